@@ -209,7 +209,7 @@ def slices(
 ) -> Output:
     """Print where judges differ from people more often. P-values are corrected by Benjamini and Hochberg's method."""
     from storage.db.connections import writing
-    from storage.reports import discordance, slice_comparison
+    from storage.reports import discordance
     from storage.studies import items, studies
 
     engine, source = asked.engine, asked.study
@@ -221,11 +221,11 @@ def slices(
                 studies.delete_slice(session, source.id, delete)
             if save is not None:
                 scenarios = items.scenarios(session, source.id)
-                conditions = [one for text in where or () for one in slice_comparison.parse(text, {}, scenarios)]
+                conditions = [one for text in where or () for one in discordance.parse_condition(text, {}, scenarios)]
                 studies.save_slice(session, source.id, save, conditions)
             source = studies.by_id(session, source.id)
     if compare is not None:
-        rows = slice_comparison.table(slice_comparison.of_study(engine, source, asked.selection(), *compare))
+        rows = discordance.comparison_table(discordance.of_two_slices(engine, source, asked.selection(), *compare))
         return rows, format_table(rows, "Each slice needs five targets that the other one does not have.")
     if save is not None or delete is not None:
         rows = [{"slice": name, "conditions": ": ".join(one)} for name, of in source.rules.slices.items() for one in of]
@@ -270,12 +270,12 @@ def biases(asked: Asked) -> Output:
 def formats(asked: Asked) -> Output:
     """Print how each judge's accuracy changes with the format of the criterion, from runs that differ in it only."""
     from core.statistics.reports.biases import summarize_formats
-    from storage.reports import format_effects
+    from storage.reports import judge_biases
 
-    found = format_effects.of_study(
+    found = judge_biases.formats_of_study(
         asked.engine, asked.study, criterion=asked.criterion, scenario=asked.scenario, reference=asked.reference
     )
-    rows = format_effects.table(found)
+    rows = judge_biases.format_table(found)
     return rows, "\n".join([*asked.note(), summarize_formats(found), format_table(rows, "")])
 
 
@@ -329,7 +329,6 @@ def compare_runs(
     items: Annotated[bool, typer.Option("--items", help="List every target with another verdict.")] = False,
 ) -> Output:
     """Print how runs differ. It has settings and prompts, changed verdicts, agreement, accuracy, cost and time."""
-    from storage.reports import changed_verdicts
     from storage.reports import run_comparison as report
 
     compared = report.load(asked.engine, asked.study, names, asked.reference)
@@ -337,7 +336,7 @@ def compare_runs(
     comparison = compared.compare(dataset)
     rows, pairs = report.run_rows(compared, comparison), report.pair_rows(comparison)
     changes: list[dict[str, Any]] = [
-        {"first": pair.first, "second": pair.second, "targets": changed_verdicts.changed_rows(dataset, pair)}
+        {"first": pair.first, "second": pair.second, "targets": report.changed_rows(dataset, pair)}
         for pair in comparison.pairs
         if items
     ]

@@ -12,12 +12,11 @@ import secrets
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, wraps
 from hashlib import blake2b
 from html import unescape
-from itertools import count
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import streamlit as st
@@ -30,7 +29,6 @@ from core.formats.tables import cell, flatten, latex_table, rows_csv
 from core.own_addresses import own_address
 from core.provenance import INTERVALS, caption
 from pages.parts import account_guard, colours, permissions
-from pages.parts.axes import LINE_LENGTH, count_lines, wrap_name, wrap_names
 from storage.accounts.access import Forbidden
 
 if TYPE_CHECKING:
@@ -48,8 +46,6 @@ MAX_COPIES = 64
 """Charts with a selection that are shared; the oldest are forgotten first."""
 DIGEST = "_digest"
 """The attribute of a figure that has its digest."""
-UNDIMMED = {"textfont": {"color": "#000000"}}
-"""`selected` of texts that cannot be clicked: by its default Plotly makes them pale when a point is selected."""
 
 
 @dataclass
@@ -159,8 +155,6 @@ MAX_CHARTS = 500
 """Charts whose files can be requested; those drawn first are forgotten first."""
 WIDTH, SCALE = 800, 3
 """Width of an image in pixels, and how many pixels of a PNG stand for one."""
-NAME_CHARACTER = 7
-"""Pixels of a character of a name, by which an image with full names is wider."""
 NAME_GAP = 6
 """Pixels between a name and its row in an image, whose template has none."""
 COUNT_COLUMNS = ("items", "targets", "accuracy_items", "agreement_items", "labelled", "aius", "heard", "n")
@@ -171,12 +165,10 @@ COUNT_COLUMNS = ("items", "targets", "accuracy_items", "agreement_items", "label
 class ChartData:
     """What a chart shows, for its files."""
 
-    rows: Sequence[Any] | None = None
-    """Dataclass instances or mappings; None for the points of the figure."""
+    rows: Sequence[Any] = ()
+    """Dataclass instances or mappings."""
     method: str = INTERVALS
     unit: str = "items"
-    names: Sequence[str] = ()
-    """The names of the rows of the figure, which shortens long ones: images have them in full."""
 
 
 @dataclass(frozen=True)
@@ -250,8 +242,8 @@ def make_file(chart: Chart, suffix: str) -> str | bytes:
     """Return the content of a file; an image takes some seconds."""
     if suffix in IMAGES:
         with _browser_lock:
-            return draw_image(chart.figure, suffix, chart.data.names)
-    rows = figure_rows(chart.figure) if chart.data.rows is None else chart.data.rows
+            return draw_image(chart.figure, suffix)
+    rows = chart.data.rows
     return rows_csv(rows) if suffix == "csv" else latex_table(rows, chart.caption, chart.name)
 
 
@@ -263,17 +255,14 @@ def has_browser() -> bool:
 
 def chart_caption(title: str, data: ChartData) -> str:
     """Return the caption: title, n, method with its seed, versions."""
-    rows = data.rows or ()
+    rows = data.rows
     column = next((name for name in COUNT_COLUMNS if rows and name in flatten(rows[0])), None)
     counts = [] if column is None else [count for row in rows if isinstance(count := cell(row, column), int)]
     return caption(title, counts, data.unit, data.method)
 
 
-def draw_image(figure: "go.Figure", format: str, names: Sequence[str] = ()) -> bytes:
-    """Return the figure without a selection as an image on white, with black texts. This takes some seconds.
-
-    `names` are those of its rows, which are written in full.
-    """
+def draw_image(figure: "go.Figure", format: str) -> bytes:
+    """Return the figure without a selection as an image on white, with black texts. This takes some seconds."""
     import kaleido
 
     font = {"color": "#111418", "family": "Arial"}
@@ -281,77 +270,10 @@ def draw_image(figure: "go.Figure", format: str, names: Sequence[str] = ()) -> b
     paper = colours.apply_light(figure).update_layout(template="plotly_white", font=font, **white)
     paper.update_yaxes(ticks="outside", ticklen=NAME_GAP, tickcolor="rgba(0,0,0,0)")
     clear_selection(paper)
-    texts, length = full_labels(names)
-    if paper.layout.yaxis.ticktext is not None:
-        paper.update_yaxes(ticktext=[_full_tick(text, texts) for text in paper.layout.yaxis.ticktext])
-    size = {
-        "width": WIDTH + NAME_CHARACTER * (length - LINE_LENGTH),
-        "height": int(figure.layout.height or 450),
-        "scale": SCALE if format == "png" else 1,
-    }
+    size = {"width": WIDTH, "height": int(figure.layout.height or 450), "scale": SCALE if format == "png" else 1}
     # MathJax would be loaded from another host.
     image: bytes = kaleido.calc_fig_sync(paper.to_dict(), opts={"format": format, **size}, kopts={"mathjax": False})
     return image
-
-
-def full_labels(names: Sequence[str]) -> tuple[dict[str, str], int]:
-    """Return label in a figure -> the full name in as many lines, and the characters of a line."""
-    labels = wrap_names(names)
-    if all(label == wrap_name(name) for name, label in labels.items()):
-        return {}, LINE_LENGTH
-    lines = max(map(count_lines, labels.values()))
-    length = next(
-        length for length in count(LINE_LENGTH) if all(count_lines(wrap_name(name, length)) <= lines for name in labels)
-    )
-    return {label: wrap_name(name, length) for name, label in labels.items()}, length
-
-
-def _full_tick(text: str, full: Mapping[str, str]) -> str:
-    """Return the text of a row, a name with or without a number behind it, with the full name."""
-    label, bold, number = text.partition(" <b>")
-    return full.get(label, label) + bold + number
-
-
-def figure_rows(figure: "go.Figure") -> list[dict[str, Any]]:
-    """Return the points of a figure: series, name, x, y, and the ends of their intervals."""
-    return [row for trace in figure.data if _has_points(trace) for row in _trace_rows(figure, trace)]
-
-
-def _has_points(trace: Any) -> bool:
-    if trace.type == "bar":
-        return True
-    return trace.type == "scatter" and (trace.mode or "").split("+")[0] in ("markers", "lines") and trace.x is not None
-
-
-def _trace_rows(figure: "go.Figure", trace: Any) -> Iterable[dict[str, Any]]:
-    ticks = _tick_names(figure.layout.yaxis)
-    for index, (x, y) in enumerate(zip(trace.x, trace.y, strict=True)):
-        if x is None or y is None:
-            continue
-        row: dict[str, Any] = {"series": plain_text(trace.name or ""), "name": _point_name(trace, index, y, ticks)}
-        row |= {"x": x} if ticks else {"x": x, "y": y}
-        for axis, value in (("x", x), ("y", y)):
-            bars = trace[f"error_{axis}"]
-            if bars.array is not None and isinstance(value, int | float):
-                below = bars.array if bars.arrayminus is None else bars.arrayminus
-                row |= {"low": value - below[index], "high": value + bars.array[index]}
-        yield row
-
-
-def _point_name(trace: Any, index: int, y: object, ticks: dict[float, str]) -> str:
-    data = trace.customdata
-    if data is not None and isinstance(data[index], str):
-        return str(data[index])
-    if ticks and isinstance(y, int | float):
-        return ticks[min(ticks, key=lambda tick: abs(tick - y))]
-    text = trace.hovertext
-    return plain_text(text[index].split("<br>")[0]) if isinstance(text, tuple | list) else ""
-
-
-def _tick_names(axis: Any) -> dict[float, str]:
-    if axis.ticktext is None or axis.tickvals is None:
-        return {}
-    return {float(value): plain_text(text) for value, text in zip(axis.tickvals, axis.ticktext, strict=True)}
 
 
 def plain_text(text: str) -> str:

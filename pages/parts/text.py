@@ -1,7 +1,6 @@
 """Escapes text from models, files and people for display: its Markdown can only format."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
 from urllib.parse import urlsplit
@@ -261,16 +260,6 @@ def escape_markdown(text: str) -> str:
     escaped = re.sub(r"([\\`*_{}\[\]()#+!|<>~$:])", r"\\\1", line)
     # Both are found in escaped text too, but not across an element: the sign gets one of its own.
     return FIRST_SIGN.sub(r":small[\g<0>]", escaped)
-
-
-def shorten_names(names: Iterable[str], length: int) -> dict[str, str]:
-    """Return each name cut in its middle to `length` characters; names that would become equal are complete."""
-    start, end = length // 2, length - 1 - length // 2
-    shortened = {
-        name: name if len(name) <= length else f"{name[:start].rstrip()}…{name[-end:].lstrip()}" for name in names
-    }
-    counts = Counter(shortened.values())
-    return {name: short if counts[short] == 1 else name for name, short in shortened.items()}
 
 
 def natural_order(name: str) -> list[tuple[int, str]]:

@@ -1,7 +1,7 @@
 """Inter-annotator agreement, and agreement between judges; the page updates as labels are saved."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import streamlit as st
@@ -10,17 +10,17 @@ from core.formats.tables import Column, Table, rows_csv
 from core.statistics import catalogue
 from core.statistics.measures.agreement import MIN_RATERS
 from core.statistics.notes import FEW_ITEMS
+from core.statistics.reports.agreement import AgreementRow
 from core.wording import scenario_name
 from pages.label.parts import case_orders
-from pages.parts import charts, downloads, heat_map, numbers, resources, shell, tables
+from pages.parts import charts, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
-from pages.parts.heat_map import PairRows
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import agreement_rows, alignment_data, alignment_rows, item_drilldown
 from pages.results.parts.agreement_rows import StatisticChoice
 from pages.results.parts.alignment_data import Version
-from pages.results.renderer import Intervals, Mark
+from pages.results.renderer import Cell, Intervals, Mark, Matrix
 from storage.db import connections
 from storage.reports import agreement
 from storage.reports.agreement import AgreementReport, PanelReport, TagRow
@@ -32,6 +32,8 @@ from storage.studies.studies import Study
 GROUPS: dict[str, RaterGroup] = {"People": "people", "Judges": "judges"}
 PAGE = "agreement"
 STAGES = {"": "", "first": "First opinions", "last": "Last opinions"}
+FEW_RATERS = 8
+"""Raters up to which the cells of pairs have texts, and more have a list of pairs beside them."""
 SERIES = (("", "circle"), ("Last opinions", "circle"), ("First opinions", "circle-open"))
 
 
@@ -172,7 +174,7 @@ def draw_report(
     pairs = [agreement_rows.select_rows(one.pairs, kind, choice.two_raters, query.criterion) for one in stage_figures]
     rows_by_stage = [agreement_rows.rows_by_pair(rows) for rows in pairs]
     # The matrix of many raters needs the width of the page.
-    many = len(heat_map.rater_names(rows_by_stage[-1])) > heat_map.MAX_CELL_TEXTS
+    many = len(agreement_rows.rater_names(rows_by_stage[-1])) > FEW_RATERS
     left, right = (st.container(), st.container()) if many else st.columns([3, 2], gap="medium")
     with left:
         draw_points(study, stage_figures, query, choice, by_scenario, version)
@@ -296,20 +298,24 @@ def select_point(axis_kind: str) -> None:
     item_drilldown.select(**({} if name is None else {axis_kind: name}))
 
 
-def draw_pairs(rows_by_stage: Sequence[PairRows], name: str) -> None:
+def draw_pairs(rows_by_stage: Sequence[Mapping[tuple[str, str], AgreementRow]], name: str) -> None:
     """Draw the pairs of raters as a heat map; for judges the last opinions, with the first in small."""
     if not rows_by_stage[-1]:
         st.caption("Pairwise agreement needs at least two raters.")
         return
     title = f"{name}, {'last opinions' if len(rows_by_stage) > 1 else 'by pair'}"
     first_rows = rows_by_stage[0] if len(rows_by_stage) > 1 else {}
-    figure = heat_map.heatmap_figure(rows_by_stage[-1], first_rows, title=title)
     alt = "; ".join(
         f"{a} and {b} {numbers.format_estimate(row.value, None, None)}" for (a, b), row in rows_by_stage[-1].items()
     )
     rows = [{"rater_a": a, "rater_b": b} | vars(row) for stage in rows_by_stage for (a, b), row in stage.items()]
-    selected = item_drilldown.selected_raters() or None
-    charts.draw(figure, "pairs", f"{title}: {alt}", select_pair, ChartData(rows), selected)
+    names = agreement_rows.rater_names(rows_by_stage[-1])
+    cells = agreement_rows.pair_cells(rows_by_stage[-1], first_rows, names, with_texts=len(names) <= FEW_RATERS)
+    matrix = Matrix(
+        "pairs", title, names, names[:-1], [Cell(*cell) for cell in cells],
+        numbered=True, data=ChartData(rows), on_select=select_pair, selected=item_drilldown.selected_raters() or None,
+    )  # fmt: skip
+    renderer.draw_chart(matrix, f"{title}: {alt}")
 
 
 def select_pair() -> None:
@@ -317,9 +323,9 @@ def select_pair() -> None:
     item_drilldown.select(raters=tuple(charts.clicked_point("pairs") or ()))
 
 
-def draw_pair_list(pairs: PairRows, name: str) -> None:
+def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> None:
     """Draw the pairs of many raters, those that share the most targets first; a click selects the items of a pair."""
-    ordered, raters = agreement_rows.order_pairs(pairs), heat_map.rater_names(pairs)
+    ordered, raters = agreement_rows.order_pairs(pairs), agreement_rows.rater_names(pairs)
     few = sum(row.items < FEW_ITEMS for _, row in ordered)
     st.caption(
         f"{name} of {numbers.format_count(len(ordered), 'pair')} with a value, those that share the most targets (n) "

@@ -13,7 +13,7 @@ from pages.parts import resources, shell
 from pages.parts.chart_files import ChartData
 from pages.results.parts import alignment_data
 from pages.results.renderer import Intervals, Mark, Result, Section
-from storage.reports import alignment, format_effects, judge_biases
+from storage.reports import alignment, judge_biases
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import RankingQuery
 from storage.studies.studies import Study
@@ -42,7 +42,7 @@ def filters(data: AlignmentData) -> RankingQuery | None:
 def compute(study: Study, data: AlignmentData, query: RankingQuery) -> Report:
     """Return the biases, and the effects of the criterion's format."""
     engine = resources.engine()
-    return judge_biases.compute(engine, study, data, query), format_effects.compute(engine, study, data, query)
+    return judge_biases.compute(engine, study, data, query), judge_biases.compute_formats(engine, study, data, query)
 
 
 def show(study: Study, data: AlignmentData, query: RankingQuery, report: Report) -> Result:
@@ -65,7 +65,7 @@ def format_result(rows: Sequence[FormatRow]) -> Result:
         headline=summarize_formats(rows),
         caption=FORMAT_EFFECT,
         figures=[format_chart(rows)],
-        tables=[Table("formats", rows, format_effects.COLUMNS, format_effects.table(rows))],
+        tables=[Table("formats", rows, judge_biases.FORMAT_COLUMNS, judge_biases.format_table(rows))],
     )
 
 

@@ -1,266 +1,417 @@
-"""Is the judge wrong, or the people: the causes of each judge's disagreements, and the targets to label again."""
+"""Is the judge wrong, or the people: the causes of each judge's disagreements, where they are, and what to label."""
 
-import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.formats.tables import rows_csv
+from core.formats.charts import place_rows
+from core.formats.tables import Table
 from core.provenance import CAUSE_MODEL
 from core.statistics.measures.causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
-from pages.parts import charts, downloads, numbers, permissions, resources, shell, tables
+from core.wording import format_count, format_percent
+from pages.parts import chart_files, charts, colours, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, causes_chart, item_drilldown, slice_section
-from pages.results.parts.alignment_data import Version
+from pages.results import renderer
+from pages.results.parts import alignment_data, item_drilldown
+from pages.results.renderer import Drawn, Result, Section
 from storage.accounts.access import Permission
 from storage.db import connections
-from storage.reports import disagreements, discordance, judge_errors, judge_ranking, rationales
-from storage.reports import slice_comparison as compared_slices
+from storage.reports import (
+    disagreements,
+    discordance,
+    judge_errors,
+    judge_ranking,
+    opinions,
+    rationales,
+)
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import Drilldown
-from storage.reports.judge_errors import Disagreement, JudgeErrors
+from storage.reports.discordance import Conditions
+from storage.reports.judge_errors import JudgeErrors
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.rationales import RationaleReport
-from storage.reports.slice_comparison import Conditions
+from storage.studies import studies
 from storage.studies.studies import Study
 
-PAGE, SENTENCES = "causes", 3
-"""The name of the page, and the judges with a sentence: the chart and the table have all."""
-SECTIONS = ("Causes", "Slices", "Replies", "To label")
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+JudgeQuery = tuple[RankingQuery, str]
+"""The targets, and one of their judges, "" if none has disagreements that can be divided."""
+SlicesReport = tuple[list[SliceRow], int]
+"""The slices of all judges, and the number of a judge's targets without a scenario."""
+SENTENCES = 3
+"""Judges with a sentence: the chart and the table have all."""
+BAR_ROW = 32
+"""Pixels of a row with a bar."""
+SEPARATOR = ": "
+NO_JUDGE = "No judge has disagreements that can be divided: the tab Causes has the reasons."
+DEFINITIONS = (
+    "Targets are those with a verdict of the judge, two labels or more, and a majority of the annotators; the page "
+    "Judges also counts those without a verdict. A disagreement is a "
+    "verdict that is not this majority. Judge error: fewer than a third of "
+    "all possible annotators would choose the judge's verdict. Human noise: more than two thirds would, and those "
+    "who labelled are the exception. Ambiguity: people are divided. Estimated from the votes on each target, how "
+    "often annotators agree, and how often the judge is right on clear targets. Few labels cannot tell divided "
+    "people from clear targets with annotators that err: the 95 % intervals allow for both, so they are wide, and "
+    "held the true shares in 92 to 100 % of planted studies."
+)
 
 
-@st.cache_data(max_entries=32, show_spinner="Explaining disagreements …")
-def load_errors(
-    url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData
-) -> list[JudgeErrors]:
-    """Return the disagreements of all judges at a version; the cache is shared by all visitors."""
-    return judge_errors.report(_data, query)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def load_contentions(url: str, study_id: int, opinion_version: Version) -> discordance.Contentions:
-    """Return the contention of verdicts at a version of the opinions; shared by all visitors, so do not modify."""
-    with connections.reading(resources.engine()) as session:
-        return discordance.contentions(session, study_id)
-
-
-@st.cache_data(max_entries=32, show_spinner="Comparing slices …")
-def load_slices(url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData) -> list[SliceRow]:
-    """Return the slices of all judges at a version."""
-    return discordance.report(_data, query, load_contentions(url, study_id, alignment_data.opinion_version(version)))
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def load_without_scenario(
-    url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData
-) -> dict[str, int]:
-    """Return the number of each judge's targets without a scenario at a version."""
-    return discordance.without_scenario(_data, query)
-
-
-@st.cache_data(max_entries=32, show_spinner="Clustering replies …")
-def load_rationales(
-    url: str, study_id: int, version: Version, query: RankingQuery, judge: str, _data: AlignmentData
-) -> RationaleReport:
-    """Return the clusters of a judge's replies at a version."""
-    with connections.reading(resources.engine()) as session:
-        return rationales.report(session, _data, query, judge)
-
-
-def draw_page(study: Study) -> None:
-    """Draw the causes, and redraw them when a label or an opinion is added."""
-    start = time.thread_time()
-    drawn_version = alignment_data.shown_version(study, PAGE)
-    alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    item_drilldown.apply_selection()
-    if not alignment_data.has_data(study, PAGE, drawn_version, "majority"):
-        return
-    url = str(resources.engine().url)
-    data = alignment_data.load_data(url, study.id, drawn_version, "majority")
+def filters(data: AlignmentData) -> RankingQuery | None:
+    """Draw the choices of a kind, a criterion and a scenario."""
     keys = judge_ranking.rankable(data)
-    if not keys:
-        st.info(escape_markdown(judge_ranking.why_unranked(data)))
-        return
-    with alignment_data.draw_row():
-        query = alignment_data.choose_query(data, keys)
-
-    chosen = slice_section.chosen_slice()
-    causes, slices, replies, label = draw_tabs(chosen)
-
-    def compute(version: Version) -> list[JudgeErrors]:
-        data = alignment_data.load_data(url, study.id, version, "majority")
-        if slices.open:
-            load_slices(url, study.id, version, query, data)
-        return load_errors(url, study.id, version, query, data)
-
-    found = compute(drawn_version)
-    alignment_data.computed(study, PAGE, drawn_version, start, compute)
-    if causes.open:
-        with causes:
-            draw_causes(found)
-    draw_of_judge(study, query, data, found, drawn_version, (slices, replies, label))
+    return alignment_data.choose_query(data, keys) if keys else None
 
 
-def draw_of_judge(
-    study: Study,
-    query: RankingQuery,
-    data: AlignmentData,
-    found: Sequence[JudgeErrors],
-    version: Version,
-    tabs: tuple[Any, Any, Any],
-) -> None:
-    """Draw the open one of the tabs Slices, Replies and To label, for a chosen judge; nothing if none is open."""
-    slices, replies, _ = tabs
-    tab = next((tab for tab in tabs if tab.open), None)
-    if tab is None:
-        return
-    names = [errors.judge for errors in found if errors.uncertain]
-    with tab:
-        if not names:
-            st.caption("No judge has disagreements that can be divided: the tab Causes has the reasons.")
-            return
-        judge = alignment_data.choose("Disagreements of", names, "judge")
-        if tab is slices:
-            draw_slices(study, query, data, judge, version)
-        elif tab is replies:
-            draw_replies(study, query, data, judge, version)
-        else:
-            errors = next(errors for errors in found if errors.judge == judge)
-            draw_request(study, errors, query)
-            draw_disagreements(study, errors, judge_errors.informative(data, query, errors), query)
+def judge_filters(data: AlignmentData) -> JudgeQuery | None:
+    """Draw the same with the choice of a judge that has disagreements, the one with the most first."""
+    query = filters(data)
+    if query is None:
+        return None
+    names = [errors.judge for errors in errors_of(data, query) if errors.uncertain]
+    return query, alignment_data.choose("Disagreements of", names, "judge") if names else ""
 
 
-def draw_tabs(chosen: Slice | None) -> tuple[Any, ...]:
-    """Draw the tabs of `SECTIONS`; the open one is in the URL, otherwise it is that of the chosen slice."""
-    opened = SECTIONS[0] if chosen is None else SECTIONS[2] if chosen[0] == rationales.FEATURE else SECTIONS[1]
-    return tuple(alignment_data.draw_tabs(SECTIONS, opened))
+def errors_of(data: AlignmentData, query: RankingQuery) -> list[JudgeErrors]:
+    """Return the disagreements of all judges, which are divided once."""
+    return opinions.once(data, ("causes", query), lambda: judge_errors.report(data, query))
 
 
-def draw_slices(study: Study, query: RankingQuery, data: AlignmentData, judge: str, version: Version) -> None:
-    """Draw the slices of a judge, the saved ones, the comparison of two, and the targets of the chosen one."""
-    url = str(resources.engine().url)
-    rows = load_slices(url, study.id, version, query, data)
-    without_scenario = load_without_scenario(url, study.id, version, query, data).get(judge, 0)
-    slice_section.draw_section(rows, judge, without_scenario)
-    chosen = slice_section.chosen_slice()
-    measured = load_contentions(url, study.id, alignment_data.opinion_version(version))
+# The causes of each judge's disagreements.
+
+
+def show_causes(study: Study, data: AlignmentData, query: RankingQuery, found: list[JudgeErrors]) -> Result:
+    """Return the sentences, the chart and the table."""
+    sentences = " ".join(errors.sentence for errors in found)
+    divided = [errors for errors in found if errors.causes.shares]
+    columns = [column for column in judge_errors.COLUMNS if divided or column.form != "estimate"]
+    chart = ChartData(judge_errors.table(found), CAUSE_MODEL, "targets")
+    return Result(
+        headline=" ".join(errors.sentence for errors in found[:SENTENCES]),
+        caption=DEFINITIONS,
+        figures=[Drawn("causes", causes_figure(divided), sentences, data=chart)] if divided else [],
+        tables=[Table("causes", found, columns, chart.rows)],
+    )
+
+
+def draw_reasons(study: Study, data: AlignmentData, query: RankingQuery, found: list[JudgeErrors]) -> None:
+    """Draw why the disagreements of judges are not divided."""
+    numbers.draw_reasons({errors.judge: errors.causes.reason for errors in found})
+
+
+@chart_files.built_once
+def causes_figure(judged: Sequence[JudgeErrors]) -> "go.Figure":
+    """Return a bar for each judge, divided into the causes of its disagreements."""
+    import plotly.graph_objects as go
+
+    endings = {errors.judge: f" · n {errors.causes.disagreements:,}" for errors in judged}
+    rows = place_rows(endings, row_height=BAR_ROW, endings=endings)
+    fills = (charts.accent_colour(), charts.GREY, "#B35806")
+    figure = go.Figure()
+    for number, (cause, fill) in enumerate(zip(CAUSES, fills, strict=True)):
+        shares = [errors.causes.shares[number] for errors in judged]
+        figure.add_trace(
+            go.Bar(
+                x=[share.value for share in shares],
+                y=[rows.positions[errors.judge] for errors in judged],
+                width=0.75,
+                name=cause,
+                orientation="h",
+                marker={"color": fill, "line": {"width": 0}},
+                text=[f"{share.value:.0%}" if share.value >= 0.07 else "" for share in shares],
+                textposition="inside",
+                textangle=0,
+                insidetextanchor="middle",
+                textfont={"color": colours.text_colour(fill), "size": 11},
+                hovertext=[
+                    f"<b>{escape(errors.judge, quote=False)}</b><br>{cause} {format_percent(share.value)} "
+                    f"[{format_percent(share.low)}, {format_percent(share.high)}]<br>"
+                    f"n {errors.causes.disagreements:,} disagreements"
+                    for errors, share in zip(judged, shares, strict=True)
+                ],
+                hoverinfo="text",
+            )
+        )
+    figure.update_yaxes(
+        tickvals=list(rows.positions.values()), ticktext=[rows.labels[name] for name in rows.positions],
+        range=[0, rows.end], showgrid=False, zeroline=False,
+    )  # fmt: skip
+    figure.update_xaxes(title="Share of the disagreements", range=[0, 1], tickformat=".0%", zeroline=False, nticks=4)
+    charts.apply_layout(figure, "Causes of each judge's disagreements", 130 + rows.height, legend=True)
+    return figure.update_layout(barmode="stack")
+
+
+# Slices of the targets, of which one can be opened, saved, and compared with another.
+
+
+def chosen_slice() -> Slice | None:
+    """Return the slice in the URL."""
+    feature, separator, value = st.query_params.get("slice", "").partition(SEPARATOR)
+    return (feature, value) if separator else None
+
+
+def open_slice(rows: Sequence[SliceRow]) -> Callable[[int, str], None]:
+    """Return what a click on a table of slices calls."""
+    return lambda row, _: item_drilldown.pick(slice=SEPARATOR.join(rows[row].slice))
+
+
+def contentions_of(study: Study, data: AlignmentData) -> discordance.Contentions:
+    """Return the contention of the study's verdicts, which is read once."""
+
+    def read() -> discordance.Contentions:
+        with connections.reading(resources.engine()) as session:
+            return discordance.contentions(session, study.id)
+
+    return opinions.once(data.opinions, "contentions", read)
+
+
+def compute_slices(study: Study, data: AlignmentData, query: JudgeQuery) -> SlicesReport:
+    """Return the slices of all judges, and how many targets of the judge have no scenario."""
+    rows = discordance.report(data, query[0], contentions_of(study, data))
+    return rows, discordance.without_scenario(data, query[0]).get(query[1], 0)
+
+
+def show_slices(study: Study, data: AlignmentData, query: JudgeQuery, report: SlicesReport) -> Result | str:
+    """Return where a judge differs more often; a click on a row selects the slice."""
+    (_, judge), (rows, without_scenario) = query, report
+    own = [row for row in rows if row.judge == judge]
+    if not own:
+        return "No slice has five targets inside and outside of it." if judge else NO_JUDGE
+    unnamed = f" {discordance.describe_unnamed(without_scenario)}" if without_scenario else ""
+    return Result(
+        title="Where does it differ more often?",
+        headline=summarize(judge, own),
+        caption="Targets are those with a verdict of the judge and a majority of people, one label included; for *not "
+        f"unanimous* those with two labels or more.{unnamed} Fisher's exact test, corrected "
+        "by Benjamini and Hochberg's method over all judges. Click a row.",
+        tables=[Table("slices", own, discordance.COLUMNS, discordance.table(rows))],
+        on_click=open_slice(own),
+    )
+
+
+def draw_slices(study: Study, data: AlignmentData, query: JudgeQuery, report: SlicesReport) -> None:
+    """Draw the targets of the chosen slice, the saved slices, and the comparison of two."""
+    chosen, measured = chosen_slice(), contentions_of(study, data)
     if chosen is not None:
         viewer = shell.current_annotator()
-        differing = discordance.differing_targets(data, query, measured, judge, chosen, viewer)
-        draw_slice(study, judge, chosen, differing)
-    found = list(dict.fromkeys(row.slice for row in rows))
-    slice_section.draw_save(study, found, chosen)
+        draw_slice(study, query[1], discordance.differing_targets(data, query[0], measured, query[1], chosen, viewer))
+    found = list(dict.fromkeys(row.slice for row in report[0]))
+    draw_save(study, found, chosen)
 
     def compare(names: tuple[str, str], slices: tuple[Conditions, Conditions]) -> list[SliceRow]:
-        return compared_slices.compare(data, query, measured, names, slices)
+        return discordance.compare_slices(data, query[0], measured, names, slices)
 
-    slice_section.draw_comparison(study, found, compare)
+    draw_comparison(study, found, compare)
 
 
-def draw_replies(study: Study, query: RankingQuery, data: AlignmentData, judge: str, version: Version) -> None:
-    """Draw the clusters of a judge's replies, and the targets of the chosen one."""
-    report = load_rationales(str(resources.engine().url), study.id, version, query, judge, data)
-    slice_section.draw_rationales(report, judge)
-    chosen = slice_section.chosen_slice()
+def draw_slice(study: Study, judge: str, differing: Drilldown) -> None:
+    """Draw the targets of the chosen slice on which the judge differs."""
+    text = f"{judge} differs from people on {SEPARATOR.join(chosen_slice() or ())}"
+    item_drilldown.draw_targets(study, differing, text, lambda: item_drilldown.pick(slice=None))
+
+
+def summarize(judge: str, tested: Sequence[SliceRow]) -> str:
+    """Return where the judge differs significantly more often, the largest excess first, or that it does nowhere."""
+    found = [row for row in tested if row.found and row.excess > 0]
+    if not found:
+        counts = [row.targets + row.targets_outside for row in tested]
+        return (
+            f"{judge} does not differ from people significantly more often in any slice: "
+            f"{format_count(len(tested), 'slice')} tested, n {numbers.format_span(counts)}, p corrected."
+        )
+    parts = [
+        f"{' '.join(row.slice)} ({row.differing:,} of {row.targets:,}, otherwise {row.differing_outside:,} of "
+        f"{row.targets_outside:,})"
+        for row in sorted(found, key=lambda row: -row.excess)[:3]
+    ]
+    return f"{judge} differs from people more often on these targets: {'; '.join(parts)}."
+
+
+def draw_save(study: Study, found: Sequence[Slice], chosen: Slice | None) -> None:
+    """Draw the form that saves one or several conditions as a slice, and the saved slices."""
+    if not permissions.allows(study.id, Permission.edit):
+        return
+    options = [SEPARATOR.join(one) for one in found]
+    selected = [SEPARATOR.join(chosen)] if chosen is not None and SEPARATOR.join(chosen) in options else []
+    with st.popover("Saved slices", icon=":material/bookmark:"):
+        with st.form("save_slice", border=False):
+            conditions = st.multiselect("Targets that meet all of", options, selected, key="slice_conditions")
+            name = st.text_input("Name", key="slice_name")
+            if st.form_submit_button("Save slice"):
+                parts = [found[options.index(condition)] for condition in conditions]
+                with permissions.writing(study.id, Permission.edit, f"slice saved: {name}") as session:
+                    studies.save_slice(session, study.id, name, parts)
+                st.rerun()
+        for number, (saved, of_saved) in enumerate(study.rules.slices.items()):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                described = " and ".join(SEPARATOR.join(condition) for condition in of_saved)
+                st.markdown(f"**{escape_markdown(saved)}** {escape_markdown(described)}")
+                if st.button("Delete", key=f"delete_slice_{number}", type="tertiary", icon=":material/delete:"):
+                    with permissions.writing(study.id, Permission.edit, f"slice deleted: {saved}") as session:
+                        studies.delete_slice(session, study.id, saved)
+                    st.rerun()
+
+
+def draw_comparison(
+    study: Study,
+    found: Sequence[Slice],
+    compare: Callable[[tuple[str, str], tuple[Conditions, Conditions]], list[SliceRow]],
+) -> None:
+    """Draw the choice of two slices, saved or of the table, and the difference of each judge between them."""
+    slices: dict[str, Conditions] = {SEPARATOR.join(one): (one,) for one in found}
+    slices = dict(study.rules.slices) | {name: one for name, one in slices.items() if name not in study.rules.slices}
+    if len(slices) < 2:
+        return
+    names = list(slices)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        first = st.selectbox("Compare", names, index=None, key="first", bind="query-params", placeholder="a slice")
+        second = st.selectbox("with", names, index=None, key="second", bind="query-params", placeholder="another one")
+    if first is None or second is None or first == second:
+        return
+    rows = compare((first, second), (slices[first], slices[second]))
+    if not rows:
+        st.caption("Each slice needs five targets that the other one does not have.")
+        return
+    caption = (
+        "How often each judge differs from people in the first slice minus the second; targets of both are left out. "
+        "Fisher's exact test, corrected over the judges."
+    )
+    table = Table("compared_slices", rows, discordance.COMPARISON_COLUMNS, ())
+    renderer.draw_result(Result(caption=caption, tables=[table]))
+
+
+# Clusters of a judge's replies.
+
+
+def compute_rationales(study: Study, data: AlignmentData, query: JudgeQuery) -> RationaleReport:
+    """Return the clusters of a judge's replies."""
+    with connections.reading(resources.engine()) as session:
+        return rationales.report(session, data, *query)
+
+
+def show_rationales(study: Study, data: AlignmentData, query: JudgeQuery, report: RationaleReport) -> Result | str:
+    """Return the clusters; a click on a row selects one."""
+    if not report.rows:
+        reason = f"No clusters of replies: {report.reason or 'no cluster has five targets'}."
+        return reason if query[1] else NO_JUDGE
+    return Result(
+        title="What does it write when it differs?",
+        headline=summarize(query[1], report.rows),
+        caption=f"{len(report.places):,} replies in {len(report.names)} clusters by their words (TF-IDF, k-means), "
+        "each named after its most characteristic terms, and tested as a slice; corrected over the clusters. Click a "
+        "row.",
+        tables=[Table("rationales", report.rows, discordance.COLUMNS)],
+        on_click=open_slice(report.rows),
+    )
+
+
+def draw_rationales(study: Study, data: AlignmentData, query: JudgeQuery, report: RationaleReport) -> None:
+    """Draw the targets of the chosen cluster."""
+    chosen = chosen_slice()
     if chosen is not None:
         viewer = shell.current_annotator()
-        draw_slice(study, judge, chosen, rationales.differing_targets(data, query, report, judge, chosen, viewer))
+        draw_slice(study, query[1], rationales.differing_targets(data, query[0], report, query[1], chosen, viewer))
 
 
-def draw_causes(found: Sequence[JudgeErrors]) -> None:
-    """Draw the sentence of each judge, the chart and the table."""
-    st.markdown("  \n".join(f"**{escape_markdown(errors.sentence)}**" for errors in found[:SENTENCES]))
-    st.caption(
-        "Targets are those with a verdict of the judge, two labels or more, and a majority of the annotators; the page "
-        "Judges also counts those without a verdict. A disagreement is a "
-        "verdict that is not this majority. Judge error: fewer than a third of "
-        "all possible annotators would choose the judge's verdict. Human noise: more than two thirds would, and those "
-        "who labelled are the exception. Ambiguity: people are divided. Estimated from the votes on each target, how "
-        "often annotators agree, and how often the judge is right on clear targets. Few labels cannot tell divided "
-        "people from clear targets with annotators that err: the 95 % intervals allow for both, so they are wide, and "
-        "held the true shares in 92 to 100 % of planted studies."
-    )
-    if any(errors.causes.shares for errors in found):
-        sentences = " ".join(errors.sentence for errors in found)
-        names = [errors.judge for errors in found if errors.causes.shares]
-        data = ChartData(judge_errors.table(found), CAUSE_MODEL, "targets", names=names)
-        charts.draw(causes_chart.causes_figure(found), "causes", sentences, data=data)
-    draw_table([table_line(errors) for errors in found])
-    numbers.draw_reasons({errors.judge: errors.causes.reason for errors in found})
-    if found:
-        downloads.draw_csv_download(lambda: rows_csv(judge_errors.table(found)), "causes.csv")
+# More labels of the targets that tell most about the causes.
 
 
-def draw_table(lines: Sequence[dict[str, str]]) -> None:
-    """Draw the table of judges, without columns that have no value."""
-    lines = [{name: line[name] for name in line if any(one[name] not in ("", "–") for one in lines)} for line in lines]
-    columns = tables.figure_columns(lines, ("Judge",))
-    st.dataframe(lines, key="causes_table", hide_index=True, column_config=columns)
-
-
-def table_line(errors: JudgeErrors) -> dict[str, str]:
-    """Return the table row of a judge."""
-    causes = errors.causes
-    shares = {one.cause: numbers.format_estimate(one.value, one.low, one.high) for one in causes.shares}
-    return {
-        "Judge": errors.judge,
-        "Disagreements": f"{causes.disagreements:,} of {causes.decided:,}",
-        **{cause.capitalize(): shares.get(cause, "–") for cause in CAUSES},
-        "Wrong on clear targets": "–" if causes.error_rate is None else f"{causes.error_rate:.2f}",
-        "Without labels of": ", ".join(errors.without),
-    }
-
-
-def draw_request(study: Study, errors: JudgeErrors, query: RankingQuery) -> None:
-    """Draw the estimate at the last request of more labels, and the present one."""
+def show_request(study: Study, data: AlignmentData, query: JudgeQuery, found: list[JudgeErrors]) -> Result | str:
+    """Return the present estimate, and that at the last request of more labels."""
+    if not query[1]:
+        return NO_JUDGE
+    errors = next(errors for errors in found if errors.judge == query[1])
     with connections.reading(resources.engine()) as session:
-        before = judge_errors.last_request(session, study.id, errors.judge, query)
+        before = judge_errors.last_request(session, study.id, errors.judge, query[0])
+    earlier = ""
     if before is not None:
-        text = numbers.format_count(before.targets, "target")
-        st.markdown(
+        text = format_count(before.targets, "target")
+        earlier = (
             f"At the request of one more label of {text}, {before.at:%Y-%m-%d %H:%M} UTC: "
-            f"{escape_markdown(before.estimate)}  \n**Now: {escape_markdown(errors.sentence)}**"
+            f"{escape_markdown(before.estimate)}"
         )
+    return Result(
+        title=f"The most informative: {format_count(len(errors.uncertain), 'target')}",
+        headline=f"Now: {errors.sentence}" if earlier else "",
+        caption=earlier,
+        remark="One more label of these tells most about the causes: the chances of the three are closest to even.",
+    )
 
 
-def draw_disagreements(study: Study, errors: JudgeErrors, chosen: Sequence[Disagreement], query: RankingQuery) -> None:
-    """Draw the most uncertain disagreements of a judge, and the button that asks for more labels of them."""
-    count = numbers.format_count(len(chosen), "target")
-    st.subheader(f"The most informative: {count}", anchor=False)
-    st.caption("One more label of these tells most about the causes: the chances of the three are closest to even.")
-    judge = errors.judge
-    requested_key = f"requested_{study.id}_{judge}"
-    if st.button(
-        f"Ask annotators for one more label of the {count}", icon=":material/person_add:", key="request_labels"
-    ):
+def draw_request(study: Study, data: AlignmentData, query: JudgeQuery, found: list[JudgeErrors]) -> None:
+    """Draw the button that asks for more labels of the most uncertain disagreements of a judge, and these."""
+    errors = next(errors for errors in found if errors.judge == query[1])
+    chosen = judge_errors.informative(data, query[0], errors)
+    requested_key = f"requested_{study.id}_{errors.judge}"
+    label = f"Ask annotators for one more label of the {format_count(len(chosen), 'target')}"
+    if st.button(label, icon=":material/person_add:", key="request_labels"):
         with permissions.writing(study.id, Permission.edit, "") as session:
-            st.session_state[requested_key] = judge_errors.request_labels(session, study.id, chosen, errors, query)
+            st.session_state[requested_key] = judge_errors.request_labels(session, study.id, chosen, errors, query[0])
     if requested := st.session_state.get(requested_key):
-        text = numbers.format_count(requested, "target")
+        text = format_count(requested, "target")
         st.success(f"One more label of {text} is requested; they are in the annotators' queues. The causes are "
                    "estimated again with every new label.")  # fmt: skip
-    viewer = shell.current_annotator()
-    draw_targets(study, disagreements.drill_down([one.pair for one in chosen], judge, viewer))
-
-
-def draw_slice(study: Study, judge: str, chosen: Slice, differing: Drilldown) -> None:
-    """Draw the targets of a slice on which the judge differs from people."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected targets: {differing.selected:,}", anchor=False, width="content")
-        st.button("Close", icon=":material/close:", type="tertiary", key="close_slice",
-                  on_click=lambda: slice_section.select(None))  # fmt: skip
-    st.caption(f"{escape_markdown(judge)} differs from people on {escape_markdown(': '.join(chosen))}")
-    draw_targets(study, differing)
-
-
-def draw_targets(study: Study, drilldown: Drilldown) -> None:
-    """Draw the targets with their values, except those that the viewer has not labelled, and the opened one."""
-    item = item_drilldown.draw_drilldown(drilldown)
+    found_targets = disagreements.drill_down([one.pair for one in chosen], errors.judge, shell.current_annotator())
+    item = item_drilldown.draw_drilldown(found_targets)
     if item is not None:
         item_drilldown.draw_detail(study, item)
 
 
-draw_page(shell.draw_header("Causes", "Where a judge and people disagree: is the judge wrong, or the people?"))
+QUESTION = "Where a judge and people disagree: is the judge wrong, or the people?"
+SECTIONS: Sequence[Section[Any, Any]] = (
+    Section(
+        name="causes",
+        title="Causes",
+        question=QUESTION,
+        filters=filters,
+        compute=lambda study, data, query: errors_of(data, query),
+        show=show_causes,
+        empty=judge_ranking.why_unranked,
+        below=draw_reasons,
+    ),
+    Section(
+        name="slices",
+        title="Slices",
+        question=QUESTION,
+        filters=judge_filters,
+        compute=compute_slices,
+        show=show_slices,
+        empty=judge_ranking.why_unranked,
+        below=draw_slices,
+    ),
+    Section(
+        name="rationales",
+        title="Replies",
+        question=QUESTION,
+        filters=judge_filters,
+        compute=compute_rationales,
+        show=show_rationales,
+        empty=judge_ranking.why_unranked,
+        below=draw_rationales,
+    ),
+    Section(
+        name="to_label",
+        title="To label",
+        question=QUESTION,
+        filters=judge_filters,
+        compute=lambda study, data, query: errors_of(data, query[0]),
+        show=show_request,
+        empty=judge_ranking.why_unranked,
+        below=draw_request,
+    ),
+)
+
+
+def draw_page(study: Study) -> None:
+    """Draw the open tab; an address with a slice opens the tab of its kind."""
+    chosen = chosen_slice()
+    opened = SECTIONS[0] if chosen is None else SECTIONS[2] if chosen[0] == rationales.FEATURE else SECTIONS[1]
+    renderer.draw_sections(study, SECTIONS, opened.title, reference="majority")
+
+
+draw_page(shell.draw_header("Causes", QUESTION))

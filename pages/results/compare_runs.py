@@ -6,18 +6,22 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.formats.tables import Column, Table
+from core.statistics import catalogue
 from core.statistics.data.dataset import Dataset
-from core.statistics.reports.run_comparison import Pair, RunComparison
+from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures
 from core.wording import short_names
-from pages.parts import resources, shell
-from pages.parts.text import escape_markdown, shorten_names
-from pages.results.parts import agreement_rows, alignment_data, item_drilldown, run_sections
+from pages.parts import numbers, resources, shell
+from pages.parts.chart_files import ChartData
+from pages.parts.text import escape_markdown
+from pages.results import renderer
+from pages.results.parts import agreement_rows, alignment_data, item_drilldown
 from pages.results.parts.alignment_data import KINDS, Version
+from pages.results.renderer import Intervals, Mark, Result
 from storage.db import connections
-from storage.reports import changed_verdicts
 from storage.reports import run_comparison as report
-from storage.reports.changed_verdicts import Transition
-from storage.reports.run_comparison import MAX_RUNS, ComparedRuns
+from storage.reports.judge_costs import RunCost
+from storage.reports.run_comparison import MAX_RUNS, ComparedRuns, Transition
 from storage.runs import runs
 from storage.studies.studies import Study
 
@@ -28,8 +32,10 @@ PARAMETER = "runs"
 ALL_CHANGES = "all changes"
 MAX_TRANSITIONS = 6
 """Changes from one value to another whose counts are listed."""
-MAX_NAME = 64
-"""Characters of the name of a chosen run."""
+MAX_SENTENCES = 3
+"""Pairs with a sentence: the table has all."""
+DRAWN = ("accuracy_gold", "pearson")
+"""Statistics that the chart shows: the first that the runs have."""
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -97,11 +103,9 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
     if requested:
         st.session_state.setdefault(key, requested)
     alignment_data.follow_default(key, newest, is_chosen=bool(requested))
-    labels = shorten_names(names, MAX_NAME)
     chosen = st.multiselect(
         "Runs",
         names,
-        format_func=lambda name: labels.get(name, name),
         key=key,
         max_selections=MAX_RUNS,
         on_change=item_drilldown.close_item,
@@ -125,18 +129,110 @@ def draw_comparison(
 ) -> Scope | None:
     """Draw the settings, the figures and the changed verdicts; returns what is compared, None for nothing."""
     if not compared.keys:
-        run_sections.draw_settings(compared)
+        draw_settings(compared)
         st.info("These runs have no verdicts that can be compared yet.")
         return None
     kind, criterion, scenario = scope = choose_scope(compared, row)
     dataset = compared.dataset(kind, criterion, scenario)
     comparison = load_comparison(str(resources.engine().url), study.id, version, names, reference, scope, compared)
-    alignment_data.draw_population(compared.note(dataset))
-    run_sections.draw_pairs(compared, comparison)
+    renderer.draw_result(pairs_result(compared, comparison, compared.note(dataset)))
     draw_changes(study, compared, dataset, comparison)
-    run_sections.draw_runs(compared, comparison)
-    run_sections.draw_settings(compared)
+    renderer.draw_result(runs_result(compared, comparison))
+    draw_settings(compared)
     return scope
+
+
+def draw_settings(compared: ComparedRuns) -> None:
+    """Draw the settings that differ, then the lines that other runs change in templates and texts of the first."""
+    st.subheader("Settings that differ", anchor=False)
+    titles = short_names([run.name for run in compared.runs])
+    first, *others = names = [titles[run.name] for run in compared.runs]
+    if compared.settings:
+        rows = [{"Setting": one.path, **dict(zip(names, one.values, strict=True))} for one in compared.settings]
+        st.dataframe(rows, key="run_settings", hide_index=True)
+    elif not compared.texts:
+        st.caption("The runs have the same settings and prompts.")
+    for difference in compared.texts:
+        with st.expander(f"Text: {escape_markdown(difference.path)}"):
+            for place, name in enumerate(others, 1):
+                st.caption(f"{escape_markdown(first)} → {escape_markdown(name)}")
+                st.code("\n".join(difference.lines(place)) or "No difference.", language="diff", wrap_lines=True)
+
+
+def pairs_result(compared: ComparedRuns, comparison: RunComparison, note: str) -> Result:
+    """Return a sentence for each pair, its agreement and its difference against the reference."""
+    title, pairs = "Runs against each other", comparison.pairs
+    if not pairs:
+        nothing = "No two of these runs have verdicts on this criterion: choose another one."
+        return Result(title=title, warning=note, caption=nothing)
+    titles = short_names(list(compared.columns))
+    tests = f", corrected by Holm's method for {len(pairs)} pairs" if len(pairs) > 1 else ""
+    columns = report.pair_columns(comparison, titles)
+    return Result(
+        title=title,
+        warning=note,
+        headline=" ".join(report.summarize(comparison, titles)[:MAX_SENTENCES]),
+        caption="Difference: the second run minus the first, paired by target, in accuracy on nominal scales and in "
+        f"Pearson's r on others. p: paired bootstrap{tests}. Groups of items are resampled together. κ is Cohen's, on "
+        "targets with a verdict of both; the file has more statistics.",
+        tables=[Table("run_pairs", pairs, columns)],
+    )
+
+
+def runs_result(compared: ComparedRuns, comparison: RunComparison) -> Result:
+    """Return each run against the reference, as a chart and as a table with costs."""
+    titles = short_names(list(compared.columns))
+    shown = next((name for name in DRAWN if any(name in one.estimates for one in comparison.figures)), None)
+    columns, in_file = run_columns(compared, comparison, titles), report.run_rows(compared, comparison)
+    return Result(
+        title="Each run",
+        figures=[] if shown is None else [run_chart(shown, titles, comparison)],
+        tables=[Table("runs", comparison.figures, columns, in_file)],
+        caption="Statistics are of targets with a verdict and a reference (n): a missing verdict is left out here, "
+        "whereas the page Judges counts it as an error unless chosen otherwise. κ is Cohen's. *Targets* are all of the "
+        "run. Tokens and seconds are those of a trace; with dollars they count a reused reply as the call that was "
+        "made. *Paid* is without reused replies; *Calls* are all, those reused in brackets.",
+    )
+
+
+def run_columns(compared: ComparedRuns, comparison: RunComparison, titles: Mapping[str, str]) -> list[Column]:
+    """Return the columns of runs, with the costs of each."""
+
+    def cost(row: RunFigures) -> RunCost:
+        return compared.costs[compared.columns[row.name]]
+
+    def priced(row: RunFigures, text: str) -> str:
+        return "price unknown" if cost(row).unpriced else text
+
+    return [
+        Column("Run", lambda row: titles[row.name]),
+        *report.estimate_columns(comparison.figures),
+        Column("n", lambda row: numbers.format_value(report.most_items(row)), "figure"),
+        Column("Targets", "targets", "count"),
+        Column("No verdict", "no_verdict", "count"),
+        Column("$ per 1,000", lambda row: priced(row, _number(cost(row).dollars_per_thousand, 2)), "figure"),
+        Column("Paid", lambda row: priced(row, numbers.format_dollars(cost(row).paid_dollars)), "figure"),
+        Column("Tokens", lambda row: _number(cost(row).tokens_per_trace, 0), "figure"),
+        Column("Seconds", lambda row: _number(cost(row).seconds_per_trace, 2), "figure"),
+        Column("Calls", lambda row: f"{cost(row).calls:,} ({cost(row).reused:,})", "figure"),
+    ]
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def run_chart(statistic: str, titles: Mapping[str, str], comparison: RunComparison) -> Intervals:
+    """Return a row for each run: its statistic against the reference."""
+    found = [(titles[one.name], one.estimates[statistic]) for one in comparison.figures if statistic in one.estimates]
+    marks = [
+        Mark(name, one.value, one.low, one.high, "", f"{one.items:,}") for name, one in found if one.value is not None
+    ]
+    short = catalogue.BY_ID[statistic].short
+    rows = [{"run": name, **vars(estimate)} for name, estimate in found if estimate.value is not None]
+    data = ChartData(rows, unit="targets")
+    axis = f"{short} and 95 % interval"
+    return Intervals("runs_chart", f"{short} of each run", axis, [("", "circle")], marks, data=data)
 
 
 def choose_scope(compared: ComparedRuns, row: DeltaGenerator) -> Scope:
@@ -167,7 +263,7 @@ def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, compari
     with st.container(horizontal=True, vertical_alignment="bottom"):
         pair = choose_pair(changed, short_names(list(compared.columns)))
         transition = choose_transition(dataset, pair)
-    drilldown = changed_verdicts.changed(
+    drilldown = report.changed(
         dataset,
         pair.first,
         pair.second,
@@ -190,7 +286,7 @@ def choose_pair(pairs: Sequence[Pair], names: Mapping[str, str]) -> Pair:
 
 def choose_transition(dataset: Dataset, pair: Pair) -> Transition | None:
     """Draw the choice of a change from one value to another; None for all."""
-    counts = changed_verdicts.transitions(dataset, pair.first, pair.second)
+    counts = report.transitions(dataset, pair.first, pair.second)
     titles = {f"{first} → {second}": (first, second) for first, second in counts}
     if len(titles) < 2:
         return None

@@ -285,7 +285,7 @@ def difference_chart(rows: Sequence[Comparison], names: Sequence[str]) -> Matrix
     return Matrix(
         "differences", "Row minus column, in accuracy", names, names,
         [difference_cell(row, len(names)) for row in both if row.difference is not None],
-        numbered=True, data=ChartData(data, PAIRED_DIFFERENCES, "targets"),
+        numbered=True, signed=True, data=ChartData(data, PAIRED_DIFFERENCES, "targets"),
         on_select=lambda: item_drilldown.pick(pair=charts.clicked_point("differences")),
         selected=st.query_params.get("pair"),
     )  # fmt: skip

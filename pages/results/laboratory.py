@@ -11,7 +11,7 @@ import streamlit as st
 from core.formats.tables import Table, rows_csv
 from core.labels import Target
 from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport, WeightRow
-from pages.parts import axes, chart_files, charts, colours, downloads, numbers, resources, shell, tables
+from pages.parts import chart_files, charts, colours, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
@@ -104,10 +104,9 @@ def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
                 hoverinfo="text",
             )
         )
-    ends = [end for point in curve for end in charts.interval_of_estimate(point.agreement) if end is not None]
     largest = max(point.k for point in curve)
     figure.update_xaxes(title="Number of heaviest aspects", tickvals=list(range(1, largest + 1)))
-    figure.update_yaxes(title=AXIS, zeroline=False, **axes.fit_axis(axes.fit_range(ends)))
+    figure.update_yaxes(title=AXIS, zeroline=False)
     return charts.apply_layout(figure, "Agreement by number of aspects", 360, legend=True)
 
 

@@ -2,19 +2,23 @@
 
 import time
 from collections.abc import Sequence
+from html import escape
 
 import streamlit as st
 
-from pages.parts import charts, downloads, numbers, resources, shell, tables
+from core.formats.tables import Table, records
+from pages.parts import resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, published_chart
+from pages.results import renderer
+from pages.results.parts import alignment_data
 from pages.results.parts.alignment_data import Version
+from pages.results.renderer import Intervals, Mark, Result
 from storage.db import connections
 from storage.reports import published
 from storage.reports.alignment import AlignmentData
 from storage.reports.published import PublishedRow, PublishedTable
-from storage.reports.published.rows import MEAN
+from storage.reports.published.rows import COLUMNS, MEAN
 from storage.studies import studies
 from storage.studies.studies import Study
 
@@ -91,20 +95,29 @@ def draw_table(
     if not rows:
         st.info(f"No rows yet: this table needs {table.needs}.")
         return
-    st.markdown(f"**{escape_markdown(published_chart.summarize(chosen))}**")
-    alignment_data.draw_population(published.note_of(rows))
-    if chosen:
-        charts.draw(
-            published_chart.figure(chosen), "published", published_chart.describe(chosen), data=ChartData(chosen)
-        )
-    lines = [line(row) for row in rows]
-    if published.note_of(rows):
-        lines = [{**one, "Population": row.population} for one, row in zip(lines, rows, strict=True)]
-    if len({row.statistic for row in rows}) == 1:  # the sentence and the chart name it, and the notes need its room
-        lines = [{name: cell for name, cell in one.items() if name != "Statistic"} for one in lines]
-    columns = tables.figure_columns(lines, {"Scorer", "Group", "Statistic", "Note"})
-    st.dataframe(lines, key="published_rows", hide_index=True, column_config=columns)
-    downloads.draw_csv_download(lambda: downloads.dataclass_csv(PublishedRow, rows), f"{table.name}.csv")
+    note = published.note_of(rows)
+    # The sentence and the chart name a single statistic, and the notes need its room.
+    hidden = {"Statistic"} if len({row.statistic for row in rows}) == 1 else set()
+    hidden |= set() if note else {"Population"}
+    columns = [column for column in COLUMNS if column.title not in hidden]
+    shown = Table(table.name, rows, columns, records(rows, COLUMNS))
+    renderer.draw_result(Result(published.summarize(chosen), warning=note, figures=figures(chosen), tables=[shown]))
+
+
+def figures(rows: Sequence[PublishedRow]) -> list[Intervals]:
+    """Return the chart of rows of one statistic and group, the highest value first; none without values."""
+    marks = [
+        Mark(row.scorer, row.value, row.low, row.high, "", f"{row.items:,}")
+        for row in sorted(rows, key=lambda row: -(row.value or 0.0))
+        if row.value is not None
+    ]
+    if not marks:
+        return []
+    statistic = rows[0].statistic[:1].upper() + rows[0].statistic[1:]
+    title = f"{statistic}: {rows[0].group}" if rows[0].group else statistic
+    axis = statistic + " and 95 % interval" * any(mark.low is not None for mark in marks)
+    title, axis = (escape(text, quote=False) for text in (title, axis))
+    return [Intervals(PAGE, title, axis, [("", "circle")], marks, data=ChartData(rows))]
 
 
 def choose_rows(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
@@ -117,18 +130,6 @@ def choose_rows(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
     group = alignment_data.choose("Group", groups, "group")
     chosen = [row for row in rows if (row.statistic, row.group) == (statistic, group) and row.value is not None]
     return list({row.scorer: row for row in chosen}.values())
-
-
-def line(row: PublishedRow) -> dict[str, str]:
-    """Return the table row of an estimate."""
-    return {
-        "Scorer": row.scorer,
-        "Group": row.group,
-        "Statistic": row.statistic,
-        "Value": numbers.format_estimate(row.value, row.low, row.high),
-        "n": f"{row.items:,}",
-        "Note": row.note,
-    }
 
 
 draw_page(shell.draw_header("Published tables", "The tables and figures of the five papers, from this study's values."))

@@ -5,7 +5,6 @@ charts with their files, and tables with their CSV files.
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -14,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import streamlit as st
 
+from core.formats.charts import LINE_HEIGHT, IntervalChart, count_lines, wrap_name
+from core.formats.charts import Mark as Mark
 from core.formats.tables import Table
-from pages.parts import chart_files, charts, colours, heat_map, numbers, resources, shell, tables
-from pages.parts.axes import ROW_HEIGHT, place_rows, wrap_names
+from pages.parts import chart_files, charts, colours, resources, shell, tables
 from pages.parts.chart_files import ChartData
-from pages.parts.text import escape_markdown
+from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import alignment_data, item_drilldown
 from pages.results.parts.alignment_data import Version
 from storage.reports.alignment import AlignmentData
@@ -28,30 +28,11 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 Query = TypeVar("Query")
-NO_BREAK = "\u00a0"
-# Pixels that a further mark in a row takes, so that their intervals do not touch.
-MARK_HEIGHT = 10
-# Pixels of the name of a line, above the first row.
-LINE_NAME = 17
-# Pixels of a row of a matrix, and the rows up to which its cells have texts.
-CELL_HEIGHT, MAX_CELL_TEXT = 48, 14
+# Pixels of a row of a matrix, and of one without texts, and the rows up to which cells have texts.
+CELL_HEIGHT, COMPACT_CELL, MAX_CELL_TEXT = 48, 20, 14
+# The width of the frame of a cell, which are 1 apart, and the columns up to which each is numbered.
+CELL_WIDTH, MANY = 0.94, 16
 Report = TypeVar("Report")
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A point with its interval; those of one name share a row."""
-
-    name: str
-    value: float
-    low: float | None
-    high: float | None
-    series: str
-    n: str
-    details: str = ""
-    """A further line on hover."""
-    opens: Any = None
-    """What a click on the point selects."""
 
 
 @dataclass(frozen=True)
@@ -66,19 +47,8 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Intervals(Chart):
+class Intervals(IntervalChart, Chart):
     """A chart with a row for each name."""
-
-    title: str
-    axis: str
-    series: Sequence[tuple[str, str]]
-    """The name and the plotly symbol of each series; the first has the colour of the theme."""
-    marks: Sequence[Mark]
-    zero: float | None = None
-    """The value of a dashed line: no effect."""
-    lines: Sequence[tuple[str, float]] = ()
-    """Dashed lines with their names."""
-    sign: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +77,9 @@ class Matrix(Chart):
     across: str = ""
     """The names of the axes."""
     numbered: bool = False
-    """Whether the columns have the numbers of the rows instead of their names, and the values both signs."""
+    """Whether the columns have the numbers of the rows instead of their names."""
+    signed: bool = False
+    """Whether the values have both signs; otherwise the palest colour is 0."""
 
 
 @dataclass(frozen=True)
@@ -164,15 +136,21 @@ class Section(Generic[Query, Report]):
         draw_sections(study, [self])
 
 
-def draw_sections(study: Study, sections: Sequence[Section[Any, Any]], opened: str = "") -> None:
-    """Draw the open one of several sections with its choices; `opened` is its title if the address has none."""
+def draw_sections(study: Study, sections: Sequence[Section[Any, Any]], opened: str = "", reference: str = "") -> None:
+    """Draw the open one of several sections with its choices; `opened` is its title if the address has none.
+
+    `reference` is the only one that the sections can have; "" for a choice.
+    """
     start = time.thread_time()
     url = str(resources.engine().url)
     page = sections[0].name
     drawn_version = alignment_data.shown_version(study, page)
     alignment_data.rerun_on_change(study, drawn_version, page)
     item_drilldown.apply_selection()
-    reference, row = alignment_data.draw_reference_choice(study, drawn_version)
+    if reference:
+        row = alignment_data.draw_row()
+    else:
+        reference, row = alignment_data.draw_reference_choice(study, drawn_version)
     if not alignment_data.has_data(study, page, drawn_version, reference):
         return
     data = alignment_data.load_data(url, study.id, drawn_version, reference)
@@ -273,80 +251,14 @@ def draw_chart(chart: Intervals | Matrix | Drawn, alt: str) -> None:
     """Draw a chart with the menu of its files."""
     bare = replace(chart, data=ChartData(), on_select=None, selected=None)  # a figure is shared by equal charts
     if isinstance(bare, Drawn):
-        drawn, names, alt = bare.figure, chart.data.names, bare.alt
+        drawn, alt = bare.figure, bare.alt
     elif isinstance(bare, Matrix):
-        drawn, names = matrix_figure(bare), bare.rows
+        drawn = matrix_figure(bare)
     else:
-        drawn, names = figure(bare), list(dict.fromkeys(_row_names(bare)))
-    data = replace(chart.data, names=names)
-    charts.draw(drawn, chart.name, alt or chart.name, chart.on_select or "ignore", data=data, selected=chart.selected)
-
-
-@chart_files.built_once
-def figure(chart: Intervals) -> "go.Figure":
-    """Return the chart of intervals: the rows in the order of the marks, n beside each name."""
-    import plotly.graph_objects as go
-
-    names = _row_names(chart)
-    most = max(Counter(mark.name for mark in chart.marks).values())
-    rows = place_rows(names, row_height=ROW_HEIGHT + MARK_HEIGHT * (most - 1))
-    accent = charts.accent_colour()
-    drawn = go.Figure()
-    for number, (series, symbol) in enumerate(chart.series):
-        shown = [(mark, name) for mark, name in zip(chart.marks, names, strict=True) if mark.series == series]
-        if not shown:
-            continue
-        colour = charts.GREY if number else accent
-        drawn.add_trace(
-            go.Scatter(
-                x=[mark.value for mark, _ in shown],
-                y=[rows.positions[name] + _shift(chart, mark) for mark, name in shown],
-                name=series,
-                mode="markers",
-                marker={"size": 10, "symbol": symbol, "color": colour},
-                error_x=charts.error_bars([(mark.value, mark.low, mark.high) for mark, _ in shown], colour),
-                customdata=[mark.opens for mark, _ in shown],
-                hovertext=[_hover(chart, mark) for mark, _ in shown],
-                hoverinfo="text",
-                unselected={"marker": {"opacity": 0.4}},
-            )
-        )
-    if chart.zero is not None:
-        drawn.add_vline(x=chart.zero, line={"dash": "dash", "color": charts.GREY}, layer="below")
-    for number, (line, value) in enumerate(chart.lines):
-        text = {"text": f"{line} {value:.2f}", "y": 1, "yanchor": "top", "yshift": -LINE_NAME * number}
-        drawn.add_vline(x=value, line={"dash": "dash", "color": charts.GREY}, layer="below", annotation=text)
-    drawn.update_yaxes(
-        tickvals=list(rows.positions.values()), ticktext=[rows.labels[name] for name in rows.positions],
-        range=[-0.1, rows.end + 0.1 + 0.6 * len(chart.lines)], showgrid=False, zeroline=False,
-    )  # fmt: skip
-    drawn.update_xaxes(title=chart.axis, showgrid=True, zeroline=False, nticks=5)
-    several = len(chart.series) > 1
-    charts.apply_layout(drawn, chart.title, 130 + rows.height, legend=several)
-    return charts.place_legend(drawn, len(drawn.data), right=12) if several else drawn
-
-
-def _row_names(chart: Intervals) -> list[str]:
-    """Return the name on the axis of each mark: n is in one line."""
-    return [f"{mark.name} · n{NO_BREAK}{mark.n.replace(' ', NO_BREAK)}" for mark in chart.marks]
-
-
-def _shift(chart: Intervals, mark: Mark) -> float:
-    """Return how far a mark is above the middle of its row, in rows: several marks are below each other."""
-    of_row = [other for other in chart.marks if other.name == mark.name]
-    return 0.25 * ((len(of_row) - 1) / 2 - of_row.index(mark))
-
-
-def _hover(chart: Intervals, mark: Mark) -> str:
-    lines = [
-        f"<b>{escape(mark.name, quote=False)}</b>",
-        mark.series if len(chart.series) > 1 else "",
-        escape(mark.details, quote=False),
-        numbers.format_estimate(mark.value, mark.low, mark.high, sign=chart.sign),
-        f"n {mark.n}",
-        "Click to list the targets" if mark.opens is not None else "",
-    ]
-    return "<br>".join(filter(None, lines))
+        drawn = charts.shared_interval_figure(bare)
+    charts.draw(
+        drawn, chart.name, alt or chart.name, chart.on_select or "ignore", data=chart.data, selected=chart.selected
+    )
 
 
 @chart_files.built_once
@@ -362,26 +274,58 @@ def matrix_figure(matrix: Matrix) -> "go.Figure":
         texts[rows[cell.row]][columns[cell.column]] = cell.text
     largest = max((abs(cell.value) for cell in matrix.cells), default=0) or 1
     pale, accent = colours.PALE[charts.theme()], charts.accent_colour()
-    scale = [[0, "#B35806"], [0.5, pale], [1, accent]] if matrix.numbered else [[0, pale], [1, accent]]
+    scale = [[0, "#B35806"], [0.5, pale], [1, accent]] if matrix.signed else [[0, pale], [1, accent]]
     drawn = go.Figure(
         go.Heatmap(
-            z=values, zmin=-largest if matrix.numbered else 0, zmax=largest, colorscale=scale, showscale=False,
+            z=values, zmin=-largest if matrix.signed else 0, zmax=largest, colorscale=scale, showscale=False,
             text=texts, texttemplate="%{text}", xgap=3, ygap=3, hoverinfo="skip",
         )
     )  # fmt: skip
     places = [(columns[cell.column], rows[cell.row]) for cell in matrix.cells]
     hover_texts = ["<br>".join(escape(line, quote=False) for line in cell.details) for cell in matrix.cells]
-    drawn.add_trace(heat_map.clickable_cells(places, [cell.opens for cell in matrix.cells], hover_texts))
-    labels = list(wrap_names(matrix.rows).values())
+    drawn.add_trace(clickable_cells(places, [cell.opens for cell in matrix.cells], hover_texts))
+    labels = [wrap_name(name) for name in matrix.rows]
     if matrix.numbered:
         labels = [f"{label} <b>{number}</b>" for number, label in enumerate(labels, start=1)]
-        heads = heat_map.column_numbers(len(columns))
+        heads = [_column_number(number, len(columns)) for number in range(1, len(columns) + 1)]
     else:
-        heads = [heat_map.wrap_label(name, len(columns)) for name in matrix.columns]
+        # In short lines, so that Plotly does not rotate them.
+        heads = [wrap_name(truncate(name, 40), 13 if len(columns) < 3 else 9) for name in matrix.columns]
     side = "top" if matrix.numbered else "bottom"
     drawn.update_xaxes(title=matrix.across, tickvals=list(columns.values()), ticktext=heads, side=side)
     drawn.update_yaxes(title=matrix.down, tickvals=list(rows.values()), ticktext=labels)
-    heat_map.set_ranges(drawn, len(columns), len(rows))
-    row_height = CELL_HEIGHT if len(rows) <= MAX_CELL_TEXT else heat_map.COMPACT_CELL
-    charts.apply_layout(drawn, matrix.title, 130 + row_height * len(rows), right_margin=False)
-    return drawn.update_layout(margin_t=84) if matrix.numbered else drawn
+    # Exactly the cells, the first row on top: by themselves, axes of bars begin at 0.
+    drawn.update_xaxes(range=[-0.5, len(columns) - 0.5], showgrid=False, zeroline=False)
+    drawn.update_yaxes(range=[len(rows) - 0.5, -0.5], showgrid=False, zeroline=False)
+    row_height = CELL_HEIGHT if len(rows) <= MAX_CELL_TEXT else COMPACT_CELL
+    height = sum(max(row_height, LINE_HEIGHT * count_lines(label)) for label in labels)
+    return charts.apply_layout(drawn, matrix.title, 130 + height, right=8)
+
+
+def _column_number(number: int, count: int) -> str:
+    """Return the number of a column; of many columns only every fifth has one."""
+    return str(number) if count <= MANY or number % 5 == 0 or number == 1 else ""
+
+
+def clickable_cells(places: Sequence[tuple[int, int]], names: Sequence[Any], hover_texts: Sequence[str]) -> "go.Bar":
+    """Return an invisible bar over each cell, at its column and row, which has a frame while it is selected.
+
+    Plotly selects points and bars, but no cells. `names` are the custom data of the cells, `hover_texts` HTML.
+    """
+    import plotly.graph_objects as go
+
+    return go.Bar(
+        orientation="h",
+        base=[column - CELL_WIDTH / 2 for column, _ in places],
+        x=[CELL_WIDTH] * len(places),
+        y=[row for _, row in places],
+        width=0.9,
+        marker={"color": "rgba(0,0,0,0)", "line": {"color": colours.UNDECIDED, "width": 3}, "opacity": 0},
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=names,
+        hovertext=hover_texts,
+        hoverinfo="text",
+        textposition="none",
+        showlegend=False,
+    )

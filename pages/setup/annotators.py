@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
+from core.formats.charts import IntervalChart, Mark
 from core.statistics.reports.agreement import AgreementRow, agreement_row
 from pages.parts import charts, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
-from pages.parts.charts import Series
 from pages.parts.text import natural_order
 from pages.setup.parts import annotator_figures
 from storage.accounts.access import Permission
@@ -116,20 +116,20 @@ def draw_training(results: list[TrainingResult]) -> None:
 
 def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
     """Draw the agreement with the others as points with intervals."""
-    measured = {summary.name: _row(summary) for summary in summaries if summary.others.value is not None}
+    measured = [summary for summary in summaries if summary.others.value is not None]
     if not measured:
         st.caption("No target has labels of two annotators yet.")
         return
-    order = sorted(measured, key=lambda name: -(measured[name].value or 0.0))
-    figure = charts.interval_figure(
-        [Series("", measured, lists_items=False)],
-        title="Agreement with the other annotators",
-        axis="Share of equal labels and 95 % interval",
-        order=order,
-        reference_line=None,
-    )
+    ordered = sorted(measured, key=lambda summary: -(summary.others.value or 0.0))
+    marks = [
+        Mark(summary.name, others.value, others.low, others.high, "", f"{others.items:,}")
+        for summary in ordered
+        if (others := summary.others).value is not None
+    ]
+    title, axis = "Agreement with the other annotators", "Share of equal labels and 95 % interval"
+    figure = charts.shared_interval_figure(IntervalChart("agreement", title, axis, [("", "circle")], marks))
     alt = "Agreement of each annotator with the others, with 95 % intervals"
-    charts.draw(figure, "agreement_with_others", alt, data=ChartData([measured[name] for name in order]))
+    charts.draw(figure, "agreement_with_others", alt, data=ChartData([_row(summary) for summary in ordered]))
 
 
 def describe_time(pace: Pace) -> str:

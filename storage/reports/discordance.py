@@ -1,15 +1,17 @@
 """Where each judge differs from people more often: by scenario, length, order, human split and contention."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.errors import TiebreakError
+from core.formats.tables import Column, records
+from core.formats.validation_errors import join_names
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints
 from core.statistics.data.dataset import Dataset, Strings
 from core.statistics.data.patterns import category_counts, majority_category
@@ -31,11 +33,8 @@ from storage.reports.judge_ranking import (
     listed,
     pairs_at,
 )
+from storage.studies import items
 from storage.studies.studies import Study
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Slices = Mapping[Slice, tuple[Bools, Bools]]
 """Slice -> the targets in it, and those on which its feature is known; masks of the judge's compared targets."""
@@ -53,18 +52,15 @@ NUMBERS = {"length gap": "length_gap", "contention": "contention"}
 class Contentions:
     """The contention of verdicts."""
 
-    by_trace: "pd.Series[float]"
+    by_trace: Mapping[float, float]
     """Of every trace that has one, by the trace's id."""
-    by_criterion: Mapping[str, "pd.Series[float]"]
+    by_criterion: Mapping[str, Mapping[float, float]]
     """Criterion -> the contention on it, by the trace's id: of traces on several criteria."""
 
     def of_traces(self, traces: Floats, criterion: str) -> Floats:
         """Return the contention of the verdict of each trace on a criterion; nan if unknown."""
-        whole = np.asarray(self.by_trace.reindex(traces), np.float64)
-        if criterion not in self.by_criterion:
-            return whole
-        own = np.asarray(self.by_criterion[criterion].reindex(traces), np.float64)
-        return np.where(np.isnan(own), whole, own)
+        own = self.by_criterion.get(criterion, {})
+        return np.array([own.get(trace, self.by_trace.get(trace, np.nan)) for trace in traces.tolist()], np.float64)
 
 
 def contentions(session: Session, study_id: int) -> Contentions:
@@ -78,17 +74,10 @@ def contentions(session: Session, study_id: int) -> Contentions:
         .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict")
         .where(col(OpinionRow.contention).is_not(None))
     )
-    by_criterion: dict[str, dict[float, Any]] = defaultdict(dict)
+    by_criterion: dict[str, dict[float, float]] = defaultdict(dict)
     for criterion, trace, value in session.execute(of_criteria):
-        by_criterion[report_criterion(criterion)][float(trace)] = value
-    by_trace = {float(trace): value for trace, value in session.execute(of_traces) if value is not None}
-    return Contentions(_series(by_trace), {name: _series(values) for name, values in by_criterion.items()})
-
-
-def _series(values: Mapping[float, float]) -> "pd.Series[float]":
-    import pandas as pd
-
-    return pd.Series(list(values.values()), index=np.array(list(values), float), dtype=float)
+        by_criterion[report_criterion(criterion)][trace] = value or 0.0
+    return Contentions({trace: value or 0.0 for trace, value in session.execute(of_traces)}, by_criterion)
 
 
 def without_scenario(data: AlignmentData, query: RankingQuery) -> dict[str, int]:
@@ -267,6 +256,16 @@ def differing_targets(
     inside, known = slices_of(compared).get(chosen, (np.zeros(compared.differs.size, bool),) * 2)
     selected = np.zeros(dataset.gold.size, bool)
     selected[compared.places[inside & known & compared.differs]] = True
+    return list_selected(data, query, judge, selected, viewer)
+
+
+def list_selected(
+    data: AlignmentData, query: RankingQuery, judge: str, selected: Bools, viewer: str | None
+) -> Drilldown:
+    """Return the first selected targets of a query, (N,), with the values of a judge; see `differing_targets`."""
+    dataset = find_dataset(data, query)
+    if dataset is None:
+        return Drilldown((), 0)
     labelled = labelled_by(dataset, viewer)
     places = np.flatnonzero(selected & labelled)[:MAX_PAIRS].tolist()
     (found_pairs,) = pairs_at(data, query, dataset, [judge], places)
@@ -291,23 +290,122 @@ def load_selected(
         return data, query, contentions(session, study.id)
 
 
+COLUMNS = (
+    Column("", "judge", key="judge"),
+    Column("Targets", lambda row: ": ".join(row.slice)),
+    Column("", lambda row: row.slice[0], key="feature"),
+    Column("", lambda row: row.slice[1], key="value"),
+    Column("Found", "found", "yes"),
+    Column(
+        "Differs", lambda row: f"{row.differing:,} of {row.targets:,}", "figure",
+        help="Targets of the slice on which the judge differs from the majority of people, of those with a verdict.",
+    ),
+    Column("", "differing", key="differing"),
+    Column("", "targets", key="targets"),
+    Column(
+        "Elsewhere", lambda row: f"{row.differing_outside:,} of {row.targets_outside:,}", "figure",
+        help="The same outside of the slice, where its feature is known.",
+    ),
+    Column("", "differing_outside", key="differing_outside"),
+    Column("", "targets_outside", key="targets_outside"),
+    Column(
+        "Excess", "excess low high", "estimate", "excess low high",
+        "The difference of the two shares, with its 95 % interval.",
+    ),
+    Column("", "p", key="p"),
+    Column("p", "p_corrected", "p", "p_corrected", "Corrected over all slices of all judges."),
+    Column("", "found", key="found"),
+)  # fmt: skip
+"""The columns of `table`, and those of a page for one judge."""
+
+
 def table(rows: Sequence[SliceRow]) -> list[dict[str, object]]:
     """Return one row for each slice of each judge."""
-    return [
-        {
-            "judge": row.judge,
-            "feature": row.slice[0],
-            "value": row.slice[1],
-            "differing": row.differing,
-            "targets": row.targets,
-            "differing_outside": row.differing_outside,
-            "targets_outside": row.targets_outside,
-            "excess": row.excess,
-            "low": row.low,
-            "high": row.high,
-            "p": row.p,
-            "p_corrected": row.p_corrected,
-            "found": row.found,
-        }
-        for row in rows
-    ]
+    return records(rows, COLUMNS)
+
+
+# Two slices of the targets compared: on which of them does a judge differ from people more often?
+
+Conditions = Sequence[Slice]
+"""A slice: the targets that meet all of these conditions."""
+
+
+def parse_condition(text: str, saved: Mapping[str, Conditions], scenarios: Collection[str]) -> Conditions:
+    """Return the conditions of a saved slice, or of a condition such as `scenario: math`; raises TiebreakError.
+
+    `scenarios` are those of the study.
+    """
+    if text in saved:
+        return saved[text]
+    feature, colon, value = text.partition(":")
+    if not colon:
+        raise TiebreakError(f"There is no slice {text!r}; a condition is written as FEATURE: VALUE.")
+    condition = feature.strip(), value.strip()
+    people = (NOT_UNANIMOUS, *SIDES.values())
+    if condition[0] not in ("scenario", "people", *NUMBERS) or (
+        condition[0] == "people" and condition[1] not in people
+    ):
+        raise TiebreakError(
+            f"{text!r} is no condition: scenario: NAME, people: {', '.join(people[:-1])} or {people[-1]}, "
+            f"{' or '.join(NUMBERS)}: {ABOVE}NUMBER."
+        )
+    if condition[0] == "scenario" and scenario_of_name(condition[1]) not in ("", *scenarios):
+        raise TiebreakError(f"There is no scenario {condition[1]!r}; there are {join_names(sorted(scenarios))}.")
+    return (condition,)
+
+
+def compare_slices(
+    data: AlignmentData,
+    query: RankingQuery,
+    measured: Contentions,
+    names: tuple[str, str],
+    slices: tuple[Conditions, Conditions],
+) -> list[SliceRow]:
+    """Compare two slices for each judge of a query; targets of both are in neither.
+
+    The rows have the two names as their slice; p-values are corrected over the judges. Judges without five targets in
+    each have no row.
+    """
+    dataset = find_dataset(data, query)
+    if dataset is None:
+        return []
+    rows: list[SliceRow] = []
+    people = majorities_of(dataset)
+    for judge in comparable_judges(dataset):
+        compared = compare_with_people(dataset, judge, measured, people)
+        (first, first_known), (second, second_known) = (targets_of(compared, one) for one in slices)
+        masks = {names: (first & ~second, first_known & second_known & (first ^ second))}
+        rows += slice_rows(judge, compared.differs, masks, compared.groups)
+    return correct_rows(rows)
+
+
+def of_two_slices(engine: Engine, study: Study, selection: Selection, first: str, second: str) -> list[SliceRow]:
+    """Compare two slices of a study, each a saved name or a condition; raises TiebreakError."""
+    with connections.reading(engine) as session:
+        scenarios = items.scenarios(session, study.id)
+    slices = (
+        parse_condition(first, study.rules.slices, scenarios),
+        parse_condition(second, study.rules.slices, scenarios),
+    )
+    return compare_slices(*load_selected(engine, study, selection), (first, second), slices)
+
+
+COMPARISON_COLUMNS = (
+    Column("Judge", "judge", key="judge"),
+    Column("", lambda row: row.slice[0], key="first"),
+    Column("", lambda row: row.slice[1], key="second"),
+    Column("Differs in the first", lambda row: f"{row.differing:,} of {row.targets:,}", "figure"),
+    Column("", "differing", key="differing_first"),
+    Column("", "targets", key="targets_first"),
+    Column("In the second", lambda row: f"{row.differing_outside:,} of {row.targets_outside:,}", "figure"),
+    Column("", "differing_outside", key="differing_second"),
+    Column("", "targets_outside", key="targets_second"),
+    Column("Difference", "excess low high", "estimate", "difference low high"),
+    Column("", "p", key="p"),
+    Column("p", "p_corrected", "p", "p_corrected"),
+)
+
+
+def comparison_table(rows: Sequence[SliceRow]) -> list[dict[str, object]]:
+    """Return one row for each judge."""
+    return records(rows, COMPARISON_COLUMNS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
+from core.formats.tables import Column
 from core.items import pair_numbers
 from core.labels import PREFERENCE as PREFERENCE_SCALE
 from core.statistics.reports.discussions import Debate, PanelReport, StatedOpinion, report_panel
@@ -121,6 +122,29 @@ def drill_down(
     return disagreements.drill_down_changes(list(unique.values()), viewer)
 
 
+CHANGE_COLUMNS = (
+    Column("Judge", "judge"),
+    Column("Changed", lambda row: f"{row.changed:,} of {row.opinions:,}", "figure"),
+    Column("Share", "share low high", "estimate"),
+    Column("To the reference", "towards", "count"),
+    Column("From it", "away", "count"),
+    Column("p", "p_corrected", "p", help="Sign test of as many changes to the reference as from it; Holm."),
+)
+ABLATION_COLUMNS = (
+    Column("Judges", lambda row: _judges_of(row.left_out)),
+    Column("Rounds", "rounds", "count"),
+    Column("Accuracy", "accuracy", "estimate"),
+    Column("Decided", "decided", "estimate"),
+    Column("Difference", "difference low high", "estimate"),
+    Column("p", "p_corrected", "p"),
+)
+"""The columns of a page: first against last opinions, and the majority with fewer rounds and judges."""
+
+
+def _judges_of(left_out: str) -> str:
+    return f"without {left_out}" if left_out else "all"
+
+
 def table(reports: list[PanelReport]) -> list[dict[str, object]]:
     """Return one row for each change, influence and ablation, with what it is in `row`."""
     rows: list[dict[str, object]] = []
@@ -140,7 +164,7 @@ def table(reports: list[PanelReport]) -> list[dict[str, object]]:
         for part in panel.ablations:
             fields = asdict(part)
             rows.append(
-                place | {"row": "majority", "judge": f"without {part.left_out}" if part.left_out else "all"}
+                place | {"row": "majority", "judge": _judges_of(part.left_out)}
                 | {"source": "", "n": part.targets, "value": part.accuracy}
                 | {name: fields[name] for name in ("rounds", "decided", "difference", "p", "p_corrected", "reason")}
                 | {"difference_low": part.low, "difference_high": part.high}

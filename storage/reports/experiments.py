@@ -1,6 +1,6 @@
 """The results of an experiment: statistics of its cells, costs, and differences along its axes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats.cell_table import CellTable, cell_table, long_csv, long_row
+from core.formats.tables import Column
 from core.items import pair_numbers
 from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import ALL_DISPUTED
@@ -296,21 +297,37 @@ def render(
     return values, text
 
 
+DIFFERENCE_COLUMNS = (
+    Column("Axis", "axis"),
+    Column("Level", "level"),
+    Column("less", "other_level"),
+    Column("Difference", "difference low high", "estimate"),
+    Column("n", "items", "count"),
+    Column("p", "p_corrected", "p"),
+    Column("Others", lambda row: ", ".join(f"{name} {level}" for name, level in row.fixed.items())),
+    Column("Criterion", "criterion"),
+    Column("Note", "reason"),
+)
+"""The columns of differences on a page."""
+
+
 def caption_of(results: Results, statistic: str, table: CellTable) -> str:
     """Return what the numbers of a table are, with their n."""
     cells = results.cells[statistic]
     repeats = {cell.repeats for cell in cells}
+    is_of_verdicts = statistic not in (*COSTS, DISPUTED)
     parts = [
         f"{COSTS.get(statistic, statistic)}, mean"
         + (" ± standard deviation between repeats" if max(repeats) > 1 else ""),
         "[95 % interval over items]" if any(cell.low is not None for cell in cells) else "",
-        f"{_items_of(cells, 'trace' if statistic in (*COSTS, DISPUTED) else 'item')}, {_span(repeats, 'repeat')}",
+        f"{_items_of(cells, 'item' if is_of_verdicts else 'trace')}, {_span(repeats, 'repeat')}",
         f"columns: {', '.join(table.column_axes)}" if table.column_axes else "",
         _averages(table),
         results.missing.removesuffix("."),
         _undefined(cells),
-        *_incomplete(results, statistic),
-        *([] if statistic in (*COSTS, DISPUTED) else [*_caveats(cells), _reference_of(results.reference, cells)]),
+        *(_incomplete(results, statistic) if is_of_verdicts else ()),
+        *(_caveats(cells) if is_of_verdicts else ()),
+        _reference_of(results.reference, cells) if is_of_verdicts else "",
     ]
     return "; ".join(filter(None, parts))
 
@@ -322,38 +339,35 @@ def _undefined(cells: Sequence[CellResult]) -> str:
     return f"no value in {len(reasons):,} of {count}: {'; '.join(dict.fromkeys(reasons))}" if reasons else ""
 
 
-def _incomplete(results: Results, statistic: str) -> list[str]:
-    """Return the cells that failed in part, that have verdicts which are left out, and that lack the statistic."""
+def _incomplete(results: Results, statistic: str) -> Iterator[str]:
+    """Yield the cells that failed in part, that have verdicts which are left out, and that lack the statistic."""
     cells = results.cells[statistic]
-    if statistic in (*COSTS, DISPUTED):
-        return []
-    failed, left_out = ([cell for cell in cells if getattr(cell, name)] for name in ("failed", "left_out"))
     shown = {(cell.levels, cell.criterion) for cell in cells}
     every = {(cell.levels, cell.criterion): cell for of in results.cells.values() for cell in of if cell.kind}
-    absent = [cell for key, cell in every.items() if key not in shown]
-    missing = any(cell.no_verdict for cell in cells)
-    return [
-        *(["missing: targets without a verdict, and the values that any verdicts would give"] if missing else []),
-        *([f"failed traces count as no verdict: {_numbered(failed, 'failed', every)}"] if failed else []),
-        *(
-            [f"on the items with a verdict in every cell; left out: {_numbered(left_out, 'left_out', every)}"]
-            if left_out
-            else []
-        ),
-        *([f"no {statistic}{_named(absent, [*every.values()])}"] if absent else []),
-    ]
+    if any(cell.no_verdict for cell in cells):
+        yield "missing: targets without a verdict, and the values that any verdicts would give"
+    if failed := [cell for cell in cells if cell.failed]:
+        yield f"failed traces count as no verdict: {_numbered(failed, 'failed', every)}"
+    if left_out := [cell for cell in cells if cell.left_out]:
+        yield f"on the items with a verdict in every cell; left out: {_numbered(left_out, 'left_out', every)}"
+    if absent := [cell for key, cell in every.items() if key not in shown]:
+        yield f"no {statistic}{_named(absent, [*every.values()])}"
 
 
 def _numbered(some: Sequence[CellResult], field: str, every: Mapping[Any, CellResult]) -> str:
     """Return a number of each of some cells, such as `4 of 12 in 1 · math`; the smallest and largest of many."""
-    several = len({cell.criterion for cell in every.values()}) > 1
     numbers = [getattr(cell, field) for cell in some]
     if len(some) > MAX_NAMES:
         return f"{min(numbers):,} to {max(numbers):,} in {len(some):,} of {format_count(len(every), 'cell')}"
-    return ", ".join(
-        f"{number:,} of {cell.asked:,} in {' · '.join(filter(None, [*cell.levels, cell.criterion if several else '']))}"
-        for number, cell in zip(numbers, some, strict=True)
-    )
+    names = _names_of(some, [*every.values()])
+    cells = zip(numbers, some, names, strict=True)
+    return ", ".join(f"{number:,} of {cell.asked:,} in {name}" for number, cell, name in cells)
+
+
+def _names_of(some: Sequence[CellResult], every: Sequence[CellResult]) -> list[str]:
+    """Return the levels of some cells, with their criterion if there are several."""
+    several = len({cell.criterion for cell in every}) > 1
+    return [" · ".join(filter(None, [*cell.levels, cell.criterion if several else ""])) for cell in some]
 
 
 def _caveats(cells: Sequence[CellResult]) -> list[str]:
@@ -379,8 +393,7 @@ def _named(some: Sequence[CellResult], cells: Sequence[CellResult]) -> str:
     """Return the number and the names of some of the cells in brackets; empty for all of them."""
     if len(some) == len(cells):
         return ""
-    several = len({cell.criterion for cell in cells}) > 1
-    names = [" · ".join(filter(None, [*cell.levels, cell.criterion if several else ""])) for cell in some]
+    names = _names_of(some, cells)
     shown = f": {', '.join(names)}" if len(names) <= MAX_NAMES else ""
     return f" (in {len(some):,} of {format_count(len(cells), 'cell')}{shown})"
 

@@ -1,6 +1,6 @@
 """The disagreements of each judge with people, with their probable causes, and the targets to label again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
+from core.formats.tables import Column, records
 from core.provenance import CAUSE_RESAMPLES
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
@@ -182,24 +183,39 @@ def of_study(engine: Engine, study: Study, selection: Selection) -> list[JudgeEr
     return found
 
 
+def _share_of(cause: str) -> Callable[[JudgeErrors], object]:
+    """Return the function that returns the share of a cause with its interval."""
+
+    def read(errors: JudgeErrors) -> object:
+        share = next((one for one in errors.causes.shares if one.cause == cause), None)
+        return (None, None, None) if share is None else (share.value, share.low, share.high)
+
+    return read
+
+
+def _reason(errors: JudgeErrors) -> str:
+    return "; ".join(filter(None, (CAVEATS.get(errors.population), errors.causes.reason)))
+
+
+def _keys_of(cause: str) -> str:
+    name = cause.replace(" ", "_")
+    return f"{name} {name}_low {name}_high"
+
+
+COLUMNS = (
+    Column("Judge", "judge", key="judge"),
+    Column("", "causes.decided", key="targets"),
+    Column("", "causes.disagreements", key="disagreements"),
+    Column("Disagreements", lambda one: f"{one.causes.disagreements:,} of {one.causes.decided:,}", "figure"),
+    *(Column(cause.capitalize(), _share_of(cause), "estimate", _keys_of(cause)) for cause in CAUSES),
+    Column("Wrong on clear targets", "causes.error_rate", "estimate", "error_rate_on_clear"),
+    Column("", "causes.kappa", key="kappa"),
+    Column("Without labels of", lambda one: ", ".join(one.without), key="without"),
+    Column("", _reason, key="reason"),
+    Column("", "population", key="population"),
+)
+
+
 def table(found: Sequence[JudgeErrors]) -> list[dict[str, object]]:
     """Return one row for each judge."""
-    rows = []
-    for errors in found:
-        causes = errors.causes
-        row: dict[str, object] = {
-            "judge": errors.judge, "targets": causes.decided, "disagreements": causes.disagreements,
-        }  # fmt: skip
-        shares = {share.cause: share for share in causes.shares}
-        for cause in CAUSES:
-            share, name = shares.get(cause), cause.replace(" ", "_")
-            row |= {
-                name: share and share.value,
-                f"{name}_low": share and share.low,
-                f"{name}_high": share and share.high,
-            }
-        row |= {"error_rate_on_clear": causes.error_rate, "kappa": causes.kappa}
-        reason = "; ".join(filter(None, (CAVEATS.get(errors.population), causes.reason)))
-        row |= {"without": ", ".join(errors.without), "reason": reason, "population": errors.population}
-        rows.append(row)
-    return rows
+    return records(found, COLUMNS)

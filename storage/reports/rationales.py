@@ -19,9 +19,9 @@ from storage.db import connections
 from storage.db.tables import EventRow
 from storage.reports import alignment, judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.disagreements import Drilldown, drill_down
-from storage.reports.discordance import compare_with_people
-from storage.reports.judge_ranking import MAX_PAIRS, RankingQuery, find_dataset, labelled_by, listed, pairs_at
+from storage.reports.disagreements import Drilldown
+from storage.reports.discordance import compare_with_people, list_selected
+from storage.reports.judge_ranking import RankingQuery, find_dataset
 from storage.runs.events import parse_event
 from storage.studies.studies import Study
 
@@ -98,11 +98,7 @@ def differing_targets(
     compared = compare_with_people(dataset, judge)
     selected = np.zeros(dataset.gold.size, bool)
     selected[compared.places[compared.differs]] = True
-    selected &= found.targets_of(chosen, dataset.gold.size)
-    labelled = labelled_by(dataset, viewer)
-    places = np.flatnonzero(selected & labelled)[:MAX_PAIRS].tolist()
-    (found_pairs,) = pairs_at(data, query, dataset, [judge], places)
-    return listed(drill_down(found_pairs, judge, viewer), selected, labelled)
+    return list_selected(data, query, judge, selected & found.targets_of(chosen, dataset.gold.size), viewer)
 
 
 def of_study(

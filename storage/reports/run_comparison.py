@@ -5,8 +5,10 @@ judge, has a column for each judge.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -17,17 +19,25 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from core.formats.tables import Column, records
+from core.labels import Value
 from core.setting_differences import SettingDifference, TextDifference, setting_differences, text_differences
+from core.statistics import catalogue
+from core.statistics.data.arrays import Estimate, Ints
 from core.statistics.data.dataset import Dataset, build_datasets, encode_opinions
-from core.statistics.reports.run_comparison import Pair, RunComparison, compare_runs
-from core.wording import equate_p, format_count, format_estimate
+from core.statistics.data.frames import ALL
+from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures, changed_targets, compare_runs
+from core.wording import equate_p, format_count, format_estimate, stored_criterion
 from storage.db import connections
 from storage.db.tables import OpinionRow, RunRow, TraceRow
 from storage.labels import labels, targets
 from storage.reports import alignment, chosen_labels, references
 from storage.reports.alignment import comparable_scales
 from storage.reports.chosen_labels import DISPUTED_TARGETS, NOTHING, Choices
+from storage.reports.disagreements import NO_VERDICT, Drilldown, drill_down_judges, format_value
+from storage.reports.disagreements import Pair as JudgedPair
 from storage.reports.judge_costs import RunCost, cost_by_run
+from storage.reports.judge_ranking import labelled_by, listed
 from storage.reports.opinions import find_scales, frame_panel
 from storage.reports.references import Reference
 from storage.runs import runs
@@ -195,66 +205,105 @@ def _runs_with_several(frame: "pd.DataFrame") -> set[int]:
     return set(frame.loc[frame.duplicated(["run", "target"]), "run"])
 
 
+def estimate_columns(rows: Sequence[RunFigures | Pair], only_in_file: Collection[str] = ()) -> list[Column]:
+    """Return the columns of the statistics that rows have: value, interval and n of each."""
+    names = dict.fromkeys(name for row in rows for name in _estimates(row))
+    columns = []
+    for name in names:
+        title = "" if name in only_in_file else catalogue.BY_ID[name].short
+        columns += [
+            Column(title, partial(_interval, name), "estimate", f"{name} {name}_low {name}_high"),
+            Column("", partial(_items, name), key=f"{name}_n"),
+        ]
+    return columns
+
+
+def most_items(row: RunFigures | Pair) -> int | None:
+    """Return the n of a row: of the statistic with the most targets; None without one."""
+    return max((estimate.items for estimate in _estimates(row).values()), default=None)
+
+
+def _estimates(row: RunFigures | Pair) -> Mapping[str, Estimate]:
+    return row.agreement if isinstance(row, Pair) else row.estimates
+
+
+def _interval(name: str, row: RunFigures | Pair) -> tuple[float | None, ...]:
+    estimate = _estimates(row).get(name)
+    return (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+
+
+def _items(name: str, row: RunFigures | Pair) -> int:
+    estimate = _estimates(row).get(name)
+    return 0 if estimate is None else estimate.items
+
+
+COST_COLUMNS = (
+    Column("", "calls", key="calls"),
+    Column("", "reused", key="reused"),
+    Column("", "tokens_per_trace", key="tokens_per_trace"),
+    Column("", "seconds_per_trace", key="seconds_per_trace"),
+    Column("", "dollars_per_thousand", key="dollars_per_1000"),
+    Column("", lambda cost: None if cost.unpriced else cost.paid_dollars, key="paid_dollars"),
+    Column("", "unpriced", key="unpriced"),
+)
+
+
 def run_rows(compared: ComparedRuns, comparison: RunComparison) -> list[dict[str, object]]:
     """Return one row for each column: targets, statistics with intervals, and the costs of its run."""
-    rows: list[dict[str, object]] = []
-    for figures in comparison.figures:
-        cost = compared.costs[compared.columns[figures.name]]
-        row: dict[str, object] = {"run": figures.name, "targets": figures.targets, "no_verdict": figures.no_verdict}
-        row["population"] = comparison.population
-        for name in _statistics(comparison):
-            estimate = figures.estimates.get(name)
-            row |= {
-                name: estimate.value if estimate else None,
-                f"{name}_low": estimate.low if estimate else None,
-                f"{name}_high": estimate.high if estimate else None,
-                f"{name}_n": estimate.items if estimate else 0,
-            }
-        rows.append(row | _cost_fields(cost))
-    return rows
+    columns = (
+        Column("", "name", key="run"),
+        Column("", "targets", key="targets"),
+        Column("", "no_verdict", key="no_verdict"),
+        Column("", lambda _: comparison.population, key="population"),
+        *estimate_columns(comparison.figures),
+    )
+    costs = [compared.costs[compared.columns[figures.name]] for figures in comparison.figures]
+    both = zip(records(comparison.figures, columns), records(costs, COST_COLUMNS), strict=True)
+    return [figures | cost for figures, cost in both]
 
 
-def _statistics(comparison: RunComparison) -> list[str]:
-    return list(dict.fromkeys(name for figures in comparison.figures for name in figures.estimates))
+ONLY_IN_FILE = ("percent", "gwet_ac1")
+"""Statistics of pairs that the table leaves out: a screen has no room for them beside κ and the changed verdicts."""
 
 
-def _cost_fields(cost: RunCost) -> dict[str, object]:
-    return {
-        "calls": cost.calls,
-        "reused": cost.reused,
-        "tokens_per_trace": cost.tokens_per_trace,
-        "seconds_per_trace": cost.seconds_per_trace,
-        "dollars_per_1000": cost.dollars_per_thousand,
-        "paid_dollars": None if cost.unpriced else cost.paid_dollars,
-        "unpriced": cost.unpriced,
-    }
+def pair_columns(comparison: RunComparison, titles: Mapping[str, str] | None = None) -> tuple[Column, ...]:
+    """Return the columns of pairs: changed verdicts, agreement, and the difference against the reference.
+
+    `titles` are other names of columns on a page.
+    """
+    names = titles or {}
+    return (
+        Column("First", lambda pair: names.get(pair.first, pair.first)),
+        Column("Second", lambda pair: names.get(pair.second, pair.second)),
+        Column("Changed verdicts", _changed, "figure"),
+        Column("Difference", "difference.difference difference.low difference.high", "estimate"),
+        Column("p", "difference.p_corrected", "p"),
+        Column("n", "difference.items", "count"),
+        Column("", "first", key="first"),
+        Column("", "second", key="second"),
+        Column("", "targets", key="targets"),
+        Column("", "changed", key="changed"),
+        Column("", "changed_share changed_low changed_high", key="changed_share changed_low changed_high"),
+        *estimate_columns(comparison.pairs, ONLY_IN_FILE),
+        Column("n of both", lambda pair: "–" if most_items(pair) is None else f"{most_items(pair):,}", "figure"),
+        Column("", "statistic", key="statistic"),
+        Column("", "difference.difference difference.low difference.high", key="difference low high"),
+        Column("", "difference.items", key="n"),
+        Column("", "difference.p_bootstrap", key="p"),
+        Column("", "difference.p_corrected", key="p_corrected"),
+        Column("", lambda _: comparison.population, key="population"),
+        Column("Note", "difference.reason", key="reason"),
+    )
+
+
+def _changed(pair: Pair) -> str:
+    share = format_estimate(pair.changed_share, pair.changed_low, pair.changed_high)
+    return f"{pair.changed:,} of {pair.targets:,}: {share}" if pair.targets else "no common target"
 
 
 def pair_rows(comparison: RunComparison) -> list[dict[str, object]]:
-    """Return one row for each pair: changed verdicts, agreement, and the difference against the reference."""
-    rows: list[dict[str, object]] = []
-    names = list(dict.fromkeys(name for pair in comparison.pairs for name in pair.agreement))
-    for pair in comparison.pairs:
-        row: dict[str, object] = {
-            "first": pair.first, "second": pair.second, "targets": pair.targets, "changed": pair.changed,
-            "changed_share": pair.changed_share, "changed_low": pair.changed_low, "changed_high": pair.changed_high,
-        }  # fmt: skip
-        for name in names:
-            estimate = pair.agreement.get(name)
-            row |= {
-                name: estimate.value if estimate else None,
-                f"{name}_low": estimate.low if estimate else None,
-                f"{name}_high": estimate.high if estimate else None,
-                f"{name}_n": estimate.items if estimate else 0,
-            }
-        one = pair.difference
-        rows.append(
-            row
-            | {"statistic": pair.statistic, "difference": one.difference, "low": one.low, "high": one.high}
-            | {"n": one.items, "p": one.p_bootstrap, "p_corrected": one.p_corrected}
-            | {"population": comparison.population, "reason": one.reason}
-        )
-    return rows
+    """Return one row for each pair."""
+    return records(comparison.pairs, pair_columns(comparison))
 
 
 def summarize(comparison: RunComparison, titles: Mapping[str, str] | None = None) -> list[str]:
@@ -277,3 +326,115 @@ def _sentence(pair: Pair, titles: Mapping[str, str], population: str) -> str:
     targets_used = format_count(one.items, noun)
     p = equate_p(one.p_corrected)
     return f"{start}. The difference in {name} is {interval}, {p}{found} ({targets_used} with a reference)."
+
+
+# The targets on which two runs have different verdicts.
+
+MAX_LISTED = 500
+"""Changed targets that are listed."""
+Transition = tuple[str, str]
+"""A verdict of the first run and one of the second, as `format_value` writes them."""
+
+
+def transitions(dataset: Dataset, first: str, second: str) -> dict[Transition, int]:
+    """Return how often a verdict of the first column became another one of the second, the most frequent first.
+
+    Empty for a scale of numbers.
+    """
+    if not dataset.scale.categories:
+        return {}
+    places = np.flatnonzero(changed_targets(dataset, first, second))
+    pairs = zip(*(_texts(dataset, name, places) for name in (first, second)), strict=True)
+    return dict(Counter(pairs).most_common())
+
+
+def _texts(dataset: Dataset, name: str, places: Ints) -> list[str]:
+    """Return the verdicts of a column at some targets, as tables write them."""
+    return [format_value(_value(dataset, code), NO_VERDICT) for code in dataset.judges[name].values[places].tolist()]
+
+
+def _value(dataset: Dataset, code: float) -> Value | None:
+    """Return the value that a code denotes on the scale; None for nan."""
+    if code != code:
+        return None
+    return dataset.scale.categories[int(code)] if dataset.scale.categories else code
+
+
+def changed(
+    dataset: Dataset,
+    first: str,
+    second: str,
+    *,
+    titles: Mapping[str, str] | None = None,
+    transition: Transition | None = None,
+    viewer: str | None = None,
+    limit: int | None = MAX_LISTED,
+) -> Drilldown:
+    """Return the targets on which two columns differ, with both values and people's labels.
+
+    `titles` are other names of the columns. On scales of numbers the largest differences come first. Targets that the
+    viewer, if any, has not labelled are counted and not returned.
+    """
+    differ = changed_targets(dataset, first, second)
+    if transition is not None:
+        every = np.arange(differ.size)
+        texts = (_texts(dataset, name, every) for name in (first, second))
+        differ = differ & np.array([pair == transition for pair in zip(*texts, strict=True)], bool)
+    labelled = labelled_by(dataset, viewer)
+    places = np.flatnonzero(differ & labelled)
+    if not dataset.scale.categories:
+        distance = np.abs(dataset.judges[first].values - dataset.judges[second].values)[places]
+        places = places[np.argsort(-np.nan_to_num(distance, nan=np.inf), kind="stable")]
+    people = dataset.labels  # computed once: it has the labels of all targets
+    rows = [
+        _row(dataset, place, (first, second), people[place].tolist(), titles or {}) for place in places[:limit].tolist()
+    ]
+    return listed(drill_down_judges(rows, viewer), differ, labelled)
+
+
+def _row(
+    dataset: Dataset, place: int, columns: Sequence[str], codes: Sequence[float], titles: Mapping[str, str]
+) -> tuple[JudgedPair, dict[str, Value | None]]:
+    """Return a target with its labels, which are passed as codes, and the values of columns.
+
+    Its trace is that of the first column.
+    """
+    values = {
+        titles.get(name, name): _value(dataset, dataset.judges[name].values[place])
+        for name in columns
+        if dataset.judges[name].asked[place]
+    }
+    given = {
+        rater: value
+        for rater, code in zip(dataset.ratings.raters, codes, strict=True)
+        if (value := _value(dataset, code)) is not None
+    }
+    criterion, part = dataset.criterion, str(dataset.part[place])
+    if criterion == ALL and "\n" in part:  # pooled criteria are a part of the part's name
+        criterion, part = part.split("\n", 1)
+    target = targets.from_columns(str(dataset.item[place]), dataset.kind, stored_criterion(criterion), part)
+    trace = trace_of(dataset, place, columns[0])
+    return JudgedPair(target, str(dataset.scenario[place]), trace, None, given), values
+
+
+def trace_of(dataset: Dataset, place: int, column: str) -> int:
+    """Return the trace of a column's verdict on a target."""
+    return int(dataset.judges[column].sides["trace"][place])
+
+
+def changed_rows(dataset: Dataset, pair: Pair) -> list[dict[str, object]]:
+    """Return every target on which two columns differ, with both values and people's labels."""
+    drilldown = changed(dataset, pair.first, pair.second, limit=None)
+    return [
+        {
+            "item": one.target.item,
+            "kind": one.target.kind,
+            "criterion": one.target.criterion,
+            "part": one.target.part,
+            "scenario": one.scenario,
+            "first": next(iter(one.values.values()))[0],
+            "second": list(one.values.values())[1][0],
+            "labels": ", ".join(f"{rater}: {values[0]}" for rater, values in list(one.values.items())[2:]),
+        }
+        for one in drilldown.items
+    ]

@@ -10,8 +10,8 @@ from typing import Any, get_args
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
+from core.formats.charts import Mark, interval_svg
 from core.formats.html_report import Section
-from core.formats.interval_chart import Point, interval_chart
 from core.formats.tables import cell
 from core.labels import Level
 from core.provenance import BIAS_TESTS, CAUSE_MODEL, PAIRED_DIFFERENCES, caption
@@ -93,7 +93,7 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
     return Section(
         "Judges",
         [summarize(ranking), *filter(None, [report.chosen]), *report.notes],
-        interval_chart(points, "Accuracy and 95 % interval", lines) if points else "",
+        interval_svg(points, "Accuracy and 95 % interval", lines) if points else "",
         caption("Accuracy of each judge on the same targets", sizes, "targets", method),
         _printed(judge_ranking.table(report), columns),
         caption("Judges, the human ceiling and baselines", sizes, "targets", method),
@@ -154,7 +154,9 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
     unit = "Win rate" if report.kind == "preference" else "Mean score"
     figures = [(row, *systems.shown_estimate(row)) for row in overall]
     points = [
-        Point(row.system, value, low, high, row.labelled) for row, value, low, high in figures if value is not None
+        Mark(row.system, value, low, high, "", f"{row.labelled:,}")
+        for row, value, low, high in figures
+        if value is not None
     ]
     verdicts = f"verdicts of {report.judge}" if report.judge else "no verdicts"
     columns = {
@@ -176,7 +178,7 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
             f"{report.kind}, {report.criterion}; labels of people (reference: {report.reference}) with {verdicts}.",
             *filter(None, [report.note]),
         ],
-        interval_chart(points, f"{unit} and 95 % interval") if points else "",
+        interval_svg(points, f"{unit} and 95 % interval") if points else "",
         caption(title, sizes, "labelled targets", method),
         _printed(report.rows, columns),
         caption(f"Systems by {systems.basis(report)}", sizes, "labelled targets", method),
@@ -206,44 +208,51 @@ def _agreement(engine: Engine, study: Study) -> Section:
     rows = agreement.rows(engine, study, "all")
     if not rows:
         return Section("Inter-annotator agreement", ["Agreement needs labels by at least two annotators."])
-    headline, points = agreement_points(engine, study, rows)
+    headline, drawn = agreement_values(engine, study, rows)
+    points = agreement_marks(drawn)
     names = ("kind", "criterion", "group", "statistic")
     return Section(
         "Inter-annotator agreement",
         [],
-        interval_chart(points, f"{headline} and 95 % interval") if points else "",
-        caption(f"Agreement beyond chance ({headline})", [point.n for point in points]),
+        interval_svg(points, f"{headline} and 95 % interval") if points else "",
+        caption(f"Agreement beyond chance ({headline})", [row.items for row in drawn]),
         _printed(rows, dict(zip(names, names, strict=True)) | ROWS),
         caption("Agreement between annotators and between judges", [row.items for row in rows]),
     )
 
 
-def judge_points(ranking: Ranking) -> tuple[list[Point], list[tuple[str, float]]]:
+def judge_points(ranking: Ranking) -> tuple[list[Mark], list[tuple[str, float]]]:
     """Return the accuracy of each judge with its coverage; as lines the human ceiling and the best baseline."""
     points = [
-        Point(
-            one.judge, one.accuracy.value, one.accuracy.low, one.accuracy.high, one.accuracy.items, one.coverage.value
+        Mark(
+            one.judge, one.accuracy.value, one.accuracy.low, one.accuracy.high, "", f"{one.accuracy.items:,}",
+            "" if one.coverage.value is None else f"coverage {100 * one.coverage.value:.0f} %",
         )
         for one in ranking.judges
         if one.accuracy.value is not None
-    ]
+    ]  # fmt: skip
     lines = [("human ceiling", ranking.ceiling.value)]
     lines += [(baseline.name.partition(":")[0], baseline.accuracy.value) for baseline in ranking.baselines[:1]]
     return points, [(name, value) for name, value in lines if value is not None]
 
 
-def agreement_points(engine: Engine, study: Study, rows: Sequence[AgreementRow]) -> tuple[str, list[Point]]:
-    """Return the name of the statistic of a study, and its value for each kind, criterion and group of raters."""
+def agreement_values(engine: Engine, study: Study, rows: Sequence[AgreementRow]) -> tuple[str, list[AgreementRow]]:
+    """Return the name of the statistic of a study, and the rows with its value for a kind, criterion and raters."""
     row = overview.agreement(agreement.annotator_agreement(engine, study, resamples=0))
     names = chain(() if row is None else (row.statistic,), *map(catalogue.headlines_of, get_args(Level)))
     defined = {row.statistic for row in rows if row.value is not None}
     headline = next((name for name in names if name in defined), "")
-    points = [
-        Point(", ".join(filter(None, (row.kind, row.criterion, row.group))), row.value, row.low, row.high, row.items)
-        for row in rows
-        if row.statistic == headline and row.value is not None
+    return catalogue.name(headline), [row for row in rows if row.statistic == headline and row.value is not None]
+
+
+def agreement_marks(rows: Sequence[AgreementRow]) -> list[Mark]:
+    """Return the points of a chart."""
+    names = [", ".join(filter(None, (row.kind, row.criterion, row.group))) for row in rows]
+    return [
+        Mark(name, row.value, row.low, row.high, "", f"{row.items:,}")
+        for name, row in zip(names, rows, strict=True)
+        if row.value is not None
     ]
-    return catalogue.name(headline), points
 
 
 def _alignment(engine: Engine, study: Study, reference: str | None) -> Section:

@@ -8,7 +8,7 @@ import pandas as pd
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError, check_literal
-from core.formats.interval_figure import interval_figure
+from core.formats.charts import IntervalChart, Mark, interval_figure
 from core.items import Item
 from core.labels import Gold
 from core.statistics.data.dataset import Dataset
@@ -19,7 +19,6 @@ from storage.labels import labels, targets
 from storage.reports import (
     agreement,
     alignment,
-    changed_verdicts,
     discordance,
     discussions,
     judge_biases,
@@ -181,13 +180,22 @@ class Study:
         check_literal("name", name, FigureName)
         if name == "judges":
             ranked = judge_ranking.of_study(self._engine, self._stored, judge_ranking.Selection(), reference=reference)
-            points, lines = study_report.judge_points(ranked.ranking)
-            return interval_figure(points, f"Judges of {self.name}", "Accuracy and 95 % interval", lines)
-        rows = agreement.rows(self._engine, self._stored, "all")
-        statistic, points = study_report.agreement_points(self._engine, self._stored, rows)
-        if not points:
+            marks, lines = study_report.judge_points(ranked.ranking)
+            return self._figure(f"Judges of {self.name}", "Accuracy", marks, lines)
+        found = agreement.rows(self._engine, self._stored, "all")
+        statistic, rows = study_report.agreement_values(self._engine, self._stored, found)
+        if not rows:
             raise TiebreakError("Agreement needs labels by at least two annotators.")
-        return interval_figure(points, f"Agreement in {self.name}", f"{statistic} and 95 % interval")
+        return self._figure(f"Agreement in {self.name}", statistic, study_report.agreement_marks(rows))
+
+    def _figure(
+        self, title: str, value: str, marks: Sequence[Mark], lines: Sequence[tuple[str, float]] = ()
+    ) -> "go.Figure":
+        chart = IntervalChart("figure", title, f"{value} and 95 % interval", [("", "circle")], marks, lines=lines)
+        # The theme of the app has no part in a figure outside of it.
+        return interval_figure(chart).update_layout(
+            template="plotly_white", paper_bgcolor="white", plot_bgcolor="white"
+        )
 
     def compare_runs(self, *runs: str, reference: str | None = None, **chosen: Unpack[Chosen]) -> "RunComparison":
         """Compare two or more runs, given by name, on a kind and criterion; by default those with most targets.
@@ -244,7 +252,7 @@ class RunComparison:
         return pd.DataFrame(
             {"first_run": pair.first, "second_run": pair.second, **row}
             for pair in self._figures.pairs
-            for row in changed_verdicts.changed_rows(self._dataset, pair)
+            for row in run_comparison.changed_rows(self._dataset, pair)
         )
 
 

@@ -38,3 +38,7 @@ def test_a_click_calls_the_function_with_the_row_and_the_column(monkeypatch: pyt
     assert tables.draw_clickable(lines[:1], "table") is None and drawn["on_select"] == "rerun"
     state["table"].selection.cells = []
     assert tables.draw_clickable(lines, "table") is None
+
+
+def test_a_pair_is_named_by_the_places_of_its_names() -> None:
+    assert tables.pair_numbers(("c", "a"), ["a", "b", "c"]) == "3 × 1"

@@ -15,6 +15,7 @@ from core.statistics.catalogue import Role
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import ALL_CRITERIA, NO_CRITERION, scenario_name
 from pages.parts import downloads, numbers
+from pages.parts.text import natural_order
 from storage.reports.agreement import PanelReport, TagRow
 from storage.reports.agreement_items import ItemQuery
 from storage.studies.studies import Study
@@ -58,6 +59,34 @@ def select_rows(
 def rows_by_pair(rows: Iterable[AgreementRow]) -> dict[tuple[str, str], AgreementRow]:
     """Return the rows by their pair of raters."""
     return {(first, second): row for row in rows for first, _, second in [row.group.partition(" × ")]}
+
+
+def rater_names(rows: Mapping[tuple[str, str], AgreementRow]) -> list[str]:
+    """Return the raters of pairs in the order of their names, "annotator 2" before "annotator 10"."""
+    return sorted({name for pair in rows for name in pair}, key=natural_order)
+
+
+def pair_cells(
+    rows: Mapping[tuple[str, str], AgreementRow],
+    previous: Mapping[tuple[str, str], AgreementRow],
+    names: Sequence[str],
+    *,
+    with_texts: bool,
+) -> list[tuple[str, str, float, str, tuple[str, ...], list[str]]]:
+    """Return the cells of pairs under the diagonal of a matrix: row, column, value, text, lines on hover, the pair.
+
+    The text has the value, the `previous` one if any, and n.
+    """
+    cells = []
+    for pair, row in rows.items():
+        value, earlier = numbers.format_estimate(row.value, None, None), previous.get(pair)
+        first = "" if earlier is None else f"first {numbers.format_estimate(earlier.value, None, None)}"
+        text = "<br>".join(filter(None, (f"<b>{value}</b>", first, f"n {row.items:,}"))) if with_texts else ""
+        estimate = numbers.format_estimate(row.value, row.low, row.high)
+        lines = (" × ".join(pair), row.reason, estimate, f"n {row.items:,}", "Click to list the items")
+        column, line = sorted(pair, key=names.index)
+        cells.append((line, column, row.value or 0.0, text, tuple(filter(None, lines)), list(pair)))
+    return cells
 
 
 def order_pairs(pairs: Mapping[tuple[str, str], AgreementRow]) -> list[tuple[tuple[str, str], AgreementRow]]:

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.judges import Decision, JudgeEvaluation, Ranking
-from pages.parts import axes, chart_files, charts, numbers
+from pages.parts import chart_files, charts, numbers
 from pages.parts.chart_files import ChartData
 from pages.results.renderer import Drawn
 from storage.reports.judge_costs import UNITS
@@ -37,8 +37,6 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
 
     numbered = [(number, judge) for number, judge in enumerate(ranking.judges, start=1) if judge.coverage.value]
     judges = [judge for _, judge in numbered]
-    coverages = axes.fit_range([*(judge.coverage.value or 0.0 for judge in judges), 1.0])
-    accuracies = axes.fit_range([judge.accuracy.value for judge in judges if judge.accuracy.value is not None])
     figure = go.Figure(
         go.Scatter(
             x=[judge.coverage.value for judge in judges],
@@ -57,8 +55,8 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
             cliponaxis=False,
         )
     )
-    figure.update_xaxes(title="Share of targets with a verdict", tickformat=".0%", **axes.fit_axis(coverages))
-    figure.update_yaxes(title="Accuracy", showgrid=True, zeroline=False, **axes.fit_axis(accuracies))
+    figure.update_xaxes(title="Share of targets with a verdict", tickformat=".0%")
+    figure.update_yaxes(title="Accuracy", showgrid=True, zeroline=False)
     return charts.apply_layout(figure, "Accuracy by coverage", 320)
 
 
@@ -157,8 +155,7 @@ def cost_figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
     if min(costs) > 0 and max(costs) > LOGARITHMIC_FROM * min(costs):
         chart.update_xaxes(type="log", dtick=1)
     chart.update_yaxes(title="Accuracy", showgrid=True, zeroline=False)
-    charts.apply_layout(chart, f"Accuracy and {'cost' if is_price else 'duration'}", 320, legend=True)
-    return charts.place_legend(chart, len(chart.data), right=44)
+    return charts.apply_layout(chart, f"Accuracy and {'cost' if is_price else 'duration'}", 320, legend=True)
 
 
 def _price_hover(row: JudgePrice, is_price: bool) -> str:

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from core.errors import TiebreakError
+from core.formats.charts import wrap_name
+from core.formats.tables import Table
 from core.statistics.reports.experiment_differences import AxisDifference, describe_correction
 from core.statistics.reports.experiments import CellResult
-from pages.parts import charts, colours, downloads, numbers, resources, shell
-from pages.parts.axes import count_lines, wrap_name
+from pages.parts import charts, colours, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from storage.db import connections
@@ -32,10 +33,8 @@ MAX_LINES = 8
 """The most lines that a reader can distinguish."""
 OFFSET = 0.06
 """Between the points of two lines at one level, in levels."""
-HEIGHT, TITLE_HEIGHT, LINE_HEIGHT = 420, 48, 19
-"""Pixels of the chart with names of one line and a short legend, of its title, and of a line of names."""
-LEGEND_PADDING = 16
-"""Pixels above and below the names of a legend in a column."""
+HEIGHT = 420
+"""Pixels of the chart without its legend."""
 NAME_LENGTH, AXIS_LENGTH = 40, 42
 """Characters of a line of the legend, and of the levels on the axis together, that a phone has room for."""
 
@@ -59,23 +58,15 @@ def axis_figure(
         points = [(x, cell) for x, cell in points if cell.value is not None]
         colour = charts.accent_colour() if len(drawn) == 1 else colours.JUDGES[number % len(colours.JUDGES)]
         name = " · ".join(filter(None, rest)) or statistic
-        values = [cell.value or 0.0 for _, cell in points]
-        ends = [(cell.low, value, cell.high) for (_, cell), value in zip(points, values, strict=True)]
         figure.add_trace(
             go.Scatter(
                 x=[x + OFFSET * (number - (len(drawn) - 1) / 2) for x, _ in points],
-                y=values,
+                y=[cell.value for _, cell in points],
                 name=wrap_name(name, NAME_LENGTH),
                 mode="lines+markers",
                 marker={"size": 9, "color": colour},
                 line={"width": 1.5, "color": colour},
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [0.0 if high is None else max(0.0, high - value) for _, value, high in ends],
-                    "arrayminus": [0.0 if low is None else max(0.0, value - low) for low, value, _ in ends],
-                    "thickness": 1.2,
-                },
+                error_y=charts.error_bars([(cell.value, cell.low, cell.high) for _, cell in points], colour),
                 hovertext=[
                     f"<b>{escape(name, quote=False)}</b><br>{escape(levels[x], quote=False)}: "
                     f"{numbers.format_estimate(cell.value, cell.low, cell.high, 3)}<br>n {cell.items:,} items, "
@@ -89,26 +80,10 @@ def axis_figure(
     figure.update_xaxes(tickvals=list(range(len(levels))), ticktext=ticks, range=[-0.5, len(levels) - 0.5])
     figure.update_yaxes(title=escape(statistic, quote=False), zeroline=False)
     title = f"{escape(statistic, quote=False)} along {escape(axis, quote=False)}"
-    figure = charts.apply_layout(figure, title, HEIGHT, legend=len(drawn) > 1)
-    tick_space = LINE_HEIGHT * max(tick.count("<br>") for tick in ticks)
-    figure.update_layout(height=HEIGHT + tick_space)
-    if len(drawn) > 2:  # a line for each name: on a phone a legend in rows covers the title
-        names = [" · ".join(filter(None, rest)) for rest, _ in drawn]
-        _stack_legend(figure, LINE_HEIGHT * sum(count_lines(wrap_name(name, NAME_LENGTH)) for name in names))
-    return figure
-
-
-def _stack_legend(figure: "go.Figure", space: int) -> None:
-    """Place the legend, of `space` pixels, in a column between the title and the plot."""
-    title = TITLE_HEIGHT + charts.TITLE_LINE * figure.layout.title.text.count("<br>")
-    height = figure.layout.height + space + LEGEND_PADDING
-    legend = {"orientation": "v", "yref": "container", "y": 1 - title / height, "yanchor": "top"}
-    figure.update_layout(height=height, margin={"t": title + space + LEGEND_PADDING}, legend=legend)
+    return charts.apply_layout(figure, title, HEIGHT, legend=len(drawn) > 1)
 
 
 Version = tuple[int, ...]
-LONG_NAME = 24
-"""Characters of a level in the table of differences that its column has room for."""
 FORMATS = {"Markdown": ("markdown", "md"), "LaTeX": ("latex", "tex"), "CSV": ("csv", "csv")}
 
 
@@ -181,35 +156,9 @@ def _draw_differences(study: Study, experiment: Experiment, version: Version, st
     st.caption(
         escape_markdown(f"{statistic}, paired over items, the other levels being equal; {describe_correction(found)}.")
     )
-    lines = [
-        {
-            "Axis": row.axis,
-            "Level": row.level,
-            "less": row.other_level,
-            "Difference": numbers.format_estimate(row.difference, row.low, row.high),
-            "n": row.items,
-            "p": numbers.format_p(row.p_corrected),
-            "Others": ", ".join(f"{name} {level}" for name, level in row.fixed.items()),
-            "Criterion": row.criterion,
-            "Note": row.reason,
-        }
-        for row in found
-    ]
-    empty = {name for name in ("Others", "Note") if not any(line[name] for line in lines)}
-    if len({row.criterion for row in found}) == 1:
-        empty.add("Criterion")
-    names = {name: st.column_config.TextColumn(width="medium") for name in ("Level", "less") if _is_long(lines, name)}
-    st.dataframe(
-        [{name: value for name, value in line.items() if name not in empty} for line in lines],
-        key="experiment_differences",
-        hide_index=True,
-        column_config=names,
-    )
-
-
-def _is_long(lines: list[dict[str, Any]], name: str) -> bool:
-    """Return whether a name in a column would hide the columns after it."""
-    return max(len(str(line[name])) for line in lines) > LONG_NAME
+    hidden = "Criterion" if len({row.criterion for row in found}) == 1 else ""
+    columns = [column for column in report.DIFFERENCE_COLUMNS if column.title != hidden]
+    tables.draw(Table("experiment_differences", found, columns, ()))
 
 
 def _draw_comparison_link(study: Study, experiment: Experiment) -> None:

@@ -1,7 +1,7 @@
 """The tables and figures of the five papers, computed from a study: `TABLES` and `compute`."""
 
 from storage.reports.published.registry import TABLES, available, compared_with, compute, find_table, note_of
-from storage.reports.published.rows import PublishedRow, PublishedTable, layout
+from storage.reports.published.rows import PublishedRow, PublishedTable, layout, summarize
 
 __all__ = [
     "TABLES",
@@ -13,4 +13,5 @@ __all__ = [
     "find_table",
     "layout",
     "note_of",
+    "summarize",
 ]

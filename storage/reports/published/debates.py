@@ -15,7 +15,7 @@ from storage.labels import targets
 from storage.reports import references
 from storage.reports.alignment import FIRST_OPINION
 from storage.reports.opinions import opinion_frame
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, mean_row, share
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share, with_mean
 from storage.reports.references import Reference
 from storage.runs import runs, turns
 
@@ -164,9 +164,7 @@ def _agreement(
             low, high = hits / len(of_cell), (hits + undecided) / len(of_cell)
             note += f"; {undecided} undecided and left out, which could make it {low:.3f} to {high:.3f}"
         rows.append(share(name, group, f"agreement with {debates.title}", hits, len(used), note))
-    yield from rows
-    if (mean := mean_row(rows)) is not None:
-        yield mean
+    yield from with_mean(rows)
 
 
 def _cell(target: Target, scenarios: Mapping[str, str]) -> str:
@@ -179,22 +177,18 @@ def _sources_note(sources: Mapping[str, int]) -> str:
 
 def example_level(request: Request) -> list[PublishedRow]:
     """Return the share of items on which people and each evaluator decide equally, no verdict being none (Table 3)."""
-    data = request.data
-    gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
-    people = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
+    people = request.preferences
     scenarios = _pairs_and_scenarios(request)
     rows = []
-    for judge, values in _verdicts(data.opinions).items():
+    for judge, values in _verdicts(request.data.opinions).items():
         cells: dict[str, list[bool]] = defaultdict(list)
         for target, value in values.items():
             if target in people:
                 cells[_cell(target, scenarios)].append(value == people[target])
-        of_judge = [
+        rows += with_mean(
             share(judge, group, "example-level agreement", sum(equal), len(equal), "no verdict is a disagreement")
             for group, equal in sorted(cells.items())
-        ]
-        mean = mean_row(of_judge)
-        rows += of_judge + ([mean] if mean is not None else [])
+        )
     return rows
 
 
@@ -221,11 +215,9 @@ def system_wins(request: Request) -> list[PublishedRow]:
         item: tuple(system or f"response {n}" for n, system in enumerate(names, 1))
         for item, (_, names) in data.systems.items()
     }
-    gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
-    people = [row[:3] for row in zip(targets.of_frame(gold), gold["value"], gold["source"], strict=True)]
-    scorers: dict[str, dict[Target, Value]] = {}
+    scorers: dict[str, Mapping[Target, Value]] = {}
     if data.reference.type != "debate":  # debates follow, with every decision on them
-        scorers[data.reference.title] = {target: value for target, value, _ in people}
+        scorers[data.reference.title] = request.preferences
     scenarios = _scenarios(request)
     for debates in load_debates(request):
         scorers[debates.title] = {target: decision.value for target, decision in debates.decisions.items()}
@@ -251,9 +243,7 @@ def _wins(
 
 def by_round(request: Request) -> list[PublishedRow]:
     """Return each judge's accuracy after every round of a discussion, and the panel's majority (ChatEval, Figure 4)."""
-    data = request.data
-    gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
-    people = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
+    people = request.preferences
     opinions = request_opinions(request)
     own = request.reference_runs
     rows = []

@@ -14,7 +14,7 @@ from core.wording import format_p
 from storage.labels import targets
 from storage.reports import alignment, weights
 from storage.reports.alignment import AS_TIE, FIRST_OPINION
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, mean_row
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, with_mean
 
 CHATEVAL, REFER, DNA = "ChatEval, Chan et al. 2023", "ReFeR, Narsupalli et al. 2024", "DnA-Eval, Li et al. 2024"
 ACCURACIES = ("accuracy_gold", "cohen_kappa_gold")
@@ -62,8 +62,8 @@ def correlations(request: Request) -> list[PublishedRow]:
     """Return each judge's correlations with people by criterion, and their means over criteria."""
     rows = _alignment_rows(request, "score", {name: name for name in CORRELATIONS})
     keys = dict.fromkeys((row.scorer, row.statistic) for row in rows)
-    means = [mean_row([row for row in rows if (row.scorer, row.statistic) == key]) for key in keys]
-    return rows + [row for row in means if row is not None]
+    own = [[row for row in rows if (row.scorer, row.statistic) == key] for key in keys]
+    return rows + [mean for of_judge in own for mean in with_mean(of_judge)[len(of_judge) :]]
 
 
 def differences(request: Request, kind: str) -> list[PublishedRow]:

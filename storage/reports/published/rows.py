@@ -1,6 +1,6 @@
 """The form of a published table: rows of estimates, each with its scorer and its group."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -9,9 +9,13 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.formats.cell_table import CellTable, Entry
+from core.formats.tables import Column
+from core.labels import Target, Value
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.shares import wilson_proportion
+from core.wording import format_estimate
 from storage.db import connections
+from storage.labels import targets
 from storage.reports import alignment, references
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, Population
@@ -42,6 +46,17 @@ class PublishedRow:
     """The targets that the value is of."""
 
 
+COLUMNS = (
+    Column("Scorer", "scorer", key="scorer"),
+    Column("Group", "group", key="group"),
+    Column("Statistic", "statistic", key="statistic"),
+    Column("Value", "value low high", "estimate", "value low high"),
+    Column("n", "items", "count", "items"),
+    Column("Note", "note", key="note"),
+    Column("Population", "population", key="population"),
+)
+
+
 @dataclass(frozen=True)
 class Request:
     """The data that tables are computed from. The study is read once, when a table needs it."""
@@ -63,6 +78,12 @@ class Request:
         """The same with people's gold as the reference, for tables without a choice of it."""
         is_gold = self.data.reference.type == "gold"
         return self.data if is_gold else alignment.load_data(self.engine, self.study, "gold")
+
+    @cached_property
+    def preferences(self) -> Mapping[Target, Value]:
+        """The preferences between responses of the reference."""
+        gold = self.data.gold[(self.data.gold["kind"] == "preference") & self.data.gold["value"].notna()]
+        return dict(zip(targets.of_frame(gold), gold["value"], strict=True))
 
     @cached_property
     def reference_runs(self) -> frozenset[str]:
@@ -109,14 +130,29 @@ def share(scorer: str, group: str, statistic: str, hits: int, items: int, note: 
     return PublishedRow(scorer, group, statistic, value, low, high, items, note)
 
 
-def mean_row(rows: Sequence[PublishedRow]) -> PublishedRow | None:
-    """Return the unweighted mean of a scorer's rows, as papers average columns; None if one has no value."""
-    values = [row.value for row in rows if row.value is not None]
-    if len(rows) < 2 or len(values) < len(rows):
-        return None
-    note = f"mean of {len(rows)} rows; the papers give no interval"
-    mean, items = sum(values) / len(values), sum(row.items for row in rows)
-    return PublishedRow(rows[0].scorer, MEAN, rows[0].statistic, mean, None, None, items, note)
+def with_mean(rows: Iterable[PublishedRow]) -> list[PublishedRow]:
+    """Return a scorer's rows with their unweighted mean, as papers average columns, if several have values."""
+    own = list(rows)
+    values = [row.value for row in own if row.value is not None]
+    if len(own) < 2 or len(values) < len(own):
+        return own
+    note = f"mean of {len(own)} rows; the papers give no interval"
+    mean, items = sum(values) / len(values), sum(row.items for row in own)
+    return [*own, PublishedRow(own[0].scorer, MEAN, own[0].statistic, mean, None, None, items, note)]
+
+
+def summarize(rows: Sequence[PublishedRow]) -> str:
+    """Return the highest and the lowest value of rows of one statistic and group."""
+    if not rows:
+        return "No value is defined: the notes in the table have the reasons."
+    ranked = sorted(rows, key=lambda row: -(row.value or 0.0))
+    about = f" · {rows[0].group}" if rows[0].group else ""
+    values = [
+        f"{row.scorer} {format_estimate(row.value, row.low, row.high)} (n {row.items:,})"
+        for row in (ranked[0], *ranked[1:][-1:])
+    ]
+    ends = f"highest {values[0]}, lowest {values[-1]}, of {len(rows)}" if len(rows) > 1 else values[0]
+    return f"{rows[0].statistic}{about}: {ends}."
 
 
 # Published tables in the layout of their papers: rows and columns instead of one line for each cell.

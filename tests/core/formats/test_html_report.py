@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from core.formats.charts import Mark, interval_svg
 from core.formats.html_report import Section, write_report
-from core.formats.interval_chart import Point, interval_chart
 
 HOSTILE = '<script src="https://example.org/x.js">&"'
 
@@ -26,8 +26,8 @@ def parsed_tags(html):
 
 
 def test_points_are_placed_by_their_values_within_the_axis():
-    points = [Point("a", 0.25, 0.0, 0.5, 10), Point("b", 0.75, None, None, 12)]
-    svg = interval_chart(points, "Accuracy", [("ceiling", 0.5)])
+    points = [Mark("a", 0.25, 0.0, 0.5, "", "10"), Mark("b", 0.75, None, None, "", "12")]
+    svg = interval_svg(points, "Accuracy", [("ceiling", 0.5)])
     first, second = numbers(svg, "circle", "cx")
     ticks = dict(re.findall(r'x="([\d.]+)" y="[\d.]+" text-anchor="middle">([\d.]+)<', svg))
     places = {float(value): float(x) for x, value in ticks.items()}
@@ -38,16 +38,16 @@ def test_points_are_placed_by_their_values_within_the_axis():
 
 def test_long_names_are_wrapped_and_not_clipped():
     name = "a judge with a very long name that needs several lines to be written in full"
-    svg = interval_chart([Point(name, 0.5, None, None, 3)], "")
+    svg = interval_svg([Mark(name, 0.5, None, None, "", "3")], "")
     texts = [element.text or "" for element in ElementTree.fromstring(svg).iter("text")]
     assert name in " ".join(texts)
 
 
 def test_names_have_the_width_of_their_longest_line():
     name = "evaluator 01 · a model · chain of thought, temperature 0.1, strict rubric version 2, seed 17"
-    few, many = (float(ElementTree.fromstring(interval_chart([Point(text, 0.5, None, None, 3)], "")).attrib["width"])
+    few, many = (float(ElementTree.fromstring(interval_svg([Mark(text, 0.5, None, None, "", "3")], "")).attrib["width"])
                  for text in ("a", name))  # fmt: skip
-    assert many - few > 250 and interval_chart([Point(name, 0.5, None, None, 3)], "").count('text-anchor="end"') == 3
+    assert many - few > 250 and interval_svg([Mark(name, 0.5, None, None, "", "3")], "").count('text-anchor="end"') == 3
 
 
 def test_estimates_are_not_broken_into_lines_and_reasons_are_below_their_rows():
@@ -61,7 +61,7 @@ def test_estimates_are_not_broken_into_lines_and_reasons_are_below_their_rows():
 
 def test_texts_are_escaped_and_nothing_is_loaded():
     stream = io.StringIO()
-    chart = interval_chart([Point(HOSTILE, 1.0, None, None, 1)], HOSTILE)
+    chart = interval_svg([Mark(HOSTILE, 1.0, None, None, "", "1")], HOSTILE)
     section = Section(HOSTILE, [HOSTILE], chart, HOSTILE, [{HOSTILE: HOSTILE, "n": 1.5}], HOSTILE)
     write_report(HOSTILE, [section], stream)
     html = stream.getvalue()

@@ -10,23 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts import chart_files
 from pages.parts.account_guard import AccountGuard
-from pages.parts.axes import LINE_LENGTH, wrap_names
 from tests.pages.visits import prepare_study
-
-
-def test_the_points_of_a_figure_are_rows_with_names_and_intervals() -> None:
-    figure = go.Figure(
-        go.Scatter(
-            x=[0.25, 0.5], y=[0.1, 1], mode="markers", name="<b>last</b>",
-            error_x={"type": "data", "symmetric": False, "array": [0.25, 0], "arrayminus": [0.125, 0]},
-        )
-    )  # fmt: skip
-    figure.add_trace(go.Scatter(x=[0.4], y=[1], mode="text", text=["n 3"]))
-    figure.update_yaxes(tickvals=[0, 1], ticktext=["judge &lt;A&gt;", "judge<br>B"])
-    assert chart_files.figure_rows(figure) == [
-        {"series": "last", "name": "judge <A>", "x": 0.25, "low": 0.125, "high": 0.5},
-        {"series": "last", "name": "judge B", "x": 0.5, "low": 0.5, "high": 0.5},
-    ]
 
 
 @pytest.mark.skipif(not chart_files.has_browser(), reason="no Chrome or Chromium to draw images with")
@@ -35,18 +19,6 @@ def test_an_image_is_drawn_on_white_without_a_network() -> None:
     image = chart_files.draw_image(figure, "svg").decode()
     assert image.startswith("<svg") and "Two points" in image and 'width="800"' in image
     assert "background: white" in image or "fill: rgb(255, 255, 255)" in image
-
-
-@pytest.mark.skipif(not chart_files.has_browser(), reason="no Chrome or Chromium to draw images with")
-def test_an_image_has_the_full_names_that_the_page_shortens() -> None:
-    names = [f"organisation/model-{n}-instruct-with-a-long-name-of-version-2024-05-quantised" for n in range(20)]
-    labels = list(wrap_names(names).values())
-    figure = go.Figure(go.Scatter(x=[1] * 20, y=list(range(20)))).update_layout(height=900)
-    figure.update_yaxes(tickvals=list(range(20)), ticktext=[f"{label} <b>{n}</b>" for n, label in enumerate(labels, 1)])
-    text = re.sub(r"<[^>]*>", "", chart_files.draw_image(figure, "svg", names).decode())
-    assert "…" in labels[7] and "…" not in text
-    assert all(name in text for name in names)
-    assert chart_files.full_labels(["a", "b"]) == ({}, LINE_LENGTH)
 
 
 @pytest.mark.skipif(not chart_files.has_browser(), reason="no Chrome or Chromium to draw images with")

@@ -6,13 +6,14 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from pages.parts import chart_files, heat_map
+from pages.parts import chart_files
+from pages.results import renderer
 
 KEY = "chart"
 
 
 def a_figure(title: str = "t") -> go.Figure:
-    cells = heat_map.clickable_cells([(0, 0), (1, 0)], ["a", ("b", "c")], ["", ""])
+    cells = renderer.clickable_cells([(0, 0), (1, 0)], ["a", ("b", "c")], ["", ""])
     return go.Figure([go.Scatter(x=[0], y=[0], mode="text", customdata=["a"]), cells]).update_layout(title=title)
 
 

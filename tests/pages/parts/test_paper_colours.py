@@ -2,16 +2,16 @@
 
 import pytest
 
-from pages.parts import charts, colours, heat_map
-from tests.pages.results.test_agreement import a_row
+from pages.parts import charts, colours
+from pages.results.renderer import Cell, Matrix, matrix_figure
 
 
 def drawn(theme: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     monkeypatch.setattr(charts, "theme", lambda: theme)
     accent = {"light": colours.ACCENT, "dark": colours.DARK_ACCENT}[theme]
     monkeypatch.setattr(charts, "accent_colour", lambda: accent)
-    pairs = {("a", "b"): a_row(0.1), ("a", "c"): a_row(0.5), ("b", "c"): a_row(0.95)}
-    return colours.apply_light(heat_map.heatmap_figure(pairs, {}, title=theme)).to_dict()
+    cells = [Cell(row, "a", value, "", ()) for row, value in (("b", 0.1), ("c", 0.95))]
+    return colours.apply_light(matrix_figure(Matrix("pairs", theme, "abc", "ab", cells))).to_dict()
 
 
 def test_files_of_a_chart_are_the_same_in_both_themes(

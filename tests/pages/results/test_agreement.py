@@ -1,16 +1,13 @@
 """The page of agreement, and its table and charts."""
 
-import itertools
 import json
 
-import plotly.graph_objects as go
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord, Record, ScaleRecord
 from core.labels import Scale
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_files, charts, heat_map, resources
+from pages.parts import resources
 from pages.results.parts import agreement_rows
 from storage.db import connections
 from storage.studies import studies
@@ -152,69 +149,19 @@ def test_ordered_scores_show_ordinal_alpha_and_spearman() -> None:
     assert "Fleiss" not in app.dataframe[0].value
 
 
-@pytest.mark.usefixtures("light_theme")
-def test_points_are_sorted_with_intervals_and_n() -> None:
-    rows = {"low": a_row(0.2, low=0.1, high=0.4), "high": a_row(0.8, items=1200), "none": a_row(None)}
-    order = ["high", "low"]
-    ceiling = charts.ReferenceLine("people", 0.62)
-    figure = charts.interval_figure([charts.Series("", rows)], title="t", axis="a", order=order, reference_line=ceiling)
-    marks, sizes = figure.data
-    assert list(marks.y) == [0.5, 1.5] and list(marks.customdata) == ["low", "high"]
-    assert marks.error_x.array == pytest.approx((0.2, 0)) and marks.error_x.arrayminus == pytest.approx((0.1, 0))
-    assert [text.strip() for text in sizes.text] == ["n 3", "n 1,200"]
-    assert list(figure.layout.yaxis.ticktext) == ["low", "high"]
-    assert figure.layout.annotations[0].text == "people 0.62"
-    assert figure.layout.xaxis.range == pytest.approx((0.05, 0.85))
-    chart_files.select_points(figure, "low")
-    assert list(marks.selectedpoints) == [0]
-
-
-@pytest.mark.usefixtures("light_theme")
-def test_the_first_of_two_series_is_above_the_other_and_each_n_is_shown() -> None:
-    series = [charts.Series("first", {"a": a_row(0.9, items=39)}), charts.Series("last", {"a": a_row(0.7, items=35)})]
-    figure = charts.interval_figure(series, title="t", axis="a", order=["a"], reference_line=None)
-    first, last, sizes = figure.data
-    assert first.y[0] > last.y[0]
-    assert sizes.text[0].strip() == "n 39, 35" and figure.layout.margin.r == 68
-
-
-@pytest.mark.usefixtures("light_theme")
-def test_a_cell_has_kappa_and_n_and_names_are_escaped() -> None:
-    pairs = agreement_rows.rows_by_pair(
-        [a_row(0.5, "ann × <b>ben"), a_row(None, "ann × cat"), a_row(-0.2, "<b>ben × cat")]
-    )
-    figure: go.Figure = heat_map.heatmap_figure(pairs, {("ann", "cat"): a_row(0.1)}, title="t")
-    chart_files.select_points(figure, ("ann", "cat"))
-    _, words, marks = figure.data
-    assert words.text[0] == "<b>0.50</b><br>n 3"
-    assert words.text[1] == "<b>–</b><br>first 0.10<br>n 3"
-    assert [list(pair) for pair in marks.customdata] == [["ann", "<b>ben"], ["ann", "cat"], ["<b>ben", "cat"]]
-    assert "&lt;b&gt;ben" in figure.layout.xaxis.ticktext
-    assert list(marks.selectedpoints) == [1]
-
-
-LONG_NAME = "Wilhelmina Alexandra Montgomery-Featherstonehaugh, physician"
-
-
-@pytest.mark.usefixtures("light_theme")
-@pytest.mark.parametrize("others", [("ann", "ben", "cat", "zoe"), tuple(f"rater {number}" for number in range(12))])
-def test_a_long_name_is_complete_at_the_left_and_columns_are_numbered(others: tuple[str, ...]) -> None:
-    pairs = agreement_rows.rows_by_pair(
-        [a_row(0.5, f"{a} × {b}") for a, b in itertools.combinations(sorted((*others, LONG_NAME)), 2)]
-    )
-    figure: go.Figure = heat_map.heatmap_figure(pairs, {}, title="t")
-    labels = [label.replace("<br>", " ") for label in figure.layout.yaxis.ticktext]
-    assert f"{LONG_NAME} <b>1</b>" in [label.replace("- ", "-") for label in labels]
-    assert list(figure.layout.xaxis.ticktext) == [str(number) for number in range(1, len(others) + 1)]
-    assert figure.layout.xaxis.side == "top"
-
-
-@pytest.mark.usefixtures("light_theme")
-def test_short_names_are_under_the_columns() -> None:
-    pairs = agreement_rows.rows_by_pair([a_row(0.5, f"{a} × {b}") for a, b in itertools.combinations("abcdef", 2)])
-    figure: go.Figure = heat_map.heatmap_figure(pairs, {}, title="t")
-    assert list(figure.layout.xaxis.ticktext) == list("abcde")
-    assert list(figure.layout.yaxis.ticktext) == list("bcdef")
+def test_a_cell_has_kappa_and_n_under_the_diagonal_of_names_in_natural_order() -> None:
+    rows = [a_row(0.5, "rater 2 × rater 10"), a_row(None, "rater 1 × rater 2"), a_row(-0.2, "rater 1 × rater 10")]
+    pairs = agreement_rows.rows_by_pair(rows)
+    names = agreement_rows.rater_names(pairs)
+    assert names == ["rater 1", "rater 2", "rater 10"]
+    previous = {("rater 1", "rater 2"): a_row(0.1)}
+    cells = agreement_rows.pair_cells(pairs, previous, names, with_texts=True)
+    assert [cell[:4] for cell in cells][:2] == [
+        ("rater 10", "rater 2", 0.5, "<b>0.50</b><br>n 3"),
+        ("rater 2", "rater 1", 0.0, "<b>–</b><br>first 0.10<br>n 3"),
+    ]
+    assert cells[0][5] == ["rater 2", "rater 10"]
+    assert not any(cell[3] for cell in agreement_rows.pair_cells(pairs, {}, names, with_texts=False))
 
 
 def test_the_chart_and_the_table_name_items_without_a_scenario_alike() -> None:
@@ -230,40 +177,6 @@ def test_the_share_of_labels_collected_is_explained() -> None:
     prepare_study(labelled_items("111", "222", "12-"))
     helps = [caption.proto.help for caption in visit(PAGE).caption]
     assert any("3 labels of every target that has a label" in text for text in helps)
-
-
-@pytest.mark.usefixtures("light_theme")
-def test_many_raters_have_a_compact_map_with_full_names_in_natural_order() -> None:
-    names = [f"annotator {number}" for number in (10, 2, 1, *range(11, 31))]
-    pairs = agreement_rows.rows_by_pair(
-        [a_row(0.5, f"{a} × {b}") for place, a in enumerate(names) for b in names[place + 1 :]]
-    )
-    figure: go.Figure = heat_map.heatmap_figure(pairs, {}, title="t")
-    cells, marks = figure.data
-    assert list(figure.layout.yaxis.ticktext)[:3] == [
-        "annotator 1 <b>1</b>", "annotator 2 <b>2</b>", "annotator 10 <b>3</b>",
-    ]  # fmt: skip
-    assert figure.layout.height < 700
-    assert (marks.base[0] + heat_map.CELL_WIDTH / 2, marks.y[0]) == (1, 2)  # annotators 10 and 2
-    assert sum(value is not None for line in cells.z for value in line) == len(pairs) == 23 * 22 / 2
-
-
-@pytest.mark.usefixtures("light_theme")
-def test_long_names_of_many_raters_have_two_lines_beside_the_map() -> None:
-    names = [
-        f"evaluator {number:02} · a model with a long name, temperature 0.7, strict rubric" for number in range(30)
-    ]
-    pairs = agreement_rows.rows_by_pair([a_row(0.5, f"{a} × {b}") for a, b in itertools.combinations(names, 2)])
-    figure: go.Figure = heat_map.heatmap_figure(pairs, {}, title="t")
-    assert len(set(figure.layout.yaxis.ticktext)) == 30
-    assert max(label.count("<br>") for label in figure.layout.yaxis.ticktext) == 1
-    assert figure.layout.height < 1100
-
-
-@pytest.fixture
-def light_theme(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Charts ask the visitor's browser for its theme; here there is none."""
-    monkeypatch.setattr(charts, "theme", lambda: "light")
 
 
 def test_a_list_of_pairs_begins_with_those_that_share_the_most_targets() -> None:

@@ -1,12 +1,9 @@
 """The page of published tables."""
 
-import pytest
-
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Item
-from pages.parts import charts
-from pages.results.parts import published_chart
+from storage.reports import published
 from storage.reports.published import PublishedRow
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
@@ -25,26 +22,13 @@ def test_a_table_begins_with_its_highest_and_lowest_value() -> None:
     rows = [
         PublishedRow(f"judge {name}", "math", "kappa", value, 0.1, 0.9, 40) for name, value in (("A", 0.3), ("B", 0.5))
     ]
-    assert published_chart.summarize(rows) == (
+    assert published.summarize(rows) == (
         "kappa · math: highest judge B 0.50 [0.10, 0.90] (n 40), lowest judge A 0.30 [0.10, 0.90] (n 40), of 2."
     )
-    assert published_chart.summarize(rows[:1]) == "kappa · math: judge A 0.30 [0.10, 0.90] (n 40)."
-    assert published_chart.summarize([]).startswith("No value is defined")
+    assert published.summarize(rows[:1]) == "kappa · math: judge A 0.30 [0.10, 0.90] (n 40)."
+    assert published.summarize([]).startswith("No value is defined")
     prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
     assert ": highest " in page_text(visit("results/published", table="dna-figure-5"))
-
-
-def test_the_chart_names_its_statistic_and_shows_the_part_of_the_axis_with_values(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(charts, "theme", lambda: "light")
-    rows = [
-        PublishedRow(f"judge {name}", "mean", "kappa", value, None, None, 24)
-        for name, value in (("A", 0.7), ("B", 0.9))
-    ]
-    figure = published_chart.figure(rows)
-    assert figure.layout.title.text == "Kappa: mean" and figure.layout.xaxis.title.text == "Kappa"
-    assert figure.layout.xaxis.range[0] > 0.6
 
 
 def test_a_study_without_values_links_to_the_next_step() -> None:

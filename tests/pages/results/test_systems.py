@@ -1,11 +1,10 @@
 """The page Systems: the finding, the table, and people alone."""
 
-import plotly.graph_objects as go
 import pytest
 
 from core.formats.records import ItemRecord, Record, TraceRecord
 from core.items import Item, Response
-from pages.parts import charts, resources
+from pages.parts import resources
 from storage.transfer import imports
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
@@ -47,13 +46,6 @@ def test_the_best_system_is_named_with_its_interval() -> None:
     (notes,) = [one for one in app.expander if one.label == "What the columns mean"]
     assert "**Together**: The win rate" in notes.markdown[0].value and "**Bradley-Terry**" in notes.markdown[0].value
     assert table[0]["Verdicts"] == "1.00" and table[0]["n"] == "30 + 30"
-
-
-def test_the_legend_is_above_the_rows_with_an_entry_in_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charts, "theme", lambda: "light")
-    figure = charts.place_legend(charts.apply_layout(go.Figure(), "Systems", 300, legend=True), 3, right=84)
-    assert figure.layout.legend.yanchor == "top" and figure.layout.legend.entrywidthmode == "pixels"
-    assert figure.layout.legend.entrywidth > 500 and figure.layout.margin.t >= 3 * charts.LEGEND_LINE + 40
 
 
 def test_people_alone_can_be_chosen() -> None:

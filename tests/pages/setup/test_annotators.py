@@ -35,7 +35,7 @@ def test_every_annotator_has_a_row_with_intervals_and_n():
     assert quality.loc["ann", ["With gold", "Changed"]].tolist() == ["–", "–"]
     assert "2 annotators · 12 labels" in page_text(page)
     (chart,) = page.get("plotly_chart")
-    assert json.loads(chart.proto.spec)["data"][0]["hovertext"][0] == "<b>ann</b><br>0.50 [0.17, 0.83]<br>6 items"
+    assert json.loads(chart.proto.spec)["data"][0]["hovertext"][0] == "<b>ann</b><br>0.50 [0.17, 0.83]<br>n 6"
 
 
 def test_annotators_are_in_natural_order_with_a_dash_for_no_time():

@@ -12,9 +12,7 @@ from core.items import Criterion
 from core.llm.client import ScriptedModel
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
-from core.statistics.reports.experiments import CellResult
-from pages.parts import charts, resources
-from pages.setup.parts import experiment_results
+from pages.parts import resources
 from storage.db import connections
 from storage.runs import experiments
 from storage.runs.experiments import Experiment
@@ -152,20 +150,3 @@ def test_combinations_without_a_run_are_written_to_the_file() -> None:
     assert "1 cell: 1 run" in page_text(app)
     app = app.text_input(key="experiment_exclude").set_value("{words: 151}").run()
     assert "has no value '151'" in page_text(app)
-
-
-@pytest.mark.parametrize(
-    ("axis", "title_lines"), [("format", 1), ("an axis whose name is longer than a phone is wide", 2)]
-)
-def test_the_legend_of_a_chart_is_between_the_title_and_the_plot(axis: str, title_lines: int) -> None:
-    cells = [
-        CellResult((level, other), "preference", "c", 0.5, None, 0.4, 0.6, 10, (10,))
-        for level in ("general", "masked")
-        for other in "abcd"
-    ]
-    layout = experiment_results.axis_figure(cells, (axis, "words"), axis, ["general", "masked"], "accuracy_gold").layout
-    assert layout.title.text.count("<br>") == title_lines - 1
-    title = experiment_results.TITLE_HEIGHT + charts.TITLE_LINE * (title_lines - 1)
-    assert (layout.legend.yref, layout.legend.yanchor) == ("container", "top")
-    assert (1 - layout.legend.y) * layout.height == pytest.approx(title)
-    assert layout.margin.t - title >= 4 * experiment_results.LINE_HEIGHT

@@ -1,7 +1,5 @@
 """The slices of a study's judges, and the targets behind them."""
 
-import numpy as np
-import pandas as pd
 import pytest
 from sqlalchemy import Engine
 
@@ -14,7 +12,7 @@ from tests.conftest import make_item, make_label
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study, make_trace
 
-NONE = discordance.Contentions(pd.Series(dtype=float), {})
+NONE = discordance.Contentions({}, {})
 JUDGED = ("preference", "helpfulness")
 QUERY = RankingQuery(*JUDGED)
 SHORTER = ("people", "prefer the shorter response")
@@ -41,7 +39,7 @@ def test_traces_without_contention_are_outside_of_its_slice(engine: Engine) -> N
     dataset = judge_ranking.find_dataset(data, QUERY)
     assert dataset is not None
     traces = dataset.judges["fair"].sides["trace"][:30]
-    by_trace = pd.Series(np.arange(30) / 40, index=traces)
+    by_trace = {trace: place / 40 for place, trace in enumerate(traces.tolist())}
     measured = discordance.Contentions(by_trace, {})
     compared = discordance.compare_with_people(dataset, "fair", measured)
     inside, known = discordance.slices_of(compared)["contention", "above 0.362"]

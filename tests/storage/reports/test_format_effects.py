@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, Record, RunRecord
-from storage.reports import format_effects
+from storage.reports import judge_biases
 from tests.conftest import make_item, make_label
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study, make_trace
@@ -37,7 +37,7 @@ def format_records(items: int = 80, names: tuple[str, ...] = ("j",)) -> Iterator
 
 
 def test_only_the_format_that_changes_the_accuracy_is_found(engine: Engine) -> None:
-    rows = format_effects.of_study(engine, import_study(engine, format_records()))
+    rows = judge_biases.formats_of_study(engine, import_study(engine, format_records()))
     assert [(row.judge, row.base, row.format) for row in rows] == [
         ("j", "general", "shortened"), ("j", "general", "masked"),
     ]  # fmt: skip
@@ -54,4 +54,4 @@ def test_only_the_format_that_changes_the_accuracy_is_found(engine: Engine) -> N
 
 def test_a_study_without_formats_has_one_sentence(engine: Engine) -> None:
     with pytest.raises(TiebreakError, match="No two runs differ in the format"):
-        format_effects.of_study(engine, import_study(engine, planted_records(20)))
+        judge_biases.formats_of_study(engine, import_study(engine, planted_records(20)))

@@ -10,7 +10,6 @@ from core.errors import TiebreakError
 from storage.reports import (
     alignment,
     discordance,
-    format_effects,
     judge_biases,
     judge_errors,
     judge_ranking,
@@ -41,7 +40,7 @@ BY_BOTH = [
     *OF_JUDGES,
     partial(selected, judge_ranking.comparisons_of_study),
     judge_biases.of_study,
-    format_effects.of_study,
+    judge_biases.formats_of_study,
     of_runs,
 ]
 

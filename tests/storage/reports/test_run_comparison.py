@@ -16,7 +16,6 @@ from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, Sca
 from core.labels import Label, Opinion, Scale, Target
 from core.trace import Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from storage.db.connections import connect, reading
-from storage.reports import changed_verdicts
 from storage.reports import run_comparison as report
 from storage.reports.run_comparison import ComparedRuns
 from storage.studies import studies
@@ -103,9 +102,9 @@ def test_a_pair_has_changes_agreement_and_a_paired_difference(compared: Compared
 
 def test_changed_verdicts_are_counted_and_listed_by_their_values(compared: ComparedRuns) -> None:
     dataset = compared.dataset()
-    found = changed_verdicts.transitions(dataset, "first", "second")
+    found = report.transitions(dataset, "first", "second")
     assert found == {("2", "1"): 16, ("1", "no verdict"): 1}
-    listed = changed_verdicts.changed(dataset, "first", "second", transition=("1", "no verdict"))
+    listed = report.changed(dataset, "first", "second", transition=("1", "no verdict"))
     (target,) = listed.items
     assert target.target.item == "item 0" and target.trace is not None
     assert target.values == {"first": (1,), "second": ("no verdict",), "ann": (1,), "ben": (1,)}
@@ -113,13 +112,13 @@ def test_changed_verdicts_are_counted_and_listed_by_their_values(compared: Compa
 
 def test_targets_that_a_viewer_has_not_labelled_are_hidden(compared: ComparedRuns) -> None:
     dataset = compared.dataset()
-    assert changed_verdicts.changed(dataset, "first", "second", viewer="ann").total == 17
-    hidden = changed_verdicts.changed(dataset, "first", "second", viewer="zoe")
+    assert report.changed(dataset, "first", "second", viewer="ann").total == 17
+    hidden = report.changed(dataset, "first", "second", viewer="zoe")
     assert (hidden.items, hidden.hidden, hidden.total) == ((), 17, 0)
 
 
 def test_the_list_is_limited_and_counts_the_others(compared: ComparedRuns) -> None:
-    listed = changed_verdicts.changed(compared.dataset(), "first", "second", limit=5)
+    listed = report.changed(compared.dataset(), "first", "second", limit=5)
     assert (len(listed.items), listed.total) == (5, 17)
 
 
@@ -151,8 +150,8 @@ def test_a_criterion_with_means_is_one_of_numbers_for_all_runs(tmp_path: Path) -
     (pair,) = compared.compare(dataset).pairs
     assert dataset.scale.categories == () and pair.statistic == "pearson" and pair.changed == 6
     assert compared.compare(dataset).figures[0].estimates["pearson"].value == pytest.approx(1.0)
-    assert changed_verdicts.transitions(dataset, "one", "mean") == {}
-    listed = changed_verdicts.changed(dataset, "one", "mean").items
+    assert report.transitions(dataset, "one", "mean") == {}
+    listed = report.changed(dataset, "one", "mean").items
     assert listed[0].values["one"] != listed[0].values["mean"]
 
 

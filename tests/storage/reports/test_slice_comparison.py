@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from storage.db import connections
-from storage.reports import alignment, judge_ranking, slice_comparison
+from storage.reports import alignment, discordance, judge_ranking
 from storage.reports.discordance import compare_with_people, targets_of
 from storage.reports.judge_ranking import Selection
 from storage.studies import studies
@@ -49,7 +49,7 @@ def test_a_slice_is_saved_replaced_and_deleted_and_other_rules_stay(engine: Engi
 def test_a_judge_of_length_differs_between_a_saved_slice_and_another_one(engine: Engine, study: Study) -> None:
     with connections.writing(engine) as session:
         studies.save_slice(session, study.id, "short", [SHORTER])
-    rows = slice_comparison.of_study(engine, reload(engine, study), Selection(), "short", "scenario: math")
+    rows = discordance.of_two_slices(engine, reload(engine, study), Selection(), "short", "scenario: math")
     first = rows[0]
     assert (first.judge, first.slice, first.found) == ("long", ("short", "scenario: math"), True)
     assert first.excess > 0 and first.targets + first.targets_outside <= 80
@@ -58,7 +58,7 @@ def test_a_judge_of_length_differs_between_a_saved_slice_and_another_one(engine:
 def test_targets_of_both_slices_are_in_neither(engine: Engine, study: Study) -> None:
     data = alignment.load_data(engine, study)
     all_targets = (("length gap", "above 0"),)
-    assert not slice_comparison.compare(data, QUERY, NONE, ("a", "b"), (all_targets, (SHORTER,)))
+    assert not discordance.compare_slices(data, QUERY, NONE, ("a", "b"), (all_targets, (SHORTER,)))
 
 
 def test_conditions_are_met_together_and_unknown_ones_by_no_target(engine: Engine, study: Study) -> None:
@@ -77,7 +77,7 @@ def test_conditions_are_met_together_and_unknown_ones_by_no_target(engine: Engin
 @pytest.mark.parametrize("text", ["math", "weather: rain", "people: unhappy"])
 def test_an_unknown_condition_is_refused(text: str) -> None:
     with pytest.raises(TiebreakError):
-        slice_comparison.parse(text, {}, [])
+        discordance.parse_condition(text, {}, [])
 
 
 def test_the_targets_without_a_scenario_are_a_slice_and_an_unknown_scenario_is_refused(
@@ -89,12 +89,12 @@ def test_the_targets_without_a_scenario_are_a_slice_and_an_unknown_scenario_is_r
     compared = compare_with_people(dataset, "long", NONE)
     half = np.arange(compared.scenario.size) % 2 == 0
     partly = replace(compared, scenario=np.where(half, "", compared.scenario).astype(object))
-    (condition,) = slice_comparison.parse("scenario: (no scenario)", {}, ["math"])
+    (condition,) = discordance.parse_condition("scenario: (no scenario)", {}, ["math"])
     assert targets_of(partly, [condition])[0].tolist() == half.tolist()
-    assert slice_comparison.parse('scenario: "(no scenario)"', {}, ["(no scenario)"]) == (
+    assert discordance.parse_condition('scenario: "(no scenario)"', {}, ["(no scenario)"]) == (
         ("scenario", '"(no scenario)"'),
     )
     with pytest.raises(TiebreakError, match="There is no scenario"):
-        slice_comparison.parse('scenario: "(no scenario)"', {}, ["math"])
+        discordance.parse_condition('scenario: "(no scenario)"', {}, ["math"])
     with pytest.raises(TiebreakError, match="There is no scenario 'nope'; there are math"):
-        slice_comparison.parse("scenario: nope", {}, ["math"])
+        discordance.parse_condition("scenario: nope", {}, ["math"])

@@ -1,0 +1,329 @@
+"""Charts of values with their intervals, a row for each name: for pages and notebooks, and as SVG for the report."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from core.wording import NameWrapper, format_estimate
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+ACCENT, GREY = "#2457C5", "#8A8F98"
+"""The colour of the first series, and of all others."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point with its 95 % interval, if it has one; those of one name share a row."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    series: str
+    n: str
+    details: str = ""
+    """A further line on hover."""
+    opens: Any = None
+    """What a click on the point selects."""
+
+
+@dataclass(frozen=True)
+class IntervalChart:
+    """A chart with a row for each name."""
+
+    name: str
+    """Of its key in the session and of its files."""
+    title: str
+    axis: str
+    series: Sequence[tuple[str, str]]
+    """The name and the plotly symbol of each series; the first has the accent colour."""
+    marks: Sequence[Mark]
+    zero: float | None = None
+    """The value of a dashed line: no effect."""
+    sign: bool = False
+    lines: Sequence[tuple[str, float]] = ()
+    """Values to compare with, with their names."""
+
+
+# Names at the left: complete, in several lines, in rows that are as high as their names.
+
+LINE_LENGTH = 28
+"""Characters of a line: a phone has room for them and the values."""
+ROW_HEIGHT, LINE_HEIGHT, MARK_HEIGHT, GAP = 28, 16, 10, 8
+"""Pixels of a row, of a line of a name, of a further mark in a row, and between names of several lines."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a chart, the first on top."""
+
+    positions: Mapping[str, float]
+    """Name -> the middle of its row, in rows of ordinary height from the lower end of the chart."""
+    end: float
+    """The upper end of the first row."""
+    labels: Mapping[str, str]
+    """Name -> its lines."""
+    row_height: int
+
+    @property
+    def height(self) -> int:
+        """Pixels of all rows."""
+        return round(self.row_height * self.end)
+
+
+def place_rows(names: Iterable[str], *, row_height: int = ROW_HEIGHT, endings: Mapping[str, str] | None = None) -> Rows:
+    """Return the rows of names, the first on top; `endings` are written after their last line."""
+    positions, end = {}, 0.0
+    labels = {name: wrap_name(name) + (endings or {}).get(name, "") for name in names}
+    for name in reversed(labels):
+        height = max(1.0, (LINE_HEIGHT * count_lines(labels[name]) + GAP) / row_height)
+        positions[name] = end + height / 2
+        end += height
+    return Rows(positions, end, labels, row_height)
+
+
+def wrap_name(name: str, length: int = LINE_LENGTH) -> str:
+    """Return the full name in lines of at most `length` characters, as HTML."""
+    return "<br>".join(escape(line, quote=False) for line in NameWrapper(length).wrap(name)) or "–"
+
+
+def count_lines(wrapped: str) -> int:
+    """Return the number of lines of a wrapped name."""
+    return wrapped.count("<br>") + 1
+
+
+# The chart as a Plotly figure.
+
+Interval = tuple[float | None, float | None, float | None]
+"""A value and the ends of its interval; an end is None if there is no interval."""
+UNSELECTED = {"marker": {"opacity": 0.4}}
+
+
+def interval_figure(chart: IntervalChart, accent: str = ACCENT) -> "go.Figure":
+    """Return the figure: the rows in the order of the marks, n beside each name."""
+    import plotly.graph_objects as go
+
+    counts: dict[str, dict[str, int]] = {}
+    for mark in chart.marks:
+        counts.setdefault(mark.name, {}).setdefault(mark.n, 0)
+        counts[mark.name][mark.n] += 1
+    most = max((sum(of_row.values()) for of_row in counts.values()), default=1)
+    endings = {name: f" · n {', '.join(of_row)}" for name, of_row in counts.items()}
+    rows = place_rows(counts, row_height=ROW_HEIGHT + MARK_HEIGHT * (most - 1), endings=endings)
+    heights = _heights(chart.marks, rows)
+    figure = go.Figure()
+    for number, (series, symbol) in enumerate(chart.series):
+        shown = [(mark, y) for mark, y in zip(chart.marks, heights, strict=True) if mark.series == series]
+        if not shown:
+            continue
+        colour = GREY if number else accent
+        figure.add_trace(
+            go.Scatter(
+                x=[mark.value for mark, _ in shown],
+                y=[y for _, y in shown],
+                name=series,
+                mode="markers",
+                marker={"size": 10, "symbol": symbol, "color": colour},
+                error_x=error_bars([(mark.value, mark.low, mark.high) for mark, _ in shown], colour),
+                customdata=[mark.opens for mark, _ in shown],
+                hovertext=[_hover(chart, mark) for mark, _ in shown],
+                hoverinfo="text",
+                unselected=UNSELECTED,
+            )
+        )
+    if chart.zero is not None:
+        figure.add_vline(x=chart.zero, line={"dash": "dash", "color": GREY}, layer="below")
+    for place, (name, value) in enumerate(chart.lines):
+        # Each name in a line of its own: values may be near each other.
+        text = {"text": f"{escape(name, quote=False)} {value:.2f}", "yanchor": "bottom", "y": 1}
+        line = {"dash": "dash", "color": GREY}
+        figure.add_vline(value, line=line, layer="below", annotation=text | {"yshift": LINE_HEIGHT * place})
+    figure.update_yaxes(
+        tickvals=list(rows.positions.values()), ticktext=list(map(rows.labels.__getitem__, rows.positions)),
+        range=[-0.1, rows.end + 0.1], showgrid=False, zeroline=False,
+    )  # fmt: skip
+    figure.update_xaxes(title=chart.axis, showgrid=True, zeroline=False, nticks=5)
+    several = len(figure.data) > 1
+    return apply_layout(figure, chart.title, 130 + rows.height, legend=several, lines=len(chart.lines))
+
+
+def _heights(marks: Sequence[Mark], rows: Rows) -> list[float]:
+    """Return the place of each mark on the vertical axis: several marks of a row are below each other."""
+    counts = Counter(mark.name for mark in marks)
+    drawn: Counter[str] = Counter()
+    heights = []
+    for mark in marks:
+        heights.append(rows.positions[mark.name] + 0.25 * ((counts[mark.name] - 1) / 2 - drawn[mark.name]))
+        drawn[mark.name] += 1
+    return heights
+
+
+def _hover(chart: IntervalChart, mark: Mark) -> str:
+    lines = [
+        f"<b>{escape(mark.name, quote=False)}</b>",
+        mark.series if len(chart.series) > 1 else "",
+        escape(mark.details, quote=False),
+        format_estimate(mark.value, mark.low, mark.high, sign=chart.sign),
+        f"n {mark.n}",
+        "Click to list the targets" if mark.opens is not None else "",
+    ]
+    return "<br>".join(filter(None, lines))
+
+
+def error_bars(intervals: Sequence[Interval], colour: str) -> dict[str, Any]:
+    """Return plotly's description of the intervals around their values."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [_distance(value, high) for value, _, high in intervals],
+        "arrayminus": [_distance(low, value) for value, low, _ in intervals],
+        "color": colour,
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
+def _distance(lower: float | None, upper: float | None) -> float:
+    return 0.0 if lower is None or upper is None else max(0.0, upper - lower)
+
+
+TITLE_LENGTH = 40
+"""Characters of a line of a title that a phone has room for."""
+LEGEND_LINE = 22
+"""Pixels of an entry of a legend: on a phone each has a line."""
+TALL = 600
+"""Pixels of the height from which a chart has its axis on top, so that the first rows can be read with it."""
+
+
+def apply_layout(
+    figure: "go.Figure", title: str, height: int, *, right: int = 44, legend: bool = False, lines: int = 0
+) -> "go.Figure":
+    """Set the title, size, margins and legend that all charts share; returns the same figure.
+
+    `lines` are the lines of text above the values.
+    """
+    figure.update_layout(
+        title={
+            "text": wrap_title(title),
+            "x": 0,
+            "xref": "container",
+            "yref": "container",
+            "automargin": True,
+            "pad": {"l": 6, "t": 8, "b": 12 + LINE_HEIGHT * lines},
+            "font": {"size": 15},
+        },
+        height=height + LEGEND_LINE * legend * sum(trace.showlegend is not False for trace in figure.data),
+        margin={"l": 8, "r": right, "t": 48 + LINE_HEIGHT * lines, "b": 40},
+        showlegend=legend,
+        # Below the values, where a long name does not cover them.
+        legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        dragmode=False,
+        hovermode="closest",
+        overwrite=True,  # a fourth of the time of merging with properties that no caller has set
+    )
+    # Without "allow" the browser measures every label, to hide those that leave the chart: labels have room in it.
+    figure.update_xaxes(fixedrange=True, tickangle=0, automargin=True, ticklabeloverflow="allow")
+    figure.update_yaxes(fixedrange=True, automargin=True, ticklabeloverflow="allow")
+    figure.for_each_xaxis(lambda axis: axis.update(title_text=wrap_title(axis.title.text or "")))
+    return figure.update_xaxes(side="top") if height > TALL else figure
+
+
+def wrap_title(title: str) -> str:
+    """Return a title in lines that a phone has room for."""
+    return "<br>".join(NameWrapper(TITLE_LENGTH, break_long_words=False).wrap(title))
+
+
+# The chart as SVG: static, without scripts, in the colours of the text around it.
+
+PLOT_WIDTH = 440
+"""Pixels of the values."""
+NAME_LENGTH, CHARACTER, NAME_GAP = 46, 8.2, 12
+"""Characters of a line of a name, pixels of one in a wide font of 13 pixels, and pixels beside a name."""
+SMALL_CHARACTER, LEAST_MARGIN = 6.8, 70
+"""Pixels of a character of the texts to the right of the values, and the least width of these texts."""
+TOP, BOTTOM = 28, 44
+
+
+def interval_svg(marks: Sequence[Mark], axis: str, lines: Sequence[tuple[str, float]] = ()) -> str:
+    """Return the chart: one row for each mark, in the given order; `lines` are values to compare with."""
+    names = [NameWrapper(NAME_LENGTH).wrap(mark.name) or ["–"] for mark in marks]
+    sizes = [" · ".join(filter(None, (mark.details, f"n {mark.n}"))) for mark in marks]
+    longest = max((len(line) for name in names for line in name), default=0)
+    name_width = max(80, round(CHARACTER * longest) + 2 * NAME_GAP)
+    margin = max(LEAST_MARGIN, round(SMALL_CHARACTER * max(map(len, sizes), default=0)) + 2 * NAME_GAP)
+    width = name_width + PLOT_WIDTH + margin
+    heights = [max(28, LINE_HEIGHT * len(name) + 8) for name in names]
+    top = TOP + LINE_HEIGHT * max(len(lines) - 1, 0)
+    end = top + sum(heights)
+    start, stop, ticks = axis_of(marks, lines)
+
+    def x(value: float) -> float:
+        return round(name_width + (value - start) / (stop - start) * PLOT_WIDTH, 1)
+
+    parts = [_tick(x(tick), tick, top, end) for tick in ticks]
+    parts += [
+        _line(x(value), top, end) + _line_name(x(value), f"{name} {value:.2f}", top - LINE_HEIGHT * place)
+        for place, (name, value) in enumerate(lines)
+    ]
+    middle = float(top)
+    for mark, name, size, height in zip(marks, names, sizes, heights, strict=True):
+        parts.append(_row(mark, name, size, middle + height / 2, x, name_width))
+        middle += height
+    centre = name_width + PLOT_WIDTH / 2
+    parts.append(f'<text x="{centre}" y="{end + 36}" text-anchor="middle">{escape(axis)}</text>')
+    described = "; ".join(f"{mark.name} {mark.value:.2f}" for mark in marks)
+    return (
+        f'<svg viewBox="0 0 {width} {end + BOTTOM}" width="{width}" role="img" '
+        f'aria-label="{escape(f"{axis}: {described}")}">{"".join(parts)}</svg>'
+    )
+
+
+def axis_of(marks: Sequence[Mark], lines: Sequence[tuple[str, float]]) -> tuple[float, float, list[float]]:
+    """Return both ends of the axis, on ticks around the data, and the ticks."""
+    ends = [end for mark in marks for end in (mark.low, mark.value, mark.high)]
+    values = [end for end in ends if end is not None] + [value for _, value in lines] or [0.0, 1.0]
+    low, high = min(values), max(values)
+    span = max(high - low, 0.1)
+    step = next(step * 10**power for power in range(-2, 12) for step in (1, 2, 5) if span / (step * 10**power) <= 5)
+    first, last = int(low // step), int(-(-high // step))
+    last = max(last, first + 1)
+    return first * step, last * step, [round(number * step, 6) for number in range(first, last + 1)]
+
+
+def _tick(x: float, tick: float, top: float, end: float) -> str:
+    return (
+        f'<line class="grid" x1="{x}" x2="{x}" y1="{top}" y2="{end}"/>'
+        f'<text class="small" x="{x}" y="{end + 16}" text-anchor="middle">{tick:g}</text>'
+    )
+
+
+def _line(x: float, top: float, end: float) -> str:
+    return f'<line class="reference" x1="{x}" x2="{x}" y1="{top - 6}" y2="{end}"/>'
+
+
+def _line_name(x: float, text: str, top: float) -> str:
+    return f'<text class="small" x="{x}" y="{top - 12}" text-anchor="middle">{escape(text)}</text>'
+
+
+def _row(mark: Mark, name: list[str], size: str, y: float, place: Callable[[float], float], name_width: int) -> str:
+    first = y - LINE_HEIGHT * (len(name) - 1) / 2 + 4
+    text = "".join(
+        f'<text x="{name_width - NAME_GAP}" y="{first + LINE_HEIGHT * number}" text-anchor="end">{escape(line)}</text>'
+        for number, line in enumerate(name)
+    )
+    interval = ""
+    if mark.low is not None and mark.high is not None:
+        left, right = place(mark.low), place(mark.high)
+        ends = "".join(
+            f'<line class="interval" x1="{end}" x2="{end}" y1="{y - 4}" y2="{y + 4}"/>' for end in (left, right)
+        )
+        interval = f'<line class="interval" x1="{left}" x2="{right}" y1="{y}" y2="{y}"/>{ends}'
+    dot = f'<circle class="value" cx="{place(mark.value)}" cy="{y}" r="5"/>'
+    count = f'<text class="small" x="{name_width + PLOT_WIDTH + 14}" y="{y + 4}">{escape(size)}</text>'
+    return text + interval + dot + count
