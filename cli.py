@@ -37,6 +37,7 @@ class Noun(NamedTuple):
     default: str = ""
 
 
+# Every command, in the order of `--help`. A noun with one command is that command.
 NOUNS: dict[str, Noun | Command] = {
     "data": Noun(
         "Import, export, search and publish data.",
@@ -152,7 +153,7 @@ NOUNS: dict[str, Noun | Command] = {
         },
     ),
 }
-"""Every command, in the order of `--help`. A noun with one command is that command."""
+# Old name -> the words of the command.
 OLD_NAMES: dict[str, list[str]] = {
     command.old_name: [noun, name]
     for noun, group in NOUNS.items()
@@ -160,7 +161,6 @@ OLD_NAMES: dict[str, list[str]] = {
     for name, command in group.commands.items()
     if command.old_name
 }
-"""Old name -> the words of the command."""
 
 
 def current_words(words: Sequence[str]) -> list[str]:

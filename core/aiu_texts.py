@@ -12,11 +12,12 @@ from itertools import pairwise
 
 from core.critiques import Aiu, Critique
 
+# Character offsets into the critique: start and end, the end excluded.
 Span = tuple[int, int]
-"""Character offsets into the critique: start and end, the end excluded."""
 
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])[\"'”’)\]]*\s+|\n+")
+# English function words, and the nouns that nearly every AIU about an answer begins with.
 _STOP_WORDS = frozenset(
     _WORD.findall(
         """
@@ -27,15 +28,14 @@ _STOP_WORDS = frozenset(
         """
     )
 )
-"""English function words, and the nouns that nearly every AIU about an answer begins with."""
+# A span never begins with one of these: they connect it to the preceding text.
 _CONJUNCTIONS = frozenset(("and", "or", "but", "that", "as", "if", "while"))
-"""A span never begins with one of these: they connect it to the preceding text."""
+# Percent. Below it, related and unrelated sentences can no longer be distinguished.
 _MIN_SIMILARITY = 50
-"""Percent. Below it, related and unrelated sentences can no longer be distinguished."""
+# Percent from which two words count as forms of one: "confuses" and "confused" have 88, "ends" and "ended" 67.
 _SAME_WORD = 65
-"""Percent from which two words count as forms of one: "confuses" and "confused" have 88, "ends" and "ended" 67."""
+# Percent for a span after the previous AIU's: extraction mostly follows the text.
 _ORDER_BONUS = 5
-"""Percent for a span after the previous AIU's: extraction mostly follows the text."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def _words(text: str, offset: int) -> list[_Word]:
 #
 # A proposal is for a person to confirm: labels belong to the text of an AIU, and similar texts can differ in a "not".
 
+# Pairs below are not proposed.
 LEAST_SIMILARITY = 0.75
-"""Pairs below are not proposed."""
 
 
 @dataclass(frozen=True)

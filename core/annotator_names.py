@@ -7,15 +7,15 @@ from functools import lru_cache
 from core.errors import TiebreakError
 
 MAX_NAME_LENGTH = 80
+# Cyrillic and Greek letters that look like Latin ones.
 LATIN = str.maketrans(
     "авекмнорстухіјѕԁһԛԝαβεικνορτυχ",
     "abekmhopctyxijsdhqwabeikvoptux",
 )
-"""Cyrillic and Greek letters that look like Latin ones."""
+# Characters without a shape that `str.isprintable` counts as printable: fillers and variation selectors.
 INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""Characters without a shape that `str.isprintable` counts as printable: fillers and variation selectors."""
 
 
 @lru_cache(maxsize=4096)  # a large file has few names, and each of them many times

@@ -11,15 +11,15 @@ from typing import Literal
 
 from core.answers.scores import ROUNDING
 
+# Weights are percentages.
 TOTAL = 100.0
-"""Weights are percentages."""
+# Overall scores closer than this are equal: in floating point 0.1 + 0.2 differs from 0.3.
 TOLERANCE = 1e-9
-"""Overall scores closer than this are equal: in floating point 0.1 + 0.2 differs from 0.3."""
 
+# Aspect -> weight in percent.
 Weights = Mapping[str, float]
-"""Aspect -> weight in percent."""
+# Aspect -> one response's score.
 Scores = Mapping[str, float]
-"""Aspect -> one response's score."""
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,14 @@ from core.trace import (
 )
 
 _ENDINGS: dict[Finish, Ending] = {"stop": "complete", "cut off": "length", "refused": "refused", "too long": "context"}
+# The reason why a reply that ended so is not parsed: a cut-off reply can end like an answer.
 _INCOMPLETE: dict[Ending, str] = {
     "length": "the reply was cut off at the limit of {limit} tokens",
     "refused": "the model refused to answer",
     "context": "the request was longer than the model's context",
 }
-"""The reason why a reply that ended so is not parsed: a cut-off reply can end like an answer."""
+# Replaces an empty reply in a conversation: providers refuse empty messages.
 _EMPTY_REPLY = "(empty reply)"
-"""Replaces an empty reply in a conversation: providers refuse empty messages."""
 
 
 def first_request(ask: Ask, format: Format) -> Ask:
@@ -267,8 +267,8 @@ def _readable_replies(turn: Turn, first: Turn | None) -> list[Material]:
 #
 # G-Eval's score is the sum of the levels weighted by these probabilities (Liu et al. 2023, arXiv:2303.16634, eq. 1).
 
+# The smallest probability of all levels together; with less, the place does not state the rating.
 MIN_COVERAGE = 0.5
-"""The smallest probability of all levels together; with less, the place does not state the rating."""
 UNCLEAR = 0.01
 _STRIPPED = " \t\n\r\"'*_`"
 
@@ -334,8 +334,8 @@ def _stating(name: str, text: str, span: tuple[int, int] | None, tokens: Sequenc
 # A reply answers the prompt that it was sent for. If another reading of one reply changes a later prompt, or leads to
 # a further ask, the verdict cannot be computed from the stored replies: it would need new calls.
 
+# (number of the ask, ask, stored turn) -> the turn with the reading to use.
 Reread = Callable[[int, Ask, Turn], Turn]
-"""(number of the ask, ask, stored turn) -> the turn with the reading to use."""
 
 
 class NeedsCalls(TiebreakError):

@@ -17,10 +17,10 @@ from core.labels import Target
 
 CritiqueSource = Literal["people", "llm"]
 CritiqueRole = Literal["hypothesis", "reference"]
+# A component of `Target.part`: letters, digits, "_", ".", "-" and spaces, so never RECALL_SEPARATOR.
 PartName = Annotated[str, Field(max_length=120, pattern=r"^[\w.\- ]*$")]
-"""A component of `Target.part`: letters, digits, "_", ".", "-" and spaces, so never RECALL_SEPARATOR."""
+# Joins an AIU of the reference critique and a hypothesis critique in the part of a recall target.
 RECALL_SEPARATOR = "@"
-"""Joins an AIU of the reference critique and a hypothesis critique in the part of a recall target."""
 
 
 class Aiu(Frozen):

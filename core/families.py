@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+# Family -> words that begin a model's name. A fine-tuned model with its own name is its own family.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "OpenAI": ("gpt", "chatgpt", "davinci", "o1", "o3", "o4"),
     "Anthropic": ("claude",),
@@ -23,9 +24,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "TII": ("falcon",),
     "LMSYS": ("vicuna",),
 }
-"""Family -> words that begin a model's name. A fine-tuned model with its own name is its own family."""
+# Models that others trained and named after the architecture; they have no family here.
 OTHER_GPTS = re.compile(r"(cerebras[-_ .]?gpt|gpt[-_ .]?(neox|neo|j|4all|sw3)|(deci|biomed|nano|open|hf)gpt)(?![a-z])")
-"""Models that others trained and named after the architecture; they have no family here."""
 WORD_SEPARATOR = re.compile(r"[^a-z0-9]+")
 
 

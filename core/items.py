@@ -11,6 +11,7 @@ from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.labels import PREFERENCE, Scale, Target
 
+# ScaleEval's eight scenarios (Table 2); a study may use any others.
 SCENARIOS = (
     "brainstorming",
     "coding",
@@ -21,12 +22,11 @@ SCENARIOS = (
     "open-domain science",
     "writing",
 )
-"""ScaleEval's eight scenarios (Table 2); a study may use any others."""
 
 
 MAX_ASPECTS = 20
+# A line of a rubric that begins with the number of its level: `0: It does not use the fact.`
 _NUMBERED = re.compile(r"\s*[\"']?(-?\d+(?:\.\d+)?)[\"']?\s*(?:[:.)=–—]|\s-)\s+(?=\S)")
-"""A line of a rubric that begins with the number of its level: `0: It does not use the fact.`"""
 
 
 def aspect_name(aspect: str) -> str:

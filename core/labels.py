@@ -24,8 +24,8 @@ Kind = Literal[
 Value = bool | int | float | str | dict[str, float]
 Level = Literal["nominal", "ordinal", "interval"]
 Source = Literal["adjudicated", "unanimous", "majority", "mean", "single", "unresolved", "judges"]
+# Kinds with the annotators' mean as gold, if their values are numbers on a scale that is not nominal.
 MEAN_KINDS: tuple[Kind, ...] = ("score", "likert", "aspect_quality", "aspect_weights")
-"""Kinds with the annotators' mean as gold, if their values are numbers on a scale that is not nominal."""
 
 
 class Scale(Frozen):
@@ -53,8 +53,8 @@ class Scale(Frozen):
         return isinstance(value, int | float) and not isinstance(value, bool) and min(numbers) <= value <= max(numbers)
 
 
+# The number of the better response; 0 for a tie.
 PREFERENCE = Scale(level="nominal", categories=(1, 2, 0))
-"""The number of the better response; 0 for a tie."""
 TRUTH = Scale(level="nominal", categories=(True, False))
 
 

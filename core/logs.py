@@ -8,22 +8,22 @@ import re
 import time
 from datetime import UTC, datetime
 
+# text (the default) or json.
 FORMAT_VARIABLE = "TIEBREAK_LOG_FORMAT"
-"""text (the default) or json."""
+# The lowest level that is logged; the default is INFO.
 LEVEL_VARIABLE = "TIEBREAK_LOG_LEVEL"
-"""The lowest level that is logged; the default is INFO."""
+# Loggers of the server, whose own handlers are replaced.
 LOGGERS = ("streamlit", "uvicorn", "uvicorn.error")
-"""Loggers of the server, whose own handlers are replaced."""
+# Environment variables with such names have secret values.
 SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD)$", re.IGNORECASE)
-"""Environment variables with such names have secret values."""
+# Characters; a shorter value, such as "1", is not hidden.
 SHORTEST_SECRET = 6
-"""Characters; a shorter value, such as "1", is not hidden."""
 URL_PASSWORD = re.compile(r"(\w+://[^\s:/@]*):[^\s/@]+@")
 HIDDEN = "***"
+# Errors without a free file descriptor: asyncio reports one for each connection that waits, thousands a second.
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
-"""Errors without a free file descriptor: asyncio reports one for each connection that waits, thousands a second."""
+# Between two lines about them.
 REPEAT_SECONDS = 60.0
-"""Between two lines about them."""
 
 
 def configure() -> None:

@@ -5,12 +5,12 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 VERSION = "0.1.0"
+# The defaults of all intervals by resampling: see core.statistics.measures.resampling.
 RESAMPLES, SEED = 1_000, 0
-"""The defaults of all intervals by resampling: see core.statistics.measures.resampling."""
+# Of the causes of disagreements, which fit a model for each resample.
 CAUSE_RESAMPLES = 400
-"""Of the causes of disagreements, which fit a model for each resample."""
+# The libraries that compute the statistics.
 PACKAGES = ("numpy", "scipy", "pandas", "krippendorff")
-"""The libraries that compute the statistics."""
 BOOTSTRAP = f"BCa bootstrap of items ({RESAMPLES:,} resamples, seed {SEED})"
 INTERVALS = f"95 % intervals: Wilson's for shares of items, otherwise {BOOTSTRAP}; documents and dialogues as units"
 

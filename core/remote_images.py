@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from aiohttp.abc import AbstractResolver
 
+# For a whole request.
 SECONDS = 10.0
-"""For a whole request."""
 MAX_PIXELS = 50_000_000
 HEADERS = {"Accept": "image/png, image/jpeg, image/gif, image/webp", "Accept-Encoding": "identity"}
+# An image in Markdown as the labelling page reads it.
 MARKDOWN_IMAGE = re.compile(r"!\[[^\]\n]*\]\(\s*(?P<address>https://[^\s()<>]+)(?:\s+\"[^\"\n]*\")?\s*\)")
-"""An image in Markdown as the labelling page reads it."""
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*\.[a-z][a-z0-9-]{0,61}[a-z0-9]")
 MAX_HOST = 253
 

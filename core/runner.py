@@ -53,8 +53,8 @@ from core.trace import (
 )
 
 T = TypeVar("T")
+# Stores an event and returns once it is stored. Called concurrently by the asks of one round.
 Record = Callable[[Event], Awaitable[None]]
-"""Stores an event and returns once it is stored. Called concurrently by the asks of one round."""
 
 
 class _TraceCannotContinue(TiebreakError):

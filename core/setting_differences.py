@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# Characters of a value in a table; longer texts are compared by line.
 MAX_VALUE = 80
-"""Characters of a value in a table; longer texts are compared by line."""
 CONTEXT_LINES = 2
+# In place of a setting that a run does not have.
 ABSENT = "–"
-"""In place of a setting that a run does not have."""
 
 
 @dataclass(frozen=True)

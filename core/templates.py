@@ -28,15 +28,15 @@ from unicodedata import normalize
 
 from core.errors import TiebreakError
 
+# Template name -> text with blanks.
 Templates = Mapping[str, str]
-"""Template name -> text with blanks."""
 
+# Placeholder in a prompt for the instruction for the answer: a noncharacter code point, which is removed
+# from everything that is inserted.
 ANSWER = "\ufdd0"
-"""Placeholder in a prompt for the instruction for the answer: a noncharacter code point, which is removed
-from everything that is inserted."""
 
+# Stands between the system message and the prompt; inserted texts never contain it.
 END_OF_SYSTEM = "\ufdd1"
-"""Stands between the system message and the prompt; inserted texts never contain it."""
 SYSTEM_LINE, PROMPT_LINE = "=== system ===", "=== prompt ==="
 
 _SECTION = re.compile(r"^=== (?!(?:system|prompt) ===)(\w+) ===\n", re.M)

@@ -19,12 +19,12 @@ from core.labels import Opinion, Value
 from core.templates import ANSWER, split_system, with_system_lines
 
 Outcome = Literal["agreed", "disputed", "no_verdict"]
+# How a reply ended: complete, at the limit of tokens, or refused by the model or its provider.
 Ending = Literal["complete", "length", "refused", "context"]
-"""How a reply ended: complete, at the limit of tokens, or refused by the model or its provider."""
+# The beginning of a problem -> how the reply ended, for turns that earlier versions stored without `finish`.
 _FORMER_ENDINGS: Mapping[str, Ending] = {"the reply was cut off": "length", "the model refused to answer": "refused"}
-"""The beginning of a problem -> how the reply ended, for turns that earlier versions stored without `finish`."""
+# More tokens, seconds and dollars than any call has, and the largest number that the database stores.
 MAX_USAGE = 2**31 - 1
-"""More tokens, seconds and dollars than any call has, and the largest number that the database stores."""
 
 
 class Spec(Frozen):
@@ -345,8 +345,8 @@ Event = Annotated[
     Field(discriminator="type"),
 ]
 EVENT_ADAPTER: TypeAdapter[Any] = TypeAdapter(Event)
+# The sequence number of an event in its trace, and the event.
 NumberedEvent = tuple[int, Event]
-"""The sequence number of an event in its trace, and the event."""
 
 
 def model_specs(settings: Any, path: str = "") -> Iterator[tuple[str, Spec]]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from core.labels import Kind, Opinion, Scale, Value
 from core.trace import Event, Outcome, TurnCompleted, Verdict
 
+# Kinds of opinions whose contention needs no scale.
 UNORDERED_KINDS: frozenset[Kind] = frozenset({"preference", "aiu_precision", "aiu_recall"})
-"""Kinds of opinions whose contention needs no scale."""
+# The default above which a verdict counts as disputed: scores that differ by more than half of the scale, or votes of
+# which none has a majority. An odd number of votes with a bare majority, such as two against one, has exactly 0.5.
 DISPUTE_THRESHOLD = 0.5
-"""The default above which a verdict counts as disputed: scores that differ by more than half of the scale, or votes of
-which none has a majority. An odd number of votes with a bare majority, such as two against one, has exactly 0.5."""
 ROUNDING = 1e-9
 
 
@@ -85,8 +85,8 @@ def _division(values: Sequence[Value]) -> float:
     return (len(values) - max(counts.values())) / (len(values) - 1)
 
 
+# Most in need of an annotator first.
 OUTCOMES_BY_NEED: tuple[Outcome, ...] = ("disputed", "no_verdict", "agreed")
-"""Most in need of an annotator first."""
 
 
 def combine_verdicts(verdicts: Mapping[str, Verdict]) -> Verdict:

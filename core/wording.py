@@ -4,18 +4,18 @@ import re
 import textwrap
 from collections.abc import Sequence
 
+# The display name of the items without a scenario.
 NO_SCENARIO = "(no scenario)"
-"""The display name of the items without a scenario."""
+# The display name of the choice of no scenario.
 ALL_SCENARIOS = "all scenarios"
-"""The display name of the choice of no scenario."""
 RESERVED = (NO_SCENARIO, ALL_SCENARIOS, "all")
+# The display names of targets without a criterion, and of all criteria together.
 NO_CRITERION, ALL_CRITERIA = "(no criterion)", "All criteria"
-"""The display names of targets without a criterion, and of all criteria together."""
 RESERVED_CRITERIA = (NO_CRITERION, ALL_CRITERIA, ALL_CRITERIA.lower(), "all")
 
 
+# Names that a note lists; of more it gives the number.
 MAX_NAMES = 5
-"""Names that a note lists; of more it gives the number."""
 
 
 def format_count(number: int, noun: str, plural: str | None = None) -> str:
@@ -117,8 +117,8 @@ def format_minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"
 
 
+# Between the parts of a run's name.
 PART = " · "
-"""Between the parts of a run's name."""
 
 
 def join_notes(*notes: str) -> str:

@@ -15,13 +15,13 @@ from core.answers.text import Text, documents, without_reasoning
 from core.answers.words import WORDS, Words, readable
 from core.errors import UnreadableReply
 
+# The requested format of an answer; `parse` accepts both.
 Format = Literal["text", "json"]
-"""The requested format of an answer; `parse` accepts both."""
 
 T = TypeVar("T")
 
+# The first field of a structured answer: reasoning still precedes the verdict.
 REASONING = "reasoning"
-"""The first field of a structured answer: reasoning still precedes the verdict."""
 CLOSING = "Explain your reasoning first. Then end with one line, and write nothing after it: "
 CLOSING_ALONE = "Reply with one line and nothing else: "
 _REASONING = {"type": "string", "description": "Your reasoning, before the answer."}
@@ -161,8 +161,8 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+# Characters: a longer text that begins with "I cannot help" has content nevertheless.
 LONGEST_REFUSAL = 400
-"""Characters: a longer text that begins with "I cannot help" has content nevertheless."""
 _FENCE = re.compile(r"^```(?:json)?\s*|\s*```$")
 _OPENED = re.compile(r"(?:```(?:json)?\s*)?\{\s*\"text\"\s*:\s*\"", re.I)
 _REFUSAL = re.compile(

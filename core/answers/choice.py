@@ -84,24 +84,25 @@ def _subject(words: Words) -> re.Pattern[str]:
 
 # English phrases around the name of a response that say whether it is the chosen one.
 
+# `Response 2 it is.`
 IT_IS = re.compile(r"^\W*(?:so\s+)?(?:the\s+)?\w+\s+\w+\W?\s+it (?:is|must be|has to be)(?:,? then)?\W*$", re.I)
-"""`Response 2 it is.`"""
 MINE = re.compile(
     r"\bis the one (?:that )?I(?:'d| would)(?: rather)? (?:send|pick|choose|use|go with|recommend|show|give|keep)\b|"
     r"\bwürde ich\b.{1,30}\b(?:wählen|bevorzugen|nehmen)\b"
 )
+# `I prefer the second half of Response 1.`
 PART_OF = re.compile(
     r"\W*(?:the|that|this|its)\s+(?:\w+\s+)?(?:half|part|section|paragraph|sentence|style|tone|structure|format|beginning|ending|"
     r"introduction|conclusion|opening|example|examples|wording)\s+(?:of|in|from)\b",
     re.I,
 )
-"""`I prefer the second half of Response 1.`"""
+# `Verdict: Response 2 is wrong` does not choose it.
 FAULT = re.compile(
     r"\s*(?:is|was)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|flawed|inaccurate|misleading|incomplete|vague|bad)\b"
 )
-"""`Verdict: Response 2 is wrong` does not choose it."""
+# `I'd rank them: ` before `A > B`.
 RANKING = re.compile(r"\W*(?:I'd|I|I would|my|the|so,?|final|overall)\s[\w ]{0,20}\brank\w*(?:\s+\w+){0,2}:\s*", re.I)
-"""`I'd rank them: ` before `A > B`."""
+# `If I had to choose, ` before a choice that is made nevertheless.
 FORCED = re.compile(
     r"^\W*(?:but |so |still, )?(?:if (?:I (?:had to|have to|must|(?:were|am) (?:forced|pressed) to)|forced to|pressed)|"
     r"wenn ich mich [^,]{0,20}?entscheiden (?:muss|müsste)|si je (?:devais|dois)|si (?:tuviera|tengo) que|"
@@ -110,11 +111,10 @@ FORCED = re.compile(
     r"(?:\s(?:one|a winner|between (?:them|the two|these two)))?)?,\s*",
     re.I,
 )
-"""`If I had to choose, ` before a choice that is made nevertheless."""
+# `I'm switching from Response 2 to Response 1.`
 MOVED = re.compile(
     r"\bI(?:'m|'ve| am| have)?\s+(?:now\s+)?(?:switch|chang|mov|shift)\w*\b.{0,40}\bfrom\b.{1,40}\bto\b", re.I
 )
-"""`I'm switching from Response 2 to Response 1.`"""
 THINKS = re.compile(
     r"\b(?:pense|crois|estime|trouve|considère|dirais|creo|pienso|opino|acho|penso|credo)\s+(?:que|che)(?:\s+\w{1,2})?$"
 )
@@ -130,10 +130,10 @@ ORDINALS = (
     r"third|dritte[nrs]?|troisi[eè]me|tercer[ao]?|terceir[ao]|terz[ao]|第三[个個份篇]?|第三の|"
     r"세 번째|трет(?:ий|ья|ье)|الثالث[ة]?|तीसर[ाी]",
 )
+# Ordinals that follow the noun.
 _BEHIND = ("الأول[ى]?", "الثاني[ة]?", "الثالث[ة]?")
-"""Ordinals that follow the noun."""
+# Ordinals without a noun.
 _COUNTED = ("第一[个個]", "第二[个個]", "第三[个個]")
-"""Ordinals without a noun."""
 _NUMERALS = ("one|eins|un|uno|um|一|один", "two|zwei|deux|dos|dois|due|二|два", "three|drei|trois|tres|três|tre|三|три")
 
 
@@ -179,11 +179,11 @@ _OR = r"(?:or|oder|ou|или|或)"
 _SEVERAL = re.compile(
     rf"[\"')\]]*\s*(?:/|-|–|,|&|~|\b(?:and|und|et|o|y|e|и|to)\b|和|{_OR}|[.,](?=\d))\s*(?:\w+\s+)?\d|\s*/|\s+{_OR}\b|\s*或"
 )
+# `Response 1, Response 2 is vague` names one answer.
 _REMARK = re.compile(
     r"[\"')\]]*\s*(?:,|\s[-–—])\s*(?:\w+\s+)?\d\s+(?:on the other hand,? )?"
     r"(?:is|was|has|lacks|omits|contains|does|gives|makes)\b"
 )
-"""`Response 1, Response 2 is vague` names one answer."""
 _COUNT = re.compile(
     r"\s+(?:responses|submissions|answers|assistants|options|critiques|candidates|models|outputs)\b", re.I
 )
@@ -197,8 +197,8 @@ _QUOTED_END = re.compile(
     r"[^\d\"]{0,300}?[,:]?\s*(\"\d\")\W*$",
     re.I,
 )
+# `Overall, Response 1 is more helpful.` is a conclusion; without "overall" it is a remark.
 _MORE = re.compile(r"\b(?:is|provides|gives|offers) (?:clearly |overall |also )?(?:the |a |an )?more \w+", re.I)
-"""`Overall, Response 1 is more helpful.` is a conclusion; without "overall" it is a remark."""
 _RANKED = re.compile(
     r"(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?\s*[<>]{1,3}\s*(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?"
 )
@@ -207,8 +207,8 @@ _MARK_ALONE = re.compile(
     r"\s*[,–—-]\s*(?:because|since|as it|weil|porque|car|perché)\b)"
 )
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
+# `My answer is the same.` repeats an earlier choice in a discussion; it is not a tie.
 _UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
-"""`My answer is the same.` repeats an earlier choice in a discussion; it is not a tie."""
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
 
 

@@ -14,8 +14,8 @@ from core.answers.text import LONGEST, Text, without_markup
 from core.answers.words import Words, readable, squash
 from core.errors import UnreadableReply
 
+# Maximum number of items: a longer list is degenerate output.
 ITEMS = 300
-"""Maximum number of items: a longer list is degenerate output."""
 Kind = Literal["numbered", "bulleted", "heading", "cell", "plain"]
 
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
@@ -180,6 +180,7 @@ _REMARK = re.compile(rf"\s*[(\[]\s*{_ABOUT}\s*[:：][^()\[\]]*[)\]]\s*[.。]?\s*
 _LISTED = (
     r"(?:claims?|statements?|aius?|units?|aussagen?|behauptungen|affirmations?|afirmaciones|afirmações|affermazioni)"
 )
+# A line that introduces or closes a list: `The critique makes two claims.`, `Total: 2 claims`.
 _FRAME = re.compile(
     rf"\W*(?:(?:okay|ok|sure|certainly|of course|alright|well)[,.!]?\s+)?(?:"
     rf"(?:here|below|these|those|the following|following)(?:'s|\s+(?:is|are|"
@@ -202,7 +203,6 @@ _FRAME = re.compile(
     rf"{_LISTED}\s+(?:extracted |found |made )?(?:from|in|of|by) (?:the|this) (?:critique|comment)\W*$)",
     re.I,
 )
-"""A line that introduces or closes a list: `The critique makes two claims.`, `Total: 2 claims`."""
 _ERROR = re.compile(
     r"\W*(?:(?:fatal |unexpected |internal |server |api |http |model |runtime )?error\b(?!s?\s+(?:of|in|bars?))|"
     r"\d{3}[:\s-]+(?:[A-Z]\w+|error)|internal server error|service (?:temporarily )?unavailable|"

@@ -17,10 +17,10 @@ from core.answers.words import Words, readable, squash
 
 # Tables of scores: the column that holds the value if a row has several numbers.
 
+# Maximum number of lines between a row and its header.
 ABOVE = 40
-"""Maximum number of lines between a row and its header."""
+# Maximum number of cells in a row that is parsed.
 CELLS = 40
-"""Maximum number of cells in a row that is parsed."""
 _RULE = re.compile(r"[\s|:=-]*")
 _EDGE = " \t*_`()[]"
 
@@ -75,17 +75,17 @@ def _cell(header: str, place: int) -> str:
     return cells[place + 1] if place + 1 < len(cells) else ""
 
 
+# Maximum number of names in a line; a line with more is not a list of scores.
 MARKS = 30
-"""Maximum number of names in a line; a line with more is not a list of scores."""
+# Maximum number of lines with headings, from the end.
 SECTION_LINES = 120
-"""Maximum number of lines with headings, from the end."""
 _HEADING = " .:*#()|-–—=>"
+# Maximum number of characters before a name that are searched for its number.
 TAIL = 80
-"""Maximum number of characters before a name that are searched for its number."""
+# Maximum number of characters before a number that are searched for words that cast doubt on it.
 HEAD = 1000
-"""Maximum number of characters before a number that are searched for words that cast doubt on it."""
+# Maximum number of lines with a name, from the end.
 LINES = 40
-"""Maximum number of lines with a name, from the end."""
 
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "erste": 1, "zweite": 2, "premier": 1, "première": 1, "deuxième": 2}
 _NUMBERED = re.compile(r"^(.*\S)\s+(\d{1,2})$")
@@ -257,12 +257,12 @@ def _behind(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
             yield Entry(mark.name, amount, line.start + mark.start, line.start + end)
 
 
+# `9, 8, 7`, `9 for accuracy, 8 for clarity`: several numbers after one name.
 _SEVERAL = re.compile(
     r"\s*(?:(?:for|in|on)\s+[a-z ]{3,30})?(?:[,;]\s*|\s+)(?:and\s+)?(?:an?\s+)?\d{1,3}(?:\.\d)?\s*"
     r"(?:[,;|]|$|(?:for|in|on)\s+[a-z])",
     re.I,
 )
-"""`9, 8, 7`, `9 for accuracy, 8 for clarity`: several numbers after one name."""
 
 
 def _ends_there(after: str, amount: Measure) -> bool:
@@ -313,13 +313,13 @@ def _each(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
 
 _EACH = re.compile(rf"[^\d:;.|\n]{{0,40}}[\s:(=–-]{{1,3}}(?P<value>{AMOUNT}\s*%?)\s*(?:points?\s*)?each\b", re.I)
 _AND = re.compile(r"\s*(?:,|and|&|und|et|y|e|,\s*and)\s*", re.I)
+# Possessive: a long run of spaces, such as blanked text, is tried once.
 _BEFORE = re.compile(
     rf"(?<![\w.,])(?P<value>{AMOUNT})\s*+(?:%|percent|points?)?(?:\s*+/\s*+\d+)?"
     r"\s*+(?:of the (?:total )?weight\s++)?(?:goes\s++|is\s++)?"
     r"(?:for|to|on|of|für|pour|para|per|al?|à)?\s*+(?:the\s++|la\s++|l')?[-:\s]*+$",
     re.I,
 )
-"""Possessive: a long run of spaces, such as blanked text, is tried once."""
 
 
 def _doubted(text: Text, line: Unit, entry: Entry) -> bool:
@@ -355,8 +355,8 @@ def _rank(text: Text, first: Entry) -> int:
 
 # Rows of numbers without names: `8 7.5`, `40% | 25% | 35%`, a table below a header.
 
+# Number of lines, from the end, that are searched in addition to the first one.
 LAST = 30
-"""Number of lines, from the end, that are searched in addition to the first one."""
 
 
 def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
@@ -474,10 +474,10 @@ _NUMBERS = re.compile(
     rf"[^\d.!?]{{0,30}}?[\s:=(\[,>]+(?P<numbers>{_NUMBER.pattern}(?:{_BETWEEN}{_NUMBER.pattern})+)"
     r"[\s)\]]*(?:points?)?,?\s*(?:respectively|in that order)?\W*"
 )
+# Words between two names after which the numbers may stand in the other order.
 _UNORDERED = re.compile(
     r"\d|[!?]|\b(?:worse|behind|loses?|lower|below|trails|weaker|inferior|not|or)\b|[^\n]{41}", re.I
 )
-"""Words between two names after which the numbers may stand in the other order."""
 _ORDER = re.compile(
     r"\b(?:revers\w*|backwards?|best|better|worst|rank\w*|sorted|descending|ascending|decreasing|increasing|highest|lowest|"
     r"winner|loser|latter|former|order)\b|\b(?:second|2)\b[^.]{0,12}\bfirst\b|\b2,?\s+(?:then\s+)?1\b",
@@ -494,8 +494,8 @@ _RATIO = re.compile(
 # Answers with a number for each of several names; `Scores` and `Weights` differ in the numbers that they allow.
 
 Numbers = dict[str, float]
+# Maximum number of tags that are searched, from the end.
 _TAGS = 40
-"""Maximum number of tags that are searched, from the end."""
 _TAGGED = re.compile(r"<([^\W\d][\w -]{0,60})>\s*([^<>\n]{1,60}?)\s*</\1>", re.I)
 
 

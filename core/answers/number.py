@@ -42,8 +42,8 @@ _ABOUT = re.compile(r"\W*(?:approximately|about|around)", re.I)
 _MIXED = re.compile(r"\s+(\d)/(\d{1,2})(?!\d)|\s?([½¼¾])")
 _IN_TOTAL = re.compile(r"\b(?:in total|altogether|in all|insgesamt|au total|en total|no total|in totale)\W*$", re.I)
 _HENCE = re.compile(r",\s+(?:so|thus|hence|therefore|also|donc|daher|por lo tanto|portanto|quindi)\b", re.I)
+# Words that introduce the counted objects: "who take neither class".
 _COUNTED = re.compile(r"\b(?:neither|without|no|less)\b(?=\s+[a-z])", re.I)
-"""Words that introduce the counted objects: "who take neither class"."""
 _NOT = re.compile(r",\s+(?:and\s+)?not\s+\d.*$", re.I | re.S)
 _EQUATION = re.compile(r"(?:\d[a-z](?![a-z])|(?<![a-z])[a-z]\s*[+*/^-]|[+*/-]\s*[a-z](?![a-z]))[^=]*=", re.I)
 _BOLD = re.compile(r"\*\*[^*\d\n]{0,12}\d[^*\n]{0,30}\*\*|__[^_\d\n]{0,12}\d[^_\n]{0,30}__")
@@ -55,16 +55,16 @@ _CURRENCY = re.compile(r"\s*(?:€|\$|£|EUR|USD|Euro?s?\b|Dollars?\b|Pesos?\b|R
 _ABBREVIATED = re.compile(r"\W*(?:A|Ans)\s*[.:]\s*(?=\W*\d)")
 _SUM = re.compile(r"\W*an?\s+[^\W\d]+\s+\d", re.I)
 _TOTAL_OF = re.compile(r"^\W*an?\s+total\s+of\s+(?=\S?\d)", re.I)
+# `The **3** dogs` counts what is known already; `there are **3** dogs` answers.
 _DEFINITE = re.compile(r"\b(?:the|these|those|all|both|every|each|my|his|her|its|our|their)\W*$", re.I)
-"""`The **3** dogs` counts what is known already; `there are **3** dogs` answers."""
 _COPULA = re.compile(r"\b(?:is|are|was|were|equals|ist|sind|beträgt|est|es|é|è)\s+(?=[^\W\d]{0,14}\s?\S?\d)", re.I)
 _VULGAR = {"½": 0.5, "¼": 0.25, "¾": 0.75}
+# `The mean is (3 + 4) / 2 = 3.5.` at the end of a reply.
 _LAST_EQUATION = re.compile(
     r"(?i)^(?!.*\b(?:check|verif|prüf|vérif)).*\d\s*[-+*/×÷·]\s*\$?\d[^=]{0,60}=\s*(?P<result>[^=]{1,30})$"
 )
-"""`The mean is (3 + 4) / 2 = 3.5.` at the end of a reply."""
+# `x = 3 or x = -3`
 _TWO_EQUATIONS = re.compile(r"=[^=\n]{1,25}(?:\bor\b|\boder\b|\bou\b|\bo\b|\bили\b|或)[^=\n]{0,20}=", re.I)
-"""`x = 3 or x = -3`"""
 
 
 @dataclass(frozen=True)
@@ -451,10 +451,10 @@ class Rating(Single[Level]):
 
 
 _ANOTHER = re.compile(r"\s*[,;&]\s*\d+\s*(?:$|[,;.&])")
+# `a 3 for grammar and a 5 for content`
 _FOR_A_PART = re.compile(
     r"(?<![\d.,/])(\d(?:[.,]\d)?)(?:\s*/\s*\d+)?\s+(?:for|in|on|für|pour|para|per|bei)\s+[^\W\d]", re.I
 )
-"""`a 3 for grammar and a 5 for content`"""
 _UNIT = re.compile(r"^\s*(?:points?|pts?|stars?|punkte?|sterne?|puntos?|pontos?|punti|étoiles?|балл\w*)(?!\w)", re.I)
 _REASONED = re.compile(r"\W*(\d{1,3}(?:[.,]\d)?)\s*,\s*(?:because|since|as it|weil|porque|car|perché)\b", re.I)
 _CRITERION = re.compile(r"\W*(?:\d{1,2}[.)]\s*)?([^\W\d][\w /&-]{1,40}?)\s*[:=–-]+\s*\d")

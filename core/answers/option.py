@@ -19,8 +19,8 @@ _LETTER = re.compile(rf"[\s\"'(\[<|:=]*(?i:{_NOUN})[\s\"'(\[]*(?P<letter>[A-Z]|[
 _ANOTHER = re.compile(
     r"[\"')\]]*\s*(?:/|,|&|\+|-(?=[A-Z])|\b(?:or|and|oder|und|ou|et|o|y|e)\b|或|和|или|и\b)\s*(?:option\s+)?[\"'(\[]*[A-Z](?!\w)"
 )
+# `B, A is too long` names one answer.
 _REMARK = re.compile(r"[\"')\]]*\s*,\s*[\"'(]*[A-Z][\"')]*\s+(?:is|was|has)\b")
-"""`B, A is too long` names one answer."""
 _AFTER = re.compile(
     r"[\"')\]>|\s]*(?:$|[).:,;\]–—=!。]|\s*[-–—(:]|\s+(?:because|since|as|is\s+(?:the\s+)?(?:correct|right|best|answer)|which|for|on|in|weil|da|car|porque|perché|ist|est|es)\b|\s*(?:입니다|です|है|が|を|선택))"
 )
@@ -190,18 +190,18 @@ _AFFIRMED = re.compile(
 _CONSIDERED = re.compile(
     r"\s(?:can|must|should|has to|is to) (?:\w+ )?be (?:considered|deemed|regarded as|judged|classified as) ", re.I
 )
+# `It is important to ensure that the claim is true` says nothing about it.
 _PURPOSE = re.compile(
     r"\b(?:ensure|make sure)\b|\b(?:important|necessary|needs?|task|try|trying|wants?|have) to "
     r"(?:\w+\s+){0,4}?(?:verify|check|determine|see|test)\b"
 )
-"""`It is important to ensure that the claim is true` says nothing about it."""
 _OTHER = re.compile(
     r",\s*(?:and\s+)?(?:not|nicht|(?:et )?non|(?:et )?pas|no)\s+"
     r"(?:true|false|correct|incorrect|wahr|falsch|vraie?|fausse|faux|verdader[ao]|fals[ao])\W*$",
     re.I,
 )
+# `Correct: 12 km.` gives a value.
 _VALUED = re.compile(r"\W*\w+\s*:\s*\W?\d")
-"""`Correct: 12 km.` gives a value."""
 _PRONOUN = re.compile(r"\W*(?:it|this|das|es|c'est|esto|isso)(?:'s| is| ist| es| é)?\s+(?:\w+ly |indeed )?", re.I)
 _CASE = re.compile(r"\W*(?:it|this|that) is (?:\w+ly |indeed )?(?P<denied>not )?the case\W*", re.I)
 _IS = r"(?:is|was|are|be|ist|est|es|é|è|remains|seems|holds)"

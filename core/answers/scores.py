@@ -114,10 +114,10 @@ class Scores(ByName):
 # Weights of aspects in percent, by name.
 
 WHOLE = 100.0
+# The largest difference of a sum from 100 that is rounding; such weights are rescaled to 100.
 ROUNDING = 1.01
-"""The largest difference of a sum from 100 that is rounding; such weights are rescaled to 100."""
+# The smallest sum of numbers without "%" that are percentages: ratings from 1 to 10 sum to less.
 LEAST_TOTAL = 50
-"""The smallest sum of numbers without "%" that are percentages: ratings from 1 to 10 sum to less."""
 _PAIR = re.compile(r"\W*(\d[\d.,]*)\s*%?\s*/\s*(\d[\d.,]*)\s*%?\W*")
 _LINE = re.compile(r"^[\s\d.)(-]*([^\d:：|%]{2,60}?)[\s|]*[:=(|–—-]+[\s|]*(\d[\d.,]*)\s*%?[\s|)*]*(?:$|[-–—,;.(])")
 

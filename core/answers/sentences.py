@@ -13,8 +13,8 @@ from functools import lru_cache
 from core.answers.text import Text, Unit
 from core.answers.words import Words, heads_others
 
+# Maximum length: longer sentences are not parsed.
 CLAUSES = 12
-"""Maximum length: longer sentences are not parsed."""
 
 _ASIDE = re.compile(r"\((?!\w\))[^()\n]{0,300}\)|, (?:which|who) [^,\n]{0,200},")
 _RANKS = (
@@ -126,18 +126,18 @@ def _reasons(words: Words) -> re.Pattern[str]:
     return re.compile(rf"(?!which is why\b){reason}|\sas the\s(?!{_RANKS})|,\s*{concession}|\s{concession}\s(?!good\b)")
 
 
+# Maximum number of characters of such a line.
 LONGEST_HEADING = 80
-"""Maximum number of characters of such a line."""
+# Maximum number of headings above a line that are read: `Example:`, `Final answer:`, `1`.
 DEPTH = 3
-"""Maximum number of headings above a line that are read: `Example:`, `Final answer:`, `1`."""
 
 _SPEAKER = re.compile(r"(?<!\w)(?:i|we|ich|wir|je|nous|yo|eu|io)(?!\w)", re.I)
+# `If I must choose:` introduces a choice.
 _FORCED = re.compile(
     r"(?<!\w)(?:must|have to|had to|forced|pressed|anything|choose|pick|decide|wählen|entscheiden|choisir|elegir|"
     r"escolher|scegliere)(?!\w)",
     re.I,
 )
-"""`If I must choose:` introduces a choice."""
 
 
 def introduced(text: Text, start: int) -> bool:
@@ -177,14 +177,14 @@ def _speech(words: Words) -> re.Pattern[str]:
     )
 
 
+# Maximum number of labels that are parsed, from the end of the reply.
 LABELS = 25
-"""Maximum number of labels that are parsed, from the end of the reply."""
+# Number of characters before a label that are parsed.
 HEAD = 240
-"""Number of characters before a label that are parsed."""
+# Number of characters after a label that are parsed.
 REST = 160
-"""Number of characters after a label that are parsed."""
+# Ranks: an answer that calls itself final outranks one that does not.
 FINAL, PLAIN = 3, 2
-"""Ranks: an answer that calls itself final outranks one that does not."""
 
 _IN_BRACKETS = r"(?:\s*\([^()\n]{0,40}\)|\s*\[[^\[\]\n]{0,40}\])?"
 _VALUE = re.compile(r"\s*[\"'(\[]*(?:\d|[A-Z](?![A-Za-z]))")

@@ -18,11 +18,11 @@ from core.answers.text import LONGEST, Text, Unit, fields
 from core.answers.words import Words, alternatives, readable, squash
 from core.errors import UnreadableReply
 
+# Bounded, because replies are untrusted.
 UNSIGNED = (
     r"(?:\d{1,3}(?:[. ]\d{3})+,\d+|\d{1,3}(?:[, ']\d{3})+(?:\.\d+)?(?![\d,])|\d{1,3}(?:\.\d{3}){2,}|"
     r"\d{1,15}(?:[.,]\d{1,20})?|\.\d{1,20})"
 )
-"""Bounded, because replies are untrusted."""
 AMOUNT = rf"[-+]?{UNSIGNED}"
 
 _NUMERALS: dict[str, int] = {
@@ -44,8 +44,8 @@ _NUMERALS: dict[str, int] = {
 }
 _NUMERALS |= dict(пяти=5, десяти=10, 셋=3, 넷=4, 다섯=5, 여섯=6, 일곱=7, 여덟=8, 아홉=9)
 _IDEOGRAPHS = "零一二三四五六七八九"
+# Numerals that are articles or pronouns if another word follows.
 ARTICLES = ("un", "uno", "um", "one")
-"""Numerals that are articles or pronouns if another word follows."""
 _TENS = dict(twenty=20, thirty=30, forty=40, fifty=50, sixty=60, seventy=70, eighty=80, ninety=90)
 _UNITS = {word: number for word, number in _NUMERALS.items() if 1 <= number <= 9}
 _ONES = "one|two|three|four|five|six|seven|eight|nine"
@@ -129,6 +129,7 @@ def _measure(words: Words) -> re.Pattern[str]:
 T = TypeVar("T")
 
 _STATED = re.compile(r"\s*(?:[^\W\d]+\s*){0,3}(?:[:=(|%–-]|\d|$)")
+# `Strength of preference: 1`, `Reliability of this rating: 5`: a line about the answer.
 _ABOUT_ITSELF = re.compile(
     r"\W*(?:(?:reliability|security|strength|difficulty|ease|certainty|likelihood|degree|level)\s+(?:of|"
     r"that)\s+(?:i\b[^\d:=]{0,30}|"
@@ -140,7 +141,6 @@ _ABOUT_ITSELF = re.compile(
     r"self[- ](?:rating|assessment))\W{0,4}[:=]|\W*(?:how\s+(?:sure|certain|confident)[^\d:=?]{0,30}\?)",
     re.I,
 )
-"""`Strength of preference: 1`, `Reliability of this rating: 5`: a line about the answer."""
 MARKED, SENTENCE, WEAK = FINAL, 1, 0
 
 
@@ -243,27 +243,27 @@ def _differ(first: Candidate[T], second: Candidate[T]) -> bool:
 
 # Lines that state several answers after one label: `1 for accuracy, 2 for style`.
 
+# Returns the value that a text begins with, and where its name ends; None if it begins with something else.
 Begins = Callable[[str], tuple[T, int] | None]
-"""Returns the value that a text begins with, and where its name ends; None if it begins with something else."""
 
+# Maximum number of words after an answer in a sentence without a verb: `Submission 2 for style.`
 SHORT = 5
-"""Maximum number of words after an answer in a sentence without a verb: `Submission 2 for style.`"""
+# After these words other answers follow that are not chosen.
 _RANKED = re.compile(
     r"\b(?:then|followed by|ahead of|before|than|over|compared (?:to|with)|superior to|preferable to|beats|outperforms|"
     r"surpasses)\b",
     re.I,
 )
-"""After these words other answers follow that are not chosen."""
 _ENCLOSED = re.compile(r"\s*\(([^()]*)\)?\s*$")
 _ASIDE = re.compile(r"\((?!\w{1,2}\))[^()]*\)?")
 _END = re.compile(r"[\s.!。！*\"')\]]*")
+# What follows a value that is an answer, possibly to a part of the question; a verb makes it a remark.
 _SCOPE = re.compile(
     r"[\"')\]]*\s*(?!on the other hand|(?:in|by) contrast|(?:in|by) comparison)(?:$|[=:(,;.]|"
     r"(?:if|for|on|in|when|where|with|at|by|under|given|as to|regarding|concerning|otherwise|else|"
     r"wenn|für|bei|pour|si|para|per|se|для)(?!\w))",
     re.I,
 )
-"""What follows a value that is an answer, possibly to a part of the question; a verb makes it a remark."""
 
 
 def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
@@ -323,8 +323,8 @@ def _separator(words: Words) -> re.Pattern[str]:
     return re.compile(rf"(?:[,;.](?=\s)|\s[/|]\s|(?={joint})|\()\s*{joint}?[\s\"'(]*")
 
 
+# Maximum number of marks of a kind, from the end.
 MARKS = 12
-"""Maximum number of marks of a kind, from the end."""
 
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]{0,60}\}){0,80}\}){0,120})\}")
 _TAGGED = re.compile(r"<([a-z][\w -]{1,24})>\s*([^<>\n]{1,120}?)\s*</\1>", re.I)

@@ -18,10 +18,10 @@ from typing import Any
 from core.answers.words import Words, attributed, noted_as_others, readable, squash, states_of_others
 from core.errors import UnreadableReply
 
+# Maximum number of places in a reply at which JSON is tried: replies are untrusted.
 ATTEMPTS = 20
-"""Maximum number of places in a reply at which JSON is tried: replies are untrusted."""
+# Maximum number of places at which JSON is repaired.
 REPAIRS = 3
-"""Maximum number of places at which JSON is repaired."""
 
 _DECODER = json.JSONDecoder(strict=False)
 _BEGINNING = re.compile(r"(?<![\w\\{\[(\"])(?:\{(?=\s*[\"'{}])|\[(?=\s*[\"'{\[])|\[(?=\s*\])(?<=^\[))")
@@ -142,26 +142,26 @@ def _from_python(text: str) -> str:
 
 
 Span = tuple[int, int]
+# Number of characters, from the end, that are searched for quoted blocks: replies are untrusted.
 SEARCHED = 50_000
-"""Number of characters, from the end, that are searched for quoted blocks: replies are untrusted."""
+# Maximum number of blocks that may be the reply's own, from the end.
 BLOCKS = 40
-"""Maximum number of blocks that may be the reply's own, from the end."""
+# Minimum number of words of a line that is not repeated by chance.
 COPIED = 4
-"""Minimum number of words of a line that is not repeated by chance."""
+# Maximum number of words between "contains" and what it contains.
 FAR = 7
-"""Maximum number of words between "contains" and what it contains."""
 
 _FENCE = re.compile(r"^[ \t]*(?P<sign>```|~~~)[^\n`]*\n(?P<body>.*?)(?:^[ \t]*(?P=sign)[ \t]*$|\Z)", re.M | re.S)
 _BLOCK_QUOTE = re.compile(r"(?:^[ ]{0,3}>[^\n]*(?:\n|\Z))+", re.M)
 _ELEMENT = re.compile(r"<(blockquote|quote|pre|code|cite|q)>(?P<body>.{1,4000}?)</\1>", re.I | re.S)
 _BRACKETED = re.compile(r"\[quote\](?P<body>.{1,4000}?)\[/quote\]", re.I | re.S)
 _TRIPLE = re.compile(r"(\"{3}|'{3})(?P<body>.{1,4000}?)\1", re.S)
+# Material as the prompt has it; `<response_1>7</response_1>` is an answer.
 _ECHO = re.compile(
     r"<((?:submission|response|assistant|critique|question|prompt|answer|context|reference|claim)[\w-]{0,20})>"
     r"(?P<body>[^<>]*\n[^<>]*|[^<>]{60,})</\1>",
     re.I,
 )
-"""Material as the prompt has it; `<response_1>7</response_1>` is an answer."""
 _ITEM = re.compile(r"^[ ]{0,3}(?:\d{1,2}[.)]|[-*•])\s+\S", re.M)
 _BLOCKS = (_FENCE, _BLOCK_QUOTE, _ELEMENT, _BRACKETED, _TRIPLE, _ECHO)
 
@@ -172,6 +172,7 @@ _VERDICT = (
     r"(?:\w+\s+)?(?:verdict|decision|rating|score|scores|answer|choice|judge?ment|preference|weights?|claims?|aspects?|"
     r"list|critique|summary|text|number|letter|result))\b"
 )
+# The judge states that it gives no verdict.
 _UNDECIDED = re.compile(
     r"\b(?:i|we)(?:'m|\s+am|\s+are)?\s+(?:(?:really|simply|just|still|therefore|thus|honestly|also|so)\s+)*"
     r"(?:cannot|can't|can\s+not|could\s+not|couldn't|unable\s+to|not\s+able\s+to|won't|will\s+not|would\s+rather\s+not|"
@@ -194,7 +195,6 @@ _UNDECIDED = re.compile(
     r"لا أستطيع|لا يمكنني|तय नहीं कर|नहीं कह सकत",
     re.I,
 )
-"""The judge states that it gives no verdict."""
 _CONTAINS = (
     r"(?:contain|includ|embed|insert|inject|hid(?:es|den|ing)\b|instruct|tell(?:s|ing)\b|told\b|ask(?:s|ed|ing)\b|"
     r"demand|command|order(?:s|ed|ing)\b|(?<=\w )claim(?:s|ed|ing)\b|say(?:s|ing)\b|said\b|read(?:s|ing)\b|"
@@ -338,12 +338,12 @@ _MARK = (
 _QUOTES = re.compile(
     r"[\"'`](?P<d>\{[^\n]{1,400}?\})[\"'`]|\"(?P<a>[^\"\n]{2,400})\"|(?<!\w)'(?P<b>[^'\n]{2,400})'(?!\w)|(?<!`)`(?P<c>[^`\n]{2,400})`(?!`)"
 )
+# `I would choose "Neither is better: 0"`
 _CHOOSES = re.compile(
     r"\b(?:i|we)(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus)*\s+(?:choose|pick|select|vote|answer|say|rate|give|go\s+with)"
     r"(?:\s+\w+){0,3}$",
     re.I,
 )
-"""`I would choose "Neither is better: 0"`"""
 _LABELLED = re.compile(_MARK, re.I)
 _BLOCK_EDGES = " \t-=|:+.>'\"()[],;!?。*_#`"
 
@@ -394,14 +394,14 @@ def _without(text: str, spans: Sequence[Span]) -> str:
     return "".join([*pieces, text[done:]])
 
 
+# Number of characters, from the end, that are parsed: answers are at the end, and replies are untrusted.
 WINDOW = 12_000
-"""Number of characters, from the end, that are parsed: answers are at the end, and replies are untrusted."""
+# Maximum number of characters of a sentence, from its end.
 LONGEST = 800
-"""Maximum number of characters of a sentence, from its end."""
+# Maximum number of characters of a line, from its end.
 LONGEST_LINE = 2_000
-"""Maximum number of characters of a line, from its end."""
+# Maximum number of lines, and of sentences: the first one and the last ones.
 MOST = 300
-"""Maximum number of lines, and of sentences: the first one and the last ones."""
 
 
 _TAGS = r"think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|explanation"

@@ -333,8 +333,8 @@ def _exclusion(entry: Any, axes: Sequence[Mapping[str, Any]]) -> dict[str, list[
 # `judges.*.model` for all of a list. A parameter of models alone, such as `temperature`, is set for every model. Some
 # paths concern the run instead of the protocol: RUN_PATHS.
 
+# Paths that are not settings of the protocol; `prompts.NAME`, `extractor` and `pairs` are as in a settings file.
 RUN_PATHS = ("protocol", "base", "seed", "scenario", "items", "sample", "limit")
-"""Paths that are not settings of the protocol; `prompts.NAME`, `extractor` and `pairs` are as in a settings file."""
 ALL = "*"
 
 
@@ -515,8 +515,8 @@ def _choice_models(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:
 # The experiments of docs/papers: tables of five papers, as published and with current models.
 
 FOLDER = Path(__file__).parents[2] / "docs" / "papers"
+# The first field of an experiment's file; other files there are settings of protocols, or names of models.
 FIRST_FIELDS = ("name:", "extends:")
-"""The first field of an experiment's file; other files there are settings of protocols, or names of models."""
 
 
 @cache

@@ -11,8 +11,8 @@ from core.wording import NameWrapper, format_estimate
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+# The colour of the first series, and of all others.
 ACCENT, GREY = "#2457C5", "#8A8F98"
-"""The colour of the first series, and of all others."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class IntervalChart:
 
 # Names at the left: complete, in several lines, in rows that are as high as their names.
 
+# Characters of a line: a phone has room for them and the values.
 LINE_LENGTH = 28
-"""Characters of a line: a phone has room for them and the values."""
+# Pixels of a row, of a line of a name, of a further mark in a row, and between names of several lines.
 ROW_HEIGHT, LINE_HEIGHT, MARK_HEIGHT, GAP = 28, 16, 10, 8
-"""Pixels of a row, of a line of a name, of a further mark in a row, and between names of several lines."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def count_lines(wrapped: str) -> int:
 
 # The chart as a Plotly figure.
 
+# A value and the ends of its interval; an end is None if there is no interval.
 Interval = tuple[float | None, float | None, float | None]
-"""A value and the ends of its interval; an end is None if there is no interval."""
 UNSELECTED = {"marker": {"opacity": 0.4}}
 
 
@@ -191,12 +191,12 @@ def _distance(lower: float | None, upper: float | None) -> float:
     return 0.0 if lower is None or upper is None else max(0.0, upper - lower)
 
 
+# Characters of a line of a title that a phone has room for.
 TITLE_LENGTH = 40
-"""Characters of a line of a title that a phone has room for."""
+# Pixels of an entry of a legend: on a phone each has a line.
 LEGEND_LINE = 22
-"""Pixels of an entry of a legend: on a phone each has a line."""
+# Pixels of the height from which a chart has its axis on top, so that the first rows can be read with it.
 TALL = 600
-"""Pixels of the height from which a chart has its axis on top, so that the first rows can be read with it."""
 
 
 def apply_layout(
@@ -241,12 +241,12 @@ def wrap_title(title: str) -> str:
 
 # The chart as SVG: static, without scripts, in the colours of the text around it.
 
+# Pixels of the values.
 PLOT_WIDTH = 440
-"""Pixels of the values."""
+# Characters of a line of a name, pixels of one in a wide font of 13 pixels, and pixels beside a name.
 NAME_LENGTH, CHARACTER, NAME_GAP = 46, 8.2, 12
-"""Characters of a line of a name, pixels of one in a wide font of 13 pixels, and pixels beside a name."""
+# Pixels of a character of the texts to the right of the values, and the least width of these texts.
 SMALL_CHARACTER, LEAST_MARGIN = 6.8, 70
-"""Pixels of a character of the texts to the right of the values, and the least width of these texts."""
 TOP, BOTTOM = 28, 44
 
 

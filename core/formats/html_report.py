@@ -34,12 +34,12 @@ svg .small { fill: var(--quiet); font-size: 11px; }
 .value { fill: var(--accent); }
 """
 
+# A table with more rows is closed at first.
 MAX_ROWS = 40
-"""A table with more rows is closed at first."""
+# Columns of sentences, which are below their row.
 NOTES = ("reason", "caveat")
-"""Columns of sentences, which are below their row."""
+# Characters up to which the texts of a column, such as `0.62 [0.51, 0.71]`, have one line on a screen.
 SHORT = 24
-"""Characters up to which the texts of a column, such as `0.62 [0.51, 0.71]`, have one line on a screen."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from core.wording import format_estimate, format_number, format_p, is_p_value
 # The columns of a table, declared once for pages and files.
 
 Form = Literal["text", "count", "share", "estimate", "difference", "p", "yes", "figure"]
+# How the values of a column are written on a page; a figure is a text that is aligned as a number.
 FORMS: Mapping[Form, Callable[..., str]] = {
     "text": str,
     "figure": str,
@@ -25,7 +26,6 @@ FORMS: Mapping[Form, Callable[..., str]] = {
     "p": format_p,
     "yes": lambda found: "–" if found is None else "yes" if found else "no",
 }
-"""How the values of a column are written on a page; a figure is a text that is aligned as a number."""
 
 
 @dataclass(frozen=True)
@@ -80,16 +80,16 @@ def records(rows: Iterable[Any], columns: Sequence[Column]) -> list[dict[str, ob
 # pdfTeX stops at characters that its fonts do not have, such as those of other scripts and emoji. XeTeX and LuaTeX
 # print them if the document has a font for them, so their files keep them.
 
+# Defines `\unicodetext{characters}{their code points}`: XeTeX and LuaTeX print the first, pdfTeX the second.
 DEFINITION = r"\providecommand{\unicodetext}[2]{\ifdefined\Umathchar#1\else#2\fi}"
-r"""Defines `\unicodetext{characters}{their code points}`: XeTeX and LuaTeX print the first, pdfTeX the second."""
+# Categories without a visible sign: control characters, marks of direction, halves of characters.
 IGNORED = {"Cc", "Cf", "Cs"}
-"""Categories without a visible sign: control characters, marks of direction, halves of characters."""
+# Without the capitals that look like a Latin letter.
 GREEK = (
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
     "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
     "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega",
 )  # fmt: skip
-"""Without the capitals that look like a Latin letter."""
 ACCENTS = {
     "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u", "\u0307": ".",
     "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d", "\u0327": "c", "\u0331": "b",
@@ -102,6 +102,7 @@ def _greek_letter(name: str) -> str:
     return unicodedata.lookup(f"Greek {size} letter {name.lower().replace('lambda', 'lamda')}")
 
 
+# Character -> its command in the encoding OT1, which a document has without a package.
 COMMANDS = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
@@ -116,7 +117,6 @@ COMMANDS = {
     **{_greek_letter(name): f"$\\{name}$" for name in GREEK},
     "ε": r"$\varepsilon$",
 }
-"""Character -> its command in the encoding OT1, which a document has without a package."""
 
 
 def escape_latex(text: str) -> str:
@@ -150,9 +150,9 @@ def _without_command(found: re.Match[str]) -> str:
 
 # Cells of CSV files that spreadsheets can open without executing text as a formula.
 
+# Text that begins so, without its apostrophes, may be executed as a formula. Some spreadsheets ignore leading blanks,
+# and read full-width signs as ASCII.
 FORMULA_START = re.compile(r"'*(?:[\t\r\n]|[\s\u200b\u2060\ufeff]*[=+\-@＝＋－＠])")
-"""Text that begins so, without its apostrophes, may be executed as a formula. Some spreadsheets ignore leading blanks,
-and read full-width signs as ASCII."""
 
 
 def escape_formula(text: str) -> str:
@@ -168,11 +168,11 @@ def unescape_formula(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and FORMULA_START.match(cell) else cell
 
 
+# Columns that a printed table does not have.
 NOT_PRINTED = ("items_total", "pairs", "dropped", "reason", "raters")
-"""Columns that a printed table does not have."""
 INTERVAL_ENDS = ("low", "high")
+# An empty cell of a printed table.
 MISSING = "–"
-"""An empty cell of a printed table."""
 
 
 def flatten(row: Any) -> dict[str, Any]:

@@ -277,6 +277,7 @@ def available_models() -> list[SuggestedModel]:
     return models
 
 
+# A few of each provider's models in litellm's price list, the strongest first.
 _SUGGESTED_MODELS = {
     "OPENAI_API_KEY": ("gpt-5.5", "gpt-5.4-mini", "gpt-5.4-nano"),
     "ANTHROPIC_API_KEY": ("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"),
@@ -286,7 +287,6 @@ _SUGGESTED_MODELS = {
     "GROQ_API_KEY": ("groq/openai/gpt-oss-120b",),
     "XAI_API_KEY": ("xai/grok-4.7",),
 }
-"""A few of each provider's models in litellm's price list, the strongest first."""
 
 
 def _request(ask: Ask, omitted: Set[str]) -> dict[str, Any]:

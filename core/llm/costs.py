@@ -17,17 +17,17 @@ from core.templates import Templates
 from core.trace import Ask, Flow, ReplyUnreadable, Spec, Turn, Usage
 from core.wording import format_count, format_minutes
 
+# How many items, or pairs of responses, an estimate simulates; the result is scaled to all of them.
 SAMPLED_ITEMS = 50
-"""How many items, or pairs of responses, an estimate simulates; the result is scaled to all of them."""
+# Approximate, for English; other languages and code have more tokens.
 CHARACTERS_PER_TOKEN = 4
-"""Approximate, for English; other languages and code have more tokens."""
 TOKENS_PER_WORD = 4 / 3
+# Providers, as litellm's price list names them, that return several replies to one request (`n`).
 WITH_SAMPLES = ("openai", "azure", "together_ai", "fireworks_ai")
-"""Providers, as litellm's price list names them, that return several replies to one request (`n`)."""
 
 Sampled = TypeVar("Sampled")
+# (ask, its number in its round) -> the reading of its simulated reply; None for an unreadable one.
 SimulatedReading = Callable[[Ask, int], Value | None]
-"""(ask, its number in its round) -> the reading of its simulated reply; None for an unreadable one."""
 
 
 @dataclass(frozen=True)

@@ -63,19 +63,19 @@ _MEANINGS = {
 }
 _NO_CREDIT_CODES = {"insufficient_quota", "billing_hard_limit_reached"}
 _CONTEXT_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
+# What providers without such a code write about a request that is too long.
 _CONTEXT_MESSAGE = re.compile(
     r"context (?:length|window|size)|prompt is too long|input token count .* exceeds the maximum", re.IGNORECASE
 )
-"""What providers without such a code write about a request that is too long."""
 _POLICY_CODES = {"content_policy_violation", "content_filter", "ResponsibleAIPolicyViolation"}
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$")
 _SECRET = re.compile(r"\b(?:sk|pk|rk|gsk|xai|AIza|ghp|hf)[-_]?[A-Za-z0-9_\-]{12,}|(?<=Bearer )\S+")
+# litellm puts the names of the exceptions it wraps before the provider's message.
 _CLASS_NAMES = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception|Timeout)\s*[:-]\s*)+")
-"""litellm puts the names of the exceptions it wraps before the provider's message."""
+# Characters of the provider's message; some send a whole HTML page.
 _MAX_DETAIL = 300
-"""Characters of the provider's message; some send a whole HTML page."""
+# Seconds; a Retry-After header with more than a day is a mistake.
 _MAX_RETRY_AFTER = 86_400.0
-"""Seconds; a Retry-After header with more than a day is a mistake."""
 
 
 @dataclass(frozen=True)
@@ -225,8 +225,8 @@ _UNSUPPORTED = re.compile(
     re.IGNORECASE,
 )
 _FORMAT = re.compile(r"response_format|json[_ ]?schema|structured[_ ]output|guided_|grammar", re.IGNORECASE)
+# Statuses with which servers refuse a parameter.
 _REFUSING = {400, 415, 422, 501}
-"""Statuses with which servers refuse a parameter."""
 
 
 class ParameterRefused(Exception):

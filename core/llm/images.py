@@ -25,10 +25,10 @@ from core.trace import Ask, Spec, model_specs
 
 FOLDER_VARIABLE = "TIEBREAK_MEDIA"
 DEFAULT_FOLDER = "media"
+# Size limit of one image; most providers have a lower one.
 MAX_BYTES = 10 * 1024 * 1024
-"""Size limit of one image; most providers have a lower one."""
+# Pillow's names of the formats that providers accept.
 ACCEPTED_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
-"""Pillow's names of the formats that providers accept."""
 
 
 @dataclass(frozen=True)

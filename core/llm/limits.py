@@ -11,10 +11,10 @@ from core.errors import RunStopped, TemporaryFailure
 from core.llm import PARALLEL_CALLS, local_server
 from core.trace import Ask, Spec
 
+# Calls that may be recorded while they wait for a place, as a share of the places.
 RECORDED_AHEAD = 0.25
-"""Calls that may be recorded while they wait for a place, as a share of the places."""
+# Returns a context that records a call as about to be sent, and withdraws the record at its end if it was not sent.
 Recording = Callable[[], AbstractAsyncContextManager[None]]
-"""Returns a context that records a call as about to be sent, and withdraws the record at its end if it was not sent."""
 
 
 class Limits:

@@ -25,21 +25,21 @@ DESCRIPTION = (
     "are constrained to the form of an answer. Use it to try the app, not to judge."
 )
 NOT_INSTALLED = "The local model is not installed: run `make setup`, or choose a provider's model."
+# Concurrent calls that the server answers.
 SLOTS = 4
-"""Concurrent calls that the server answers."""
+# Per slot: enough for two long submissions and three judges' replies of maximum length. Memory grows with it: the
+# process uses about 0.7 GB.
 CONTEXT_TOKENS = 6144
-"""Per slot: enough for two long submissions and three judges' replies of maximum length. Memory grows with it: the
-process uses about 0.7 GB."""
+# Seconds for the model to load.
 START_TIMEOUT = 60.0
-"""Seconds for the model to load."""
 
 MAX_LISTED = 8
+# The longest list that the local model is asked for, and the length of each text in it, in characters.
 LISTED_TEXT = {"minLength": 3, "maxLength": 160}
-"""The longest list that the local model is asked for, and the length of each text in it, in characters."""
 
 _lock = threading.Lock()
+# The address and the server object, which has to be referenced as long as it runs.
 _running: list[tuple[str, Any]] = []
-"""The address and the server object, which has to be referenced as long as it runs."""
 
 
 def is_local(spec: Spec) -> bool:

@@ -133,8 +133,8 @@ class CheckedResolver(AbstractResolver):
 
 _TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]*>")
+# Characters of an error that is not JSON.
 _TEXT_EXAMINED = 4096
-"""Characters of an error that is not JSON."""
 
 
 def parse_json(body: bytes) -> Any:
@@ -197,13 +197,13 @@ def _message(fields: Mapping[str, Any]) -> str:
     return json.dumps(fields)[:_TEXT_EXAMINED]
 
 
+# Bytes that are read of an error response; a sentence of it is shown.
 MAX_ERROR_BYTES = 2**16
-"""Bytes that are read of an error response; a sentence of it is shown."""
+# Bytes; a larger request, such as one with images, is sent in pieces.
 LARGE_REQUEST = 2**20
-"""Bytes; a larger request, such as one with images, is sent in pieces."""
+# Seconds that an idle connection stays open: uvicorn, which serves vLLM, closes it after 5, and a request that is sent
+# at that moment is lost.
 KEEP_ALIVE = 4.0
-"""Seconds that an idle connection stays open: uvicorn, which serves vLLM, closes it after 5, and a request that is sent
-at that moment is lost."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from core.llm.wire import messages, optional_parameters
 from core.templates import with_system_lines
 from core.trace import Ask, Turn, Usage
 
+# Speaker, step, and the whole prompt with the system message.
 ReplyKey = tuple[str, str, str]
-"""Speaker, step, and the whole prompt with the system message."""
 NO_CALL = Usage(prompt_tokens=0, completion_tokens=0, seconds=0.0, dollars=0.0)
 
 
@@ -66,8 +66,8 @@ def _reply(earlier: EarlierReply) -> Reply:
 # Two calls with the same content and the same draw have the same key, in any trace and in any run, so the reply of one
 # can be reused for the other. Left out is what does not reach the model: names of judges, prices, time-outs and keys.
 
+# The settings of a model that are sent, with `extra`.
 SENT = ("model", "address", "temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "system")
-"""The settings of a model that are sent, with `extra`."""
 
 
 def content_digest(ask: Ask) -> str:

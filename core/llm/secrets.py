@@ -48,8 +48,8 @@ def _normalized(address: str) -> tuple[str, str, int, str] | None:
 
 
 KEY_PREFIX = re.compile(r"(?:sk|pk|rk|gsk|xai|pplx|hf|ghp|r8|AIza|AKIA)[-_A-Za-z0-9]{16,}")
+# 28 or more letters and digits without a separator: the longest model names have dashes and slashes.
 RANDOM_TEXT = re.compile(r"(?=[^0-9]*[0-9])(?=[^a-zA-Z]*[a-zA-Z])[A-Za-z0-9+=]{28,}")
-"""28 or more letters and digits without a separator: the longest model names have dashes and slashes."""
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*_API_KEY")
 ADVICE = (
     "Keys are never typed here, stored or logged: set an environment variable, and enter the variable's name instead."
@@ -136,11 +136,12 @@ def api_key(spec: Spec) -> str:
 #
 # The settings of stored runs are not checked again: they can be opened, whatever they contain.
 
+# The levels of the providers; a model accepts some of them.
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "default")
-"""The levels of the providers; a model accepts some of them."""
 MOST_TOKENS = 10_000_000
+# Seconds.
 LONGEST_TIMEOUT = 86_400.0
-"""Seconds."""
+# The lowest and the highest value of each number.
 RANGES: dict[str, tuple[float, float]] = {
     "temperature": (0, 2),
     "top_p": (0, 1),
@@ -149,9 +150,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "timeout": (0.1, LONGEST_TIMEOUT),
     "seed": (-(2**63), 2**63 - 1),
 }
-"""The lowest and the highest value of each number."""
+# Parameters with a setting of their own. `reasoning_effort` may be in `extra`, for a level that only a server has.
 OWN_SETTINGS = ("temperature", "top_p", "seed", "max_tokens")
-"""Parameters with a setting of their own. `reasoning_effort` may be in `extra`, for a level that only a server has."""
 
 
 def find_setting_problems(settings: Frozen) -> Iterator[tuple[str, str]]:

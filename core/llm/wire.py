@@ -15,10 +15,10 @@ from core.trace import MAX_USAGE, Ask, Spec, Usage
 Finish = Literal["stop", "cut off", "refused", "too long"]
 REFUSED = ("content_filter", "refusal")
 CUT_OFF = ("length", "max_tokens")
+# Bytes of a response, decompressed; a reply of 4,096 tokens has about 20 kB.
 MAX_BYTES = 8 * 2**20
-"""Bytes of a response, decompressed; a reply of 4,096 tokens has about 20 kB."""
+# Characters; a placeholder such as "EMPTY" or "ollama" is a word that a reply may contain.
 MIN_KEY_LENGTH = 8
-"""Characters; a placeholder such as "EMPTY" or "ollama" is a word that a reply may contain."""
 
 
 def to_finish(reason: object, refusal: str) -> Finish:
@@ -108,10 +108,10 @@ def _keys() -> list[str]:
 FORMAT = "response_format"
 LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
 LOGPROBS, ALTERNATIVES = "logprobs", "top_logprobs"
+# Parameters that can be omitted from a request.
 OPTIONAL = (FORMAT, "temperature", "top_p", "seed", "reasoning_effort", LIMIT, ALTERNATIVES, LOGPROBS)
-"""Parameters that can be omitted from a request."""
+# Parameters that `extra` cannot set.
 FIXED = ("model", "messages", "n", "stream", FORMAT)
-"""Parameters that `extra` cannot set."""
 
 
 def chat_body(ask: Ask, omitted: Set[str] = frozenset()) -> dict[str, Any]:
@@ -190,8 +190,8 @@ def response_format(ask: Ask) -> dict[str, Any] | None:
 #
 # Only tokens with a digit are kept: they are used for ratings, and those of a whole reply take 100 kB.
 
+# Tokens with a digit that are kept, the last ones of a reply.
 MAX_TOKENS = 64
-"""Tokens with a digit that are kept, the last ones of a reply."""
 MAX_ALTERNATIVES = 20
 
 

@@ -18,20 +18,20 @@ from core.labels import Kind, Scale
 from core.templates import Templates, blanks, check_template, load_templates, replace_templates
 from core.trace import Ask, Flow, Spec, Turn, Verdict
 
+# The subject of a verdict: which of two responses is better, a score of one response, a critique, an answer.
 Subject = Literal["pair", "score", "critique", "answer"]
-"""The subject of a verdict: which of two responses is better, a score of one response, a critique, an answer."""
+# The content of a trace in addition to opinions, for the pages that read it.
 Artifact = Literal["", "aius", "aspects", "peer reviews"]
-"""The content of a trace in addition to opinions, for the pages that read it."""
 
+# How many responses of an item a trace compares: none, exactly two, or two and more.
 Comparison = Literal["", "two", "several"]
-"""How many responses of an item a trace compares: none, exactly two, or two and more."""
 
 Result = TypeVar("Result")
+# A part of a flow, such as a discussion in one order of the responses.
 PartialFlow = Generator[Sequence[Ask], list[Turn], None]
-"""A part of a flow, such as a discussion in one order of the responses."""
 
+# (kind, criterion name) -> the scale on which annotators can label the same target.
 Scales = Mapping[tuple[Kind, str], Scale]
-"""(kind, criterion name) -> the scale on which annotators can label the same target."""
 
 
 class Judge(Frozen):
@@ -55,8 +55,8 @@ def _with_unique_names(judges: Any) -> Any:
     return judges
 
 
+# The annotation of a field of judges with unique names.
 UNIQUE_JUDGES = AfterValidator(_with_unique_names)
-"""The annotation of a field of judges with unique names."""
 
 
 def criteria_of(settings: Any) -> Sequence[Criterion]:

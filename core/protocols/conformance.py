@@ -21,8 +21,8 @@ from core.runner import run_flow
 from core.trace import EVENT_ADAPTER, Ask, Event, ReplyUnreadable, TraceFailed, TurnCompleted, Verdict, completed_turns
 
 Script = Callable[[Ask], str]
+# Kinds whose targets are identified by a criterion; those of AIUs and weights are identified by their part.
 CRITERION_KINDS = ("preference", "score", "answer")
-"""Kinds whose targets are identified by a criterion; those of AIUs and weights are identified by their part."""
 
 
 class ConformanceError(AssertionError):

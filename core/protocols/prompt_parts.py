@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 CriterionFormat = Literal["general", "shortened", "gibberish", "shuffled", "flipped", "masked"]
 CRITERION_FORMATS: tuple[CriterionFormat, ...] = get_args(CriterionFormat)
 
+# Stands for a context or a reference answer that an item does not have.
 NONE_GIVEN = "(none)"
-"""Stands for a context or a reference answer that an item does not have."""
 SYMBOLS = "*$!#%&/()=€@0457"
+# Share of letters that are replaced: between a quarter and a third in the examples of Table 7.
 GIBBERISH_SHARE = 0.3
-"""Share of letters that are replaced: between a quarter and a third in the examples of Table 7."""
 MASKED_SHARE = 0.3
 
 _LETTER = re.compile(r"[^\W\d_]")

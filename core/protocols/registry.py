@@ -16,6 +16,7 @@ from core.protocols import Artifact, Protocol
 logger = logging.getLogger("tiebreak")
 
 GROUP = "tiebreak.protocols"
+# Protocol name -> the location of its `Protocol`, as `module:attribute`: importing one protocol imports no other.
 BUILT_IN = {
     "scaleeval": "core.protocols.scaleeval:PROTOCOL",
     "chateval": "core.protocols.chateval:PROTOCOL",
@@ -29,7 +30,6 @@ BUILT_IN = {
     "single-judge": "core.protocols.single_judge:PAIR_PROTOCOL",
     "single-score": "core.protocols.single_judge:SCORE_PROTOCOL",
 }
-"""Protocol name -> the location of its `Protocol`, as `module:attribute`: importing one protocol imports no other."""
 
 
 class Registry(Mapping[str, Protocol]):

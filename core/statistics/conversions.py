@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
+# Scores closer than this are equal: in floating point 0.1 + 0.2 differs from 0.3.
 TOLERANCE = 1e-9
-"""Scores closer than this are equal: in floating point 0.1 + 0.2 differs from 0.3."""
 
 
 def preference_of_scores(first: float | None, second: float | None) -> int | None:

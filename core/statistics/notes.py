@@ -14,16 +14,16 @@ from core.wording import format_count
 from core.wording import join_notes as join_notes
 from core.wording import list_names as list_names
 
+# Below this many items BCa intervals of agreement cover less than 95 % in some designs, see docs/statistics.md.
 FEW_ITEMS = 50
-"""Below this many items BCa intervals of agreement cover less than 95 % in some designs, see docs/statistics.md."""
+# Below this many resampled groups the same holds; groups are also more unequal than items.
 FEW_GROUPS = 30
-"""Below this many resampled groups the same holds; groups are also more unequal than items."""
 FEW_SHARED = 3.0
 """A mean over pairs of raters has no interval if two raters share fewer than this times sqrt(items) items on average.
 The bias of a pair's coefficient is proportional to 1 / (its items), the standard error of the mean to 1 / sqrt(items).
 Below, the bias of quadratic kappa in skewed designs is more than half of the standard error, see docs/statistics.md."""
+# Statistics that are means over pairs of raters.
 PAIR_STATISTICS = catalogue.of_role(catalogue.Role.pairs)
-"""Statistics that are means over pairs of raters."""
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 # browser marks the point that was clicked. Only a selection that is not the last click, such as the one of an opened
 # address or none after "Close", makes a new chart.
 
+# Charts with a selection that are shared; the oldest are forgotten first.
 MAX_COPIES = 64
-"""Charts with a selection that are shared; the oldest are forgotten first."""
+# The attribute of a figure that has its digest.
 DIGEST = "_digest"
-"""The attribute of a figure that has its digest."""
 
 
 @dataclass
@@ -151,14 +151,14 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 IMAGES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
 TABLES = {"csv": "text/csv", "tex": "text/x-tex"}
 LABELS = {"svg": "SVG", "pdf": "PDF", "png": "PNG", "csv": "CSV", "tex": "LaTeX"}
+# Charts whose files can be requested; those drawn first are forgotten first.
 MAX_CHARTS = 500
-"""Charts whose files can be requested; those drawn first are forgotten first."""
+# Width of an image in pixels, and how many pixels of a PNG stand for one.
 WIDTH, SCALE = 800, 3
-"""Width of an image in pixels, and how many pixels of a PNG stand for one."""
+# Pixels between a name and its row in an image, whose template has none.
 NAME_GAP = 6
-"""Pixels between a name and its row in an image, whose template has none."""
+# Columns that have the n of a row; the first that a row has is used.
 COUNT_COLUMNS = ("items", "targets", "accuracy_items", "agreement_items", "labelled", "aius", "heard", "n")
-"""Columns that have the n of a row; the first that a row has is used."""
 
 
 @dataclass(frozen=True)
@@ -186,10 +186,10 @@ class Chart:
     """Raises Forbidden if the visitor may no longer see the page, and records the export."""
 
 
+# Token -> chart, of all visitors; a token is known to its visitor only.
 _charts: OrderedDict[str, Chart] = OrderedDict()
-"""Token -> chart, of all visitors; a token is known to its visitor only."""
+# The second, because each image starts a browser.
 _charts_lock, _browser_lock = threading.Lock(), threading.Lock()
-"""The second, because each image starts a browser."""
 
 
 def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:

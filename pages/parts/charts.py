@@ -34,15 +34,15 @@ def shared_interval_figure(chart: IntervalChart) -> "go.Figure":
 
 GREY = colours.RESPONSE[0]
 NO_DATA = ChartData()
+# A chart that is higher than so many rows has its axis on top.
 MAX_ROWS = TALL // ROW_HEIGHT
-"""A chart that is higher than so many rows has its axis on top."""
 CONFIG = {"displayModeBar": False}
+# If the server has no browser: the visitor's own makes an SVG.
 CAMERA_CONFIG = {
     "displaylogo": False,
     "modeBarButtons": [["toImage"]],
     "toImageButtonOptions": {"format": "svg", "filename": "chart"},
 }
-"""If the server has no browser: the visitor's own makes an SVG."""
 
 
 def draw(

@@ -9,16 +9,17 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+# Response 1, response 2, and neither (a tie).
 RESPONSE = {1: "#0072B2", 2: "#E69F00", 0: "#8A8F98"}
-"""Response 1, response 2, and neither (a tie)."""
 TRUE, FALSE = "#009E73", "#D55E00"
 UNDECIDED = "#CC79A7"
+# The accent of the light and of the dark theme.
 ACCENT, DARK_ACCENT = "#2457C5", "#4070DC"
-"""The accent of the light and of the dark theme."""
+# The low end of the colour scale in each theme.
 PALE = {"light": "#E3EAF8", "dark": "#26303F"}
-"""The low end of the colour scale in each theme."""
+# One muted colour a judge, in the order of the settings.
 JUDGES = ("#5B7B9A", "#9A7B5B", "#6B8E6B", "#8C6B8E", "#8E8E5B", "#5B8E8E", "#A06A6A", "#6A6AA0")
-"""One muted colour a judge, in the order of the settings."""
+# Status of a trace -> its name, icon and badge colour.
 STATUS = {
     "agreed": ("Agreed", ":material/check_circle:", "green"),
     "disputed": ("Disputed", ":material/balance:", "orange"),
@@ -27,7 +28,6 @@ STATUS = {
     "waiting": ("Waiting", ":material/schedule:", "gray"),
     "failed": ("Failed", ":material/error:", "red"),
 }
-"""Status of a trace -> its name, icon and badge colour."""
 
 
 def mix_colours(pale: str, dark: str, share: float | None) -> str:
@@ -54,8 +54,8 @@ def _luminance(colour: str) -> float:
 
 # The colours of a figure for its files: those of the light theme, because an image is white.
 
+# Colour of the dark theme -> that of the light one with the same meaning.
 LIGHT = {DARK_ACCENT: ACCENT, PALE["dark"]: PALE["light"]}
-"""Colour of the dark theme -> that of the light one with the same meaning."""
 
 
 def apply_light(figure: "go.Figure") -> "go.Figure":

@@ -43,8 +43,8 @@ def format_duration(seconds: float) -> str:
 # Names and formats the values of verdicts and labels.
 
 RESPONSE_NAMES = {1: "Response 1", 2: "Response 2", 0: "Neither"}
+# The values of a preference as names, and as sentences.
 VERDICT_NAMES = {value: f"{name} is better" for value, name in RESPONSE_NAMES.items()}
-"""The values of a preference as names, and as sentences."""
 
 
 def format_value(value: Value | None) -> str:

@@ -8,12 +8,12 @@ import streamlit as st
 from core.formats.tables import Column, Table, records, rows_csv
 from pages.parts import downloads
 
+# Pixels; a longer table is scrolled.
 MAX_HEIGHT = 460
-"""Pixels; a longer table is scrolled."""
+# Pixels of the header with the frame, and of a row of one line.
 HEADER, ROW = 38, 35
-"""Pixels of the header with the frame, and of a row of one line."""
+# Called with the number of the row and the name of the column.
 Click = Callable[[int, str], None]
-"""Called with the number of the row and the name of the column."""
 
 
 def draw_clickable(
@@ -47,8 +47,8 @@ def _call(on_click: Click, key: str) -> None:
         on_click(*cells[0])
 
 
+# Pixels of a column of intervals: Streamlit measures a sample of cells, and would cut the sign of a longer one.
 INTERVAL_WIDTH = 170
-"""Pixels of a column of intervals: Streamlit measures a sample of cells, and would cut the sign of a longer one."""
 
 
 def draw(table: Table, on_click: Click | None = None, key: str = "", *, opens: bool = False) -> int | None:

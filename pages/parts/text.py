@@ -16,29 +16,29 @@ from markdown_it.tree import SyntaxTreeNode
 # character escaped. The result of the browser's parser cannot contain HTML, an image or a directive, however the two
 # parsers differ on the original text.
 
+# A dollar sign that encloses a formula; any other is money.
 FORMULA = re.compile(
     r"\$\$(?P<display>[^$]+?)\$\$|(?<![\w$])\$(?P<text>(?=[^\s\d$])[^$\n]{1,200}?(?<=[^\s\\]))\$(?![\w$])|"
     r"(?<![\w$])\$(?P<number>\d[^$\n]{0,200}?[=^_\\][^$\n]{0,200}?(?<=[^\s\\]))\$(?![\w$])"
 )
-"""A dollar sign that encloses a formula; any other is money."""
 _UNSAFE_FORMULA = re.compile(r"!\[|\]\(|<[a-zA-Z/!?]|\n\s*\n")
 _DISPLAY_FORMULA = re.compile(r" {0,3}\$\$(?P<content>[^$]+?)\$\$[ \t]*(?=\n|\Z)")
 _LIST_MARKER = r"(?:\d{1,9}[.)]|[-*+>])"
+# Several list markers in a row, as weak models repeat them; each would open another nested list.
 _NESTED_LIST = re.compile(
     rf"^([ \t]*{_LIST_MARKER}[ \t]+)((?:{_LIST_MARKER}[ \t]+)*{_LIST_MARKER})(?=[ \t]|$)", re.MULTILINE
 )
-"""Several list markers in a row, as weak models repeat them; each would open another nested list."""
+# Deeper quotations than any text has: the parser would drop their content.
 _DEEP_QUOTE = re.compile(r"^[ \t]*(?=(?:>[ \t]?){10})", re.MULTILINE)
-"""Deeper quotations than any text has: the parser would drop their content."""
 _BLOCK_START = re.compile(r"[-*+>#|`~$=]|\d{1,9}[.)]\s")
 _PUNCTUATION = re.compile(r"([\\`*_\[\]{}<>&$:~|!])")
 _LINE_START = re.compile(r"^([ \t]*)(?:(\d{1,9})([.)])|([#+=-]))", re.MULTILINE)
+# Private characters that mark the ends of a highlighted passage while the text is parsed.
 _MARKS = ("\ue000", "\ue001")
-"""Private characters that mark the ends of a highlighted passage while the text is parsed."""
+# The attribute of an image that is shown: its address on this server.
 ROUTE = "route"
-"""The attribute of an image that is shown: its address on this server."""
+# A longer text is shown without formatting: parsing it would take seconds.
 MOST_CHARACTERS = 200_000
-"""A longer text is shown without formatting: parsing it would take seconds."""
 
 
 def sanitize_markdown(
@@ -243,12 +243,12 @@ def _without_marks(text: str) -> str:
     return text.replace(_MARKS[0], "").replace(_MARKS[1], "")
 
 
+# Characters that would reverse the text after a name.
 DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
-"""Characters that would reverse the text after a name."""
 
+# The sign in escaped text without which `https://…`, `www.…` and `name@host.…` are no addresses, and
+# `:material/home:` and `:streamlit:` no icons.
 FIRST_SIGN = re.compile(r"\\:(?=//|material/|streamlit\\:)|(?<=www)\.|(?<=[\w.+-])@(?=[\w-]+\.)", re.IGNORECASE)
-"""The sign in escaped text without which `https://…`, `www.…` and `name@host.…` are no addresses, and
-`:material/home:` and `:streamlit:` no icons."""
 
 
 def escape_markdown(text: str) -> str:

@@ -32,8 +32,8 @@ from storage.studies.studies import Study
 GROUPS: dict[str, RaterGroup] = {"People": "people", "Judges": "judges"}
 PAGE = "agreement"
 STAGES = {"": "", "first": "First opinions", "last": "Last opinions"}
+# Raters up to which the cells of pairs have texts, and more have a list of pairs beside them.
 FEW_RATERS = 8
-"""Raters up to which the cells of pairs have texts, and more have a list of pairs beside them."""
 SERIES = (("", "circle"), ("Last opinions", "circle"), ("First opinions", "circle-open"))
 
 

@@ -40,14 +40,14 @@ from storage.studies.studies import Study
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+# The targets, and one of their judges, "" if none has disagreements that can be divided.
 JudgeQuery = tuple[RankingQuery, str]
-"""The targets, and one of their judges, "" if none has disagreements that can be divided."""
+# The slices of all judges, and the number of a judge's targets without a scenario.
 SlicesReport = tuple[list[SliceRow], int]
-"""The slices of all judges, and the number of a judge's targets without a scenario."""
+# Judges with a sentence: the chart and the table have all.
 SENTENCES = 3
-"""Judges with a sentence: the chart and the table have all."""
+# Pixels of a row with a bar.
 BAR_ROW = 32
-"""Pixels of a row with a bar."""
 SEPARATOR = ": "
 NO_JUDGE = "No judge has disagreements that can be divided: the tab Causes has the reasons."
 DEFINITIONS = (

@@ -25,17 +25,17 @@ from storage.reports.run_comparison import MAX_RUNS, ComparedRuns, Transition
 from storage.runs import runs
 from storage.studies.studies import Study
 
+# The kind, the criterion and the scenario that are compared.
 Scope = tuple[str, str, str | None]
-"""The kind, the criterion and the scenario that are compared."""
 PAGE = "compare_runs"
 PARAMETER = "runs"
 ALL_CHANGES = "all changes"
+# Changes from one value to another whose counts are listed.
 MAX_TRANSITIONS = 6
-"""Changes from one value to another whose counts are listed."""
+# Pairs with a sentence: the table has all.
 MAX_SENTENCES = 3
-"""Pairs with a sentence: the table has all."""
+# Statistics that the chart shows: the first that the runs have.
 DRAWN = ("accuracy_gold", "pearson")
-"""Statistics that the chart shows: the first that the runs have."""
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -18,8 +18,8 @@ from storage.reports.alignment import AlignmentData
 from storage.studies.studies import Study
 
 SEPARATOR = " ← "
+# Pairs of judge and source in the chart: a panel of 30 judges has 870.
 MAX_PAIRS = 20
-"""Pairs of judge and source in the chart: a panel of 30 judges has 870."""
 METHOD = (
     "An opinion is adopted if a judge's reply has the value of another judge from which it differed before. Judges of "
     "the same opinion share an adoption, so it is no proof of a cause. A ← B: A adopts the opinion of B. Click a point "

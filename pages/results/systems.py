@@ -22,8 +22,8 @@ from storage.studies.studies import Study
 
 NO_JUDGE = "none: people's labels alone"
 PEOPLE, TOGETHER, VERDICTS = "people's labels alone", "labels and verdicts together", "verdicts alone, not corrected"
+# A kind, a criterion and its judges, and the judge, "" for none.
 Query = tuple[Choice, str]
-"""A kind, a criterion and its judges, and the judge, "" for none."""
 
 
 def filters(data: AlignmentData) -> Query | None:

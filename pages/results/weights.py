@@ -31,8 +31,8 @@ from storage.studies.studies import Study
 PAGE = "weights"
 MEASURES = {"kendall": "Kendall's tau-b", "heaviest": "Heaviest aspects, K⁽ᵖ⁾"}
 PENALTIES = {0.5: "½ (a metric)", 0.0: "0 (optimistic)"}
+# The row of distances whose weightings are listed, in the state of the session.
 SELECTED = "selected_distance"
-"""The row of distances whose weightings are listed, in the state of the session."""
 
 
 @dataclass(frozen=True)

@@ -111,8 +111,8 @@ def draw_disagreements(study: Study, cases: list[Case]) -> None:
 
 # The form of a variant, which a model can fill from the disagreements on development items.
 
+# Keys of the state with the last proposal of a model, and with their number: widgets with it in their key are new.
 DRAFT, NUMBER = "improve_draft", "improve_draft_number"
-"""Keys of the state with the last proposal of a model, and with their number: widgets with it in their key are new."""
 
 
 def draw_form(study: Study, current: CurrentJudge, cases: list[Case]) -> bool:

@@ -122,8 +122,8 @@ def _draw_adoption(study: Study, annotator: str | None) -> None:
 
 # Confirms for many items at once which AIUs of a later extraction are the standing ones in other words.
 
+# What is selected in advance -> the least similarity.
 TICKS = {"none": 2.0, "95 % alike": 0.95, "90 % alike": 0.9, "all": 0.0}
-"""What is selected in advance -> the least similarity."""
 Proposal = tuple[Reextraction, AiuMatch]
 
 

@@ -153,8 +153,8 @@ def restore_version(session: Session, study_id: int, criterion: str, version: in
 
 
 KINDS: tuple[Kind, ...] = ("preference", "score", "answer")  # kinds of verdicts that are compared with gold
+# The axis of the experiments of a variant, and its level of the judge without the changes.
 AXIS, CURRENT = "variant", "current"
-"""The axis of the experiments of a variant, and its level of the judge without the changes."""
 
 
 @dataclass(frozen=True)

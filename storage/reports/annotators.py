@@ -31,13 +31,13 @@ from storage.labelling.context import queue_of
 from storage.reports import disagreements
 from storage.studies.studies import Study
 
+# Kinds with rarely equal values: they are excluded from agreement by equal values.
 CONTINUOUS_KINDS = ("aspect_weights",)
-"""Kinds with rarely equal values: they are excluded from agreement by equal values."""
+# Kinds with numeric values, compared by their distance to a mean.
 NUMERIC_KINDS = ("score", "likert", "aspect_quality")
-"""Kinds with numeric values, compared by their distance to a mean."""
 RESAMPLES = 1000
+# With more, the opinions on all targets are read.
 MAX_TARGETS_IN_QUERY = 500
-"""With more, the opinions on all targets are read."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from storage.studies import items
 
 CRITIQUES: tuple[Kind, ...] = ("aiu_precision", "aiu_recall")
 ASPECTS: tuple[Kind, ...] = ("aspect_weights", "aspect_quality")
+# Kinds by which systems are compared.
 COMPARED: tuple[Kind, ...] = ("preference", "score")
-"""Kinds by which systems are compared."""
+# Items in which two systems are looked for: the question is asked with each page, and bodies of items are long.
 FIRST_ITEMS = 100
-"""Items in which two systems are looked for: the question is asked with each page, and bodies of items are long."""
 
 
 @dataclass(frozen=True)

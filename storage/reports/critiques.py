@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 PEOPLE = "people"
 KINDS: tuple[Kind, ...] = ("aiu_precision", "aiu_recall")
 AiuValues = Mapping[Target, bool | None]
+# Item -> its critiques with their current AIUs.
 CritiquesByItem = Mapping[str, Sequence[Critique]]
-"""Item -> its critiques with their current AIUs."""
 
 
 @dataclass(frozen=True)
@@ -183,13 +183,13 @@ def aiu_owners(critiques_by_item: CritiquesByItem) -> dict[tuple[str, str], str]
 Level = Literal["micro", "macro"]
 Range = tuple[float, float] | None
 SCORES = ("precision", "recall", "f1")
+# Bounds closer than this are equal.
 SLACK = 1e-9
-"""Bounds closer than this are equal."""
 Task = Literal["precision", "recall"]
+# Source of a critique -> the name of the group of its authors.
 GROUPS = {"people": "human", "llm": "llm"}
-"""Source of a critique -> the name of the group of its authors."""
+# The author of the rows that count reference critiques; they have no scores.
 REFERENCE = "reference"
-"""The author of the rows that count reference critiques; they have no scores."""
 LEVELS: tuple[Level, ...] = ("micro", "macro")
 TASKS: Mapping[Task, str] = {"precision": "aiu_precision", "recall": "aiu_recall"}
 

@@ -36,16 +36,16 @@ from storage.reports.judge_ranking import (
 from storage.studies import items
 from storage.studies.studies import Study
 
+# Slice -> the targets in it, and those on which its feature is known; masks of the judge's compared targets.
 Slices = Mapping[Slice, tuple[Bools, Bools]]
-"""Slice -> the targets in it, and those on which its feature is known; masks of the judge's compared targets."""
 
 
 NOT_UNANIMOUS = "not unanimous"
+# Numbers of a response -> the slice of the targets on which the majority prefers the other one.
 SIDES = {"longer": "prefer the shorter response", "shown_first": "prefer the response shown last"}
-"""Numbers of a response -> the slice of the targets on which the majority prefers the other one."""
 ABOVE = "above "
+# Feature -> the numbers of the compared targets that it divides.
 NUMBERS = {"length gap": "length_gap", "contention": "contention"}
-"""Feature -> the numbers of the compared targets that it divides."""
 
 
 @dataclass(frozen=True)
@@ -290,6 +290,7 @@ def load_selected(
         return data, query, contentions(session, study.id)
 
 
+# The columns of `table`, and those of a page for one judge.
 COLUMNS = (
     Column("", "judge", key="judge"),
     Column("Targets", lambda row: ": ".join(row.slice)),
@@ -316,7 +317,6 @@ COLUMNS = (
     Column("p", "p_corrected", "p", "p_corrected", "Corrected over all slices of all judges."),
     Column("", "found", key="found"),
 )  # fmt: skip
-"""The columns of `table`, and those of a page for one judge."""
 
 
 def table(rows: Sequence[SliceRow]) -> list[dict[str, object]]:
@@ -326,8 +326,8 @@ def table(rows: Sequence[SliceRow]) -> list[dict[str, object]]:
 
 # Two slices of the targets compared: on which of them does a judge differ from people more often?
 
+# A slice: the targets that meet all of these conditions.
 Conditions = Sequence[Slice]
-"""A slice: the targets that meet all of these conditions."""
 
 
 def parse_condition(text: str, saved: Mapping[str, Conditions], scenarios: Collection[str]) -> Conditions:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PREFERENCE = "preference"
+# Values of the settings under which a judge reads the earlier replies of its own round.
 SEQUENTIAL = ("sequential", "in turn", "one by one")
-"""Values of the settings under which a judge reads the earlier replies of its own round."""
+# The judges that speak, and the criterion.
 Panel = tuple[tuple[str, ...], str]
-"""The judges that speak, and the criterion."""
 
 
 def load_debates(session: Session, study_id: int, data: AlignmentData) -> dict[Panel, list[Debate]]:
@@ -130,6 +130,7 @@ CHANGE_COLUMNS = (
     Column("From it", "away", "count"),
     Column("p", "p_corrected", "p", help="Sign test of as many changes to the reference as from it; Holm."),
 )
+# The columns of a page: first against last opinions, and the majority with fewer rounds and judges.
 ABLATION_COLUMNS = (
     Column("Judges", lambda row: _judges_of(row.left_out)),
     Column("Rounds", "rounds", "count"),
@@ -138,7 +139,6 @@ ABLATION_COLUMNS = (
     Column("Difference", "difference low high", "estimate"),
     Column("p", "p_corrected", "p"),
 )
-"""The columns of a page: first against last opinions, and the majority with fewer rounds and judges."""
 
 
 def _judges_of(left_out: str) -> str:

@@ -34,15 +34,15 @@ from storage.studies.studies import Study
 if TYPE_CHECKING:
     import pandas as pd
 
+# Short names of statistics. The accuracy of a cell counts a missing verdict as a wrong one.
 ALIASES = {"accuracy": "example_level_agreement", "kappa": "cohen_kappa_gold"}
-"""Short names of statistics. The accuracy of a cell counts a missing verdict as a wrong one."""
+# Statistics that need no reference. A reused call counts with its price and duration when it was made.
 COSTS = {"dollars": "dollars for 1,000 traces", "seconds": "seconds of calls for 1,000 traces"}
-"""Statistics that need no reference. A reused call counts with its price and duration when it was made."""
 DISPUTED = "disputed_rate"
+# Outcomes of traces that ended and did not fail.
 ENDED = ("agreed", "disputed", "no_verdict")
-"""Outcomes of traces that ended and did not fail."""
+# The statistics that are shown first: of verdicts that are ordered, and of others and of answers.
 OF_SCORES, OF_CATEGORIES = "spearman", "example_level_agreement"
-"""The statistics that are shown first: of verdicts that are ordered, and of others and of answers."""
 
 
 @dataclass(frozen=True)
@@ -297,6 +297,7 @@ def render(
     return values, text
 
 
+# The columns of differences on a page.
 DIFFERENCE_COLUMNS = (
     Column("Axis", "axis"),
     Column("Level", "level"),
@@ -308,7 +309,6 @@ DIFFERENCE_COLUMNS = (
     Column("Criterion", "criterion"),
     Column("Note", "reason"),
 )
-"""The columns of differences on a page."""
 
 
 def caption_of(results: Results, statistic: str, table: CellTable) -> str:

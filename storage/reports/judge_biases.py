@@ -154,6 +154,7 @@ def sentence(engine: Engine, study: Study, rows: Sequence[BiasRow]) -> str:
     return summarize(rows, alignment.unknown_systems(systems, study.rules.families))
 
 
+# The columns of `table`, and those of the page.
 COLUMNS = (
     Column("Judge", "judge", key="judge"),
     Column("Bias", "bias", key="bias"),
@@ -181,7 +182,6 @@ COLUMNS = (
     Column("", "found", key="found"),
     Column("Note", "effect.reason", key="note"),
 )  # fmt: skip
-"""The columns of `table`, and those of the page."""
 
 
 def table(rows: Sequence[BiasRow]) -> list[dict[str, object]]:
@@ -191,10 +191,10 @@ def table(rows: Sequence[BiasRow]) -> list[dict[str, object]]:
 
 # The effect of the criterion's format on each judge: runs that differ in their setting `format` only.
 
+# The format that the others are compared with; without a run that has it, the first format of the others.
 BASE = CRITERION_FORMATS[0]
-"""The format that the others are compared with; without a run that has it, the first format of the others."""
+# Run -> what its settings have in common with other runs, and its format.
 RunFormats = Mapping[int, tuple[str, str]]
-"""Run -> what its settings have in common with other runs, and its format."""
 
 
 def formats_of_runs(session: Session, study_id: int) -> RunFormats:
@@ -213,6 +213,7 @@ def formats_of_runs(session: Session, study_id: int) -> RunFormats:
     }
 
 
+# The columns of a page.
 FORMAT_COLUMNS = (
     Column("Judge", "judge"),
     Column("Format", lambda row: f"{row.format}, compared with {row.base}"),
@@ -227,7 +228,6 @@ FORMAT_COLUMNS = (
     ),
     Column("Note", "reason"),
 )  # fmt: skip
-"""The columns of a page."""
 
 
 def compute_formats(engine: Engine, study: Study, data: AlignmentData, query: RankingQuery) -> list[FormatRow]:

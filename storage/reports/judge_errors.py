@@ -29,10 +29,10 @@ from storage.reports.disagreements import Pair
 from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset, pairs_at
 from storage.studies.studies import Study
 
+# The text of a request in the audit log, and how many changes of a study are searched for it.
 REQUESTED, LISTED = "one more label requested", 500
-"""The text of a request in the audit log, and how many changes of a study are searched for it."""
+# Targets that are offered to annotators at once.
 INFORMATIVE = 20
-"""Targets that are offered to annotators at once."""
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from storage.studies import items
 if TYPE_CHECKING:
     import pandas as pd
 
+# Judge, stage, value.
 StagedOpinion = tuple[str, str, Value | None]
-"""Judge, stage, value."""
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from storage.reports.judge_ranking import RankingQuery, find_dataset
 from storage.runs.events import parse_event
 from storage.studies.studies import Study
 
+# The feature of the slices.
 FEATURE = "rationale"
-"""The feature of the slices."""
+# Replies that are clustered, evenly chosen from more.
 MAX_TEXTS = 3000
-"""Replies that are clustered, evenly chosen from more."""
 KEYS_IN_QUERY = 500
 
 

@@ -262,8 +262,8 @@ def run_rows(compared: ComparedRuns, comparison: RunComparison) -> list[dict[str
     return [figures | cost for figures, cost in both]
 
 
+# Statistics of pairs that the table leaves out: a screen has no room for them beside κ and the changed verdicts.
 ONLY_IN_FILE = ("percent", "gwet_ac1")
-"""Statistics of pairs that the table leaves out: a screen has no room for them beside κ and the changed verdicts."""
 
 
 def pair_columns(comparison: RunComparison, titles: Mapping[str, str] | None = None) -> tuple[Column, ...]:
@@ -330,10 +330,10 @@ def _sentence(pair: Pair, titles: Mapping[str, str], population: str) -> str:
 
 # The targets on which two runs have different verdicts.
 
+# Changed targets that are listed.
 MAX_LISTED = 500
-"""Changed targets that are listed."""
+# A verdict of the first run and one of the second, as `format_value` writes them.
 Transition = tuple[str, str]
-"""A verdict of the first run and one of the second, as `format_value` writes them."""
 
 
 def transitions(dataset: Dataset, first: str, second: str) -> dict[Transition, int]:

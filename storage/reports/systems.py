@@ -62,6 +62,7 @@ class Choice:
     judges: tuple[str, ...]
 
 
+# The columns of a page; the first only if there are several scenarios.
 COLUMNS = (
     Column("Scenario", "scenario"),
     Column("System", "system"),
@@ -92,7 +93,6 @@ COLUMNS = (
         "is 0.",
     ),
 )  # fmt: skip
-"""The columns of a page; the first only if there are several scenarios."""
 
 
 def choices(data: AlignmentData) -> list[Choice]:

@@ -59,12 +59,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Item, set of aspects, scenario.
 UnitKey = tuple[str, str, str]
-"""Item, set of aspects, scenario."""
 PREFERENCE: Kind = "preference"
 TIE = 0
+# Sources of gold with a value that annotators chose.
 DECIDED = ("adjudicated", "unanimous", "majority", "single")
-"""Sources of gold with a value that annotators chose."""
+# Of the distances of raters.
 COLUMNS = (
     Column("Rater", "rater_a", key="rater_a"),
     Column("Other rater", "rater_b", key="rater_b"),
@@ -77,7 +78,6 @@ COLUMNS = (
     Column("Undefined", "undefined", "count", "undefined"),
     Column("Between", lambda row: "people" if row.among_annotators else "judge and people"),
 )  # fmt: skip
-"""Of the distances of raters."""
 AGREEMENT_COLUMNS = (
     Column("Run", "run"),
     Column("Criterion", "criterion"),
@@ -292,6 +292,7 @@ def _weights_by_unit(frame: "pd.DataFrame") -> dict[UnitKey, dict[str, Weights]]
 # The aspect scores of a study's DnA-Eval runs with every set of weights, as the weights laboratory needs them.
 
 
+# Of the agreements of each way to aggregate.
 SCHEME_COLUMNS = (
     Column("Weights", "scheme", key="weights"),
     Column("Minus", "less", key="less"),
@@ -299,7 +300,6 @@ SCHEME_COLUMNS = (
     Column("Items", "agreement.items", "count", "items"),
     Column("Note", "agreement.reason", key="reason"),
 )
-"""Of the agreements of each way to aggregate."""
 
 
 def file_rows(report: LaboratoryReport) -> list[dict[str, object]]:

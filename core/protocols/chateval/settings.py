@@ -17,6 +17,7 @@ Strategy = Literal["one by one", "simultaneous", "simultaneous with summary", "i
 VisibleContributions = Literal["all", "earlier speakers"]
 VerdictForm = Literal["scores", "vote", "rating"]
 
+# Role prompts for the paper's five personas (Appendix A), reworded. They are part of the prompts.
 ROLES = {
     "General Public": "You represent the general public: you are no expert, but interested and informed. Think "
     "critically and for yourself, and be the first to state a judgement.",
@@ -29,7 +30,6 @@ ROLES = {
     "Scientist": "You do research: you know the scientific method, think critically and solve problems step by step. "
     "Check which claims hold. Help the others to reach a sound judgement.",
 }
-"""Role prompts for the paper's five personas (Appendix A), reworded. They are part of the prompts."""
 
 
 class Persona(Judge):

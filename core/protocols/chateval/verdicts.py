@@ -17,8 +17,8 @@ from core.trace import Turn, Verdict
 from core.verdicts import conclusion, contention, is_disputed
 
 NAME = "chateval"
+# (persona, order in which it read the responses) -> its turn.
 TurnsByPersona = Mapping[tuple[str, tuple[int, ...]], Turn]
-"""(persona, order in which it read the responses) -> its turn."""
 
 
 def conclude(turns: Sequence[Turn], settings: Settings) -> Verdict:

@@ -29,8 +29,8 @@ from core.trace import Ask, Flow, Outcome, Turn, Verdict
 from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 
 SINGLE_NAME, PAIRWISE_NAME, REFINEMENT_NAME = "metacritique-single", "metacritique-pairwise", "metacritique-refinement"
+# The criteria of the opinions: ratings and preferences of critiques, preferences of refined answers.
 QUALITY, REFINED = "critique", "refined answer"
-"""The criteria of the opinions: ratings and preferences of critiques, preferences of refined answers."""
 PAIR_SEPARATOR = " or "
 ANSWERS: Mapping[str, Answer[Any]] = {
     "rate": Rating(levels=SEVEN_POINT_SCALE.categories),

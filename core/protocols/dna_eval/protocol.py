@@ -27,8 +27,8 @@ from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn
 
 NAME = "dna_eval"
+# Words of an aspect's name that a reply is expected to repeat.
 LONGEST_NAME = 5
-"""Words of an aspect's name that a reply is expected to repeat."""
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:

@@ -11,8 +11,8 @@ from core.verdicts import DISPUTE_THRESHOLD
 
 Aggregation = Literal["weighted sum", "chain of aspects"]
 Totals = Literal["normalise", "as stated", "refuse"]
+# The qualities on which annotators rate a set of aspects, 1 to 5 (Table 3, Appendix D.3).
 QUALITIES = ("relevance", "clarity", "comprehensiveness")
-"""The qualities on which annotators rate a set of aspects, 1 to 5 (Table 3, Appendix D.3)."""
 
 
 AnySettings = TypeVar("AnySettings", bound="ScoringSettings")

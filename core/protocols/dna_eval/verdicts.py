@@ -17,8 +17,8 @@ from core.protocols.dna_eval.settings import ScoringSettings, Settings
 from core.trace import Turn, Verdict
 from core.verdicts import contention, is_disputed
 
+# A value on which judges can agree: the better of two responses, or the ranks of more than two.
 Decision = int | tuple[int, ...]
-"""A value on which judges can agree: the better of two responses, or the ranks of more than two."""
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ from core.verdicts import contention, is_disputed
 
 NAME = "metacritique"
 SCORES: Mapping[str, Literal["precision", "recall", "f1"]] = {"P": "precision", "R": "recall", "F1": "f1"}
+# Bounds closer than this are equal.
 SLACK = 1e-9
-"""Bounds closer than this are equal."""
 Step = Literal[
     "reference_answer", "reference_critique", "hypothesis_critique", "extract", "precision", "precision_alone", "recall"
 ]
@@ -53,10 +53,10 @@ ANSWERS: Mapping[Step, Answer[Any]] = {
     "precision_alone": Truth(),
     "recall": Truth(),
 }
+# Steps with the template of another step: the texts of Tables 7 and 8 are the same.
 TEMPLATES: Mapping[Step, str] = {"hypothesis_critique": "reference_critique"}
-"""Steps with the template of another step: the texts of Tables 7 and 8 are the same."""
+# The id of a reference critique that the writer wrote.
 WRITTEN_REFERENCE_ID = "written-reference"
-"""The id of a reference critique that the writer wrote."""
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:

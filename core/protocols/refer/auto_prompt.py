@@ -19,8 +19,8 @@ from core.templates import Material, Templates, load_templates, render
 from core.trace import Ask, Spec
 
 PROMPTS = Path(__file__).parent / "prompts" / "auto_prompt"
+# Number of examples in the prompt by default.
 DEFAULT_EXAMPLES = 6
-"""Number of examples in the prompt by default."""
 _HEADING = re.compile(r"^\W*(?:here are |these are )?(?:the )?(?:evaluation |scoring )?guidelines(?: are)?\W*$", re.I)
 _FENCE = re.compile(r"^\s*```\w*\s*$")
 

@@ -32,8 +32,8 @@ from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 from core.verdicts import choice_of_orders, conclusion, contention, is_disputed
 
+# The smallest probability of a level that counts for the contention, and of one that the reason lists.
 LIKELY, NEGLIGIBLE = 0.1, 0.001
-"""The smallest probability of a level that counts for the contention, and of one that the reason lists."""
 PAIR_NAME, SCORE_NAME = "single-judge", "single-score"
 
 

@@ -18,8 +18,8 @@ Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int16]
 Bools = npt.NDArray[np.bool_]
 
+# A denominator below this is a rounding error of zero: counts and proportions are never so small.
 ZERO_TOLERANCE = 1e-12
-"""A denominator below this is a rounding error of zero: counts and proportions are never so small."""
 
 
 def ratio(numerator: npt.NDArray[Any], denominator: npt.NDArray[Any]) -> Floats:

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from core.statistics.data.arrays import Bools, Ints
 
+# Numbers below this times their count are looked up in a table, which is faster than sorting them.
 DENSE = 4
-"""Numbers below this times their count are looked up in a table, which is faster than sorting them."""
 
+# Recognised by name, so that pandas is not imported.
 MISSING_TYPES = ("NAType", "NaTType")
-"""Recognised by name, so that pandas is not imported."""
 
 
 def as_text(name: object) -> str:

@@ -27,10 +27,10 @@ from core.wording import scenario_group
 # The opinions of judges by target, as arrays that do not change with the labels.
 
 Strings = npt.NDArray[np.object_]
+# Columns of opinions: the response that was shown first, that is longer, that is of the judge's own family.
 SIDE_COLUMNS = ("shown_first", "longer", "own")
-"""Columns of opinions: the response that was shown first, that is longer, that is of the judge's own family."""
+# Columns of opinions with a number for each verdict; see `JudgeOpinions.sides`.
 NUMBER_COLUMNS = (*SIDE_COLUMNS, "length_gap", "trace")
-"""Columns of opinions with a number for each verdict; see `JudgeOpinions.sides`."""
 STAGES = ("verdict", "last", "first")
 
 
@@ -147,8 +147,8 @@ def encode(
     )
 
 
+# The columns of labels and opinions that describe the targets themselves.
 ATTRIBUTES = ("item", "critique", "scenario", "part", "system", "group")
-"""The columns of labels and opinions that describe the targets themselves."""
 Attributes = Mapping[str, Strings | None]
 
 
@@ -205,10 +205,10 @@ def encode_on_scale(values: pd.Series, scale: Scale) -> Floats:
     return pd.to_numeric(values).to_numpy(float, na_value=np.nan)
 
 
+# Sources of the values of a reference; others name their origin.
 BY_PEOPLE, ADJUDICATED = "by people", "adjudicated"
-"""Sources of the values of a reference; others name their origin."""
+# Of a `Dataset`: arrays with an element for each target.
 COLUMNS = ("gold", "gold_scores", "sources", "disputed", "scenario", "item", "part", "system", "critique")
-"""Of a `Dataset`: arrays with an element for each target."""
 
 
 @dataclass(frozen=True)
@@ -288,8 +288,8 @@ class Dataset:
             yield self.subset(scenario_group(name), names == name)
 
 
+# The end of the sources of a reference that only disputed targets have.
 ALL_DISPUTED = ", all of disputed targets"
-"""The end of the sources of a reference that only disputed targets have."""
 
 
 def source_mix(dataset: Dataset, used: Bools) -> str:
@@ -381,8 +381,8 @@ def align_rows(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFra
     return AlignedTargets(dataset, of_opinions)
 
 
+# The columns gold, gold_scores, sources, disputed and adjudicated of a `Dataset`.
 ReferenceColumns = tuple[Floats, Floats, Strings, Bools, bool]
-"""The columns gold, gold_scores, sources, disputed and adjudicated of a `Dataset`."""
 
 
 def annotators_reference(ratings: Ratings | Scores) -> ReferenceColumns:

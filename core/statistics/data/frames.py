@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("item", "kind", "criterion", "part", "rater", "value")
+# The criterion under which pooled criteria are reported, and the group of a frame that is not split.
 ALL = "all"
-"""The criterion under which pooled criteria are reported, and the group of a frame that is not split."""
+# How rows are split into groups; all but "criterion" also pool the criteria of a kind that share a scale.
 By = Literal["all", "scenario", "criterion", "raters"]
-"""How rows are split into groups; all but "criterion" also pool the criteria of a kind that share a scale."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from core.statistics.data.frames import ALL, By, Pool, pooled_scales, pools_of
 if TYPE_CHECKING:
     import pandas as pd
 
+# The values that the rows of a group share, and their places (M,).
 Group = tuple[tuple[Any, ...], Ints]
-"""The values that the rows of a group share, and their places (M,)."""
 
 
 @dataclass(frozen=True)

@@ -21,30 +21,30 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 
+# Clusters x patterns.
 ClusterTable: TypeAlias = "Floats | sparse.csr_array"
-"""Clusters x patterns."""
+# Largest number of possible rows that can be numbered in an int64 key.
 MAX_KEY = 2**62
-"""Largest number of possible rows that can be numbered in an int64 key."""
+# Resampling weights held in memory at once: 64 MB.
 MAX_WEIGHTS = 8_000_000
-"""Resampling weights held in memory at once: 64 MB."""
+# Units drawn at once: few enough to stay in the processor's cache.
 DRAW_BATCH = 100_000
-"""Units drawn at once: few enough to stay in the processor's cache."""
+# Blocks of the jackknife at most; the acceleration that it estimates is accurate enough with fewer still.
 MAX_JACKKNIFE_BLOCKS = 400
-"""Blocks of the jackknife at most; the acceleration that it estimates is accurate enough with fewer still."""
+# A multinomial draw costs about as much for one pattern as a uniform draw for 12 units (measured).
 MULTINOMIAL_RATIO = 12
-"""A multinomial draw costs about as much for one pattern as a uniform draw for 12 units (measured)."""
+# Patterns with equal features are merged if there are more patterns; fewer are drawn as fast as they are compared.
 MERGE_FROM = 500
-"""Patterns with equal features are merged if there are more patterns; fewer are drawn as fast as they are compared."""
+# Patterns or clusters that are resampled one by one; see `merge_equal_rows`.
 MAX_ROWS = 1_000
-"""Patterns or clusters that are resampled one by one; see `merge_equal_rows`."""
+# Random blocks of items that are resampled in their place if there are more. The standard error of a statistic then
+# has a relative error of 1 / sqrt(2 BLOCKS) = 2 %, as that of as many resamples has.
 BLOCKS = 1_000
-"""Random blocks of items that are resampled in their place if there are more. The standard error of a statistic then
-has a relative error of 1 / sqrt(2 BLOCKS) = 2 %, as that of as many resamples has."""
+# The table of at most `MAX_JACKKNIFE_BLOCKS` clusters is dense up to this many cells (1.6 MB): SciPy takes a sixth
+# of a second to import. Its entries are counts, so products with resampling weights are exact in either form.
 MAX_DENSE_CELLS = 200_000
-"""The table of at most `MAX_JACKKNIFE_BLOCKS` clusters is dense up to this many cells (1.6 MB): SciPy takes a sixth
-of a second to import. Its entries are counts, so products with resampling weights are exact in either form."""
+# Keys up to this size are counted in a table, which is faster than sorting them.
 MAX_COUNTED_KEYS = 65_536
-"""Keys up to this size are counted in a table, which is faster than sorting them."""
 
 
 @dataclass(frozen=True)

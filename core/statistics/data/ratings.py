@@ -12,8 +12,8 @@ from core.statistics.data.columns import Column as CodedColumn
 from core.statistics.data.columns import factorize
 
 Category = float | int | str | bool
+# One value for each label: a list, an array, a pandas series or codes of values.
 Column = Sequence[Any] | npt.NDArray[Any] | CodedColumn
-"""One value for each label: a list, an array, a pandas series or codes of values."""
 
 
 class Grid:

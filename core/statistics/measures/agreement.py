@@ -30,15 +30,15 @@ from core.statistics.measures.pairwise import (
 )
 from core.statistics.measures.resampling import Family, Resampled, Statistic, bootstrap, mean_by_items, stack_statistics
 
+# Up to this many categories two raters are compared by their K x K table; above, it is larger than the data.
 MAX_TABLE_CATEGORIES = 20
-"""Up to this many categories two raters are compared by their K x K table; above, it is larger than the data."""
+# The largest items x K x K array that the krippendorff package is asked to build: 800 kB, 4 ms.
 MAX_PACKAGE_CELLS = 100_000
-"""The largest items x K x K array that the krippendorff package is asked to build: 800 kB, 4 ms."""
 
+# Statistics that ignore which rater chose which category, from counts (P, K) and the categories' numbers (K,).
 COUNT_STATISTICS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
     entry.id: entry.of_counts for entry in catalogue.ENTRIES if entry.of_counts is not None
 }
-"""Statistics that ignore which rater chose which category, from counts (P, K) and the categories' numbers (K,)."""
 
 
 def table_statistic(name: str, numbers: Floats) -> TableStatistic:
@@ -161,8 +161,8 @@ def pair_values(codes: Codes, numbers: Floats, names: Sequence[str], pairs: Ints
 # Intervals for annotators as a sample of the people who could label, instead of these annotators alone.
 
 
+# With fewer annotators their variance is not known well enough for an interval, see docs/statistics.md.
 MIN_RATERS = 5
-"""With fewer annotators their variance is not known well enough for an interval, see docs/statistics.md."""
 FEW_RATERS = f"no interval with annotators as a sample: fewer than {MIN_RATERS} annotators"
 AS_SAMPLE = "annotators as a sample"
 

@@ -19,10 +19,10 @@ from core.statistics.data.patterns import JudgedPatterns, Units
 from core.statistics.measures.comparison import correct_p_values
 from core.statistics.measures.resampling import Statistic, SumStatistic, difference, pooled_match_rate
 
+# The authors' value for skilled annotators; 0.2 for experts, 0.1 for crowd workers.
 EPSILON = 0.15
-"""The authors' value for skilled annotators; 0.2 for experts, 0.1 for crowd workers."""
+# Annotators with fewer items are not tested, as in the authors' code: the t-test assumes a normal mean.
 MIN_ITEMS = 30
-"""Annotators with fewer items are not tested, as in the authors' code: the t-test assumes a normal mean."""
 FALSE_DISCOVERY_RATE = 0.05
 
 
@@ -111,9 +111,9 @@ def run(
     return AlternativeAnnotatorTest(tuple(decide_winners(tests)), tuple(skipped), most_items, tuple(advantages), units)
 
 
+# The rows that an annotator, another one and the judge have labelled, (M,), and on each how close the judge and the
+# annotator are to the other annotators; higher is closer.
 Closeness = tuple[Ints, Floats, Floats]
-"""The rows that an annotator, another one and the judge have labelled, (M,), and on each how close the judge and the
-annotator are to the other annotators; higher is closer."""
 
 
 def numeric_closeness(annotators: Floats, judge: Floats) -> Iterator[Closeness]:

@@ -29,24 +29,24 @@ from core.statistics.data.patterns import category_counts, distinct_rows
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.comparison import correct_p_values
 
+# The weight of the annotators' mean accuracy in that of each, in labels.
 PRIOR = 60.0
-"""The weight of the annotators' mean accuracy in that of each, in labels."""
+# A judge that repeats an annotator on at most this share of targets is not called dependent: the model of the truth is
+# not exact enough for less.
 NEGLIGIBLE = 1 / 3
-"""A judge that repeats an annotator on at most this share of targets is not called dependent: the model of the truth is
-not exact enough for less."""
 LEVEL = 0.05
+# A copy repeats an annotator on this share of targets; it is excluded if twice the log-likelihood ratio is above this,
+# the one-sided 5 % point of chi-squared with one degree of freedom.
 COPY, EXCLUDED = 0.9, 2.71
-"""A copy repeats an annotator on this share of targets; it is excluded if twice the log-likelihood ratio is above this,
-the one-sided 5 % point of chi-squared with one degree of freedom."""
+# Targets that every two of three annotators share, to tell who of them is right where two differ.
 MIN_SHARED = 10
-"""Targets that every two of three annotators share, to tell who of them is right where two differ."""
 ITERATIONS, TOLERANCE = 200, 1e-6
+# The values of c; `NEGLIGIBLE` is one of them.
 SHARES = np.linspace(0, 1, 31)
-"""The values of c; `NEGLIGIBLE` is one of them."""
+# The values of alpha.
 ACCURACIES = np.linspace(0.01, 0.99, 50)
-"""The values of alpha."""
+# T is rounded to this many steps, so that many targets are few rows.
 BINS = 200
-"""T is rounded to this many steps, so that many targets are few rows."""
 
 
 class State(StrEnum):

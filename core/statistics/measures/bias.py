@@ -20,12 +20,12 @@ NO_VERDICT = "no decided verdict"
 NO_PREFERENCE = "the reference prefers no response"
 NO_PAIR_OF_BOTH = "no pair on which the judge and the reference both prefer a response"
 NO_BOTH_ORDERS = "no pair was judged in both orders"
+# Side -> why no response of any pair is on it.
 NO_SIDE = {
     "shown_first": "the order in which the responses were shown is not known",
     "longer": "no two responses differ in length",
     "own": "no response is known to be of a judge's own model family",
 }
-"""Side -> why no response of any pair is on it."""
 PREFERRED = {"shown_first": "first_shown_preferred", "longer": "longer_preferred", "own": "own_preferred"}
 SUFFIXES = {"judge": "", "reference": "_people", "difference": "_less_people"}
 
@@ -107,12 +107,12 @@ def side_preference(
 # are used because a judge with a strong bias has no variation to resample. For verdicts in clusters (documents,
 # dialogues) the counts are divided by the design effect first (Rao & Scott 1992).
 
+# No test of fewer verdicts.
 MIN_VERDICTS = 10
-"""No test of fewer verdicts."""
+# The smallest covariance of two annotators' labels, of at most 1, that is an instrument.
 MIN_SIGNAL = 0.1
-"""The smallest covariance of two annotators' labels, of at most 1, that is an instrument."""
+# Relative difference of two probabilities that are equal except for rounding.
 TOLERANCE = 1e-7
-"""Relative difference of two probabilities that are equal except for rounding."""
 
 
 class Untested(Enum):

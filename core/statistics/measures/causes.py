@@ -42,12 +42,12 @@ from core.wording import format_count
 
 CAUSES = ("judge error", "ambiguity", "human noise")
 LIMITS = (1 / 3, 2 / 3)
+# No decomposition for fewer items with two labels and a verdict.
 MIN_ITEMS = 30
-"""No decomposition for fewer items with two labels and a verdict."""
+# No shares of fewer disagreements.
 MIN_DISAGREEMENTS = 10
-"""No shares of fewer disagreements."""
+# Kappa is limited to this range: at 0 and 1 the distribution of shares degenerates.
 KAPPA_RANGE = (0.02, 0.98)
-"""Kappa is limited to this range: at 0 and 1 the distribution of shares degenerates."""
 ITERATIONS = 60
 
 
@@ -250,10 +250,10 @@ def draw_shares(probabilities: Floats, frequencies: Ints, seed: int) -> Floats:
 # Judges of one model family do not err independently, so the estimates should be read together with those with gold.
 
 MAX_ITERATIONS = 1_000
+# EM stops when the log-likelihood grows by less than this share of itself.
 TOLERANCE = 1e-10
-"""EM stops when the log-likelihood grows by less than this share of itself."""
+# Replaces 0 in logarithms: a category that a rater never uses makes others certain, but not by infinity.
 MIN_PROBABILITY = 1e-300
-"""Replaces 0 in logarithms: a category that a rater never uses makes others certain, but not by infinity."""
 
 
 @dataclass(frozen=True)

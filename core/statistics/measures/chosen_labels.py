@@ -11,12 +11,12 @@ import numpy as np
 
 from core.statistics.data.arrays import Bools, Floats, Ints, students_t_cdf
 
+# The one-sided level of a test. An analysis makes up to six, so at most 0.9 % of random samples are found.
 LEVEL = 0.0015
-"""The one-sided level of a test. An analysis makes up to six, so at most 0.9 % of random samples are found."""
+# The share of labelled targets among disputed ones has to be at least this many times the share among the others.
 MIN_RATIO = 1.25
-"""The share of labelled targets among disputed ones has to be at least this many times the share among the others."""
+# Probabilities at the ends of a distribution that are left out.
 NEGLIGIBLE = 1e-14
-"""Probabilities at the ends of a distribution that are left out."""
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from core.statistics.measures.coefficients import alpha_from_moments
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION, mask_small_samples, sign_matrix
 from core.statistics.measures.resampling import Family, Statistic, bootstrap, percentile_interval, stack_statistics
 
+# Up to this many items Kendall's tau is a product of N x N matrices (18 MB each); above, scipy computes each
+# resample in N log N.
 MAX_SIGN_MATRIX_ITEMS = 1_500
-"""Up to this many items Kendall's tau is a product of N x N matrices (18 MB each); above, scipy computes each
-resample in N log N."""
+# A product of variances of rescaled scores below this is a rounding error of zero.
 MIN_SPREAD = 1e-12
-"""A product of variances of rescaled scores below this is a rounding error of zero."""
+# The same for ranks as shares of n, whose sums of squares are exact to more digits.
 MIN_RANK_SPREAD = 1e-24
-"""The same for ranks as shares of n, whose sums of squares are exact to more digits."""
 
 
 def alpha_interval(values: Floats) -> Statistic:
@@ -165,8 +165,8 @@ FUNCTIONS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
     "spearman": spearman,
     "kendall_tau_b": kendall_tau_b,
 }
+# Resampled item weights in memory at once: 16 MB.
 MAX_DRAWN_WEIGHTS = 2_000_000
-"""Resampled item weights in memory at once: 16 MB."""
 Names = Sequence[str] | npt.NDArray[np.object_]
 
 

@@ -14,15 +14,15 @@ from core.statistics.data.arrays import Codes, Floats, Ints, clipped_correlation
 from core.statistics.measures.resampling import Family, Statistic, SumStatistic
 
 CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
+# Cells of resampled tables in memory at once: 4 MB, so most temporary arrays stay in the processor's cache.
 MAX_TABLE_CELLS = 500_000
-"""Cells of resampled tables in memory at once: 4 MB, so most temporary arrays stay in the processor's cache."""
+# Up to this many cells (0.8 MB) the tables are a product with a dense matrix, which needs no SciPy. Chunks of many
+# raters have more, and a sparse product of them is faster. Sums of counts are equal in both forms.
 MAX_DENSE_CELLS = 100_000
-"""Up to this many cells (0.8 MB) the tables are a product with a dense matrix, which needs no SciPy. Chunks of many
-raters have more, and a sparse product of them is faster. Sums of counts are equal in both forms."""
+# Two items are on a line for any values, so their correlation is always -1 or 1.
 MIN_ITEMS_FOR_CORRELATION = 3
-"""Two items are on a line for any values, so their correlation is always -1 or 1."""
+# A product of sums of squares below this is a rounding error of zero: ranks and rescaled numbers are of order 1.
 MIN_SPREAD = 1e-20
-"""A product of sums of squares below this is a rounding error of zero: ranks and rescaled numbers are of order 1."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class PairTables:
         return np.asarray(self.rows.sum(axis=0))
 
 
+# Tables -> (...) values, nan if undefined.
 TableStatistic = Callable[[PairTables], Floats]
-"""Tables -> (...) values, nan if undefined."""
 
 
 def cohen_kappa(tables: PairTables, agreement_weights: Floats | None = None) -> Floats:

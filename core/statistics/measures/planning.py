@@ -13,10 +13,10 @@ from core.statistics.measures import agreement
 from core.statistics.measures.resampling import LEVELS, Family, stack_statistics
 from core.wording import format_count
 
+# The maximum number of items in a plan: no study labels more.
 MAX_ITEMS = 1_000_000
-"""The maximum number of items in a plan: no study labels more."""
+# Ranks targets without votes after every disagreement and before full agreement.
 UNKNOWN_ENTROPY = 1e-9
-"""Ranks targets without votes after every disagreement and before full agreement."""
 
 
 def entropy(counts: Floats) -> Floats:
@@ -46,8 +46,8 @@ def next_targets(annotators: Floats, judges: Floats, overlap: int) -> list[int]:
     return [int(number) for number in order if labels[number] < overlap]
 
 
+# The caveat of a plan for items in groups.
 GROUPED = "items of one group are counted as independent here, so more may be needed"
-"""The caveat of a plan for items in groups."""
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,11 @@ def statistic_on_patterns(ratings: Ratings, name: str) -> tuple[Family, Units, i
 
 POWER = 0.8
 CONFIDENCE = 0.95
+# Labelled targets on which the judges differ: fewer than 6 cannot have p < .05 (2 / 2^5 = .06 in the sign test), and
+# the advantage on fewer than 10 is too uncertain for a plan.
 MIN_SEPARATED, MIN_PLANNED = 6, 10
-"""Labelled targets on which the judges differ: fewer than 6 cannot have p < .05 (2 / 2^5 = .06 in the sign test), and
-the advantage on fewer than 10 is too uncertain for a plan."""
+# No plan for more targets than this: the two judges are equal for every practical purpose.
 MAX_TARGETS = 10_000
-"""No plan for more targets than this: the two judges are equal for every practical purpose."""
 
 
 @dataclass(frozen=True)

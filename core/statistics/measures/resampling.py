@@ -16,15 +16,15 @@ import numpy as np
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints, normal_cdf, normal_quantile, quantiles, ratio
 from core.statistics.data.patterns import Units, merge_equal_rows
 
+# (B, P) weights -> (B,) values.
 Statistic = Callable[[Floats], Floats]
-"""(B, P) weights -> (B,) values."""
+# (B, P) weights -> (S, B) values of S statistics.
 Family = Callable[[Floats], Floats]
-"""(B, P) weights -> (S, B) values of S statistics."""
 
+# Whole numbers below this are exact in single precision.
 EXACT_SUMS = 2**24
-"""Whole numbers below this are exact in single precision."""
+# Numbers in the features of combined statistics: 160 MB.
 MAX_FEATURES = 20_000_000
-"""Numbers in the features of combined statistics: 160 MB."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +120,10 @@ def on_subset(statistic: Statistic, mask: Bools) -> Statistic:
 # 95 % intervals by resampling items, or the documents they belong to, with replacement.
 
 LEVELS = (0.025, 0.975)
+# Resampled values closer than this are equal up to rounding.
 SAME = 1e-12
-"""Resampled values closer than this are equal up to rounding."""
+# A value this close to the end of its interval is not outside: closed forms agree to this many digits.
 CLOSE = 1e-9
-"""A value this close to the end of its interval is not outside: closed forms agree to this many digits."""
 
 
 class NoInterval(Enum):
@@ -242,10 +242,10 @@ def acceleration(jackknife: Floats, block_frequencies: Floats) -> float:
 
 # The paired test by changes of sign: exact for few pairs, and without a model of the distribution.
 
+# Number of differences up to which all 2**n changes of sign are enumerated.
 MAX_EXACT = 14
-"""Number of differences up to which all 2**n changes of sign are enumerated."""
+# Signs that are drawn at once.
 CHUNK = 1_000_000
-"""Signs that are drawn at once."""
 
 
 def sign_flip_p_value(

@@ -100,8 +100,8 @@ def wilson_interval(hits: float, n: float) -> tuple[float, float]:
 
 # The range of a figure if some replies are unreadable.
 
+# The lowest and the highest value.
 Range = tuple[float, float]
-"""The lowest and the highest value."""
 
 
 def possible_range(statistic: Callable[[bool], float | None]) -> Range | None:

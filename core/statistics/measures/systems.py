@@ -16,10 +16,10 @@ from core.statistics.measures.resampling import Resampled, bootstrap
 from core.wording import format_count
 
 ELO = 400 / np.log(10)
+# A log-strength above this means that a system won, or lost, every game: no estimate exists.
 MAX_STRENGTH = 15.0
-"""A log-strength above this means that a system won, or lost, every game: no estimate exists."""
+# Newton's method needs about six; a step of more than 2 is clipped, which can add a few.
 MAX_ITERATIONS = 30
-"""Newton's method needs about six; a step of more than 2 is clipped, which can add a few."""
 TOLERANCE = 1e-10
 
 
@@ -164,12 +164,12 @@ def distinct_games(
 # Angelopoulos, Bates, Fannjiang, Jordan & Zrnic 2023; with the power tuning of Angelopoulos, Duchi & Zrnic 2023
 # ("PPI++"). The judge may be biased: the labelled items measure its bias and correct for it.
 
+# Below this many labels there is no interval: the variance of a few equal labels is 0, which would look certain.
 FEWEST_LABELS = 10
-"""Below this many labels there is no interval: the variance of a few equal labels is 0, which would look certain."""
+# Below this many items with only a verdict there are no effective labels: the variance of the verdicts is unknown.
 FEWEST_VERDICTS = 10
-"""Below this many items with only a verdict there are no effective labels: the variance of the verdicts is unknown."""
+# Below this many labelled items the interval can be too narrow, see docs/statistics.md.
 FEW_LABELS = 100
-"""Below this many labelled items the interval can be too narrow, see docs/statistics.md."""
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+# No clusters of fewer texts.
 MIN_TEXTS = 40
-"""No clusters of fewer texts."""
 MAX_CLUSTERS = 8
+# Texts for each cluster at least, on average.
 TEXTS_OF_CLUSTER = 10
-"""Texts for each cluster at least, on average."""
+# Terms in a larger share of the texts are ignored, in place of lists of stop words, which a language would need.
 COMMON = 0.5
-"""Terms in a larger share of the texts are ignored, in place of lists of stop words, which a language would need."""
+# Terms that name a cluster.
 TERMS = 4
-"""Terms that name a cluster."""
 DIMENSIONS, SAMPLE = 50, 1000
+# Words of letters: the number of a response would make clusters of verdicts.
 WORDS = r"(?u)\b[^\W\d_]{2,}\b"
-"""Words of letters: the number of a response would make clusters of verdicts."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ def _named(clusters: Ints, weights: Any, terms: "npt.NDArray[np.object_]") -> Te
 # replace the weights of a judge in the same weighted sum.
 
 FOLDS = 10
+# The penalty RIDGE * sum b_k^2 on the mean loss of an item; it hardly moves weights of more than 20 items.
 RIDGE = 0.01
-"""The penalty RIDGE * sum b_k^2 on the mean loss of an item; it hardly moves weights of more than 20 items."""
 
 
 def fit_weights(differences: Floats, preferred: Floats) -> Floats:

@@ -24,21 +24,21 @@ from core.wording import format_count, format_estimate, list_names
 
 Bias = Literal["position", "position, both orders", "length", "self-preference"]
 SIDES: Mapping[str, Bias] = {"shown_first": "position", "longer": "length", "own": "self-preference"}
+# Bias -> what a positive and a negative effect prefer.
 CHOICES: Mapping[Bias, tuple[str, str]] = {
     "position": ("the response shown first", "the response shown last"),
     "position, both orders": ("the response shown first", "the response shown last"),
     "length": ("the longer response", "the shorter response"),
     "self-preference": ("the response of its own family", "the response of another family"),
 }
-"""Bias -> what a positive and a negative effect prefer."""
+# The judge of the row of people's position bias.
 PEOPLE = "people"
-"""The judge of the row of people's position bias."""
+# Bias -> why no judge has a row of it.
 NO_ROW: Mapping[Bias, str] = {bias: NO_SIDE[side] for side, bias in SIDES.items()}
-"""Bias -> why no judge has a row of it."""
+# Below this share of pairs in one of both orders, the order was not assigned at random.
 MIN_ORDER_SHARE = 0.25
-"""Below this share of pairs in one of both orders, the order was not assigned at random."""
+# Share of the pairs whose reference is the majority of several labels; below it, only the reference is used.
 MIN_LABELLED_SHARE = 0.8
-"""Share of the pairs whose reference is the majority of several labels; below it, only the reference is used."""
 LEVEL = 0.05
 
 

@@ -10,10 +10,10 @@ from core.statistics.measures.bias import fisher_p
 from core.statistics.measures.comparison import correct_p_values
 from core.statistics.measures.shares import effective_counts, wilson_interval
 
+# A feature and its value: ("scenario", "math").
 Slice = tuple[str, str]
-"""A feature and its value: ("scenario", "math")."""
+# No test of slices with fewer targets, inside or outside.
 MIN_TARGETS = 5
-"""No test of slices with fewer targets, inside or outside."""
 LEVEL = 0.05
 
 

@@ -148,10 +148,10 @@ class PanelReport:
         return text
 
 
+# Fewer targets with a reference have no ablation.
 MIN_TARGETS = 10
-"""Fewer targets with a reference have no ablation."""
+# Fewer replies after a differing opinion are in the table, and not in the sentence.
 MIN_HEARD = 5
-"""Fewer replies after a differing opinion are in the table, and not in the sentence."""
 
 
 def report_panel(criterion: str, debates: Sequence[Debate], *, resamples: int = 1000) -> PanelReport:

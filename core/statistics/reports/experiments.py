@@ -26,19 +26,19 @@ from core.statistics.reports.alignment import (
     rows_from_estimates,
 )
 
+# Between an item and the number of the repeat in the name of a unit.
 REPEAT_SEPARATOR = "\x1f"
-"""Between an item and the number of the repeat in the name of a unit."""
 EPSILON = 0.2
+# Statistics of all targets that a cell was asked about.
 WITH_MISSING = ("example_level_agreement", "no_verdict_rate")
-"""Statistics of all targets that a cell was asked about."""
+# The ends of the names of the lowest and the highest value that a statistic can take: see `unread_ranges`.
 BOUNDS = ("_lowest", "_highest")
-"""The ends of the names of the lowest and the highest value that a statistic can take: see `unread_ranges`."""
+# Statistics with the bounds of another one.
 BOUNDED = {"example_level_agreement": "accuracy_gold"}
-"""Statistics with the bounds of another one."""
+# The labels of a cell, in the order of the axes.
 Levels = tuple[str, ...]
-"""The labels of a cell, in the order of the axes."""
+# (item, part)
 Targets = frozenset[tuple[str, str]]
-"""(item, part)"""
 
 
 @dataclass(frozen=True)

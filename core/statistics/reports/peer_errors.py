@@ -13,8 +13,8 @@ from core.labels import Scale, Value
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.shares import wilson_proportion
 
+# The paper's value, a quarter of the scale.
 THRESHOLD = 0.25
-"""The paper's value, a quarter of the scale."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class OutcomeSlice:
         return f"{self.peers_right} of {self.peers}, chair {'right' if self.chair_right else 'wrong'}"
 
 
+# Of the files of the chart.
 COLUMNS = (
     Column("", "peers_right", key="peers_right"),
     Column("", "peers", key="peers"),
@@ -70,7 +71,6 @@ COLUMNS = (
     Column("", lambda one: len(one.outcomes), key="n"),
     Column("", "share.value share.low share.high", key="share share_low share_high"),
 )
-"""Of the files of the chart."""
 
 
 def score_tolerance(scale: Scale, threshold: float = THRESHOLD) -> float | None:

@@ -20,12 +20,12 @@ from core.statistics.measures.shares import selected_groups, share_estimate
 from core.statistics.reports.alignment import judge_statistics
 from core.statistics.reports.judges import correlation_difference
 
+# Statistics of a run against the reference, as `core.statistics.reports.alignment` names them.
 WITH_REFERENCE = ("accuracy_gold", "cohen_kappa_gold", "pearson", "spearman")
-"""Statistics of a run against the reference, as `core.statistics.reports.alignment` names them."""
 NOMINAL_AGREEMENT = ("percent", "cohen_kappa", "gwet_ac1")
 SCORE_AGREEMENT = ("pearson", "spearman", "krippendorff_alpha_interval")
+# Scores that differ by less are equal: means are sums in different orders.
 TOLERANCE = 1e-9
-"""Scores that differ by less are equal: means are sums in different orders."""
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# The name of all categories together.
 ALL = "all"
-"""The name of all categories together."""
+# The name of all annotators together, if there are several.
 PEOPLE = "people"
-"""The name of all annotators together, if there are several."""
 
+# The distance of two weightings of the same aspects; None if it is undefined.
 DistanceMeasure = Callable[[Weights, Weights], float | None]
-"""The distance of two weightings of the same aspects; None if it is undefined."""
 
 
 @dataclass(frozen=True)

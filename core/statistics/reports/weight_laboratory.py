@@ -19,13 +19,13 @@ from core.statistics.measures.texts import cross_validated_weights
 
 EQUAL, JUDGE, PEOPLE, FITTED = "equal weights", "the judge's weights", "people's weights", "fitted weights"
 OWN_SUM = "the judge's own overall scores"
+# Below this many items with people's preference no weights are fitted: a fold would have two.
 MIN_FIT_ITEMS = 20
-"""Below this many items with people's preference no weights are fitted: a fold would have two."""
+# Minimum number of items for a significant gain: intervals of fewer items are too narrow.
 MIN_CONCLUSION_ITEMS = 20
-"""Minimum number of items for a significant gain: intervals of fewer items are too narrow."""
 MAX_K = 10
+# How the k heaviest aspects are weighted in the curve.
 HEAVIEST, HEAVIEST_EQUAL = "the judge's weights", "equal weights"
-"""How the k heaviest aspects are weighted in the curve."""
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 # The chart of an experiment: a statistic along one axis, with a line for each combination of the other axes.
 
+# The most lines that a reader can distinguish.
 MAX_LINES = 8
-"""The most lines that a reader can distinguish."""
+# Between the points of two lines at one level, in levels.
 OFFSET = 0.06
-"""Between the points of two lines at one level, in levels."""
+# Pixels of the chart without its legend.
 HEIGHT = 420
-"""Pixels of the chart without its legend."""
+# Characters of a line of the legend, and of the levels on the axis together, that a phone has room for.
 NAME_LENGTH, AXIS_LENGTH = 40, 42
-"""Characters of a line of the legend, and of the levels on the axis together, that a phone has room for."""
 
 
 def axis_figure(

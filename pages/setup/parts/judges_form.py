@@ -19,6 +19,7 @@ from pages.setup.parts.settings_form import Draft, SettingsForm
 # The settings of a model's calls: shared by all models of a run, or a judge's own.
 
 FORMATS = ("auto", "json", "text")
+# Every setting of a call and its label, in the order of the form.
 LABELS = {
     "answer_format": "Answer format",
     "temperature": "Temperature",
@@ -33,7 +34,7 @@ LABELS = {
     "system": "System message",
     "extra": "Additional fields of the request, in YAML; they are stored, so enter no key",
 }
-"""Every setting of a call and its label, in the order of the form."""
+# The lowest and the highest number of a setting, and its step; integers if the step is one.
 LIMITS: Mapping[str, tuple[float, float | None, float]] = {
     "temperature": (0.0, 2.0, 0.1),
     "top_p": (0.0, 1.0, 0.05),
@@ -44,7 +45,6 @@ LIMITS: Mapping[str, tuple[float, float | None, float]] = {
     "prompt_price": (0.0, None, 0.1),
     "completion_price": (0.0, None, 0.1),
 }
-"""The lowest and the highest number of a setting, and its step; integers if the step is one."""
 
 
 def _draw(name: str, value: Any, key: str, placeholder: str, problems: list[str]) -> Any:

@@ -168,8 +168,8 @@ LAYOUT_FORMS = {"wide": _draw_wide, "long": _draw_long, "list": _draw_list}
 
 # The choice of the columns that hold verdicts of judges and gold, with the meaning of their values.
 
+# The fields of a block that identify the judged target.
 TARGET_FIELDS = ("kind", "criterion", "definition", "scale", "values")
-"""The fields of a block that identify the judged target."""
 
 
 ROLE_FIELDS = (
@@ -304,11 +304,12 @@ def draw_yaml_editor(draft: Draft, key: str) -> Draft | None:
 
 PREVIEW_ROWS = 200  # rows that are searched for columns and values
 TABLE_ROWS = 5
+# Fields of a mapping that are written in YAML and not chosen here.
 OTHER_FIELDS = (
     *("separator", "quotes", "where", "where_not", "shuffle", "join", "aspects"),
     *("critiques", "judges", "gold", "weights"),
 )
-"""Fields of a mapping that are written in YAML and not chosen here."""
+# The field of a block of labels -> its name in the form.
 REQUIRED_COLUMNS = {
     "wide.annotators": "One column for each annotator",
     "long.annotator": "Annotator",
@@ -316,7 +317,6 @@ REQUIRED_COLUMNS = {
     "list.value": "List of values",
     "list.annotators": "Annotators",
 }
-"""The field of a block of labels -> its name in the form."""
 
 
 def describe_error(error: FileFormatError) -> str:

@@ -19,10 +19,10 @@ from storage.reports.alignment import FIRST_OPINION, AlignmentData
 from storage.reports.critiques import PEOPLE, CritiqueData, ScoredCritique, load_data
 from storage.reports.published.rows import Request
 
+# Item, critique.
 Key = tuple[str, str]
-"""Item, critique."""
+# Item, first critique, second critique.
 PairKey = tuple[str, str, str]
-"""Item, first critique, second critique."""
 GROUPS = {"people": "human", "llm": "llm"}
 SCORES = {"Meta-P": "precision", "Meta-R": "recall", "Meta-F1": "f1"}
 RATINGS = f"ratings {SEVEN_POINT_SCALE.categories[0]}-{SEVEN_POINT_SCALE.categories[-1]}"

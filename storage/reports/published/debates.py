@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 PAPER = "ScaleEval, Chern et al. 2024"
 PREFERENCE: Kind = "preference"
+# The source of a decision if a debate ended without agreement and no person decided.
 MAJORITY = "majority of the panel"
-"""The source of a decision if a debate ended without agreement and no person decided."""
 
 
 @dataclass(frozen=True)

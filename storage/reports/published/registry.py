@@ -22,6 +22,8 @@ from storage.studies.studies import Study
 TABLES: Sequence[PublishedTable] = (*metacritique.TABLES, *debates.TABLES, *judged.TABLES)
 
 
+# Name of a table, or the beginning of it -> kinds of values, of which a study has to have one; "kind/criterion" if
+# only this criterion counts.
 KINDS: Mapping[str, tuple[str, ...]] = {
     "metacritique-3": ("likert",),
     "metacritique-figure-4": ("preference/refined answer",),
@@ -36,8 +38,6 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "dna-4": ("preference",),
     "dna": ("aspect_weights",),
 }
-"""Name of a table, or the beginning of it -> kinds of values, of which a study has to have one; "kind/criterion" if
-only this criterion counts."""
 
 
 def available(session: Session, study_id: int) -> list[PublishedTable]:

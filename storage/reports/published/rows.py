@@ -22,10 +22,10 @@ from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.runs import runs
 from storage.studies.studies import Study
 
+# Which values of a table are computed from labels of people, or from the reference.
 LabelUse = Literal["every value", "values of people", "no value"]
-"""Which values of a table are computed from labels of people, or from the reference."""
+# The group of a scorer's mean over its other groups.
 MEAN = "mean"
-"""The group of a scorer's mean over its other groups."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,8 @@ def summarize(rows: Sequence[PublishedRow]) -> str:
 
 # Published tables in the layout of their papers: rows and columns instead of one line for each cell.
 
+# What rows and columns can be.
 FIELDS = ("scorer", "group", "statistic")
-"""What rows and columns can be."""
 
 
 def layout(
