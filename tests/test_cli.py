@@ -30,7 +30,7 @@ from storage.db.connections import connect, newest_revision, writing
 from storage.runs import claims, runs
 from storage.studies import studies
 from storage.transfer import samples
-from storage.worker import launch
+from storage.worker import _launch
 from tests.conftest import make_item, make_label
 from tests.paths import ROOT
 from tests.storage.reports.planted_judges import planted_records
@@ -479,7 +479,7 @@ def test_ctrl_c_during_the_imports_of_a_command_is_one_line(tmp_path):
 
 
 def test_a_run_whose_name_is_used_states_its_other_name(run_with_sample, monkeypatch, tmp_path):
-    monkeypatch.setattr(run_commands, "execute", lambda engine, run_id, *_, **__: launch.progress(engine, run_id))
+    monkeypatch.setattr(run_commands, "execute", lambda engine, run_id, *_, **__: _launch.progress(engine, run_id))
     settings = tmp_path / "settings.yaml"
     settings.write_text("judges: [{name: a, model: local}, {name: b, model: local}]\ncriterion: helpfulness\n")
     words = ["runs", "start", "--study", "tour", "--settings", str(settings), "--limit", "1", "--name", "r4"]

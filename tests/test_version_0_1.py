@@ -24,7 +24,7 @@ from storage.reports import agreement, alignment
 from storage.runs import runs, traces
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import launch
+from storage.worker import _launch
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.slow  # a whole study of another version
@@ -186,7 +186,7 @@ def test_an_unfinished_run_resumes(engine, run):
         return run["replies"][ask.step]
 
     ended, progress = asyncio.run(
-        launch.execute_here(engine, found.id, lambda run, progress: None, ScriptedModel(reply))
+        _launch.execute_here(engine, found.id, lambda run, progress: None, ScriptedModel(reply))
     )
     assert (ended.state, progress.failed, progress.done) == ("finished", 0, progress.traces)
     with reading(engine) as session:

@@ -368,11 +368,11 @@ def _migrate(engine: Engine) -> str:
 
 def _create_tables(connection: Connection) -> None:
     """Create the tables of this version from their models."""
-    from storage.db import database_objects
+    from storage.db import _database_objects
     from storage.db.tables import Table
 
     Table.metadata.create_all(connection)
-    database_objects.create(connection)
+    _database_objects.create(connection)
     connection.execute(text(CREATE_REVISION))
     connection.execute(text("INSERT INTO alembic_version VALUES (:revision)"), {"revision": newest_revision()})
 

@@ -23,7 +23,7 @@ from storage.db.dialects import DEFERRED
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import ActionRow, AnnotatorRow, now
 from storage.labelling import tasks
-from storage.labelling.action_transaction import Action, Transaction, label_now, problem, read_log
+from storage.labelling._action_transaction import Action, Transaction, label_now, problem, read_log
 from storage.labelling.context import Json, QueueContext, Refused, Task, locate, target_name
 from storage.labelling.effects import carry_out
 

@@ -27,7 +27,7 @@ from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, 
 from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import AdjudicationRow, AnnotatorRow, ItemRow, LabelRow, MarkRow, OpinionRow, RunRow, TargetRow
-from storage.labelling import panels
+from storage.labelling import _panels
 from storage.labelling.blocks import level_keys
 from storage.labels import targets, views
 from storage.runs import aius
@@ -497,12 +497,12 @@ def _compared_passages(
 ) -> list[Passage]:
     """Return the two critiques of a pair, or the answers refined by them; none if a critique was removed."""
     try:
-        pair = panels.find_pair(state.critiques, target.part)
+        pair = _panels.find_pair(state.critiques, target.part)
     except TiebreakError:
         return []
     texts = [critique.text for critique in pair]
     if noun == "answer":
-        refined = panels.refined_answers(session, study_id, target, item)
+        refined = _panels.refined_answers(session, study_id, target, item)
         texts = [refined.get(critique.id, "") for critique in pair]
     return [Passage(f"{noun}-{place}", f"{noun.capitalize()} {place}", text) for place, text in enumerate(texts, 1)]
 

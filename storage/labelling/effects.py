@@ -21,8 +21,8 @@ from storage.db.connections import execute, insert_missing
 from storage.db.dialects import DEFERRED
 from storage.db.fingerprints import mark_row, with_fingerprint
 from storage.db.tables import DraftRow, LeaseRow, MarkRow, UndoEntryRow, now
-from storage.labelling import blocks, claims, critique_queue, panels, queue, tasks, training
-from storage.labelling.action_transaction import (
+from storage.labelling import _panels, blocks, claims, critique_queue, queue, tasks, training
+from storage.labelling._action_transaction import (
     ActionTarget,
     Transaction,
     check_assignment,
@@ -204,7 +204,7 @@ def label(transaction: Transaction) -> Json:
     target = find_target(transaction)
     check_base(transaction, target.label)
     blocks.check_order(action.shown, work)
-    content = _content(transaction, panels.checked_value(session, work, target.target, action.value))
+    content = _content(transaction, _panels.checked_value(session, work, target.target, action.value))
     if target.training is not None and target.is_training:
         return _training_answer(transaction, target, target.training, content)
     check_assignment(transaction, target)
@@ -258,7 +258,7 @@ def _content(transaction: Transaction, value: Any) -> Json:
     if not action.evidence or not work.study.rules.evidence:
         return content
     item = target_item(items.by_ids(session, [task.item_id])[task.item_id], task.target)
-    texts = panels.task_content(session, work, task, item, None)
+    texts = _panels.task_content(session, work, task, item, None)
     lengths = {block["id"]: len(block["text"]) for block in (*texts["above"], *texts["columns"])}
     if not all(passage.start < passage.end <= lengths.get(passage.block, 0) for passage in action.evidence):
         raise Refused("rejected", "The evidence is not a passage of a text of this item.")
@@ -306,7 +306,7 @@ def reverse_label(transaction: Transaction, task: Task, row: UndoEntryRow, undoi
     label = target_of(session, work, task, target.target).label
     status = {"status": "surplus"} if surplus and not undoing else {}
     # An AIU that has been edited since is no longer in the task; its label is changed nevertheless.
-    changed = {} if target.target in panels.targets_of(session, work, task) else {"changed": True}
+    changed = {} if target.target in _panels.targets_of(session, work, task) else {"changed": True}
     return {**status, **changed, "version": str(label.version), "standing": label.json}
 
 
@@ -324,7 +324,7 @@ def edit(transaction: Transaction) -> Json:
     if plan is not None and task.id in plan.tasks:
         raise Refused("rejected", training.NO_EDITS)
     target_id = find_target(transaction).target_id if action.target else task.id
-    number, created = panels.save_edit(session, work, task, action.change)
+    number, created = _panels.save_edit(session, work, task, action.change)
     claims.claim(session, work, task)
     entry = push_entry(session, work, "edit", task, target_id, None, {"edit": number})
     return {"entry": entry, "changed": True, **_focus(work, created)}
@@ -342,7 +342,7 @@ def reverse_edit(transaction: Transaction, task: Task, row: UndoEntryRow, undoin
     if undoing:
         row.before = {"undo": edit.number}
         return {"changed": True}
-    return {"changed": True, **_focus(work, panels.created_target(session, work, task, row.after["edit"]))}
+    return {"changed": True, **_focus(work, _panels.created_target(session, work, task, row.after["edit"]))}
 
 
 def _focus(work: QueueContext, target: Target | None) -> Json:
@@ -479,7 +479,7 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
 
 @dataclass(frozen=True)
 class ActionType:
-    """What an action of a type does; `storage.labelling.action_transaction.Action` has its fields."""
+    """What an action of a type does; `storage.labelling._action_transaction.Action` has its fields."""
 
     effect: Callable[[Transaction], Json]
     after_training: bool = False

@@ -26,7 +26,7 @@ from core.verdicts import criterion_outcomes, list_stances
 from storage.db.connections import execute
 from storage.db.guards import REVEAL, reading_for
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TraceRow
-from storage.labelling import panels
+from storage.labelling import _panels
 from storage.labelling.blocks import PAIRS, assigned_order, response_blocks
 from storage.labelling.context import Json, QueueContext, Task
 from storage.runs import aius, aspects, runs, traces
@@ -115,7 +115,7 @@ def _about_critiques(session: Session, work: QueueContext, task: Task, item: Ite
     """Return the opinion of each judge about a critique or a pair in its newest run, with its reply."""
     opinions: dict[str, Json] = {}
     for trace in traces.of_target(session, work.study.id, task.target):
-        asks = panels.asks_of(session, trace, item)
+        asks = _panels.asks_of(session, trace, item)
         turns = {ask.judge: ask.turn for ask in asks if ask.step != "refine" and _part(ask) == task.target.part}
         for opinion in _verdict_opinions(event for _, event in traces.events(session, trace.id)):
             if _key(opinion) == _key(task.target):

@@ -17,7 +17,7 @@ from core.items import Criterion, Item, target_item
 from core.labels import Target, Value
 from storage.db.connections import clock, execute, write
 from storage.db.tables import DraftRow, LabelRow, LeaseRow, MarkRow
-from storage.labelling import blocks, panels, queue_view, training
+from storage.labelling import _panels, blocks, queue_view, training
 from storage.labelling.context import Json, QueueContext, Refused, Task, find_task, find_tasks, target_name, task_name
 from storage.labelling.queue import TargetState, marks_on
 from storage.labelling.queue_view import Tab, View, is_in_tab, open_view
@@ -266,13 +266,13 @@ def task_jsons(session: Session, work: QueueContext, tasks: Sequence[Task], view
     states, numbers = view.states(task_ids), queue_view.numbers(view, task_ids)
     found_items = items.by_ids(session, [task.item_id for task in tasks])
     criteria = {criterion.name: criterion for criterion in studies.criteria(session, work.study.id)}
-    by_task = {task: panels.targets_of(session, work, task) for task in tasks}
+    by_task = {task: _panels.targets_of(session, work, task) for task in tasks}
     entries = Entries(session, work, by_task)
     jsons = []
     for task in tasks:
         item, criterion = target_item(found_items[task.item_id], task.target), criteria.get(task.target.criterion)
         order = entries.order(task, item)
-        content = panels.task_content(session, work, task, item, criterion, order)
+        content = _panels.task_content(session, work, task, item, criterion, order)
         asked = zip(by_task[task], content["targets"], strict=True)
         json = {
             "id": task_name(work, task.id),
@@ -318,7 +318,7 @@ def reveals_of(session: Session, work: QueueContext, task: Task, labelled: Colle
     """Return the reveals of labelled targets, which opaque ids name; see `add_reveals`."""
     if not labelled:
         return {}
-    wanted = [target for target in panels.targets_of(session, work, task) if target_name(work, target) in labelled]
+    wanted = [target for target in _panels.targets_of(session, work, task) if target_name(work, target) in labelled]
     item = target_item(items.by_ids(session, [task.item_id])[task.item_id], task.target)
     return reveals(session, work, task, item, wanted)
 

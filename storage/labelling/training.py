@@ -30,9 +30,9 @@ from storage.db.tables import (
     now,
 )
 from storage.labelling import claims, critique_queue
+from storage.labelling._panels import checked_weights
 from storage.labelling.blocks import PAIRS
 from storage.labelling.context import AIU_KINDS, Json, QueueContext, QueueName, Refused, queue_of
-from storage.labelling.panels import checked_weights
 from storage.labelling.queue import Mark, TargetState, marks_on
 from storage.labelling.reveal import find_references
 from storage.labels import targets

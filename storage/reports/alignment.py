@@ -36,7 +36,8 @@ from core.wording import NO_CRITERION, scenario_name
 from storage.db import connections
 from storage.labels import labels as stored_labels
 from storage.labels import targets
-from storage.reports import chosen_labels, order_consistency, references
+from storage.reports import _order_consistency as order_consistency
+from storage.reports import chosen_labels, references
 from storage.reports import opinions as remembered
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, NO_VALUES, NOTHING, Choices
 from storage.reports.opinions import (

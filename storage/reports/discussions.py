@@ -17,9 +17,9 @@ from core.wording import report_criterion
 from storage.db import connections
 from storage.labels import targets
 from storage.reports import disagreements
+from storage.reports._order_consistency import choice_of_turn
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown, JudgeQuery
-from storage.reports.order_consistency import choice_of_turn
 from storage.runs import runs, turns
 from storage.studies.studies import Study
 

@@ -24,11 +24,11 @@ from core.statistics.reports.biases import BiasRow, FormatPair, FormatRow, bias_
 from core.wording import report_criterion
 from storage.db import connections
 from storage.db.tables import ItemRow, LabelRow, TargetRow
-from storage.reports import alignment, judge_ranking, order_consistency
+from storage.reports import _order_consistency, alignment, judge_ranking
 from storage.reports import opinions as remembered
+from storage.reports._order_consistency import OrderPair
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import RankingQuery, find_dataset
-from storage.reports.order_consistency import OrderPair
 from storage.runs import runs
 from storage.studies import items
 from storage.studies.studies import Study
@@ -56,7 +56,7 @@ def compute(engine: Engine, study: Study, data: AlignmentData, query: RankingQue
 
     def read_orders() -> list[OrderPair]:
         with connections.reading(engine) as session:
-            return list(order_consistency.pairs(session, study.id, data.opinions))
+            return list(_order_consistency.pairs(session, study.id, data.opinions))
 
     both_orders = remembered.once(data.opinions, "both orders", read_orders)
     with connections.reading(engine) as session:

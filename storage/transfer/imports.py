@@ -49,8 +49,8 @@ from storage.labels.targets import TargetKey
 from storage.runs import aius, experiments
 from storage.runs.inputs import Input
 from storage.studies import annotators, items, studies
-from storage.transfer import participation, spool
-from storage.transfer.spool import BATCH, SortedRecords, SpooledLabel
+from storage.transfer import _spool, participation
+from storage.transfer._spool import BATCH, SortedRecords, SpooledLabel
 
 # New items and labels from which the statistics of the database are renewed.
 ANALYZED_FROM = 100
@@ -169,8 +169,8 @@ class _Import:
         rulings = [record.ruling for record in self.records.of(AdjudicationRecord)]
         return ImportCounts(
             items=new_items,
-            runs=spool.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids),
-            traces=spool.add_traces(self.session, self.study_id, self.records.traces, self.target_ids, self.advance),
+            runs=_spool.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids),
+            traces=_spool.add_traces(self.session, self.study_id, self.records.traces, self.target_ids, self.advance),
             labels=self.import_labels(),
             marks=self.insert_new(MarkRow, mark_row, [(mark, mark.annotator) for mark in self.records.of(MarkRecord)]),
             rulings=self.insert_new(AdjudicationRow, adjudication_row, [(own, own.adjudicator) for own in rulings]),

@@ -1,21 +1,21 @@
 """Runs: from a request with settings to their execution, here or in a worker of the app."""
 
+from storage.worker._launch import RunRequest as RunRequest
+from storage.worker._launch import ceiling_warning as ceiling_warning
+from storage.worker._launch import create_run as create_run
+from storage.worker._launch import estimate_run as estimate_run
+from storage.worker._launch import execute_here as execute_here
+from storage.worker._launch import find_run as find_run
+from storage.worker._launch import receivers_sentence as receivers_sentence
+from storage.worker._launch import request_from_file as request_from_file
+from storage.worker._launch import resume_run as resume_run
+from storage.worker._outages import StopRequests as StopRequests
+from storage.worker._worker import RunWorker as RunWorker
+from storage.worker._worker import execute_run as execute_run
+from storage.worker._worker import worker_name as worker_name
 from storage.worker.experiment_runs import Plan as Plan
 from storage.worker.experiment_runs import base_of_run as base_of_run
 from storage.worker.experiment_runs import estimate as estimate
 from storage.worker.experiment_runs import execute_experiment as execute_experiment
 from storage.worker.experiment_runs import plan as plan
 from storage.worker.experiment_runs import start as start
-from storage.worker.launch import RunRequest as RunRequest
-from storage.worker.launch import ceiling_warning as ceiling_warning
-from storage.worker.launch import create_run as create_run
-from storage.worker.launch import estimate_run as estimate_run
-from storage.worker.launch import execute_here as execute_here
-from storage.worker.launch import find_run as find_run
-from storage.worker.launch import receivers_sentence as receivers_sentence
-from storage.worker.launch import request_from_file as request_from_file
-from storage.worker.launch import resume_run as resume_run
-from storage.worker.outages import StopRequests as StopRequests
-from storage.worker.worker import RunWorker as RunWorker
-from storage.worker.worker import execute_run as execute_run
-from storage.worker.worker import worker_name as worker_name

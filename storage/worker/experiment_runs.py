@@ -26,15 +26,15 @@ from storage.runs.runs import Run
 from storage.studies import studies
 from storage.studies.items import ItemSelection
 from storage.studies.studies import Study
-from storage.worker.launch import (
+from storage.worker._launch import (
     RunRequest,
     create_run,
     estimate_with_paid_calls,
     settings_of_run,
     wait_until_cancelled,
 )
-from storage.worker.outages import StopRequests, ignore, through_outage
-from storage.worker.worker import Work, execute_until_ended
+from storage.worker._outages import StopRequests, ignore, through_outage
+from storage.worker._worker import Work, execute_until_ended
 
 # Fields of a definition that runs of an experiment have in common: they cannot change later.
 FIXED = ("seed", "scenario", "items", "sample", "limit", "fresh")

@@ -21,7 +21,7 @@ from storage.runs import claims
 from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, execute_run, worker_name
-from storage.worker.launch import progress as run_progress
+from storage.worker._launch import progress as run_progress
 from tests.bench.bench_runner import items, server, settings
 
 CALLS_PER_MODEL = 21

@@ -30,7 +30,7 @@ from core.trace import Spec
 from storage.db.connections import connect, reading, upgrade
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import launch
+from storage.worker import _launch
 from tests import openai_server
 from tests.conftest import make_item
 from tests.storage.postgres import Server, binaries
@@ -82,8 +82,8 @@ def create_run(engine: Engine, address: str, traces: int) -> int:
     settings = Settings(judges=judges, criterion=Criterion(name="helpfulness"), rounds=2)
     with reading(engine) as session:
         study = studies.get(session, "s")
-    request = launch.RunRequest(study, PROTOCOLS["scaleeval"], settings, "shared", parallel=PARALLEL)
-    return launch.create_run(engine, request)
+    request = _launch.RunRequest(study, PROTOCOLS["scaleeval"], settings, "shared", parallel=PARALLEL)
+    return _launch.create_run(engine, request)
 
 
 def measure(
@@ -107,7 +107,7 @@ def measure(
     next_kill = None
     stored: dict[tuple[str, str], float] = {}
     try:
-        while launch.progress(engine, run_id)[0].state == "requested":
+        while _launch.progress(engine, run_id)[0].state == "requested":
             time.sleep(0.1)
             if time.monotonic() - start > 900:
                 raise TimeoutError("The run does not end.")
@@ -160,7 +160,7 @@ def _stop(workers: list[subprocess.Popen[bytes]]) -> None:
 def _outcome(
     engine: Engine, run_id: int, server: openai_server.Server, stored: dict[tuple[str, str], float], **fields: Any
 ) -> Outcome:
-    _, progress = launch.progress(engine, run_id)
+    _, progress = _launch.progress(engine, run_id)
     log = [((line["model"], line["prompt"]), line["at"]) for line in server.log if line["delivered"]]
     delivered = Counter(request for request, _ in log)
     with reading(engine) as session:

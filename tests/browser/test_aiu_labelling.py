@@ -19,7 +19,7 @@ from storage.runs import aius, traces
 from storage.runs.traces import Filter
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import launch
+from storage.worker import _launch
 from tests.browser.conftest import start
 from tests.browser.test_workbench import READY, press, saved, state
 from tests.openai_server import run_server
@@ -283,7 +283,7 @@ def test_a_live_run_shows_each_aiu(served, visit, store) -> None:
     with run_server() as model:
         judge = CritiqueJudge(name="judge", spec=Spec(model="judge-1", address=model.address))
         chosen = Settings(judges=(judge,), words=20)
-        launch.create_run(engine, launch.RunRequest(study, PROTOCOLS["metacritique"], chosen, "live"))
+        _launch.create_run(engine, _launch.RunRequest(study, PROTOCOLS["metacritique"], chosen, "live"))
         with connections.reading(engine) as session:
             (trace,) = traces.find(session, Filter(study.id))
         page = visit(f"{served.address}/traces?study=live&trace={trace.id}")

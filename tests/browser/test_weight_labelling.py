@@ -16,7 +16,7 @@ from storage.runs.aspects import quality_target
 from storage.runs.traces import Filter
 from storage.studies import studies
 from storage.studies.items import ItemSelection
-from storage.worker import launch
+from storage.worker import _launch
 from tests.browser.conftest import start
 from tests.openai_server import run_server
 
@@ -115,8 +115,8 @@ def test_a_live_run_is_followed_to_its_scores(served, visit, store) -> None:
     with run_server() as model:
         judge = Judge(name="judge", spec=Spec(model="judge-1", address=model.address))
         settings = Settings(judges=(judge,), aspects=("accuracy", "charm"), aggregation="chain of aspects")
-        launch.create_run(
-            engine, launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "live", selection=ItemSelection(limit=1))
+        _launch.create_run(
+            engine, _launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "live", selection=ItemSelection(limit=1))
         )
         with connections.reading(engine) as session:
             (trace,) = [match for match in traces.find(session, Filter(study.id)) if match.run == "live"]

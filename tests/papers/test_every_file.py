@@ -18,7 +18,7 @@ from storage.runs import experiments
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
-from storage.worker import execute_experiment, outages, plan, start
+from storage.worker import _outages, execute_experiment, plan, start
 from tests.core.llm.test_images import PNG
 from tests.databases import create_database
 from tests.openai_server import Server, run_server
@@ -91,7 +91,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     url = create_database(folder / "p.db")
     with pytest.MonkeyPatch.context() as environment, run_server() as server:
         environment.setenv("TIEBREAK_MEDIA", str(folder / "media"))
-        environment.setattr(outages, "REPORT_SECONDS", 0.05)
+        environment.setattr(_outages, "REPORT_SECONDS", 0.05)
         yield Bench(url, connect(url), server, folder)
 
 

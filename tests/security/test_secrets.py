@@ -24,7 +24,7 @@ from storage.runs import traces
 from storage.studies import studies
 from storage.transfer.bundle import write_bundle
 from storage.transfer.exports import export_records, turn_rows
-from storage.worker import launch
+from storage.worker import _launch
 from tests import openai_server
 from tests.accounts import stored_text
 from tests.conftest import make_item
@@ -67,9 +67,9 @@ def executed(monkeypatch):
             spec = Spec(model=f"judge-{number}-1", address=server.address, key_variable="LAB_API_KEY")
             server.behaviours[spec.model] = {"fault": "raw", "body": body, "status": status}
             settings = PairSettings(judge=Judge(name="judge", spec=spec), criterion=Criterion(name="helpfulness"))
-            request = launch.RunRequest(study, PROTOCOLS["single-judge"], settings, f"key {name}")
-            run_id = launch.create_run(engine, request)
-            asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None))
+            request = _launch.RunRequest(study, PROTOCOLS["single-judge"], settings, f"key {name}")
+            run_id = _launch.create_run(engine, request)
+            asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None))
         yield server
 
 

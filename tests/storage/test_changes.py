@@ -13,7 +13,7 @@ from storage.db.connections import reading, writing
 from storage.runs import claims, outcomes
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import launch
+from storage.worker import _launch
 from tests.conftest import make_item, make_target
 from tests.storage.shared import a_turn, store_label
 from tests.storage.worker.test_worker import make_request
@@ -72,7 +72,7 @@ def test_a_saved_label_changes_the_version_of_its_study_only(engine, a_study):
 
 
 def test_an_event_changes_the_version_of_its_trace_and_its_run(engine, a_study):
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         claims.claim_run(session, run_id, "worker")
         first, second = (trace.id for trace in claims.claim_traces(session, run_id, "worker", 2))
@@ -90,7 +90,7 @@ def test_an_event_changes_the_version_of_its_trace_and_its_run(engine, a_study):
 def test_a_renewed_claim_notifies_nobody_and_a_request_does(engine, a_study):
     listen(engine)
     known = changes.version(engine, changes.RUNS)
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     assert changed(engine, known, changes.RUNS)
     with writing(engine) as session:
         claims.claim_run(session, run_id, "worker")

@@ -13,7 +13,7 @@ from storage.reports import disagreements
 from storage.runs import runs, traces
 from storage.studies import studies
 from storage.transfer import deletions, exports, imports
-from storage.worker import launch
+from storage.worker import _launch
 from tests.conftest import make_item, make_target
 from tests.storage.shared import store_label
 from tests.storage.worker.test_worker import execute, make_request
@@ -23,7 +23,7 @@ from tests.storage.worker.test_worker import execute, make_request
 def executed(engine, a_study):
     """A study with one run of three debates, which the judges disagree on, and a label."""
     model = ScriptedModel(lambda ask: "1" if ask.speaker == "a" else "2")
-    run, _ = execute(engine, launch.create_run(engine, make_request(a_study)), model)
+    run, _ = execute(engine, _launch.create_run(engine, make_request(a_study)), model)
     with writing(engine) as session:
         store_label(session, a_study.id, make_target(), "ann", 1)
     return run
@@ -71,7 +71,7 @@ def test_a_run_with_a_text_as_seed_can_be_exported_and_deleted(engine, a_study, 
 
 
 def test_a_cancelled_run_can_be_resumed_after_it_was_restored(engine, a_study):
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         runs.cancel(session, run_id)
     with writing(engine) as session:
@@ -86,7 +86,7 @@ def test_a_cancelled_run_can_be_resumed_after_it_was_restored(engine, a_study):
 def test_a_run_whose_name_was_used_again_is_not_restored(engine, a_study, executed):
     with writing(engine) as session:
         deletions.delete_run(session, executed.id)
-    launch.create_run(engine, make_request(a_study))
+    _launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         (deleted,) = deletions.deleted_runs(session, a_study.id)
         with pytest.raises(TiebreakError, match="another run called"):
@@ -96,7 +96,7 @@ def test_a_run_whose_name_was_used_again_is_not_restored(engine, a_study, execut
 
 
 def test_a_run_that_is_executed_is_neither_deleted_nor_its_study(engine, a_study):
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     for delete, deleted_id in ((deletions.delete_run, run_id), (deletions.delete_study, a_study.id)):
         with writing(engine) as session, pytest.raises(TiebreakError, match="cancel it first"):
             delete(session, deleted_id)

@@ -19,7 +19,7 @@ from storage.runs.inputs import Input
 from storage.studies import items, studies
 from storage.studies.studies import Study
 from storage.transfer import exports, imports
-from storage.worker.launch import RunRequest, create_run, estimate_run, execute_here
+from storage.worker._launch import RunRequest, create_run, estimate_run, execute_here
 from tests.core.protocols.scorings import make_item, make_settings
 from tests.storage.critique_studies import import_study
 

@@ -176,10 +176,10 @@ def test_a_connection_that_is_lost_after_the_commit_of_a_pipeline_raises_nothing
 
 def test_the_job_queue_reaches_the_database_with_the_arguments_of_its_connections(postgres_engine):
     """Its connections are asynchronous, so they cannot have the cursors of SQLAlchemy's."""
-    from storage.worker import job_worker
+    from storage.worker import _job_worker
 
     async def check():
-        app = job_worker.create_app(postgres_engine, lambda trace_id: None)
+        app = _job_worker.create_app(postgres_engine, lambda trace_id: None)
         async with app.open_async():
             return await app.check_connection_async()
 

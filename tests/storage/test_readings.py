@@ -23,8 +23,8 @@ from storage.studies.items import ItemSelection
 from storage.transfer.exports import export_records
 from storage.transfer.imports import import_records
 from storage.transfer.participation import annotator_names
-from storage.worker import launch
-from storage.worker.launch import RunRequest
+from storage.worker import _launch
+from storage.worker._launch import RunRequest
 
 FIRST_ITEM = ItemSelection(limit=1)
 UNREADABLE = "Both have their merits \N{THINKING FACE} <b>hm</b>."
@@ -37,8 +37,8 @@ def judge(name):
 def execute(engine, study, protocol, settings, script, **options):
     """Run a protocol over the study, and return the ids of its traces in the order of the items."""
     request = RunRequest(study, PROTOCOLS[protocol], settings, protocol, **options)
-    run_id = launch.create_run(engine, request)
-    asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(script)))
+    run_id = _launch.create_run(engine, request)
+    asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(script)))
     with reading(engine) as session:
         return [trace.id for trace in traces.find(session, Filter(study.id, run_id))]
 
@@ -164,7 +164,7 @@ def test_a_value_for_an_unknown_ask_or_an_unfinished_trace_is_refused(engine, a_
         readings.state(session, a_single_trace, 7, 1, "ann")
     settings = PairSettings(judge=judge("b"), criterion=Criterion(name="helpfulness"))
     request = RunRequest(a_study, PROTOCOLS["single-judge"], settings, "waiting")
-    run_id = launch.create_run(engine, request)
+    run_id = _launch.create_run(engine, request)
     with writing(engine) as session:
         waiting = traces.find(session, Filter(a_study.id, run_id))[0].id
         with pytest.raises(TiebreakError, match="no verdict yet"):

@@ -10,7 +10,7 @@ from storage.runs import call_totals, runs, traces
 from storage.runs.calls import model_names
 from storage.studies import items, studies
 from storage.transfer import imports, samples
-from storage.worker import launch
+from storage.worker import _launch
 
 
 def other_calls(session, study_id, run):
@@ -18,7 +18,7 @@ def other_calls(session, study_id, run):
     others = [other for other in runs.of_study(session, study_id) if other.protocol == run.protocol and other != run]
     totals = [call_totals.of_runs(session, [other.id]) for other in others]
     calls = sum(one.calls for one in totals)
-    if calls < launch.MIN_RECORDED_CALLS:
+    if calls < _launch.MIN_RECORDED_CALLS:
         return None
     tokens, seconds = (sum(getattr(one, name) for one in totals) for name in ("completion_tokens", "seconds"))
     return RecordedCalls(calls, tokens / calls, seconds / calls)
@@ -52,10 +52,10 @@ def test_recorded_calls_are_those_of_the_protocol_in_the_study(engine):
     with reading(engine) as session:
         study = studies.get(session, "s")
         models = model_names(runs.of_study(session, study.id)[0].settings)
-        recorded = launch.find_recorded(session, study.id, "refer", models)
+        recorded = _launch.find_recorded(session, study.id, "refer", models)
         assert recorded is not None and recorded.calls >= 100
         assert 10 < (recorded.completion_tokens or 0) < 40 and 0.5 < (recorded.seconds or 0) < 2
-        of_others = launch.find_recorded(session, study.id, "refer", ["local"])
+        of_others = _launch.find_recorded(session, study.id, "refer", ["local"])
         assert of_others is not None and of_others.seconds is None
         assert of_others.completion_tokens == recorded.completion_tokens
-        assert launch.find_recorded(session, study.id, "scaleeval", models) is None
+        assert _launch.find_recorded(session, study.id, "scaleeval", models) is None

@@ -21,8 +21,8 @@ from storage.runs import call_totals, readings, runs, trace_opinions, traces
 from storage.runs.traces import Filter
 from storage.studies import studies
 from storage.transfer import deletions, imports
-from storage.worker import launch
-from storage.worker.launch import RunRequest
+from storage.worker import _launch
+from storage.worker._launch import RunRequest
 from tests.conftest import make_label, make_target
 from tests.storage.labelling.workbench import Client, set_rules
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, store_label
@@ -104,8 +104,8 @@ def test_summaries_agree_after_changes_of_runs_and_requests(engine, study_id):
 
 def test_summaries_agree_after_a_run_and_a_later_reading(engine, a_study):
     settings = PairSettings(judge=Judge(name="a", spec=Spec(model="a")), criterion=Criterion(name="helpfulness"))
-    run_id = launch.create_run(engine, RunRequest(a_study, PROTOCOLS["single-judge"], settings, "run"))
-    asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(lambda ask: "hm")))
+    run_id = _launch.create_run(engine, RunRequest(a_study, PROTOCOLS["single-judge"], settings, "run"))
+    asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(lambda ask: "hm")))
     assert_agree(engine, "a run")
     assert stored(engine) == [(0, True)] * 3
     with reading(engine) as session:

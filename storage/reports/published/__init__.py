@@ -1,6 +1,6 @@
 """The tables and figures of the five papers, computed from a study: `TABLES` and `compute`."""
 
-from storage.reports.published.registry import TABLES, available, compared_with, compute, find_table, note_of
+from storage.reports.published._registry import TABLES, available, compared_with, compute, find_table, note_of
 from storage.reports.published.rows import PublishedRow, PublishedTable, layout, summarize
 
 __all__ = [

@@ -15,10 +15,10 @@ from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Ask, Event, Spec, Verdict, VerdictReached
 from storage.db import connections
 from storage.reports import alignment
-from storage.reports.order_consistency import STATISTIC
+from storage.reports._order_consistency import STATISTIC
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import launch
+from storage.worker import _launch
 from tests.conftest import make_item
 from tests.storage.shared import a_turn
 
@@ -96,9 +96,9 @@ def test_scores_by_aspect_count_with_their_weighted_sum(engine: Engine) -> None:
         return "9 1" if ask.round == 2 or ask.shown == (1, 2) else "1 9"
 
     study = imports_study(engine)
-    request = launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "run")
-    run_id = launch.create_run(engine, request)
-    asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(reply)))
+    request = _launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "run")
+    run_id = _launch.create_run(engine, request)
+    asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(reply)))
     rows = [row for row in alignment.rows(engine, study, "all", resamples=5) if row.statistic == STATISTIC]
     assert [(row.judge, row.value, row.items) for row in rows] == [("j0", 1.0, 1)]
 

@@ -19,9 +19,9 @@ from storage.runs import call_totals, claims, outcomes, runs
 from storage.runs.outcomes import NewEvent
 from storage.studies import studies
 from storage.transfer import exports, imports
+from storage.transfer._spool import UNFINISHED
 from storage.transfer.exports import turn_rows
 from storage.transfer.participation import rename_readers
-from storage.transfer.spool import UNFINISHED
 from tests.conftest import make_item, make_target
 from tests.core.formats import strategies
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, an_unreadable, store_label

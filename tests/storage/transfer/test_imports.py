@@ -26,7 +26,7 @@ from storage.db.connections import reading, writing
 from storage.labels import labels
 from storage.runs import traces
 from storage.studies import items, studies
-from storage.transfer import exports, imports, spool
+from storage.transfer import _spool, exports, imports
 from storage.transfer.imports import ImportCounts
 from tests.conftest import make_item, make_label, make_target
 from tests.core.protocols import debates
@@ -79,7 +79,7 @@ def test_every_type_of_record_is_imported(engine):
 
 
 def test_files_of_several_batches_are_imported_in_their_order(engine, monkeypatch):
-    monkeypatch.setattr(spool, "BATCH", 2)
+    monkeypatch.setattr(_spool, "BATCH", 2)
     written = [ItemRecord(item=make_item(f"item {number}")) for number in range(5)]
     written += [make_label(number % 3, f"annotator {number}", item=f"item {number}") for number in range(5)]
     written += [written[0], written[-1]]
@@ -255,10 +255,10 @@ def test_a_trace_with_fewer_events_changes_nothing(engine):
 @pytest.mark.slow
 def test_progress_is_reported_to_the_end(engine):
     reports = []
-    count = spool.BATCH + 500
+    count = _spool.BATCH + 500
     many = [ItemRecord(item=make_item(f"item {number}")) for number in range(count)]
     imports.import_records(engine, "s", many, lambda *progress: reports.append(progress))
-    assert reports == [(spool.BATCH, count), (count, count)]
+    assert reports == [(_spool.BATCH, count), (count, count)]
     reports.clear()
     imports.import_records(engine, "t", one_of_each_type(), lambda *progress: reports.append(progress))
     imports.import_records(engine, "t", one_of_each_type(), lambda *progress: reports.append(progress))
@@ -306,18 +306,18 @@ def test_a_killed_import_adds_nothing(engine, a_study):
     assert time.monotonic() < deadline
 
 
-@pytest.mark.parametrize(("most", "checked"), [(spool.MAX_DISTINCT, [1, 2]), (1, [1, 1, 2])])
+@pytest.mark.parametrize(("most", "checked"), [(_spool.MAX_DISTINCT, [1, 2]), (1, [1, 1, 2])])
 def test_a_value_is_checked_once_unless_there_are_many(monkeypatch, most, checked):
-    monkeypatch.setattr(spool, "MAX_DISTINCT", most)
+    monkeypatch.setattr(_spool, "MAX_DISTINCT", most)
     records = [make_label(value=value, annotator=name) for value, name in ((1, "ann"), (1, "ben"), (2, "cyd"))]
-    read = spool.SortedRecords(records)
+    read = _spool.SortedRecords(records)
     assert [value for _, _, value in read.distinct_values()] == checked
 
 
-@pytest.mark.parametrize(("most", "checked"), [(spool.MAX_DISTINCT, [1, 2, None]), (1, [1, 1, 1, 2, None])])
+@pytest.mark.parametrize(("most", "checked"), [(_spool.MAX_DISTINCT, [1, 2, None]), (1, [1, 1, 1, 2, None])])
 def test_an_opinion_is_checked_once_unless_there_are_many(monkeypatch, most, checked):
-    monkeypatch.setattr(spool, "MAX_DISTINCT", most)
-    read = spool.SortedRecords([a_trace("item 0", a_verdict(last=(1, 2)))])
+    monkeypatch.setattr(_spool, "MAX_DISTINCT", most)
+    read = _spool.SortedRecords([a_trace("item 0", a_verdict(last=(1, 2)))])
     assert [value for _, value in read.traces.values()] == checked
 
 

@@ -21,8 +21,8 @@ from storage.runs import aius, claims, experiments, outcomes, runs
 from storage.runs.outcomes import NewEvent
 from storage.studies import annotators, studies
 from storage.transfer import exports, imports
+from storage.transfer._spool import UNFINISHED
 from storage.transfer.imports import ImportCounts
-from storage.transfer.spool import UNFINISHED
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label

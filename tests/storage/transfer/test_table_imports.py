@@ -11,7 +11,7 @@ from core.formats.mapping.mapping import build_mapping
 from core.formats.registry import read_for_import, read_records
 from storage.db.connections import reading
 from storage.studies import studies
-from storage.transfer import imports, spool
+from storage.transfer import _spool, imports
 from tests.golden.files import assert_golden
 from tests.storage.transfer.test_imports import export
 
@@ -181,7 +181,7 @@ def to_text(records):
     [("wide", WIDE, write_table), ("long", LONG, write_table), ("judged", JUDGED, write_judged_table)],
 )
 def test_the_import_of_a_table_stores_the_same_as_before(engine, tmp_path, monkeypatch, layout, draft, write, read):
-    monkeypatch.setattr(spool, "TRACE_BATCH", 7)
+    monkeypatch.setattr(_spool, "TRACE_BATCH", 7)
     table, mapping = write(tmp_path / "table.csv"), build_mapping(draft)
     imports.import_records(engine, "table", read(table, mapping=mapping))
     assert_golden(f"imports/{layout}.jsonl", to_text(export(engine, "table")))

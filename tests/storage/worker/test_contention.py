@@ -13,7 +13,7 @@ from storage.db import connections
 from storage.db.connections import reading, writing
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import launch
+from storage.worker import _launch
 from tests.conftest import make_item
 from tests.storage.worker.test_worker import make_request
 
@@ -31,15 +31,15 @@ def engine(postgres_engine):
 
 @pytest.mark.slow
 def test_concurrent_runs_with_frequent_heartbeats_finish(engine, monkeypatch):
-    monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.005)
+    monkeypatch.setattr("storage.worker._worker.HEARTBEAT_SECONDS", 0.005)
     imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {number}")) for number in range(ITEMS)])
     with reading(engine) as session:
         study = studies.get(session, "s")
-    run_ids = [launch.create_run(engine, make_request(study, parallel=32)) for _ in range(2)]
+    run_ids = [_launch.create_run(engine, make_request(study, parallel=32)) for _ in range(2)]
 
     async def execute_all():
         runs = [
-            launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(lambda ask: "1"))
+            _launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(lambda ask: "1"))
             for run_id in run_ids
         ]
         return await asyncio.wait_for(asyncio.gather(*runs), 60)

@@ -15,7 +15,7 @@ from storage.db.connections import reading, writing
 from storage.runs import aius, readings, runs, traces
 from storage.studies import items
 from storage.studies.studies import Study
-from storage.worker.launch import RunRequest, create_run, estimate_run, execute_here
+from storage.worker._launch import RunRequest, create_run, estimate_run, execute_here
 from tests.core.protocols.critiques import make_complete_item, make_settings
 from tests.storage.critique_studies import import_study, save_edit
 

@@ -18,7 +18,7 @@ from storage.db.connections import reading
 from storage.runs import runs, traces
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import RunWorker, launch
+from storage.worker import RunWorker, _launch
 from tests import openai_server
 from tests.conftest import make_item
 from tests.storage.worker import worker_process
@@ -90,8 +90,8 @@ def create_runs(engine, server) -> dict[str, int]:
             server.behaviours[model] = fault
         spec = Spec(model=model, address=server.address, timeout=SHORT if name in NEVER_END else LONG)
         settings = PairSettings(judge=Judge(name="judge", spec=spec), criterion=Criterion(name="helpfulness"))
-        request = launch.RunRequest(study, PROTOCOLS["single-judge"], settings, name)
-        created[name] = launch.create_run(engine, request)
+        request = _launch.RunRequest(study, PROTOCOLS["single-judge"], settings, name)
+        created[name] = _launch.create_run(engine, request)
     return created
 
 

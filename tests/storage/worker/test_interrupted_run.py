@@ -15,7 +15,7 @@ from storage.db.connections import connect, reading
 from storage.runs import claims, runs
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import create_run, launch, request_from_file
+from storage.worker import _launch, create_run, request_from_file
 from tests.conftest import make_item
 from tests.databases import create_database
 from tests.openai_server import run_server
@@ -59,7 +59,7 @@ def processes(ctrl_c):
 def run_of(engine, name):
     with reading(engine) as session:
         study = studies.get(session, "s")
-    return launch.progress(engine, launch.find_run(engine, study, name).id)
+    return _launch.progress(engine, _launch.find_run(engine, study, name).id)
 
 
 def answered(server) -> Counter[tuple[str, str]]:

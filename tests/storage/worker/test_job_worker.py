@@ -18,8 +18,8 @@ from storage.db.tables import WorkerRow
 from storage.runs import calls, claims, runs, traces
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import RunWorker, StopRequests, launch, shared_limits
-from storage.worker.shared_limits import SharedLimits
+from storage.worker import RunWorker, StopRequests, _launch, _shared_limits
+from storage.worker._shared_limits import SharedLimits
 from tests.conftest import make_item
 from tests.storage.worker.test_outages import wait_for
 from tests.storage.worker.test_worker import make_request
@@ -31,8 +31,8 @@ ITEMS = 12
 def engine(postgres_engine, monkeypatch):
     """The PostgreSQL database; claims expire after 1.5 seconds."""
     monkeypatch.setattr("storage.runs.calls.WORKER_LEASE", timedelta(seconds=1.5))
-    monkeypatch.setattr("storage.worker.job_worker.STALLED_SECONDS", 0.3)
-    monkeypatch.setattr("storage.worker.worker.POLL_SECONDS", 0.1)
+    monkeypatch.setattr("storage.worker._job_worker.STALLED_SECONDS", 0.3)
+    monkeypatch.setattr("storage.worker._worker.POLL_SECONDS", 0.1)
     yield postgres_engine
     with postgres_engine.begin() as connection:
         for table in ("study", "annotator", "worker", "model_pause", "procrastinate_jobs"):
@@ -89,7 +89,7 @@ class SlowModel:
 
 
 def ends(engine, run_id, state="finished") -> bool:
-    return wait_for(lambda: launch.progress(engine, run_id)[0].state == state)
+    return wait_for(lambda: _launch.progress(engine, run_id)[0].state == state)
 
 
 def count(engine, query) -> int:
@@ -100,9 +100,9 @@ def count(engine, query) -> int:
 def test_two_workers_share_a_run_within_its_limits(engine, study, start):
     model = SlowModel()
     start(model, traces=8)
-    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    run_id = _launch.create_run(engine, make_request(study, parallel=2))
     assert ends(engine, run_id)
-    _, progress = launch.progress(engine, run_id)
+    _, progress = _launch.progress(engine, run_id)
     assert (progress.done, progress.totals.calls) == (ITEMS, 2 * ITEMS)
     assert set(model.calls.values()) == {1}, "no call is repeated"
     assert model.most_at_once == {"a": 2, "b": 2}, "each worker alone may make two calls at once"
@@ -110,7 +110,7 @@ def test_two_workers_share_a_run_within_its_limits(engine, study, start):
 
 
 def test_a_wait_that_a_provider_asks_one_worker_for_is_observed_by_the_others(engine, study):
-    run_id = launch.create_run(engine, make_request(study))
+    run_id = _launch.create_run(engine, make_request(study))
     with writing(engine) as session:
         run = runs.get(session, run_id)
         first, second = (calls.register_worker(session, name) for name in ("first", "second"))
@@ -137,17 +137,17 @@ def test_a_wait_that_a_provider_asks_one_worker_for_is_observed_by_the_others(en
     with writing(engine) as session:
         session.execute(text("UPDATE model_pause SET until = until - interval '1 hour'"))
         assert calls.remaining_pause(session) == {}
-        assert isinstance(shared_limits.reserve(session, run_id, second, "a", slots=9, dollars=0, ceiling=None), int)
+        assert isinstance(_shared_limits.reserve(session, run_id, second, "a", slots=9, dollars=0, ceiling=None), int)
 
 
 def test_two_workers_share_one_budget(engine, study, start, monkeypatch):
     monkeypatch.setattr("core.llm.costs.maximum_cost", lambda ask: 1.0)
     model = SlowModel(dollars=0.75)
     start(model)
-    run_id = launch.create_run(engine, make_request(study, parallel=4, ceiling=6.0))
+    run_id = _launch.create_run(engine, make_request(study, parallel=4, ceiling=6.0))
     assert ends(engine, run_id, "stopped")
     assert wait_for(lambda: count(engine, "SELECT count(*) FROM trace WHERE claimed_by IS NOT NULL") == 0)
-    run, progress = launch.progress(engine, run_id)
+    run, progress = _launch.progress(engine, run_id)
     assert run.problem == "The ceiling of $6.00 is reached."
     assert progress.totals.dollars <= 6.0
     assert progress.totals.dollars > 4.0, "waiting for reservations uses the ceiling"
@@ -157,18 +157,18 @@ def test_two_workers_share_one_budget(engine, study, start, monkeypatch):
 def test_the_costs_of_earlier_calls_count_when_a_run_is_resumed_by_workers(engine, study, start, monkeypatch):
     monkeypatch.setattr("core.llm.costs.maximum_cost", lambda ask: 1.0)
     model = SlowModel(dollars=1.0)
-    run_id = launch.create_run(engine, make_request(study, parallel=2, ceiling=4.0))
-    alone, _ = asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, model))
+    run_id = _launch.create_run(engine, make_request(study, parallel=2, ceiling=4.0))
+    alone, _ = asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None, model))
     assert alone.state == "stopped"
     with writing(engine) as session:
         runs.resume(session, run_id)
     start(model)
     assert ends(engine, run_id, "stopped")
-    assert launch.progress(engine, run_id)[1].totals.dollars == 4.0
+    assert _launch.progress(engine, run_id)[1].totals.dollars == 4.0
 
 
 def test_the_traces_of_a_crashed_worker_are_continued_from_their_events(engine, study, start):
-    run_id = launch.create_run(engine, make_request(study))
+    run_id = _launch.create_run(engine, make_request(study))
     with writing(engine) as session:
         crashed = calls.register_worker(session, "crashed")
         [first, *_] = claims.waiting(session, run_id, without=[], limit=3)
@@ -197,7 +197,7 @@ def test_a_worker_that_was_suspended_stores_nothing_over_the_work_of_its_success
             await asyncio.to_thread(resume.wait, 20)
         return "2"
 
-    run_id = launch.create_run(engine, make_request(study, parallel=1))
+    run_id = _launch.create_run(engine, make_request(study, parallel=1))
     start(ScriptedModel(suspend), count=1, traces=1)
     assert suspended.wait(20)
     with writing(engine) as session:
@@ -208,21 +208,21 @@ def test_a_worker_that_was_suspended_stores_nothing_over_the_work_of_its_success
     events = f"SELECT count(*) FROM event WHERE trace_id = {trace_id}"
     stored = count(engine, events)
     resume.set()
-    assert wait_for(lambda: launch.progress(engine, run_id)[1].done == ITEMS - 1)
+    assert wait_for(lambda: _launch.progress(engine, run_id)[1].done == ITEMS - 1)
     assert count(engine, events) == stored
 
 
 def test_a_cancelled_run_starts_no_more_calls_and_can_be_resumed(engine, study, start):
     model = SlowModel(0.05)
     start(model)
-    run_id = launch.create_run(engine, make_request(study, parallel=1))
+    run_id = _launch.create_run(engine, make_request(study, parallel=1))
     assert wait_for(lambda: sum(model.calls.values()) >= 2)
     with writing(engine) as session:
         runs.cancel(session, run_id)
     assert ends(engine, run_id, "cancelled")
     made = sum(model.calls.values())
     assert made < 2 * ITEMS
-    assert launch.progress(engine, run_id)[1].totals.calls == made, "calls in progress are stored"
+    assert _launch.progress(engine, run_id)[1].totals.calls == made, "calls in progress are stored"
     with writing(engine) as session:
         runs.resume(session, run_id)
     assert ends(engine, run_id)
@@ -232,11 +232,11 @@ def test_a_cancelled_run_starts_no_more_calls_and_can_be_resumed(engine, study, 
 def test_a_worker_that_is_stopped_leaves_its_traces_to_others_at_once(engine, study, start):
     model = SlowModel(0.05)
     [worker] = start(model, count=1)
-    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    run_id = _launch.create_run(engine, make_request(study, parallel=2))
     assert wait_for(lambda: sum(model.calls.values()) >= 3)
     worker.stop()
     made = sum(model.calls.values())
-    assert launch.progress(engine, run_id)[1].totals.calls == made < 2 * ITEMS
+    assert _launch.progress(engine, run_id)[1].totals.calls == made < 2 * ITEMS
     assert count(engine, "SELECT count(*) FROM worker") == 0
     assert count(engine, "SELECT count(*) FROM trace WHERE claimed_by IS NOT NULL") == 0
     start(model, count=1)
@@ -248,7 +248,7 @@ def test_calls_that_outlast_the_lease_of_a_worker_that_is_stopped_are_not_made_a
     """A graceful stop may take longer than other workers wait for a sign of life."""
     model = SlowModel(seconds=3.0)
     [stopped] = start(model, count=1, traces=4, grace=8.0)
-    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    run_id = _launch.create_run(engine, make_request(study, parallel=2))
     assert wait_for(lambda: model.in_progress["a"] == 2)
     model.seconds = 0.01
     start(model, count=1, traces=4)
@@ -263,22 +263,22 @@ def test_a_run_whose_first_traces_all_fail_is_stopped(engine, study, start):
         raise PermanentFailure("Wrong key.")
 
     start(ScriptedModel(wrong_key))
-    run_id = launch.create_run(engine, make_request(study, parallel=1))
+    run_id = _launch.create_run(engine, make_request(study, parallel=1))
     assert ends(engine, run_id, "stopped")
-    assert "all failed" in launch.progress(engine, run_id)[0].problem
+    assert "all failed" in _launch.progress(engine, run_id)[0].problem
 
 
 def test_a_run_of_a_protocol_that_is_not_installed_is_stopped_with_a_sentence(engine, study, start):
-    run_id = launch.create_run(engine, make_request(study))
+    run_id = _launch.create_run(engine, make_request(study))
     with writing(engine) as session:
         session.execute(text("UPDATE run SET protocol = 'unknown'"))
     start(SlowModel(), count=1)
     assert ends(engine, run_id, "stopped")
-    assert "unknown" in launch.progress(engine, run_id)[0].problem
+    assert "unknown" in _launch.progress(engine, run_id)[0].problem
 
 
 def test_a_run_has_one_worker_alone_or_several_that_share_it(engine, study):
-    run_id = launch.create_run(engine, make_request(study))
+    run_id = _launch.create_run(engine, make_request(study))
     with writing(engine) as session:
         first, second = claims.waiting(session, run_id, without=[], limit=2)
         assert claims.claim_run(session, run_id, "alone")
@@ -306,11 +306,11 @@ def test_a_worker_releases_claims_and_calls_that_it_knows_nothing_of(engine, stu
         with writing(engine) as other:
             lost.append(claim(other, trace_id, **options).id)
             row = other.execute(text("SELECT id FROM worker")).scalar_one()
-            shared_limits.reserve(other, run_id, row, "a ", slots=9, dollars=0.0, ceiling=None)
+            _shared_limits.reserve(other, run_id, row, "a ", slots=9, dollars=0.0, ceiling=None)
         raise DatabaseUnavailable("The database cannot be reached.")
 
     model = SlowModel()
-    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    run_id = _launch.create_run(engine, make_request(study, parallel=2))
     monkeypatch.setattr("storage.runs.claims.claim_trace", commit_and_fail)
     start(model, count=1)
     assert ends(engine, run_id)
@@ -322,17 +322,17 @@ def test_a_worker_releases_claims_and_calls_that_it_knows_nothing_of(engine, stu
 def test_the_command_line_waits_for_workers_that_have_begun_a_run(engine, study, start):
     model = SlowModel(0.05)
     start(model, count=1)
-    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    run_id = _launch.create_run(engine, make_request(study, parallel=2))
     assert wait_for(lambda: sum(model.calls.values()) >= 2)
     reported = []
-    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda *state: reported.append(state), model))
+    run, progress = asyncio.run(_launch.execute_here(engine, run_id, lambda *state: reported.append(state), model))
     assert (run.state, progress.done) == ("finished", ITEMS)
     assert set(model.calls.values()) == {1}
     assert reported
 
 
 def test_a_worker_takes_nothing_over_until_it_has_seen_the_database_for_a_while(engine, study):
-    run_id = launch.create_run(engine, make_request(study))
+    run_id = _launch.create_run(engine, make_request(study))
     with writing(engine) as session:
         [first] = claims.waiting(session, run_id, without=[], limit=1)
         age(session, calls.register_worker(session, "silent"))
@@ -344,18 +344,18 @@ def test_a_worker_takes_nothing_over_until_it_has_seen_the_database_for_a_while(
 def test_a_stop_at_the_command_line_holds_for_the_workers_that_share_the_run(engine, study, start):
     model, requests = SlowModel(0.3), StopRequests()
     start(model)
-    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    run_id = _launch.create_run(engine, make_request(study, parallel=2))
     assert wait_for(lambda: sum(model.calls.values()) >= 2)
     requests.count += 1
-    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda *_: None, model, requests=requests))
+    run, progress = asyncio.run(_launch.execute_here(engine, run_id, lambda *_: None, model, requests=requests))
     made = sum(model.calls.values())
     assert (run.state, progress.totals.calls, progress.totals.interrupted) == ("cancelled", made, 0)
     assert progress.done < ITEMS
-    other = launch.create_run(engine, make_request(study, parallel=2))  # reuses what is stored, and asks for the rest
+    other = _launch.create_run(engine, make_request(study, parallel=2))  # reuses what is stored, and asks for the rest
     assert ends(engine, other)
-    stopped, progress = launch.progress(engine, run_id)
+    stopped, progress = _launch.progress(engine, run_id)
     assert (stopped.state, progress.totals.calls) == ("cancelled", made), "workers did not continue it"
-    launch.resume_run(engine, study, run.name)
+    _launch.resume_run(engine, study, run.name)
     assert ends(engine, run_id)
-    assert launch.progress(engine, run_id)[1].done == ITEMS
+    assert _launch.progress(engine, run_id)[1].done == ITEMS
     assert set(model.calls.values()) == {1}

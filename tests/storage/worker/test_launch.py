@@ -29,7 +29,7 @@ from storage.worker import (
     request_from_file,
     resume_run,
 )
-from storage.worker.launch import progress
+from storage.worker._launch import progress
 from tests.conftest import make_item
 from tests.core.protocols.reviews import make_settings
 

@@ -22,8 +22,8 @@ from storage.db.tables import RunRow
 from storage.runs import claims, outcomes, traces
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import RunWorker, job_worker, launch
-from storage.worker.transactions import EventWriter, Transactions, run_claim
+from storage.worker import RunWorker, _job_worker, _launch
+from storage.worker._transactions import EventWriter, Transactions, run_claim
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.storage.shared import store_label
@@ -32,7 +32,7 @@ from tests.storage.worker.test_worker import execute, make_request, wait_until_f
 
 def test_an_impossible_number_of_tokens_is_unknown(engine, a_study):
     reply = Reply(text="1", usage=Usage(prompt_tokens=10**30, completion_tokens=-1, dollars=float("inf"), seconds=1.0))
-    run, progress = execute(engine, launch.create_run(engine, make_request(a_study)), ScriptedModel(lambda ask: reply))
+    run, progress = execute(engine, _launch.create_run(engine, make_request(a_study)), ScriptedModel(lambda ask: reply))
     assert (run.state, progress.done, progress.totals.prompt_tokens) == ("finished", 3, 0)
     assert (progress.totals.unpriced, progress.totals.seconds) == (6, 6.0)
     assert "tokens unknown for 6 calls" in progress.summary()
@@ -48,7 +48,7 @@ def test_an_event_that_cannot_be_stored_fails_its_own_trace_only(engine, a_study
         append(session, events)
 
     monkeypatch.setattr("storage.runs.outcomes.append_events", refuse_one)
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     run, progress = execute(engine, run_id, ScriptedModel(lambda ask: "1"))
     assert (run.state, progress.done, progress.failed) == ("finished", 2, 1)
     with reading(engine) as session:
@@ -56,7 +56,7 @@ def test_an_event_that_cannot_be_stored_fails_its_own_trace_only(engine, a_study
 
 
 def test_a_conflicting_event_does_not_fail_the_others_of_its_batch(engine, a_study):
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         claims.claim_run(session, run_id, "worker")
         first, second = (trace.id for trace in claims.claim_traces(session, run_id, "worker", 2))
@@ -77,7 +77,7 @@ def a_failure():
 
 
 def test_an_error_in_a_protocol_ends_the_run_with_a_sentence(engine, a_study):
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
 
     def broken(ask):
         raise ZeroDivisionError("a secret detail")
@@ -104,12 +104,12 @@ def test_a_run_and_its_worker_survive_a_restart_of_postgresql(postgres, postgres
     worker = RunWorker(postgres_engine, lambda: ScriptedModel(slow))
     worker.start()
     try:
-        run_id = launch.create_run(postgres_engine, make_request(study, parallel=2))
+        run_id = _launch.create_run(postgres_engine, make_request(study, parallel=2))
         assert asked.wait(20)
         postgres.restart(1.5)
-        assert wait_for(lambda: launch.progress(postgres_engine, run_id)[0].state == "finished")
+        assert wait_for(lambda: _launch.progress(postgres_engine, run_id)[0].state == "finished")
         assert wait_for(lambda: worker.problem() == ""), "the worker reaches the database again"
-        _, progress = launch.progress(postgres_engine, run_id)
+        _, progress = _launch.progress(postgres_engine, run_id)
         assert (progress.done, progress.totals.calls) == (30, 60), "no event is lost, no call is repeated"
     finally:
         worker.stop()
@@ -144,7 +144,7 @@ class ClosableModel(ScriptedModel):
 
 
 def test_a_command_executes_its_run_through_an_outage(engine, a_study, monkeypatch):
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     for name in (
         "storage.runs.claims.claim_run",
         "storage.runs.claims.claim_traces",
@@ -157,8 +157,8 @@ def test_a_command_executes_its_run_through_an_outage(engine, a_study, monkeypat
 
 
 def test_a_command_waits_for_a_worker_that_claimed_its_run_in_an_outage(engine, a_study, monkeypatch):
-    monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.05)
-    run_id = launch.create_run(engine, make_request(a_study, parallel=1))
+    monkeypatch.setattr("storage.worker._worker.HEARTBEAT_SECONDS", 0.05)
+    run_id = _launch.create_run(engine, make_request(a_study, parallel=1))
     taken = []
 
     async def lose_claim(ask):
@@ -174,19 +174,19 @@ def test_a_command_waits_for_a_worker_that_claimed_its_run_in_an_outage(engine, 
 
 
 def test_a_command_states_who_continues_its_run_after_a_long_outage(engine, a_study, monkeypatch):
-    monkeypatch.setattr("storage.worker.outages.OUTAGE_SECONDS", 0.05)
-    run_id = launch.create_run(engine, make_request(a_study))
+    monkeypatch.setattr("storage.worker._outages.OUTAGE_SECONDS", 0.05)
+    run_id = _launch.create_run(engine, make_request(a_study))
     fail_at_first(monkeypatch, "storage.runs.claims.claim_run", 100)
     model = ClosableModel()
     with pytest.raises(DatabaseUnavailable, match=r"cannot be reached. The run 'run' has not ended.*--resume 'run'"):
         execute(engine, run_id, model)
     assert model.closed
-    assert launch.progress(engine, run_id)[0].state == "requested", "a worker continues it"
+    assert _launch.progress(engine, run_id)[0].state == "requested", "a worker continues it"
 
 
 def test_the_queue_does_not_log_an_outage_but_any_other_error(caplog):
     logger = logging.getLogger("procrastinate.utils")
-    job_worker.filter_logs()
+    _job_worker.filter_logs()
     outage, lost = psycopg.OperationalError("no connection"), psycopg.errors.RaiseException("Job was not found or not")
     for cause in (outage, lost, psycopg.errors.UndefinedTable("no table"), ZeroDivisionError()):
         wrapped = RuntimeError("Database error.")
@@ -200,7 +200,7 @@ def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_n
     engine, a_study, monkeypatch, caplog
 ):
     caplog.set_level(logging.INFO, "tiebreak")
-    monkeypatch.setattr("storage.worker.worker.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("storage.worker._worker.POLL_SECONDS", 0.02)
     unclaimed, outage = claims.unclaimed, threading.Event()
 
     def fail_in_outage(session):
@@ -215,7 +215,7 @@ def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_n
     try:
         assert wait_for(lambda: worker.problem() == "The database cannot be reached.")
         outage.clear()
-        run_id = launch.create_run(engine, make_request(a_study))
+        run_id = _launch.create_run(engine, make_request(a_study))
         assert asyncio.run(wait_until_finished(engine, run_id))
         assert worker.problem() == ""
         [outage, recovery] = [record for record in caplog.records if record.name == "tiebreak"]
@@ -271,11 +271,11 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_confirmed(file_e
 
 
 def test_a_run_stops_with_the_reason_where_the_disk_is_full(file_engine, monkeypatch):
-    monkeypatch.setattr("storage.worker.outages.OUTAGE_SECONDS", 0.5)
+    monkeypatch.setattr("storage.worker._outages.OUTAGE_SECONDS", 0.5)
     imports.import_records(file_engine, "s", [ItemRecord(item=make_item(f"item {n}")) for n in range(3)])
     with reading(file_engine) as session:
         study = studies.get(session, "s")
-    run_id = launch.create_run(file_engine, make_request(study))
+    run_id = _launch.create_run(file_engine, make_request(study))
     fill_disk(file_engine)
     run, progress = execute(file_engine, run_id, ScriptedModel(lambda ask: "long " * 20_000))
     assert (run.state, progress.done) == ("stopped", 0)

@@ -21,8 +21,8 @@ from storage.runs.traces import Filter
 from storage.studies import items, studies
 from storage.transfer import exports, imports
 from storage.transfer.gold import gold_rows
-from storage.worker import launch
-from storage.worker.launch import RunRequest
+from storage.worker import _launch
+from storage.worker._launch import RunRequest
 from tests.conftest import make_item
 from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import Client
@@ -56,7 +56,7 @@ def best_submission(ask) -> str:
 
 def execute(engine, run_id, reply=best_submission):
     model = ScriptedModel(reply)
-    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, model))
+    run, progress = asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None, model))
     return run, progress, model
 
 
@@ -67,9 +67,9 @@ def found_traces(engine, study):
 
 def test_each_pair_has_its_own_trace_outcome_and_target(engine, study):
     request = make_request(study)
-    estimate = launch.estimate_run(engine, request)
+    estimate = _launch.estimate_run(engine, request)
     assert (estimate.items, estimate.traces, estimate.calls_at_most) == (2, 6, 12)
-    _, progress, model = execute(engine, launch.create_run(engine, request))
+    _, progress, model = execute(engine, _launch.create_run(engine, request))
     assert (progress.traces, progress.agreed, progress.disputed) == (6, 4, 2)
     assert len(model.asked) == 12
     found = found_traces(engine, study)
@@ -84,19 +84,19 @@ def test_each_pair_has_its_own_trace_outcome_and_target(engine, study):
 
 
 def test_a_baseline_is_compared_with_every_other_system(engine, study):
-    run_id = launch.create_run(engine, make_request(study, pairs=Pairs(baseline="bee")))
+    run_id = _launch.create_run(engine, make_request(study, pairs=Pairs(baseline="bee")))
     execute(engine, run_id)
     assert [trace.part for trace in found_traces(engine, study)] == ["1-2", "2-3"] * 2
     with reading(engine) as session:
         assert runs.get(session, run_id).pairs == "baseline bee"
     with pytest.raises(TiebreakError, match="item 0 has no response of the baseline, the system 'dog'"):
-        launch.create_run(engine, make_request(study, pairs=Pairs(baseline="dog")))
+        _launch.create_run(engine, make_request(study, pairs=Pairs(baseline="dog")))
 
 
 @pytest.mark.slow
 def test_a_run_of_pairs_resumes_from_its_stored_events(engine, study, monkeypatch):
-    monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.1)
-    run_id = launch.create_run(engine, make_request(study, parallel=1))
+    monkeypatch.setattr("storage.worker._worker.HEARTBEAT_SECONDS", 0.1)
+    run_id = _launch.create_run(engine, make_request(study, parallel=1))
 
     async def cancelling(ask):
         with writing(engine) as session:
@@ -133,7 +133,7 @@ def label_every_task(engine, annotator: str, value: int) -> None:
 
 
 def test_pairs_are_labelled_decided_compared_ranked_and_exported_by_themselves(engine, study):
-    execute(engine, launch.create_run(engine, make_request(study)))
+    execute(engine, _launch.create_run(engine, make_request(study)))
     for annotator, value in (("ann", 1), ("ben", 1), ("cid", 2)):
         label_every_task(engine, annotator, value)
     with reading(engine) as session:

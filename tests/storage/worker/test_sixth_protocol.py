@@ -23,7 +23,7 @@ from storage.runs import traces
 from storage.studies import studies
 from storage.transfer import imports
 from storage.transfer.gold import GoldOptions, gold_rows
-from storage.worker import launch
+from storage.worker import _launch
 from tests.conftest import make_item
 
 NAME = "shorter-and-kinder"
@@ -72,12 +72,12 @@ def test_a_protocol_with_two_criteria_runs_and_gives_gold_for_each(engine, proto
     imports.import_records(engine, "s", [ItemRecord(item=item) for item in different])
     with reading(engine) as session:
         a_study = studies.get(session, "s")
-    request = launch.request_from_file(engine, a_study, NAME, protocol.example_path(NAME), "two criteria")
-    assert launch.estimate_run(engine, request).calls_at_most == 6
+    request = _launch.request_from_file(engine, a_study, NAME, protocol.example_path(NAME), "two criteria")
+    assert _launch.estimate_run(engine, request).calls_at_most == 6
     kindness_replies = iter(["2", "2", "perhaps", "who knows"])
     model = ScriptedModel(lambda ask: next(kindness_replies) if ask.criterion == "kindness" else "1")
-    run_id = launch.create_run(engine, request)
-    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, model))
+    run_id = _launch.create_run(engine, request)
+    run, progress = asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None, model))
     assert (run.state, run.criterion) == ("finished", "")
     assert (progress.agreed, progress.no_verdict, progress.totals.calls) == (2, 1, 7)
     with reading(engine) as session:

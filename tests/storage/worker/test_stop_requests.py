@@ -10,8 +10,8 @@ from sqlalchemy.exc import OperationalError
 from core.llm.client import ScriptedModel
 from storage.db.connections import reading, writing
 from storage.runs import claims, runs
-from storage.worker import StopRequests, launch
-from storage.worker.outages import STILL_STOPPING, STOPPING
+from storage.worker import StopRequests, _launch
+from storage.worker._outages import STILL_STOPPING, STOPPING
 from tests.storage.worker.test_worker import execute, make_request
 
 CALLS = 6
@@ -20,7 +20,7 @@ CALLS = 6
 
 def execute_with(engine, run_id, model, requests, notify=lambda sentence: None):
     report = lambda run, progress: None  # noqa: E731
-    return asyncio.run(launch.execute_here(engine, run_id, report, model, notify=notify, requests=requests))
+    return asyncio.run(_launch.execute_here(engine, run_id, report, model, notify=notify, requests=requests))
 
 
 class Judges:
@@ -40,7 +40,7 @@ class Judges:
 
 
 def test_a_run_that_is_stopped_before_its_first_call_makes_none(engine, a_study):
-    run_id, judges = launch.create_run(engine, make_request(a_study, parallel=1)), Judges()
+    run_id, judges = _launch.create_run(engine, make_request(a_study, parallel=1)), Judges()
     run, progress = execute_with(engine, run_id, ScriptedModel(judges.answer), StopRequests(count=1))
     assert (run.state, progress.done, progress.totals.calls) == ("cancelled", 0, 0)
     assert not judges.begun
@@ -49,7 +49,7 @@ def test_a_run_that_is_stopped_before_its_first_call_makes_none(engine, a_study)
 
 
 def test_a_stopped_run_completes_its_calls_in_progress_and_is_resumed_without_a_repeated_one(engine, a_study):
-    run_id, requests = launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests()
+    run_id, requests = _launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests()
     judges, said = Judges(requests, stop_after=3), []
     run, progress = execute_with(engine, run_id, ScriptedModel(judges.answer), requests, said.append)
     assert run.state == "cancelled"
@@ -66,7 +66,7 @@ def test_a_stopped_run_completes_its_calls_in_progress_and_is_resumed_without_a_
 
 
 def test_further_requests_wait_for_the_calls_in_progress_too(engine, a_study):
-    run_id, requests, said = launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests(), []
+    run_id, requests, said = _launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests(), []
     judges = Judges(requests, stop_after=2, seconds=1.0)
 
     def notify(sentence):
@@ -80,11 +80,11 @@ def test_further_requests_wait_for_the_calls_in_progress_too(engine, a_study):
 
 
 def test_the_command_that_resumes_a_run_waits_for_its_calls_in_progress(engine, a_study):
-    run_id, requests = launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests()
+    run_id, requests = _launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests()
     judges, calls_at_resume = Judges(requests, stop_after=2), []
 
     def resume():
-        launch.resume_run(engine, a_study, "run")
+        _launch.resume_run(engine, a_study, "run")
         calls_at_resume.append((judges.begun.total(), judges.answered.total()))
 
     resuming = threading.Thread(target=resume)
@@ -96,7 +96,7 @@ def test_the_command_that_resumes_a_run_waits_for_its_calls_in_progress(engine, 
 
 
 def test_a_run_that_is_resumed_while_it_stops_is_left_to_others(engine, a_study):
-    run_id, requests = launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests()
+    run_id, requests = _launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests()
     judges = Judges(requests, stop_after=2)
 
     def resume(_):
@@ -110,14 +110,14 @@ def test_a_run_that_is_resumed_while_it_stops_is_left_to_others(engine, a_study)
 
 
 def test_a_run_whose_last_calls_are_completed_during_the_stop_is_finished(engine, a_study):
-    run_id, requests = launch.create_run(engine, make_request(a_study, parallel=9)), StopRequests()
+    run_id, requests = _launch.create_run(engine, make_request(a_study, parallel=9)), StopRequests()
     judges = Judges(requests, stop_after=CALLS)
     run, progress = execute_with(engine, run_id, ScriptedModel(judges.answer), requests)
     assert (run.state, progress.done) == ("finished", 3)
 
 
 def test_a_request_that_cannot_be_stored_ends_the_command_with_the_error(engine, a_study, monkeypatch):
-    run_id, requests = launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests()
+    run_id, requests = _launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests()
     judges = Judges(requests, stop_after=2)
 
     def fail(*_, **__):

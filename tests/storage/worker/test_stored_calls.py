@@ -24,8 +24,8 @@ from storage.studies.items import ItemSelection
 from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, estimate_run, execute_here, resume_run
-from storage.worker.stored_calls import StoredCalls
-from storage.worker.transactions import Transactions
+from storage.worker._stored_calls import StoredCalls
+from storage.worker._transactions import Transactions
 from tests.conftest import make_item
 from tests.openai_server import run_server
 
@@ -289,7 +289,7 @@ def test_the_keys_of_a_call_are_computed_once_and_forgotten_with_its_ask(
         computed.append(ask.prompt)
         return call_keys(ask, repeat)
 
-    monkeypatch.setattr("storage.worker.stored_calls.call_keys", keys_of)
+    monkeypatch.setattr("storage.worker._stored_calls.call_keys", keys_of)
     run_id = create_run(engine, RunRequest(study, registry.get("single-score"), make_settings(), "r"))
 
     async def call(prompts: list[str]) -> int:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.worker.transactions import Operation, Order, Transactions
+from storage.worker._transactions import Operation, Order, Transactions
 
 
 @pytest.fixture

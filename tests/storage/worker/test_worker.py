@@ -22,10 +22,10 @@ from storage.db.connections import reading, writing
 from storage.db.tables import ModelPauseRow, RunRow, now
 from storage.runs import call_totals, calls, claims, outcomes, runs, traces
 from storage.runs.outcomes import NewEvent
-from storage.worker import launch
-from storage.worker.launch import RunRequest
-from storage.worker.shared_limits import ProcessLimits
-from storage.worker.worker import RunWorker, execute_run, worker_name
+from storage.worker import _launch
+from storage.worker._launch import RunRequest
+from storage.worker._shared_limits import ProcessLimits
+from storage.worker._worker import RunWorker, execute_run, worker_name
 from tests.storage.shared import a_turn, a_verdict
 
 pytestmark = pytest.mark.slow  # whole commands and runs
@@ -38,19 +38,19 @@ def make_request(study, **fields) -> RunRequest:
 
 
 def execute(engine, run_id, model):
-    return asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, model))
+    return asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None, model))
 
 
 def test_every_event_of_a_run_is_stored_with_its_usage(engine, a_study):
     reply = Reply(text="1", usage=Usage(prompt_tokens=10, completion_tokens=2, seconds=0.5, dollars=0.25))
-    run, progress = execute(engine, launch.create_run(engine, make_request(a_study)), ScriptedModel(lambda ask: reply))
+    run, progress = execute(engine, _launch.create_run(engine, make_request(a_study)), ScriptedModel(lambda ask: reply))
     assert run.state == "finished"
     assert (progress.done, progress.agreed) == (3, 3)
     assert progress.totals == call_totals.Totals(6, 0, 60, 12, 3.0, 1.5, 0)
 
 
 def test_a_run_has_one_worker_at_a_time(engine, a_study):
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         assert claims.claim_run(session, run_id, "one")
     with writing(engine) as session:
@@ -58,8 +58,8 @@ def test_a_run_has_one_worker_at_a_time(engine, a_study):
 
 
 def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study, monkeypatch):
-    monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.1)
-    run_id = launch.create_run(engine, make_request(a_study, parallel=1))
+    monkeypatch.setattr("storage.worker._worker.HEARTBEAT_SECONDS", 0.1)
+    run_id = _launch.create_run(engine, make_request(a_study, parallel=1))
 
     async def cancelling(ask):
         with writing(engine) as session:
@@ -80,9 +80,9 @@ def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study, monkeyp
 
 
 def test_a_run_that_is_resumed_while_it_ends_is_not_executed_twice(engine, a_study, monkeypatch):
-    monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.1)
+    monkeypatch.setattr("storage.worker._worker.HEARTBEAT_SECONDS", 0.1)
     monkeypatch.setattr("storage.runs.claims.LEASE", timedelta(seconds=0.5))
-    run_id = launch.create_run(engine, make_request(a_study, parallel=1))
+    run_id = _launch.create_run(engine, make_request(a_study, parallel=1))
     running, concurrent = [], []
 
     async def slow(ask):
@@ -109,7 +109,7 @@ def test_a_run_that_is_resumed_while_it_ends_is_not_executed_twice(engine, a_stu
 
 
 def test_processes_that_execute_runs_alone_observe_each_others_pauses(engine, a_study, monkeypatch):
-    monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr("storage.worker._worker.HEARTBEAT_SECONDS", 0.05)
     observed, observe = [], ProcessLimits.observe
     monkeypatch.setattr(ProcessLimits, "observe", lambda self, pauses: observed.append(pauses) or observe(self, pauses))
     failures = [TemporaryFailure("Busy.", retry_after=0.3)]
@@ -119,7 +119,7 @@ def test_processes_that_execute_runs_alone_observe_each_others_pauses(engine, a_
             raise failures.pop()
         return "1"
 
-    run, _ = execute(engine, launch.create_run(engine, make_request(a_study)), ScriptedModel(busy_at_first))
+    run, _ = execute(engine, _launch.create_run(engine, make_request(a_study)), ScriptedModel(busy_at_first))
     assert run.state == "finished"
     assert any(0 < seconds <= 0.3 for pauses in observed for seconds in pauses.values()), "it is in the database"
     limits = ProcessLimits(engine, parallel=1, budget=None, cancelled=lambda: False)
@@ -131,24 +131,24 @@ def test_processes_that_execute_runs_alone_observe_each_others_pauses(engine, a_
 
 
 def test_a_requested_wait_is_in_the_progress_until_it_ends(engine, a_study):
-    run_id = launch.create_run(engine, make_request(a_study))
-    assert launch.progress(engine, run_id)[1].pause == ""
+    run_id = _launch.create_run(engine, make_request(a_study))
+    assert _launch.progress(engine, run_id)[1].pause == ""
     with writing(engine) as session:
         for model, seconds in (("a ", 90.0), ("b ", -1.0), ("another ", 90.0)):
             calls.record_pause(session, model, seconds)
         until = session.scalars(select(col(ModelPauseRow.until)).where(col(ModelPauseRow.model) == "a ")).one()
-    _, progress = launch.progress(engine, run_id)
+    _, progress = _launch.progress(engine, run_id)
     assert progress.pause == f"the provider of a asked to wait until {until:%H:%M:%S} UTC"
     assert progress.summary().endswith(f"; {progress.pause}")
     with writing(engine) as session:
         runs.cancel(session, run_id)
-    assert launch.progress(engine, run_id)[1].pause == "", "a run that has ended waits for nothing"
+    assert _launch.progress(engine, run_id)[1].pause == "", "a run that has ended waits for nothing"
 
 
 async def wait_until_finished(engine, run_id) -> bool:
     """Return whether the run ends within ten seconds."""
     for _ in range(100):
-        if launch.progress(engine, run_id)[0].state == "finished":
+        if _launch.progress(engine, run_id)[0].state == "finished":
             return True
         await asyncio.sleep(0.1)
     return False
@@ -158,7 +158,7 @@ def test_a_run_stops_at_its_ceiling(engine, a_study, monkeypatch):
     monkeypatch.setattr("core.llm.costs.maximum_cost", lambda ask: 1.0)
     reply = Reply(text="1", usage=Usage(dollars=1.0))
     run, progress = execute(
-        engine, launch.create_run(engine, make_request(a_study, ceiling=3.0)), ScriptedModel(lambda ask: reply)
+        engine, _launch.create_run(engine, make_request(a_study, ceiling=3.0)), ScriptedModel(lambda ask: reply)
     )
     assert run.state == "stopped"
     assert "$3.00" in run.problem
@@ -166,13 +166,13 @@ def test_a_run_stops_at_its_ceiling(engine, a_study, monkeypatch):
 
 
 def test_a_run_stops_early_when_its_first_traces_fail(engine, a_study, monkeypatch):
-    monkeypatch.setattr("storage.worker.worker.MAX_INITIAL_FAILURES", 2)
+    monkeypatch.setattr("storage.worker._worker.MAX_INITIAL_FAILURES", 2)
 
     def wrong_key(ask):
         raise PermanentFailure("The key was refused.")
 
     run, progress = execute(
-        engine, launch.create_run(engine, make_request(a_study, parallel=1)), ScriptedModel(wrong_key)
+        engine, _launch.create_run(engine, make_request(a_study, parallel=1)), ScriptedModel(wrong_key)
     )
     assert run.state == "stopped"
     quoted = "The call to a failed: The key was refused."
@@ -181,7 +181,7 @@ def test_a_run_stops_early_when_its_first_traces_fail(engine, a_study, monkeypat
 
 
 def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         claims.claim_run(session, run_id, "crashed")
         claims.claim_traces(session, run_id, "crashed", 3)
@@ -195,7 +195,7 @@ def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
             session.execute(update(RunRow).values(claimed_until=now()))
 
     model = ScriptedModel(lambda ask: "2")
-    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda *_: None, model, notify=expire))
+    run, progress = asyncio.run(_launch.execute_here(engine, run_id, lambda *_: None, model, notify=expire))
     assert run.state == "finished"
     assert progress.done == 3
     expected = (
@@ -208,7 +208,7 @@ def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
 def test_the_run_worker_executes_requested_runs_in_a_server(engine, a_study, monkeypatch):
     worker = RunWorker(engine, lambda: ScriptedModel(lambda ask: "1"))
     worker.start()
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     monkeypatch.setattr(guards, "_process_enforced", [True])  # as in a server
 
     try:
@@ -231,10 +231,10 @@ def test_a_worker_that_is_stopped_completes_its_calls_and_leaves_the_run_to_othe
 
     worker = RunWorker(engine, lambda: ScriptedModel(slow))
     worker.start()
-    run_id = launch.create_run(engine, make_request(a_study, parallel=1))
+    run_id = _launch.create_run(engine, make_request(a_study, parallel=1))
     assert second.wait(20)
     worker.stop()
-    run, progress = launch.progress(engine, run_id)
+    run, progress = _launch.progress(engine, run_id)
     assert (run.state, run.active, progress.totals.calls) == ("requested", False, len(calls))
     assert progress.done < 3
     run, progress = execute(engine, run_id, ScriptedModel(slow))
@@ -250,24 +250,24 @@ def test_a_database_error_stops_the_run_with_a_sentence(engine, a_study, monkeyp
     def fail(*_):
         raise OperationalError("insert", {}, Exception("disk fail"))
 
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         claims.claim_run(session, run_id, "worker")
     monkeypatch.setattr("storage.runs.outcomes.append_events", fail)
     asyncio.run(execute_run(engine, run_id, ScriptedModel(lambda ask: "1"), worker="worker"))
-    run, _ = launch.progress(engine, run_id)
+    run, _ = _launch.progress(engine, run_id)
     assert run.state == "stopped"
     assert "could not be stored" in run.problem
 
 
 def test_a_ceiling_over_calls_of_unknown_price_gives_a_warning(engine, a_study):
     unpriced, free = make_request(a_study, ceiling=1.0), make_request(a_study)
-    assert "price is known" in launch.ceiling_warning(unpriced, launch.estimate_run(engine, unpriced))
-    assert launch.ceiling_warning(free, launch.estimate_run(engine, free)) == ""
+    assert "price is known" in _launch.ceiling_warning(unpriced, _launch.estimate_run(engine, unpriced))
+    assert _launch.ceiling_warning(free, _launch.estimate_run(engine, free)) == ""
 
 
 def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of_today(engine, a_study):
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         claims.claim_run(session, run_id, "old")
         finished, begun, _ = (trace.id for trace in claims.claim_traces(session, run_id, "old", 3))
@@ -286,7 +286,7 @@ def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of
 
 
 def test_a_worker_that_lost_its_claim_stores_nothing(engine, a_study):
-    run_id = launch.create_run(engine, make_request(a_study))
+    run_id = _launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         claims.claim_run(session, run_id, "suspended")
 
@@ -296,6 +296,6 @@ def test_a_worker_that_lost_its_claim_stores_nothing(engine, a_study):
         return "1"
 
     asyncio.run(execute_run(engine, run_id, ScriptedModel(taken_over), worker="suspended"))
-    run, progress = launch.progress(engine, run_id)
+    run, progress = _launch.progress(engine, run_id)
     assert (progress.totals.calls, progress.done) == (0, 0)
     assert (run.state, run.active) == ("requested", True), "the successor continues it"

@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import context, op
 
-from storage.db import database_objects
+from storage.db import _database_objects
 from storage.db.tables import Table
 
 revision: str = "0028"
@@ -38,7 +38,7 @@ def upgrade() -> None:
     for number, step in STEPS:
         if start < number:
             step()
-    database_objects.create(op.get_bind())
+    _database_objects.create(op.get_bind())
 
 
 def _create_what_is_missing() -> None:

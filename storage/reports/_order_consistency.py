@@ -28,6 +28,7 @@ from storage.studies import items
 if TYPE_CHECKING:
     import pandas as pd
 
+
 STATISTIC = "both_orders_consistency"
 BOTH = {(1, 2), (2, 1)}
 

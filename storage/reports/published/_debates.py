@@ -22,6 +22,7 @@ from storage.runs import runs, turns
 if TYPE_CHECKING:
     import pandas as pd
 
+
 PAPER = "ScaleEval, Chern et al. 2024"
 PREFERENCE: Kind = "preference"
 # The source of a decision if a debate ended without agreement and no person decided.

@@ -34,8 +34,8 @@ from storage.runs.runs import Progress, Run
 from storage.studies import studies
 from storage.studies.items import ItemSelection
 from storage.studies.studies import Study
-from storage.worker.outages import StopRequests, ignore
-from storage.worker.worker import CLAIM_TIMEOUT, Work, execute_until_ended
+from storage.worker._outages import StopRequests, ignore
+from storage.worker._worker import CLAIM_TIMEOUT, Work, execute_until_ended
 
 # A run that is to be created: its study, protocol, settings and items.
 

@@ -35,13 +35,13 @@ from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import RunRow
 from storage.runs import calls, claims, runs
 from storage.runs.claims import ClaimedTrace, ClaimLost
-from storage.worker import shared_limits
-from storage.worker.outages import through_outage
-from storage.worker.shared_limits import CeilingReached, SharedLimits
-from storage.worker.stored_calls import StoredCalls
-from storage.worker.trace_execution import RunSetup, describe, execute_trace, load_traces, update_prompts
-from storage.worker.transactions import EventWriter, Transactions
-from storage.worker.worker import HEARTBEAT_SECONDS, load_run, worker_name
+from storage.worker import _shared_limits
+from storage.worker._outages import through_outage
+from storage.worker._shared_limits import CeilingReached, SharedLimits
+from storage.worker._stored_calls import StoredCalls
+from storage.worker._trace_execution import RunSetup, describe, execute_trace, load_traces, update_prompts
+from storage.worker._transactions import EventWriter, Transactions
+from storage.worker._worker import HEARTBEAT_SECONDS, load_run, worker_name
 
 # The queue of traces on PostgreSQL: jobs of Procrastinate, one for each trace that is about to be executed.
 #
@@ -406,12 +406,12 @@ def _renew(session: Session, known: _Registration) -> dict[int, str] | None:
 
 
 def _held(session: Session, registration: _Registration) -> tuple[set[int], set[int]]:
-    return claims.traces_of(session, registration.name), shared_limits.calls_of(session, registration.id)
+    return claims.traces_of(session, registration.name), _shared_limits.calls_of(session, registration.id)
 
 
 def _release_unknown(session: Session, worker: str, traces: set[int], calls: set[int]) -> None:
     claims.release_traces(session, worker, traces)
-    shared_limits.remove_calls(session, calls)
+    _shared_limits.remove_calls(session, calls)
 
 
 def _sign_off(session: Session, registration: _Registration) -> None:

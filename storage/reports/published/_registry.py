@@ -15,11 +15,11 @@ from storage.reports import references
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, describe_populations
 from storage.reports.critiques import PEOPLE
-from storage.reports.published import debates, judged, metacritique
+from storage.reports.published import _debates, _judged, _metacritique
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request
 from storage.studies.studies import Study
 
-TABLES: Sequence[PublishedTable] = (*metacritique.TABLES, *debates.TABLES, *judged.TABLES)
+TABLES: Sequence[PublishedTable] = (*_metacritique.TABLES, *_debates.TABLES, *_judged.TABLES)
 
 
 # Name of a table, or the beginning of it -> kinds of values, of which a study has to have one; "kind/criterion" if

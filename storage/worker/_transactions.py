@@ -16,7 +16,7 @@ from storage.db.connections import write
 from storage.db.errors import DatabaseUnavailable
 from storage.runs import claims, events, outcomes
 from storage.runs.outcomes import NewEvent
-from storage.worker.outages import through_outage
+from storage.worker._outages import through_outage
 
 # Requests stored in one transaction.
 MAX_BATCH = 256

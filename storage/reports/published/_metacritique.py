@@ -15,8 +15,8 @@ from core.wording import equate_p
 from storage.db import connections
 from storage.reports import critiques as leaderboards
 from storage.reports.critiques import load_data
-from storage.reports.published import critique_scorers
-from storage.reports.published.critique_scorers import RATINGS, CritiqueScorers, Key, PairKey
+from storage.reports.published import _critique_scorers
+from storage.reports.published._critique_scorers import RATINGS, CritiqueScorers, Key, PairKey
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share
 
 PAPER = "MetaCritique, Sun et al. 2024"
@@ -58,7 +58,7 @@ def text_ratings(request: Request) -> list[PublishedRow]:
     with connections.reading(request.engine) as session:
         critiques = load_data(session, request.study.id).critiques
     authors = {
-        (item, critique.id): "reference" if critique.role == "reference" else critique_scorers.GROUPS[critique.source]
+        (item, critique.id): "reference" if critique.role == "reference" else _critique_scorers.GROUPS[critique.source]
         for item, of_item in critiques.items()
         for critique in of_item
     }
@@ -98,11 +98,11 @@ def aiu_accuracy(request: Request) -> list[PublishedRow]:
 
 def correlations(request: Request) -> list[PublishedRow]:
     """Return each score's correlations with the gold F1, by the critiques' authors (Table 5)."""
-    scorers = critique_scorers.load(request)
+    scorers = _critique_scorers.load(request)
     baselines = [name for name in scorers.scores if name.endswith(RATINGS) and not name.startswith("people")]
     rows: list[PublishedRow] = []
     for name, values in scorers.scores.items():
-        for group in (*dict.fromkeys(critique_scorers.GROUPS.values()), "all"):
+        for group in (*dict.fromkeys(_critique_scorers.GROUPS.values()), "all"):
             keys = [key for key in scorers.gold if group in ("all", scorers.groups.get(key))]
             keys = [key for key in keys if key in values]
             if keys:
@@ -141,7 +141,7 @@ def _less_baselines(
 
 def pair_agreement(request: Request) -> list[PublishedRow]:
     """Return how often each scorer's choice between two critiques is that of the gold F1 (Figure 3)."""
-    scorers = critique_scorers.load(request)
+    scorers = _critique_scorers.load(request)
     gold = scorers.gold_preferences()
     return [
         _pair_row(name, group, [pair for pair in gold if scorers.group_of_pair(pair) == group], choices, gold, request)
@@ -169,7 +169,7 @@ def _pair_row(
 
 def refinement_wins(request: Request) -> list[PublishedRow]:
     """Return how often the answer refined by each scorer's better critique is the better one (Figures 4 and 5)."""
-    scorers = critique_scorers.load(request)
+    scorers = _critique_scorers.load(request)
     preferences = {"gold: Meta-F1": scorers.gold_preferences()} | scorers.preferences()
     return [
         row

@@ -29,7 +29,7 @@ from storage.runs.events import parse_event
 from storage.runs.outcomes import NewEvent
 from storage.runs.runs import Run
 from storage.studies import items, studies
-from storage.worker.transactions import EventWriter
+from storage.worker._transactions import EventWriter
 
 # The replies of earlier runs that a run over edited items reuses: only what annotators changed is judged again.
 

@@ -22,7 +22,7 @@ from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import ReservationRow, SpendingRow
 from storage.runs import calls, experiments, runs
 from storage.runs.runs import Run
-from storage.worker.outages import through_outage
+from storage.worker._outages import through_outage
 
 # Between two attempts to reserve a call, at random: a call takes about a second.
 WAIT_SECONDS = (0.02, 0.1)

@@ -1,7 +1,7 @@
 """The execution of a run by one process: it claims the run, and executes its traces until none is waiting.
 
 The database is the only channel between a run and a page, and between processes. Any process may request a run; after a
-crash another one continues from the stored events. `storage.worker.job_worker` shares a run among processes.
+crash another one continues from the stored events. `storage.worker._job_worker` shares a run among processes.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from storage.runs import calls, claims, experiments, runs
 from storage.runs.claims import MAX_INITIAL_FAILURES
 from storage.runs.runs import Run
 from storage.studies import studies
-from storage.worker.outages import (
+from storage.worker._outages import (
     REPORT_SECONDS,
     Result,
     StopRequests,
@@ -47,13 +47,14 @@ from storage.worker.outages import (
     through_outage,
     until_stopped,
 )
-from storage.worker.shared_limits import ProcessLimits
-from storage.worker.stored_calls import StoredCalls
-from storage.worker.trace_execution import LoadedTrace, RunSetup, describe, execute_trace, load_traces, update_prompts
-from storage.worker.transactions import EventWriter, Transactions, run_claim
+from storage.worker._shared_limits import ProcessLimits
+from storage.worker._stored_calls import StoredCalls
+from storage.worker._trace_execution import LoadedTrace, RunSetup, describe, execute_trace, load_traces, update_prompts
+from storage.worker._transactions import EventWriter, Transactions, run_claim
 
 if TYPE_CHECKING:
-    from storage.worker.job_worker import JobWorker
+    from storage.worker._job_worker import JobWorker
+
 
 log = logging.getLogger("tiebreak")
 # Interval between two renewals of a worker's claims. A cancelled run stops after at most this time.
@@ -395,7 +396,7 @@ class RunWorker:
         """Return what steps, waits for the next step, and ends in the event loop of the thread."""
         if self._engine.dialect.name != "postgresql":
             return _WholeRuns(self._engine, self._create_model, self._grace)
-        from storage.worker.job_worker import TRACES, JobWorker
+        from storage.worker._job_worker import TRACES, JobWorker
 
         return JobWorker(self._engine, self._create_model, traces=self._traces or TRACES, grace=self._grace)
 

@@ -27,8 +27,8 @@ from storage.db.connections import read
 from storage.db.errors import DatabaseUnavailable
 from storage.runs import calls
 from storage.runs.runs import Run
-from storage.worker.outages import through_outage
-from storage.worker.transactions import Batches, Operation, Order, Transactions
+from storage.worker._outages import through_outage
+from storage.worker._transactions import Batches, Operation, Order, Transactions
 
 Locks = WeakValueDictionary[str, asyncio.Lock]
 # The calls that an event loop makes now, by database and key.

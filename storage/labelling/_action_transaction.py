@@ -14,7 +14,7 @@ from core.frozen import Frozen
 from core.labels import Evidence, Target
 from storage.db.connections import execute
 from storage.db.tables import ActionRow
-from storage.labelling import claims, panels, training
+from storage.labelling import _panels, claims, training
 from storage.labelling.context import NOT_IN_QUEUE, Json, QueueContext, Refused, Task, Unknown
 from storage.labelling.tasks import OwnLabel, own_labels
 from storage.labelling.training import Training
@@ -139,7 +139,7 @@ def label_now(transaction: Transaction) -> Json:
 def find_target(transaction: Transaction) -> ActionTarget:
     """Return the target that an action names; raises Unknown or Refused if there is no such target."""
     session, work, task = transaction.session, transaction.work, transaction.task
-    return target_of(session, work, task, panels.find_target(session, work, task, transaction.action.target))
+    return target_of(session, work, task, _panels.find_target(session, work, task, transaction.action.target))
 
 
 def target_of(session: Session, work: QueueContext, task: Task, target: Target) -> ActionTarget:
@@ -147,7 +147,7 @@ def target_of(session: Session, work: QueueContext, task: Task, target: Target) 
     target_id = task.id if target == task.target else targets.get_or_create_id(session, work.study.id, target)
     plan = training.load(session, work) if task.has_training else None
     label = own_labels(session, work, [target_id], plan).get(target_id, OwnLabel())
-    return ActionTarget(task, panels.is_required(work, task, target), target, target_id, label, plan)
+    return ActionTarget(task, _panels.is_required(work, task, target), target, target_id, label, plan)
 
 
 def check_base(transaction: Transaction, label: OwnLabel) -> None:
