@@ -34,7 +34,7 @@ def test_the_notebook_has_frames_and_figures(folder: Path) -> None:
     assert "helpfulness" in results["agreement"]["text/plain"]
     figure = results["judges-figure"]["application/vnd.plotly.v1+json"]
     assert len(figure["data"][0]["customdata"]) == 4
-    assert "judge B" in figure["layout"]["yaxis"]["ticktext"]
+    assert any(name.startswith("judge B · n") for name in figure["layout"]["yaxis"]["ticktext"])
     texts = [annotation["text"] for annotation in figure["layout"]["annotations"]]
-    assert any("human ceiling" in text for text in texts) and "coverage 100 % · n 24" in texts
+    assert any("human ceiling" in text for text in texts), texts
     assert "application/vnd.plotly.v1+json" in results["agreement-figure"]
