@@ -206,14 +206,19 @@ def apply_layout(
 
     `lines` are the lines of text above the values.
     """
+    text = wrap_title(title)
+    further = text.count("<br>")
+    lines += further
     figure.update_layout(
         title={
-            "text": wrap_title(title),
+            "text": text,
             "x": 0,
             "xref": "container",
             "yref": "container",
-            "automargin": True,
-            "pad": {"l": 6, "t": 8, "b": 12 + LINE_HEIGHT * lines},
+            "y": 1,
+            "yanchor": "top",
+            # Plotly places the middle of the lines, so the first of two would be above the chart.
+            "pad": {"l": 6, "t": 8 + LINE_HEIGHT * further},
             "font": {"size": 15},
         },
         height=height + LEGEND_LINE * legend * sum(trace.showlegend is not False for trace in figure.data),
