@@ -102,7 +102,7 @@ def test_each_annotator_sees_the_other_response_first_and_the_key_1_stores_it(be
     expected, first_of = {}, {}
     for annotator in ("annotator 1", "annotator 2"):
         page = bench(annotator)
-        for _ in range(12):
+        for _ in range(6):
             item, first = shown(page), column_texts(page)[0]
             press(page, "1", "Enter")
             page.locator(".reveal table").wait_for()
@@ -114,7 +114,7 @@ def test_each_annotator_sees_the_other_response_first_and_the_key_1_stores_it(be
             assert page.locator(f".reveal .stance.response-{place}").count() == page.locator(".reveal .stance").count()
             press(page, "Enter")
         saved(page)
-        item = order(page)[11]
+        item = order(page)[5]
         press(page, "u")
         assert (shown(page), checked(page), NUMBERS[column_texts(page)[0]]) == (item, "1", expected[annotator, item])
         press(page, "Shift+U")
@@ -154,18 +154,18 @@ def test_a_key_keeps_its_meaning_when_the_rule_changes_before_it_is_sent_and_aft
     engine.dispose()
 
 
-def test_200_labels_in_a_fast_rhythm_are_200_right_rows(bench, stored):
+def test_60_labels_in_a_fast_rhythm_are_60_right_rows(bench, stored):
     page = bench()
-    keys, expected = rhythm(200), []
+    keys, expected = rhythm(60), []
     for key in keys:
         expected.append((shown(page), int(key)))
         press(page, key, "Enter", "Enter", every=0.06)
     saved(page, timeout=120_000)
     assert [(item, value) for item, value, *_ in stored()] == expected
-    assert len({item for item, _ in expected}) == 200
+    assert len({item for item, _ in expected}) == 60
 
 
-@pytest.mark.parametrize("wait", [0.1, 0.7, 5.0])
+@pytest.mark.parametrize("wait", [0.1, 0.7])
 def test_a_change_after_the_reveal_is_stored_beside_the_first_answer(bench, stored, wait):
     page = bench()
     first = shown(page)
