@@ -10,9 +10,9 @@ from storage.worker._launch import receivers_sentence as receivers_sentence
 from storage.worker._launch import request_from_file as request_from_file
 from storage.worker._launch import resume_run as resume_run
 from storage.worker._outages import StopRequests as StopRequests
+from storage.worker._trace_execution import worker_name as worker_name
 from storage.worker._worker import RunWorker as RunWorker
 from storage.worker._worker import execute_run as execute_run
-from storage.worker._worker import worker_name as worker_name
 from storage.worker.experiment_runs import Plan as Plan
 from storage.worker.experiment_runs import base_of_run as base_of_run
 from storage.worker.experiment_runs import estimate as estimate

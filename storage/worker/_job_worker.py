@@ -39,9 +39,17 @@ from storage.worker import _shared_limits
 from storage.worker._outages import through_outage
 from storage.worker._shared_limits import CeilingReached, SharedLimits
 from storage.worker._stored_calls import StoredCalls
-from storage.worker._trace_execution import RunSetup, describe, execute_trace, load_traces, update_prompts
+from storage.worker._trace_execution import (
+    HEARTBEAT_SECONDS,
+    RunSetup,
+    describe,
+    execute_trace,
+    load_run,
+    load_traces,
+    update_prompts,
+    worker_name,
+)
 from storage.worker._transactions import EventWriter, Transactions
-from storage.worker._worker import HEARTBEAT_SECONDS, load_run, worker_name
 
 # The queue of traces on PostgreSQL: jobs of Procrastinate, one for each trace that is about to be executed.
 #

@@ -1,9 +1,13 @@
-"""Runs one trace to its end, from whatever is stored of it; every executor of runs uses these functions."""
+"""What every executor of runs uses: its name, the run that it loads, and the execution of one trace from its events."""
 
 import logging
+import os
+import socket
+import uuid
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, Text, cast, select
@@ -14,6 +18,7 @@ from sqlmodel import col
 from core.errors import RunStopped, TiebreakError
 from core.frozen import Frozen
 from core.items import Item
+from core.llm import images
 from core.llm.client import Model
 from core.llm.limits import Limits
 from core.llm.reuse import EarlierReply, ReplyKey, ReusedReplies, reply_key
@@ -23,13 +28,29 @@ from core.runner import run_flow
 from core.trace import Event, Spec, TraceFailed, TurnCompleted
 from storage.db.connections import reading
 from storage.db.tables import EventRow, TraceRow
-from storage.runs import aius, events, outcomes, runs, traces
+from storage.runs import aius, events, experiments, outcomes, runs, traces
 from storage.runs.claims import ClaimedTrace
 from storage.runs.events import parse_event
 from storage.runs.outcomes import NewEvent
 from storage.runs.runs import Run
 from storage.studies import items, studies
 from storage.worker._transactions import EventWriter
+
+# Interval between two renewals of a worker's claims. A cancelled run stops after at most this time.
+HEARTBEAT_SECONDS = 1.0
+
+
+def worker_name() -> str:
+    """Return a name for the claim of a run that no other claim has, on any machine."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+
+
+def load_run(session: Session, run_id: int) -> tuple[Run, float | None, float, Path]:
+    """Return a run, its ceiling, what has been spent of it, and the folder of its images."""
+    run = runs.get(session, run_id)
+    ceiling, spent = experiments.budget(session, run)
+    return run, ceiling, spent, images.media_folder(studies.by_id(session, run.study_id).name)
+
 
 # The replies of earlier runs that a run over edited items reuses: only what annotators changed is judged again.
 

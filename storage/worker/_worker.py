@@ -7,18 +7,14 @@ crash another one continues from the stored events. `storage.worker._job_worker`
 import asyncio
 import contextlib
 import logging
-import os
-import socket
 import threading
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
 from sqlalchemy import Engine
@@ -26,17 +22,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from core.errors import RunStopped, TiebreakError
-from core.llm import costs, images
+from core.llm import costs
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
 from core.llm.limits import Budget
 from storage.db import guards
 from storage.db.connections import read, write
 from storage.db.errors import DatabaseUnavailable
-from storage.runs import calls, claims, experiments, runs
+from storage.runs import calls, claims
 from storage.runs.claims import MAX_INITIAL_FAILURES
 from storage.runs.runs import Run
-from storage.studies import studies
 from storage.worker._outages import (
     REPORT_SECONDS,
     Result,
@@ -49,7 +44,17 @@ from storage.worker._outages import (
 )
 from storage.worker._shared_limits import ProcessLimits
 from storage.worker._stored_calls import StoredCalls
-from storage.worker._trace_execution import LoadedTrace, RunSetup, describe, execute_trace, load_traces, update_prompts
+from storage.worker._trace_execution import (
+    HEARTBEAT_SECONDS,
+    LoadedTrace,
+    RunSetup,
+    describe,
+    execute_trace,
+    load_run,
+    load_traces,
+    update_prompts,
+    worker_name,
+)
 from storage.worker._transactions import EventWriter, Transactions, run_claim
 
 if TYPE_CHECKING:
@@ -57,13 +62,6 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("tiebreak")
-# Interval between two renewals of a worker's claims. A cancelled run stops after at most this time.
-HEARTBEAT_SECONDS = 1.0
-
-
-def worker_name() -> str:
-    """Return a name for the claim of a run that no other claim has, on any machine."""
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
 @dataclass
@@ -162,13 +160,6 @@ async def execute_run(
             await transactions.finish()
     release = partial(claims.release, run_id=run_id, worker=worker, state=state, problem=problem)
     await through_outage(lambda: write(engine, release))
-
-
-def load_run(session: Session, run_id: int) -> tuple[Run, float | None, float, Path]:
-    """Return a run, its ceiling, what has been spent of it, and the folder of its images."""
-    run = runs.get(session, run_id)
-    ceiling, spent = experiments.budget(session, run)
-    return run, ceiling, spent, images.media_folder(studies.by_id(session, run.study_id).name)
 
 
 async def _outcome(execution: _RunExecution, must_end: Callable[[], bool]) -> tuple[str | None, str]:

@@ -22,10 +22,9 @@ from storage.db.connections import reading, writing
 from storage.db.tables import ModelPauseRow, RunRow, now
 from storage.runs import call_totals, calls, claims, outcomes, runs, traces
 from storage.runs.outcomes import NewEvent
-from storage.worker import _launch
+from storage.worker import RunWorker, _launch, execute_run, worker_name
 from storage.worker._launch import RunRequest
 from storage.worker._shared_limits import ProcessLimits
-from storage.worker._worker import RunWorker, execute_run, worker_name
 from tests.storage.shared import a_turn, a_verdict
 
 pytestmark = pytest.mark.slow  # whole commands and runs
