@@ -8,10 +8,9 @@ remove a deferred download before the browser has fetched it.
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 from html import escape
-from typing import Any
 from urllib.parse import quote
 
 import streamlit as st
@@ -21,7 +20,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from core.errors import TiebreakError
-from core.formats.tables import csv_text
 from core.own_addresses import own_address
 from pages.parts import account_guard, permissions
 from storage.accounts.access import Forbidden, Permission
@@ -57,11 +55,6 @@ class Offer:
 # Token -> offer, of all visitors; a token is known to its visitor only.
 _offers: OrderedDict[str, Offer] = OrderedDict()
 _lock = threading.Lock()
-
-
-def dataclass_csv(row_type: type[Any], rows: Iterable[Any]) -> str:
-    """Return instances of a flat dataclass as CSV, one column per field."""
-    return csv_text([field.name for field in fields(row_type)], (astuple(row) for row in rows))
 
 
 def draw_csv_download(make: Callable[[], str], file_name: str, key: str = "download") -> None:
