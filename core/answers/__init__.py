@@ -66,7 +66,6 @@ __all__ = [
     "Words",
 ]
 
-# Module -> its names, imported when they are used: a protocol uses one type or two.
 _MODULES = {
     "answer": ("Answer", "Format", "Passage", "Reading"),
     "choice": ("Choice",),
@@ -76,6 +75,7 @@ _MODULES = {
     "scores": ("Scores", "Weights"),
     "words": ("WORDS", "Words"),
 }
+"""Module -> its names, imported when they are used: a protocol uses one type or two."""
 
 
 def __getattr__(name: str) -> Any:

@@ -15,13 +15,13 @@ from core.answers.text import Text, documents, without_reasoning
 from core.answers.words import WORDS, Words, readable
 from core.errors import UnreadableReply
 
-# The requested format of an answer; `parse` accepts both.
 Format = Literal["text", "json"]
+"""The requested format of an answer; `parse` accepts both."""
 
 T = TypeVar("T")
 
-# The first field of a structured answer: reasoning still precedes the verdict.
 REASONING = "reasoning"
+"""The first field of a structured answer: reasoning still precedes the verdict."""
 CLOSING = "Explain your reasoning first. Then end with one line, and write nothing after it: "
 CLOSING_ALONE = "Reply with one line and nothing else: "
 _REASONING = {"type": "string", "description": "Your reasoning, before the answer."}
@@ -101,9 +101,9 @@ class Answer(ABC, Generic[T]):
     def _field(self) -> Mapping[str, Any]:
         """Return the schema of the value."""
 
+    @abstractmethod
     def _encoded(self, value: T) -> Any:
         """Return the value as the schema has it."""
-        return value
 
     @property
     def _closing(self) -> str:
@@ -119,7 +119,7 @@ class Answer(ABC, Generic[T]):
 
     def _shape(self) -> str:
         """Return the JSON of a value with "..." in place of the judge's choice: an example would be an anchor."""
-        return '"..."' if self._field().get("type") == "string" else "..."
+        return "..."
 
     @abstractmethod
     def _described(self) -> str:
@@ -143,11 +143,17 @@ def spoken_text(reply: str) -> str:
     objects = documents(whole) if whole.startswith("{") else []
     if len(objects) != 1 or objects[0].end != len(whole) or not isinstance(objects[0].value, Mapping):
         return text
-    fields = objects[0].value
+    return _written(objects[0].value)
+
+
+def _written(fields: Mapping[Any, Any]) -> str:
     reasoning = str(fields.get(REASONING) or "").strip()
-    named = ((str(name).replace("_", " "), value) for name, value in fields.items() if name != REASONING)
-    lines = [f"{name.capitalize()}: {_text(value)}" for name, value in named]
+    lines = [f"{_label(name)}: {_text(value)}" for name, value in fields.items() if name != REASONING]
     return "\n\n".join(filter(None, [reasoning, "\n".join(lines)]))
+
+
+def _label(name: Any) -> str:
+    return str(name).replace("_", " ").capitalize()
 
 
 def _text(value: Any) -> str:
@@ -161,8 +167,8 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-# Characters: a longer text that begins with "I cannot help" has content nevertheless.
 LONGEST_REFUSAL = 400
+"""Characters: a longer text that begins with "I cannot help" has content nevertheless."""
 _FENCE = re.compile(r"^```(?:json)?\s*|\s*```$")
 _OPENED = re.compile(r"(?:```(?:json)?\s*)?\{\s*\"text\"\s*:\s*\"", re.I)
 _REFUSAL = re.compile(
@@ -209,14 +215,23 @@ class Passage(Answer[str]):
     def _field(self) -> dict[str, Any]:
         return {"type": "string", "description": f"The {self.noun}."}
 
+    def _encoded(self, value: str) -> str:
+        return value
+
+    def _shape(self) -> str:
+        return '"..."'
+
     def _described(self) -> str:
         return f"the {self.noun}"
 
 
 def _unwrapped(text: str, key: str) -> str:
     """Return the text of a reply that is a JSON object with this one field; any other text unchanged."""
+    bare = _FENCE.sub("", text) if text.endswith("}") or text.endswith("```") else ""
+    if not bare.startswith("{"):
+        return text
     try:
-        value = json.loads(_FENCE.sub("", text), strict=False)
+        value = json.loads(bare, strict=False)
     except (ValueError, RecursionError):
         return text
     only = isinstance(value, dict) and list(value) == [key] and isinstance(value[key], str)

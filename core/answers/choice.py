@@ -41,6 +41,18 @@ def place_alone(text: str, words: Words, noun: str, *, listed: bool = False) -> 
     return _number(match), match.end()
 
 
+def place_chosen(rest: str, words: Words, noun: str) -> int | None:
+    """Return the response that the words after a verb of choice name: `the second`, `la primera`."""
+    match = _chosen(words, noun).match(rest.lower())
+    return _number(match) if match else None
+
+
+def place_preferred(clause: str, words: Words) -> tuple[int, int] | None:
+    """Return the response that a clause begins with, `the second is`, and where a word such as "better" follows."""
+    match = _subject(words).match(clause.lower())
+    return (_number(match), match.end()) if match else None
+
+
 def _number(match: re.Match[str]) -> int:
     groups = match.groupdict()
     if digit := groups.get("digit") or groups.get("counted"):
@@ -52,6 +64,10 @@ def _ordinals(words: Words) -> str:
     return "|".join(rf"(?P<place{number}>{words.any(f'ordinal_{number}')})" for number in PLACES)
 
 
+def _numerals(words: Words) -> str:
+    return "|".join(rf"(?P<numeral{number}>{words.any(f'numeral_{number}')})" for number in (0, *PLACES))
+
+
 def _nouns(words: Words, noun: str) -> str:
     return rf"(?:{words.any('response')}|(?<!\w){re.escape(noun.lower())}(?!\w))"
 
@@ -61,8 +77,7 @@ def _alone(words: Words, noun: str) -> re.Pattern[str]:
     article, nouns, sign = words.any("article"), _nouns(words, noun), words.any("number")
     digits = rf"{sign}[\s\"'(\[]*(?P<digit>\d)(?![\d%]|[.,/]\d)|(?P<counted>\d)(?=\s*[号號番번つ])"
     places = rf"(?:{digits}|{_ordinals(words)}){_COUNTER}(?:\s*{nouns})?"
-    numeral = "|".join(rf"(?P<numeral{number}>{words.any(f'numeral_{number}')})" for number in (0, *PLACES))
-    numerals = rf"(?:{sign}\s*)?(?:{numeral}){_COUNTER}"  # `one response` names none
+    numerals = rf"(?:{sign}\s*)?(?:{_numerals(words)}){_COUNTER}"  # `one response` names none
     return re.compile(
         rf"{_OPEN}(?:{article}\s*)?(?:{nouns}\s*)?(?:{places}|{numerals}){_CLOSE}(?=$|[.;!。！(\n]|[,，–—]|\s-)"
     )
@@ -84,25 +99,24 @@ def _subject(words: Words) -> re.Pattern[str]:
 
 # English phrases around the name of a response that say whether it is the chosen one.
 
-# `Response 2 it is.`
 IT_IS = re.compile(r"^\W*(?:so\s+)?(?:the\s+)?\w+\s+\w+\W?\s+it (?:is|must be|has to be)(?:,? then)?\W*$", re.I)
+"""`Response 2 it is.`"""
 MINE = re.compile(
     r"\bis the one (?:that )?I(?:'d| would)(?: rather)? (?:send|pick|choose|use|go with|recommend|show|give|keep)\b|"
     r"\bwürde ich\b.{1,30}\b(?:wählen|bevorzugen|nehmen)\b"
 )
-# `I prefer the second half of Response 1.`
 PART_OF = re.compile(
     r"\W*(?:the|that|this|its)\s+(?:\w+\s+)?(?:half|part|section|paragraph|sentence|style|tone|structure|format|beginning|ending|"
     r"introduction|conclusion|opening|example|examples|wording)\s+(?:of|in|from)\b",
     re.I,
 )
-# `Verdict: Response 2 is wrong` does not choose it.
+"""`I prefer the second half of Response 1.`"""
 FAULT = re.compile(
     r"\s*(?:is|was)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|flawed|inaccurate|misleading|incomplete|vague|bad)\b"
 )
-# `I'd rank them: ` before `A > B`.
+"""`Verdict: Response 2 is wrong` does not choose it."""
 RANKING = re.compile(r"\W*(?:I'd|I|I would|my|the|so,?|final|overall)\s[\w ]{0,20}\brank\w*(?:\s+\w+){0,2}:\s*", re.I)
-# `If I had to choose, ` before a choice that is made nevertheless.
+"""`I'd rank them: ` before `A > B`."""
 FORCED = re.compile(
     r"^\W*(?:but |so |still, )?(?:if (?:I (?:had to|have to|must|(?:were|am) (?:forced|pressed) to)|forced to|pressed)|"
     r"wenn ich mich [^,]{0,20}?entscheiden (?:muss|müsste)|si je (?:devais|dois)|si (?:tuviera|tengo) que|"
@@ -111,10 +125,13 @@ FORCED = re.compile(
     r"(?:\s(?:one|a winner|between (?:them|the two|these two)))?)?,\s*",
     re.I,
 )
-# `I'm switching from Response 2 to Response 1.`
+"""`If I had to choose, ` before a choice that is made nevertheless."""
 MOVED = re.compile(
     r"\bI(?:'m|'ve| am| have)?\s+(?:now\s+)?(?:switch|chang|mov|shift)\w*\b.{0,40}\bfrom\b.{1,40}\bto\b", re.I
 )
+"""`I'm switching from Response 2 to Response 1.`"""
+OWN = re.compile(r"(?:I|we|my)\b", re.I)
+"""`I have changed my mind: Response 2 is better.` is no judgement of a part, as `Style: Response 2 is better.` is."""
 THINKS = re.compile(
     r"\b(?:pense|crois|estime|trouve|considère|dirais|creo|pienso|opino|acho|penso|credo)\s+(?:que|che)(?:\s+\w{1,2})?$"
 )
@@ -130,10 +147,10 @@ ORDINALS = (
     r"third|dritte[nrs]?|troisi[eè]me|tercer[ao]?|terceir[ao]|terz[ao]|第三[个個份篇]?|第三の|"
     r"세 번째|трет(?:ий|ья|ье)|الثالث[ة]?|तीसर[ाी]",
 )
-# Ordinals that follow the noun.
 _BEHIND = ("الأول[ى]?", "الثاني[ة]?", "الثالث[ة]?")
-# Ordinals without a noun.
+"""Ordinals that follow the noun."""
 _COUNTED = ("第一[个個]", "第二[个個]", "第三[个個]")
+"""Ordinals without a noun."""
 _NUMERALS = ("one|eins|un|uno|um|一|один", "two|zwei|deux|dos|dois|due|二|два", "three|drei|trois|tres|três|tre|三|три")
 
 
@@ -179,11 +196,11 @@ _OR = r"(?:or|oder|ou|или|或)"
 _SEVERAL = re.compile(
     rf"[\"')\]]*\s*(?:/|-|–|,|&|~|\b(?:and|und|et|o|y|e|и|to)\b|和|{_OR}|[.,](?=\d))\s*(?:\w+\s+)?\d|\s*/|\s+{_OR}\b|\s*或"
 )
-# `Response 1, Response 2 is vague` names one answer.
 _REMARK = re.compile(
     r"[\"')\]]*\s*(?:,|\s[-–—])\s*(?:\w+\s+)?\d\s+(?:on the other hand,? )?"
     r"(?:is|was|has|lacks|omits|contains|does|gives|makes)\b"
 )
+"""`Response 1, Response 2 is vague` names one answer."""
 _COUNT = re.compile(
     r"\s+(?:responses|submissions|answers|assistants|options|critiques|candidates|models|outputs)\b", re.I
 )
@@ -197,8 +214,8 @@ _QUOTED_END = re.compile(
     r"[^\d\"]{0,300}?[,:]?\s*(\"\d\")\W*$",
     re.I,
 )
-# `Overall, Response 1 is more helpful.` is a conclusion; without "overall" it is a remark.
 _MORE = re.compile(r"\b(?:is|provides|gives|offers) (?:clearly |overall |also )?(?:the |a |an )?more \w+", re.I)
+"""`Overall, Response 1 is more helpful.` is a conclusion; without "overall" it is a remark."""
 _RANKED = re.compile(
     r"(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?\s*[<>]{1,3}\s*(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?"
 )
@@ -206,9 +223,10 @@ _MARK_ALONE = re.compile(
     r"[\"'(]*(\d|[A-H])[\"')]*(?:\s+is\s+(?:clearly |slightly |much |the )?(?:better|best|superior|preferable)\b|"
     r"\s*[,–—-]\s*(?:because|since|as it|weil|porque|car|perché)\b)"
 )
+_TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+\S)")
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
-# `My answer is the same.` repeats an earlier choice in a discussion; it is not a tie.
 _UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
+"""`My answer is the same.` repeats an earlier choice in a discussion; it is not a tie."""
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—→>。"
 
 
@@ -261,6 +279,9 @@ class Choice(Single[int]):
 
     def _encoded(self, value: int) -> str:
         return self._options[value - 1]
+
+    def _shape(self) -> str:
+        return '"..."'
 
     def _described(self) -> str:
         return listed(tuple(f'"{option}"' for option in self._options))
@@ -324,8 +345,7 @@ class Choice(Single[int]):
             listing = unlike.count(",") and _LAST.search(unlike)
             several = Parsed[int](None, end, f"it names more than one: “{shorten(rest)}”")
             return None if listing else self._parse_words(rest) or several
-        judged = any(self.words.starts(concept, after.lstrip()) for concept in ("after_better", "better", "worse"))
-        if bare and bare["mark"].isdigit() and re.match(r"\s+[a-z]{3,}", after) and not judged:
+        if bare and bare["mark"].isdigit() and re.match(r"\s+[a-z]{3,}", after) and not self._follows(after):
             return None
         if self._denied(after):
             return Parsed(None, end, f"“{shorten(rest)}” does not say which one is better")
@@ -352,13 +372,18 @@ class Choice(Single[int]):
             return Parsed(None, end, f"it names both {value} and {stated}")
         return self._checked(value, end)
 
+    def _follows(self, after: str) -> bool:
+        after = after.lstrip()
+        return any(self.words.starts(concept, after) for concept in ("after_better", "better", "worse"))
+
     def _parse_words(self, rest: str) -> Parsed[int] | None:
         first = re.split(r"[.;\n。]", rest, maxsplit=1)[0]
         if _UNCHANGED.fullmatch(first):
             return None
         neither = self.words.starts("neither", first)
-        tied = self._tied(first) or (neither and len(first[neither.end() :].split()) < 3)
-        if tied and not in_doubt(self._without_neither(first), self.words):
+        if (self._tied(first) or (neither and len(first[neither.end() :].split()) < 3)) and not in_doubt(
+            self._without_neither(first), self.words
+        ):
             return self._tie(len(first))
         stated = self._stated(rest)
         return Parsed(stated, len(rest)) if stated is not None else None
@@ -371,7 +396,9 @@ class Choice(Single[int]):
             return False
         if re.search(r"\bneither\b.{0,40}\b(?:better|superior|stronger|best|outperforms|stands out)\b", low):
             return True
-        return self.words.find("tie", low) is not None
+        return self.words.find("tie", low) is not None or bool(
+            re.fullmatch(r"\W*(?:neither|none)\W*(?:of them)?\W*", low)
+        )
 
     def _without_neither(self, text: str) -> str:
         """Return the text without phrases for "none is better": these are not negations."""
@@ -384,6 +411,10 @@ class Choice(Single[int]):
         )
         if match is None or text[: match.start()].count(" ") > 3 or (self.count > 2 and text.count(match[2][0]) == 1):
             return None
+        if match[2] == "=":
+            return (
+                0 if self.neither and not text[match.end() :].strip(_EDGE) and text[: match.start()].strip() else None
+            )
         value = self._bare(match[1] if ">" in match[2] else match[3])
         return value if 1 <= value <= self.count else None
 
@@ -412,6 +443,8 @@ class Choice(Single[int]):
         return (0, neither.end()) if neither else place_alone(text, self.words, self.noun, listed=True)
 
     def _stated(self, sentence: str) -> int | None:
+        if self._about_a_part(sentence):
+            return None
         sentence = FORCED.sub("", sentence)
         if (bare := _MARK_ALONE.match(sentence)) and not in_doubt(sentence, self.words):
             mark = self._bare(bare[1])
@@ -437,6 +470,13 @@ class Choice(Single[int]):
                 parsed = self._checked(subjects.pop(), len(clause))
                 if parsed and parsed.value:
                     yield Candidate(parsed.value, "sentence", unit.start, unit.end, WEAK)
+
+    def _about_a_part(self, sentence: str) -> bool:
+        """Return whether the text is like `Style: Response 1 is better.`"""
+        topic = _TOPIC.match(sentence)
+        if topic is None or OWN.match(topic[1]) or responses(self.words, self.noun).search(topic[1]):
+            return False
+        return not any(self.words.find(kind, topic[1]) for kind in ("answer", "final", "winner", "therefore"))
 
     def _concluded(self, clause: str) -> int | None:
         if self._tied(clause) and self.neither and not in_doubt(self._without_neither(clause), self.words):
@@ -476,14 +516,12 @@ class Choice(Single[int]):
         """Read `I choose the second`, `La première est meilleure`."""
         chosen = self.words.find("choose", clause)
         if chosen and not by_others(clause[: chosen.start()], chosen[0], self.words):
-            place = _chosen(self.words, self.noun).match(clause[chosen.end() :].lower())
-            value = _number(place) if place else 0
+            value = place_chosen(clause[chosen.end() :], self.words, self.noun)
         else:
-            place = _subject(self.words).match(clause.lower())
-            better = self.words.starts("better", clause[place.end() :]) if place else None
-            stands = place and better and self._stands_alone(clause[place.end() + better.end() :])
-            value = _number(place) if place and stands else 0
-        return value if 1 <= value <= self.count else None
+            place = place_preferred(clause, self.words)
+            better = self.words.starts("better", clause[place[1] :]) if place else None
+            value = place[0] if place and better and self._stands_alone(clause[place[1] + better.end() :]) else None
+        return value if value is not None and 1 <= value <= self.count else None
 
     def _chosen_mark(self, clause: str) -> int | None:
         """Read `I choose "1"`."""
@@ -525,5 +563,9 @@ class Choice(Single[int]):
                 yield number, True
                 continue
             follows = self.words.starts("than_after", after[:12]) is not None
-            than = self.words.any("than") + r"(?:\s+(?:in|with|that of|those of))?(?:\s+(?:the|la|die|der))?$"
-            yield number, follows or re.search(than, before[-40:]) is not None
+            yield number, follows or _ends_with_than(self.words, before)
+
+
+def _ends_with_than(words: Words, text: str) -> bool:
+    than = words.any("than") + r"(?:\s+(?:in|with|that of|those of))?(?:\s+(?:the|la|die|der))?$"
+    return re.search(than, text[-40:]) is not None

@@ -14,8 +14,8 @@ from core.answers.text import LONGEST, Text, without_markup
 from core.answers.words import Words, readable, squash
 from core.errors import UnreadableReply
 
-# Maximum number of items: a longer list is degenerate output.
 ITEMS = 300
+"""Maximum number of items: a longer list is degenerate output."""
 Kind = Literal["numbered", "bulleted", "heading", "cell", "plain"]
 
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
@@ -44,8 +44,7 @@ def items(text: Text, noun: str) -> list[Item]:
     """Return the lines of a reply that may be items; `noun` is their name ("claim")."""
     lines: list[Item] = []
     start = 0
-    for raw in text.raw.split("\n"):
-        clean = text.clean[start : start + len(raw)]
+    for raw, clean in zip(text.raw.split("\n"), _clean_lines(text), strict=True):
         if clean.strip() and not _FENCE.match(clean) and not _RULE.match(clean):
             lines.append(_item(text.words, raw[:LONGEST], clean[:LONGEST], start, noun))
         elif (
@@ -83,9 +82,20 @@ def marked(lines: list[Item]) -> list[Item]:
 
 def plain(text: str) -> str:
     """Return an item without markup, and without quotes around all of it."""
-    bare = without_markup(text)
+    bare = (
+        without_markup(text).strip().rstrip(",").strip()
+        if re.fullmatch(r"\s*[\"'“‘].*[\"'”’],?\s*", text)
+        else without_markup(text)
+    )
     match = re.fullmatch(r"\"([^\"]*)\"|'([^']*)'|“([^”]*)”|‘([^’]*)’", bare)
     return next((group for group in match.groups() if group is not None), "").strip() if match else bare.strip()
+
+
+def declines(text: Text, lines: list[Item]) -> bool:
+    """Return whether the reply begins with a refusal, and marks no item."""
+    first = next((unit.text for unit in text.units), "")
+    match = text.words.find("refusal", first[:120])
+    return match is not None and not marked(lines)
 
 
 def joined(lines: list[Item]) -> Iterator[Item]:
@@ -100,6 +110,15 @@ def joined(lines: list[Item]) -> Iterator[Item]:
             current = replace(current, text=f"{current.text.rstrip()} {item.text.strip()}", end=item.end)
     if current:
         yield current
+
+
+def _clean_lines(text: Text) -> list[str]:
+    """Return the plain lines, cut where the reply's own lines are."""
+    lines, start = [], 0
+    for raw in text.raw.split("\n"):
+        lines.append(text.clean[start : start + len(raw)])
+        start += len(raw) + 1
+    return lines
 
 
 def _item(words: Words, raw: str, clean: str, start: int, noun: str) -> Item:
@@ -180,7 +199,6 @@ _REMARK = re.compile(rf"\s*[(\[]\s*{_ABOUT}\s*[:：][^()\[\]]*[)\]]\s*[.。]?\s*
 _LISTED = (
     r"(?:claims?|statements?|aius?|units?|aussagen?|behauptungen|affirmations?|afirmaciones|afirmações|affermazioni)"
 )
-# A line that introduces or closes a list: `The critique makes two claims.`, `Total: 2 claims`.
 _FRAME = re.compile(
     rf"\W*(?:(?:okay|ok|sure|certainly|of course|alright|well)[,.!]?\s+)?(?:"
     rf"(?:here|below|these|those|the following|following)(?:'s|\s+(?:is|are|"
@@ -203,6 +221,7 @@ _FRAME = re.compile(
     rf"{_LISTED}\s+(?:extracted |found |made )?(?:from|in|of|by) (?:the|this) (?:critique|comment)\W*$)",
     re.I,
 )
+"""A line that introduces or closes a list: `The critique makes two claims.`, `Total: 2 claims`."""
 _ERROR = re.compile(
     r"\W*(?:(?:fatal |unexpected |internal |server |api |http |model |runtime )?error\b(?!s?\s+(?:of|in|bars?))|"
     r"\d{3}[:\s-]+(?:[A-Z]\w+|error)|internal server error|service (?:temporarily )?unavailable|"
@@ -233,18 +252,18 @@ _SERVER = re.compile(
 _OPENED = re.compile(r"^[ \t]*(?:```\w*[ \t]*\n\s*)?(?:\{\s*(?:[\"'][\w -]{1,40}[\"']\s*:|$)|\[\s*(?:[\"'{]|$))", re.M)
 
 
-def _check_is_list(text: Text, lines: list[Item]) -> None:
-    """Raise UnreadableReply for a refusal, the message of a provider or a server, and JSON that ends early."""
-    first = next((unit.text for unit in text.units), "")
-    if text.words.find("refusal", first[:120]) and not marked(lines):
-        raise UnreadableReply("it declines to answer")
-    if 0 < len(lines) <= 4 and not marked(lines):
-        line = plain(lines[0].text)
-        if _ERROR.match(line) or (len(lines) == 1 and _SERVER.search(line)):
-            raise UnreadableReply("it is an error message")
+def is_error(lines: list[Item]) -> bool:
+    """Return whether a reply is the message of a provider or a server instead of a list."""
+    if not 0 < len(lines) <= 4 or marked(lines):
+        return False
+    first = plain(lines[0].text)
+    return _ERROR.match(first) is not None or (len(lines) == 1 and _SERVER.search(first) is not None)
+
+
+def is_cut(text: Text) -> bool:
+    """Return whether a reply ends within JSON that is no document."""
     opened = _OPENED.search(text.raw)
-    if opened and not any(document.end > opened.start() for document in text.documents):
-        raise UnreadableReply("its JSON is incomplete")
+    return opened is not None and not any(document.end > opened.start() for document in text.documents)
 
 
 def without_remarks(lines: list[Item]) -> list[Item]:
@@ -263,6 +282,11 @@ def without_remarks(lines: list[Item]) -> list[Item]:
     while len(kept) > 1 and _FRAME.match(plain(kept[-1].text)):
         kept.pop()
     return kept
+
+
+def without_reason(claim: str) -> str:
+    """Return a claim without the reason in brackets at its end."""
+    return _REMARK.sub("", claim)
 
 
 # A list of claims, which may be empty.
@@ -323,6 +347,12 @@ class Claims(Answer[tuple[str, ...]]):
             if text.is_foreign(document.start, document.end, "json"):
                 continue
             texts = _texts(document.value)
+            if (
+                texts is None
+                and not text.raw[: document.start].strip(" \n`json")
+                and isinstance(document.value, Mapping)
+            ):
+                raise UnreadableReply(f"its JSON holds no list of {self.noun}s")
             if texts is not None:
                 texts = () if len(texts) == 1 and self._is_nothing(texts[0]) else texts
                 return Reading(texts, "json", text.span(document.start, document.end))
@@ -330,9 +360,13 @@ class Claims(Answer[tuple[str, ...]]):
 
     def _listed(self, text: Text) -> Reading[tuple[str, ...]]:
         everything = items(text, self.noun)
-        _check_is_list(text, everything)
-        explained = len(everything) > 1 and not marked(everything)
-        if explained and self._is_nothing(plain(_LABEL.sub("", everything[0].text))):
+        if declines(text, everything):
+            raise UnreadableReply("it declines to answer")
+        if is_error(everything):
+            raise UnreadableReply("it is an error message")
+        if is_cut(text):
+            raise UnreadableReply("its JSON is incomplete")
+        if self._is_none_explained(everything):
             return Reading((), "list", text.span(everything[0].start, everything[0].end))
         lines = without_remarks(_after_label(without_frame(text, everything)))
         if not lines:
@@ -342,9 +376,7 @@ class Claims(Answer[tuple[str, ...]]):
         if self._none(text, lines):
             return Reading((), "list", text.span(lines[0].start, lines[-1].end))
         single = _without_parents(list(joined(lines))) if marked(lines) else self._plain(lines, text)
-        claims = [
-            (claim, item) for item in single if re.search(r"[^\W\d]", claim := _REMARK.sub("", self._claim(item)))
-        ]
+        claims = [(claim, item) for item in single if re.search(r"[^\W\d]", claim := without_reason(self._claim(item)))]
         if not claims:
             raise UnreadableReply(f"it holds no {self.noun}")
         return Reading(tuple(claim for claim, _ in claims), "list", text.span(claims[0][1].start, claims[-1][1].end))
@@ -375,6 +407,10 @@ class Claims(Answer[tuple[str, ...]]):
         match = self.words.starts("nothing", line)
         return match is not None and not squash(line[match.end() :])
 
+    def _is_none_explained(self, lines: list[Item]) -> bool:
+        """Return whether the first line is `none` and the others, which are no list, explain it."""
+        return len(lines) > 1 and not marked(lines) and self._is_nothing(plain(_LABEL.sub("", lines[0].text)))
+
     def _none(self, text: Text, lines: list[Item]) -> bool:
         """Return whether the text states that there are none: `none`, `The critique makes no claims.`"""
         line = readable(plain(_LABEL.sub("", lines[0].text)))
@@ -399,14 +435,31 @@ class Claims(Answer[tuple[str, ...]]):
             and len(first) < 120
             and self.words.find("claim", first.replace("claims", "claim").replace("statements", "statement"))
             is not None
+            and _says_none(first)
         )
+
+
+def _says_none(sentence: str) -> bool:
+    """Return whether the text states that there are none: `It contains no checkable claims`."""
+    return bool(
+        re.match(
+            r"\W*(?:there(?:'s| are| is| were)|(?:the|this) (?:critique|text|comment|reference text)|it|no\b|"
+            r"i (?:find|found|see))",
+            sentence,
+            re.I,
+        )
+    )
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:
     """Return the texts of a structured answer: a list, a list of objects, or numbered fields."""
     if isinstance(value, list):
         texts = [_text(element) for element in value]
-        return tuple(" ".join(text.split()) for text in texts if text and text.strip())
+        return (
+            tuple(" ".join(text.split()) for text in texts if text and text.strip())
+            if all(text is not None for text in texts)
+            else None
+        )
     if not isinstance(value, Mapping):
         return None
     for key, inner in value.items():
@@ -450,6 +503,7 @@ def _without_parents(lines: list[Item]) -> list[Item]:
 
 Named = tuple[str, str]
 
+_BOLD = re.compile(r"^\s*(\*\*|__|\*|`)(?P<name>[^*`\n]{1,200}?)\s*[:：]?\s*\1\s*[:：–—-]?\s*(?P<definition>.*)$", re.S)
 _SPLIT = re.compile(r"^(?P<name>[^?？:：]{1,80}?)\s*(?:[:：]|\s[-–—]\s|\s=\s)\s*(?P<definition>\S.*)$", re.S)
 _ASIDE = re.compile(r"^(?P<name>[^()?？]{2,60}?)\s*\((?P<definition>[^()]*[?？])\)\W*$")
 _NAMES = ("name", "aspect", "title", "criterion", "label", "dimension")
@@ -541,7 +595,10 @@ class Aspects(Answer[dict[str, str]]):
 
     def _listed(self, text: Text) -> tuple[list[Named], str, int, int]:
         everything = items(text, "aspect")
-        _check_is_list(text, everything)
+        if declines(text, everything):
+            raise UnreadableReply("it declines to answer")
+        if is_error(everything) or is_cut(text):
+            raise UnreadableReply("it is an error message" if is_error(everything) else "its JSON is incomplete")
         lines = without_frame(text, everything)
         if not lines:
             raise UnreadableReply("it names no aspects")
@@ -586,7 +643,6 @@ def _grouped(lines: list[Item]) -> list[Named]:
     if tops[0].kind == "cell":
         return [_cells(item) for item in tops]
     named = []
-    below_first = len(tops) > 1 and any(tops[0].end <= line.start < tops[1].start for line in lines)
     for item, following in zip_longest(tops, tops[1:]):
         name, definition = _split(item.text)
         below = [
@@ -599,13 +655,18 @@ def _grouped(lines: list[Item]) -> list[Named]:
                 else line.kind != "plain"
                 or line.indent > item.indent
                 or item.kind == "heading"
-                or (item is not tops[0] and below_first)
+                or (item is not tops[0] and _below(lines, tops))
             )
         ]
         if not definition and below:
             definition = plain(below[0].text)
         named.append((name, definition))
     return named
+
+
+def _below(lines: list[Item], tops: list[Item]) -> bool:
+    """Return whether the first item has lines below it."""
+    return len(tops) > 1 and any(tops[0].end <= line.start < tops[1].start for line in lines)
 
 
 def _cells(item: Item) -> Named:
@@ -616,6 +677,12 @@ def _cells(item: Item) -> Named:
 def _split(text: str) -> Named:
     """Return a name and its definition."""
     text = re.sub(r"^\s*#+\s*", "", text)
+    if (match := _BOLD.match(text)) and not match["name"].rstrip().endswith(("?", "？")):
+        inner = _SPLIT.match(match["name"]) if not match["definition"].strip() else None
+        if inner is None:
+            return _name(match["name"]), _definition(match["definition"])
+        match = inner
+        return _name(match["name"]), _definition(match["definition"])
     bare = plain(text)
     match = _SPLIT.match(bare) or _ASIDE.match(bare)
     if match and len(match["name"].split()) <= 7:
@@ -629,7 +696,8 @@ def _name(text: str) -> str:
 
 
 def _definition(text: str) -> str:
-    return without_markup(text).strip()
+    bare = without_markup(text).strip()
+    return bare[1:-1].strip() if re.fullmatch(r"\([^()]*\)", bare) else bare
 
 
 def _named(value: Any) -> list[Named] | None:

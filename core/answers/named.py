@@ -17,10 +17,10 @@ from core.answers.words import Words, readable, squash
 
 # Tables of scores: the column that holds the value if a row has several numbers.
 
-# Maximum number of lines between a row and its header.
 ABOVE = 40
-# Maximum number of cells in a row that is parsed.
+"""Maximum number of lines between a row and its header."""
 CELLS = 40
+"""Maximum number of cells in a row that is parsed."""
 _RULE = re.compile(r"[\s|:=-]*")
 _EDGE = " \t*_`()[]"
 
@@ -75,17 +75,17 @@ def _cell(header: str, place: int) -> str:
     return cells[place + 1] if place + 1 < len(cells) else ""
 
 
-# Maximum number of names in a line; a line with more is not a list of scores.
 MARKS = 30
-# Maximum number of lines with headings, from the end.
+"""Maximum number of names in a line; a line with more is not a list of scores."""
 SECTION_LINES = 120
+"""Maximum number of lines with headings, from the end."""
 _HEADING = " .:*#()|-–—=>"
-# Maximum number of characters before a name that are searched for its number.
 TAIL = 80
-# Maximum number of characters before a number that are searched for words that cast doubt on it.
+"""Maximum number of characters before a name that are searched for its number."""
 HEAD = 1000
-# Maximum number of lines with a name, from the end.
+"""Maximum number of characters before a number that are searched for words that cast doubt on it."""
 LINES = 40
+"""Maximum number of lines with a name, from the end."""
 
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "erste": 1, "zweite": 2, "premier": 1, "première": 1, "deuxième": 2}
 _NUMBERED = re.compile(r"^(.*\S)\s+(\d{1,2})$")
@@ -128,15 +128,16 @@ class Block:
 
 def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
     """Return every number after a name, or before it ("70% for accuracy"), except in uncertain sentences."""
+    pattern = mentions(text.words, names)
     collected: list[Entry] = []
     looked_at = 0
     for line in reversed(text.lines):
-        marks = _marks(text.words, names, line.text)
+        marks = [(match, match.lastgroup or "") for match in pattern.finditer(line.text.lower())]
         if not 0 < len(marks) <= MARKS:
             continue
-        behind = list(_behind(text, line, marks))
-        before = list(_before(text, line, marks)) if len(behind) < len(marks) else []
-        here = before if len(before) > len(behind) else [*behind, *_each(text, line, marks)]
+        behind = list(_behind(text, line, marks, names))
+        before = list(_before(text, line, marks, names)) if len(behind) < len(marks) else []
+        here = before if len(before) > len(behind) else [*behind, *_each(text, line, marks, names)]
         collected = [*(entry for entry in here if not _doubted(text, line, entry)), *collected]
         looked_at += 1
         if looked_at == LINES:
@@ -150,13 +151,17 @@ def _sections(text: Text, names: tuple[str, ...]) -> Iterator[Entry]:
     for line in text.lines[-SECTION_LINES:]:
         heading = pattern.fullmatch(re.sub(r"^\d{1,2}[.)]\s+", "", line.text.lower()).strip(_HEADING))
         if heading:
-            place = place_of(heading)
+            place = int((heading.lastgroup or "n0")[1:])
         elif pattern.search(line.text.lower()):
             place = None
         label = text.words.starts("rating", line.text) or text.words.starts("weight", line.text)
-        rest = line.text[label.end() :].lstrip(" :=-–") if label else ""
-        amount = measure(rest, text.words)
-        if amount and place is not None and _AFTER.match(rest[amount.end :]):
+        amount = measure(line.text[label.end() :].lstrip(" :=-–"), text.words) if label and place is not None else None
+        if (
+            label
+            and amount
+            and place is not None
+            and _AFTER.match(line.text[label.end() :].lstrip(" :=-–")[amount.end :])
+        ):
             yield Entry(names[place], amount, line.start, line.end)
             place = None
 
@@ -174,7 +179,11 @@ def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:
     """Return the entries in groups: a repeated name, or a heading, begins the next group."""
     groups: list[list[Entry]] = []
     for entry in collected:
-        fresh = not groups or entry.name in {member.name for member in groups[-1]}
+        fresh = (
+            not groups
+            or entry.name in {member.name for member in groups[-1]}
+            or _apart(text, groups[-1][-1].end, entry.start)
+        )
         groups += [[entry]] if fresh else []
         if not fresh:
             groups[-1].append(entry)
@@ -191,24 +200,13 @@ def repeated(before: Block | None, block: Block, text: Text) -> str:
     return next((name for name, element in before.measures().items() if element.value != numbers[name].value), "")
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A name in a line, and where it stands."""
-
-    name: str
-    start: int
-    end: int
-
-
-def _marks(words: Words, names: tuple[str, ...], line: str) -> list[Mark]:
-    """Return the names in a line, in its order."""
-    found = mentions(words, names).finditer(line.lower())
-    return [Mark(names[place_of(match) or 0], *match.span()) for match in found]
+def mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern with a group for each name."""
+    return _mentions(words, names)
 
 
 @lru_cache(maxsize=256)
-def mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern with a group for each name."""
+def _mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
     order = sorted(range(len(names)), key=lambda place: -len(names[place]))
     return re.compile("|".join(rf"(?P<n{place}>{_forms(words, names, place)})" for place in order))
 
@@ -241,28 +239,32 @@ def _shorter(names: tuple[str, ...], place: int) -> list[str]:
     ]
 
 
-def _behind(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
+def _behind(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
     """Read a number after each name, before the next one."""
-    for mark, limit in zip(marks, [*(later.start for later in marks[1:]), len(line.text)], strict=True):
-        begin, is_single = mark.end, True
+    for place, (match, group) in enumerate(marks):
+        limit = marks[place + 1][0].start() if place + 1 < len(marks) else len(line.text)
+        begin, is_single = match.end(), True
         if "|" in line.text and len(marks) == 1:
-            begin, is_single = value_cell(text.lines, line, mark.end, text.words)
+            begin, is_single = value_cell(text.lines, line, match.end(), text.words)
         piece = line.text[begin:limit]
-        join = _joining(text.words).match(piece.lower()) or _REMARK.match(piece)
-        amount = measure(piece[join.end() :], text.words) if join and is_single else None
-        end = begin + join.end() + amount.end if join and amount else limit
-        if amount and _ends_there(line.text[end:], amount):
-            if _SEVERAL.match(line.text[end:limit]):
-                amount = replace(amount, problem="it gives several numbers")
-            yield Entry(mark.name, amount, line.start + mark.start, line.start + end)
+        join = _joined(piece, text.words)
+        amount = measure(piece[join:], text.words) if join is not None else None
+        if join is None or amount is None or not _ends_there(line.text[begin + join + amount.end :], amount):
+            continue
+        if not is_single:
+            continue
+        if _SEVERAL.match(line.text[begin + join + amount.end : limit]):
+            amount = replace(amount, problem="it gives several numbers")
+        end = line.start + begin + join + amount.end
+        yield Entry(names[int(group[1:])], amount, line.start + match.start(), end)
 
 
-# `9, 8, 7`, `9 for accuracy, 8 for clarity`: several numbers after one name.
 _SEVERAL = re.compile(
     r"\s*(?:(?:for|in|on)\s+[a-z ]{3,30})?(?:[,;]\s*|\s+)(?:and\s+)?(?:an?\s+)?\d{1,3}(?:\.\d)?\s*"
     r"(?:[,;|]|$|(?:for|in|on)\s+[a-z])",
     re.I,
 )
+"""`9, 8, 7`, `9 for accuracy, 8 for clarity`: several numbers after one name."""
 
 
 def _ends_there(after: str, amount: Measure) -> bool:
@@ -270,6 +272,12 @@ def _ends_there(after: str, amount: Measure) -> bool:
     if amount.value == 1 and re.match(r"[.)]\s+[^\W\d]", after):
         return False  # "1. It greets the user." begins a list
     return bool(_AFTER.match(after)) or (amount.percent and not re.match(r"\s*(?:of|der|des|de|von)\b", after))
+
+
+def _joined(piece: str, words: Words) -> int | None:
+    """Return the position at which the number begins, if only filler words precede it."""
+    match = _joining(words).match(piece.lower()) or _REMARK.match(piece)
+    return match.end() if match else None
 
 
 _REMARK = re.compile(
@@ -281,45 +289,47 @@ _REMARK = re.compile(
 
 @lru_cache(maxsize=16)
 def _joining(words: Words) -> re.Pattern[str]:
-    """Match the filler words between a name and its number."""
     filler = rf"(?:[\s\"'()\[\]|:=,\-–—→>]|\.{{2,}}|{words.any('filler', 'rating', 'weight', 'final', 'response')})"
     aside = r"(?:\s*\([^()\d]{1,40}(?:\d(?:nd|st|rd|th)?[^()\d]{0,20})?\))?"
     return re.compile(rf"{aside}{filler}{{0,30}}?(?={AMOUNT}|{NUMERAL}|[★⭐])")
 
 
-def _before(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
+def _before(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
     """Read `70% accuracy`, `an 8 for Assistant 1`: a number right before each name."""
     done = 0
-    for mark in marks:
-        done = max(done, mark.start - TAIL)
-        piece = line.text[done : mark.start]
-        places = [number.start("value") for number in _BEFORE.finditer(piece)]
-        measured = measure(piece[places[-1] :], text.words) if places else None
-        if measured:
-            yield Entry(mark.name, measured, line.start + done + places[-1], line.start + mark.end)
-        done = mark.end
+    for match, group in marks:
+        done = max(done, match.start() - TAIL)
+        piece = line.text[done : match.start()]
+        numbers = list(_BEFORE.finditer(piece))
+        if numbers:
+            measured = measure(piece[numbers[-1].start("value") :], text.words)
+            if measured:
+                start = line.start + done + numbers[-1].start("value")
+                yield Entry(names[int(group[1:])], measured, start, line.start + match.end())
+        done = match.end()
 
 
-def _each(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
+def _each(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
     """Yield the amount that "each" assigns to the two names before it: `Helpfulness and accuracy: 40% each`."""
-    limits = [*(later.start for later in marks[2:]), len(line.text)]
-    for (left, right), limit in zip(pairwise(marks), limits, strict=False):
-        each = _EACH.match(line.text[right.end : limit])
+    for place, ((left, first), (right, second)) in enumerate(pairwise(marks)):
+        limit = marks[place + 2][0].start() if place + 2 < len(marks) else len(line.text)
+        each = _EACH.match(line.text[right.end() : limit])
         amount = measure(each["value"], text.words) if each else None
-        if each and amount and _AND.fullmatch(line.text[left.end : right.start]):
-            end = line.start + right.end + each.end()
-            yield from (Entry(mark.name, amount, line.start + mark.start, end) for mark in (left, right))
+        if each and amount and _AND.fullmatch(line.text[left.end() : right.start()]):
+            for match, group in ((left, first), (right, second)):
+                end = line.start + right.end() + each.end()
+                yield Entry(names[int(group[1:])], amount, line.start + match.start(), end)
 
 
 _EACH = re.compile(rf"[^\d:;.|\n]{{0,40}}[\s:(=–-]{{1,3}}(?P<value>{AMOUNT}\s*%?)\s*(?:points?\s*)?each\b", re.I)
 _AND = re.compile(r"\s*(?:,|and|&|und|et|y|e|,\s*and)\s*", re.I)
-# Possessive: a long run of spaces, such as blanked text, is tried once.
 _BEFORE = re.compile(
     rf"(?<![\w.,])(?P<value>{AMOUNT})\s*+(?:%|percent|points?)?(?:\s*+/\s*+\d+)?"
     r"\s*+(?:of the (?:total )?weight\s++)?(?:goes\s++|is\s++)?"
     r"(?:for|to|on|of|für|pour|para|per|al?|à)?\s*+(?:the\s++|la\s++|l')?[-:\s]*+$",
     re.I,
 )
+"""Possessive: a long run of spaces, such as blanked text, is tried once."""
 
 
 def _doubted(text: Text, line: Unit, entry: Entry) -> bool:
@@ -333,6 +343,13 @@ def _doubted(text: Text, line: Unit, entry: Entry) -> bool:
     return in_doubt(before, text.words) or (
         bool(text.words.find("reported", before)) or in_doubt(text.spoken[entry.start : entry.end][:80], text.words)
     )
+
+
+def _apart(text: Text, end: int, start: int) -> bool:
+    """Return whether a heading or sentences separate the lines of two entries."""
+    between = [line for line in text.lines if line.start >= end and line.end <= start]
+    heading = any(line.text.rstrip().endswith(":") and len(line.text) < 60 for line in between)
+    return heading or any(text.words.starts("correction", line.text) for line in between)
 
 
 def _rank(text: Text, first: Entry) -> int:
@@ -355,8 +372,8 @@ def _rank(text: Text, first: Entry) -> int:
 
 # Rows of numbers without names: `8 7.5`, `40% | 25% | 35%`, a table below a header.
 
-# Number of lines, from the end, that are searched in addition to the first one.
 LAST = 30
+"""Number of lines, from the end, that are searched in addition to the first one."""
 
 
 def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
@@ -389,36 +406,36 @@ def ratios(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
         order = (
             _row_header(text, match["names"], names) if match and match["names"].count(sign) == len(names) - 1 else ()
         )
-        yield from _numbers_in_order(text, line, order, match["numbers"].split(sign) if match and order else [])
+        numbers = [measure(part, text.words) for part in match["numbers"].split(sign)] if match and order else []
+        known = tuple(number for number in numbers if number is not None)
+        if len(known) == len(names) == len(numbers):
+            yield Block(_entries(order, known, line), FINAL if line is text.lines[-1] else PLAIN - 1)
 
 
 def in_named_order(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
     """Read all names and then as many numbers, in the order of the line: `Response 2, Response 1: 8, 6`."""
+    pattern = mentions(text.words, names)
     for line in text.lines[-LAST:]:
-        marks = _marks(text.words, names, line.text)
-        order = tuple(mark.name for mark in marks)
+        marks = list(pattern.finditer(line.text.lower()))
+        order = tuple(names[int((mark.lastgroup or "n0")[1:])] for mark in marks)
         if line.start >= end or len(marks) < 2 or sorted(order) != sorted(names):
             continue
-        parts = [line.text[: marks[0].start], *(line.text[a.end : b.start] for a, b in pairwise(marks))]
-        found = _NUMBERS.fullmatch(re.sub(r"\s+", " ", line.text[marks[-1].end :]))
-        if found and not any(_UNORDERED.search(part) for part in parts) and not _is_no_answer(text, parts[0]):
-            yield from _numbers_in_order(
-                text, line, order, [number[0] for number in _NUMBER.finditer(found["numbers"])]
-            )
-
-
-def _numbers_in_order(text: Text, line: Unit, order: tuple[str, ...], numbers: Sequence[str]) -> Iterator[Block]:
-    """Yield the numbers of a line with the names in their order, if there are as many."""
-    amounts = [amount for number in numbers if (amount := measure(number, text.words))]
-    if numbers and len(amounts) == len(numbers) == len(order):
-        yield Block(_entries(order, tuple(amounts), line), FINAL if line is text.lines[-1] else PLAIN - 1)
+        parts = [line.text[: marks[0].start()], *(line.text[a.end() : b.start()] for a, b in pairwise(marks))]
+        found = _NUMBERS.fullmatch(re.sub(r"\s+", " ", line.text[marks[-1].end() :]))
+        if found is None or any(_UNORDERED.search(part) for part in parts) or _is_no_answer(text, parts[0]):
+            continue
+        numbers = [measure(number[0], text.words) for number in _NUMBER.finditer(found["numbers"])]
+        known = tuple(number for number in numbers if number is not None)
+        if len(known) == len(names) == len(numbers):
+            yield Block(_entries(order, known, line), FINAL if line is text.lines[-1] else PLAIN - 1)
 
 
 def _is_other_order(text: Text, label: str, above: str, names: tuple[str, ...]) -> bool:
     """Return whether the numbers may stand in another order than the names were asked in: `Best first: 8 6`."""
-    if _ORDER.search(label) or _marks(text.words, names, label):
+    pattern = mentions(text.words, names)
+    if _ORDER.search(label) or pattern.search(label.lower()):
         return True
-    order = [names.index(mark.name) for mark in _marks(text.words, names, above)]
+    order = [int((mark.lastgroup or "n0")[1:]) for mark in pattern.finditer(above.lower())]
     named = _FIRST.search(above) is not None and order != sorted(order)
     return named or (not order and above.rstrip().endswith(":") and _ORDER.search(above) is not None)
 
@@ -430,7 +447,7 @@ def _is_no_answer(text: Text, label: str) -> bool:
 
 def _row_header(text: Text, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names in the order in which a line without numbers gives them all; empty if it does not."""
-    order = [mark.name for mark in _marks(text.words, names, line)]
+    order = [names[int((match.lastgroup or "n0")[1:])] for match in mentions(text.words, names).finditer(line.lower())]
     free = mentions(text.words, names).sub("", line.lower())
     other = bool(re.search(r"\d", free) if "|" in line else _SIGNS.sub("", free))
     return tuple(order) if sorted(order) == sorted(names) and not other and len(line) < 300 else ()
@@ -474,10 +491,10 @@ _NUMBERS = re.compile(
     rf"[^\d.!?]{{0,30}}?[\s:=(\[,>]+(?P<numbers>{_NUMBER.pattern}(?:{_BETWEEN}{_NUMBER.pattern})+)"
     r"[\s)\]]*(?:points?)?,?\s*(?:respectively|in that order)?\W*"
 )
-# Words between two names after which the numbers may stand in the other order.
 _UNORDERED = re.compile(
     r"\d|[!?]|\b(?:worse|behind|loses?|lower|below|trails|weaker|inferior|not|or)\b|[^\n]{41}", re.I
 )
+"""Words between two names after which the numbers may stand in the other order."""
 _ORDER = re.compile(
     r"\b(?:revers\w*|backwards?|best|better|worst|rank\w*|sorted|descending|ascending|decreasing|increasing|highest|lowest|"
     r"winner|loser|latter|former|order)\b|\b(?:second|2)\b[^.]{0,12}\bfirst\b|\b2,?\s+(?:then\s+)?1\b",
@@ -494,8 +511,8 @@ _RATIO = re.compile(
 # Answers with a number for each of several names; `Scores` and `Weights` differ in the numbers that they allow.
 
 Numbers = dict[str, float]
-# Maximum number of tags that are searched, from the end.
 _TAGS = 40
+"""Maximum number of tags that are searched, from the end."""
 _TAGGED = re.compile(r"<([^\W\d][\w -]{0,60})>\s*([^<>\n]{1,60}?)\s*</\1>", re.I)
 
 
@@ -514,19 +531,6 @@ class ByName(Answer[Numbers]):
     @abstractmethod
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
         """Yield the values in lines, sentences and rows."""
-
-    def _grouped(self, text: Text, collected: Sequence[Entry]) -> Iterator[Candidate[Numbers]]:
-        """Yield the groups of entries that have all names."""
-        groups = blocks(text, collected)
-        for before, block in zip([None, *groups], groups, strict=False):
-            if len(block.entries) == len(self.names):
-                twice = repeated(before, block, text)
-                problem = f"it gives {twice} two {self.key}" if twice else self._other(text, block.start, block.end)
-                yield self._candidate(block, "named", problem)
-
-    def _other(self, text: Text, start: int, end: int) -> str:
-        """Return why the lines next to a group contradict it; empty if they do not."""
-        return ""
 
     @abstractmethod
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:

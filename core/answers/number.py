@@ -30,8 +30,15 @@ from core.answers.words import Words, readable, squash
 _AMOUNT = re.compile(rf"(?<![A-Za-z0-9_.,^])(?:{AMOUNT})(?:[eE][-+]?\d{{1,3}}(?!\w))?|(?<!\w)[½¼¾]")
 _TEN = re.compile(r"\s*(?:[x×·*]\s*|\s\s+)10\s*\^\s*\(?([-−+]?\d{1,3})")
 _TIMES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "万": 1e4, "亿": 1e8}
-_TIMES |= dict.fromkeys(("millionen", "millions", "millones", "milhões", "milioni", "миллионов"), 1e6)
-_TIMES["tausend"] = 1e3
+_TIMES |= {
+    "millionen": 1e6,
+    "millions": 1e6,
+    "millones": 1e6,
+    "milhões": 1e6,
+    "milioni": 1e6,
+    "миллионов": 1e6,
+    "tausend": 1e3,
+}
 _LARGE = re.compile(rf"\s*({'|'.join(sorted(_TIMES, key=len, reverse=True))})(?!\w)", re.I)
 _OVER = re.compile(rf"\s*/\s*({AMOUNT})(?!\s*/)")
 _NUMBERED = re.compile(
@@ -42,8 +49,8 @@ _ABOUT = re.compile(r"\W*(?:approximately|about|around)", re.I)
 _MIXED = re.compile(r"\s+(\d)/(\d{1,2})(?!\d)|\s?([½¼¾])")
 _IN_TOTAL = re.compile(r"\b(?:in total|altogether|in all|insgesamt|au total|en total|no total|in totale)\W*$", re.I)
 _HENCE = re.compile(r",\s+(?:so|thus|hence|therefore|also|donc|daher|por lo tanto|portanto|quindi)\b", re.I)
-# Words that introduce the counted objects: "who take neither class".
 _COUNTED = re.compile(r"\b(?:neither|without|no|less)\b(?=\s+[a-z])", re.I)
+"""Words that introduce the counted objects: "who take neither class"."""
 _NOT = re.compile(r",\s+(?:and\s+)?not\s+\d.*$", re.I | re.S)
 _EQUATION = re.compile(r"(?:\d[a-z](?![a-z])|(?<![a-z])[a-z]\s*[+*/^-]|[+*/-]\s*[a-z](?![a-z]))[^=]*=", re.I)
 _BOLD = re.compile(r"\*\*[^*\d\n]{0,12}\d[^*\n]{0,30}\*\*|__[^_\d\n]{0,12}\d[^_\n]{0,30}__")
@@ -55,16 +62,16 @@ _CURRENCY = re.compile(r"\s*(?:€|\$|£|EUR|USD|Euro?s?\b|Dollars?\b|Pesos?\b|R
 _ABBREVIATED = re.compile(r"\W*(?:A|Ans)\s*[.:]\s*(?=\W*\d)")
 _SUM = re.compile(r"\W*an?\s+[^\W\d]+\s+\d", re.I)
 _TOTAL_OF = re.compile(r"^\W*an?\s+total\s+of\s+(?=\S?\d)", re.I)
-# `The **3** dogs` counts what is known already; `there are **3** dogs` answers.
 _DEFINITE = re.compile(r"\b(?:the|these|those|all|both|every|each|my|his|her|its|our|their)\W*$", re.I)
+"""`The **3** dogs` counts what is known already; `there are **3** dogs` answers."""
 _COPULA = re.compile(r"\b(?:is|are|was|were|equals|ist|sind|beträgt|est|es|é|è)\s+(?=[^\W\d]{0,14}\s?\S?\d)", re.I)
 _VULGAR = {"½": 0.5, "¼": 0.25, "¾": 0.75}
-# `The mean is (3 + 4) / 2 = 3.5.` at the end of a reply.
 _LAST_EQUATION = re.compile(
     r"(?i)^(?!.*\b(?:check|verif|prüf|vérif)).*\d\s*[-+*/×÷·]\s*\$?\d[^=]{0,60}=\s*(?P<result>[^=]{1,30})$"
 )
-# `x = 3 or x = -3`
+"""`The mean is (3 + 4) / 2 = 3.5.` at the end of a reply."""
 _TWO_EQUATIONS = re.compile(r"=[^=\n]{1,25}(?:\bor\b|\boder\b|\bou\b|\bo\b|\bили\b|或)[^=\n]{0,20}=", re.I)
+"""`x = 3 or x = -3`"""
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,9 @@ class Number(Single[float]):
 
     def _described(self) -> str:
         return "one number"
+
+    def _concepts(self) -> tuple[str, ...]:
+        return ("answer",)
 
     def _decoded(self, value: Any) -> Parsed[float] | None:
         if isinstance(value, bool):
@@ -120,7 +130,11 @@ class Number(Single[float]):
             or len(re.findall(r"[^\W\d]{2,}", line)) > 1
         ):
             return None
-        return self._parse_rest(line)
+        return (
+            self._parse_rest(line)
+            if not in_doubt(line, self.words) and not self.words.starts("confidence", line)
+            else None
+        )
 
     def _parse_rest(self, rest: str) -> Parsed[float] | None:
         """Return the only number before the reasons; after the last "=", if there is one."""
@@ -131,16 +145,19 @@ class Number(Single[float]):
             return None
         start = clause.rfind("=") + 1
         several = Parsed[float](None, len(clause), f"“{shorten(rest)}” is not one number")
-        after = rest[len(clause.rstrip()) :]
-        another = start and re.match(r"[^=\n]{0,20}=\s*\S", after)  # `x = 2, y = 3`
-        bound = self.words.find("bound", clause[start:])
-        if another or bound or _UNSURE.search(after[:40]) or _NUMBERED.search(clause[start:]):
+        if self._is_unclear(clause[start:], rest[len(clause.rstrip()) :], bool(start)):
             return several
         amounts = list(self._amounts(clause, start))
         if not amounts:
             return self._word(clause, start)
         alone = not _OPERATOR.match(clause, amounts[0].end) and not re.match(r"\s*:\s*\d", clause[amounts[0].end :])
         return amounts[0] if alone and len({parsed.value for parsed in amounts}) == 1 else several
+
+    def _is_unclear(self, clause: str, after: str, equation: bool) -> bool:
+        """Return whether it is a bound or one of several numbers: "36 or so, maybe 37", "x = 2, y = 3", "option 2"."""
+        another = equation and re.match(r"[^=\n]{0,20}=\s*\S", after)
+        number = _NUMBERED.search(clause)
+        return bool(self.words.find("bound", clause) or _UNSURE.search(after[:40]) or another or number)
 
     def _begins(self, text: str) -> tuple[float, int] | None:
         match = _AMOUNT.match(text)
@@ -213,7 +230,9 @@ class Number(Single[float]):
         stated = self._predicate(unit.text)
         if len(bold) == 1:
             start, end = bold[0].span()
-            counted = _DEFINITE.search(text.plain[unit.start : start])
+            counted = _DEFINITE.search(text.plain[unit.start : start]) and re.match(
+                r"\W*[^\W\d]", text.plain[end : unit.end]
+            )
             stated = "" if counted else text.plain[start:end]
         parsed = (
             self._parse_rest(stated) if not in_doubt(_COUNTED.sub(" ", _NOT.sub(" ", unit.text)), self.words) else None
@@ -301,6 +320,9 @@ class Rating(Single[Level]):
         """The highest level."""
         return self.levels[-1] if self.levels else self.high
 
+    def _text_instruction(self) -> str:
+        return f'{self._closing}"{self.label}: " and {self._described()}.'
+
     def _field(self) -> dict[str, Any]:
         if self.levels and len(self.levels) <= 25:
             kind = {type(level) for level in self.levels}
@@ -309,6 +331,9 @@ class Rating(Single[Level]):
 
     def _encoded(self, value: Level) -> Level:
         return value if isinstance(value, str) else whole(value)
+
+    def _shape(self) -> str:
+        return '"..."' if self._worded() else "..."
 
     def _described(self) -> str:
         if self.levels:
@@ -357,6 +382,9 @@ class Rating(Single[Level]):
         return self._named(rest) or self._bracketed(rest) or self._between(rest)
 
     def _begins(self, text: str) -> tuple[Level, int] | None:
+        for level in sorted(self.levels, key=lambda level: -len(str(level))) if self._worded() else ():
+            if match := re.match(rf"{re.escape(str(level))}(?!\w)", text, re.I):
+                return level, match.end()
         amount = self._measured(text) if re.match(r"\W*\d", text) else None
         return (amount.value, amount.end) if amount else None
 
@@ -389,11 +417,13 @@ class Rating(Single[Level]):
         plain = squash(text)
         for level in sorted(map(str, self.levels), key=len, reverse=True):
             name = squash(level)
-            rest = plain[len(name) :].split()
-            another = {"or", "to", "and"} & {*rest[:1]} or any(squash(str(other)) in rest[:3] for other in self.levels)
-            if plain == name or (plain.startswith(f"{name} ") and not alone and not another):
+            if plain == name or (plain.startswith(f"{name} ") and not alone and not self._another(plain, name)):
                 return Parsed(next(amount for amount in self.levels if str(amount) == level), len(text))
         return None
+
+    def _another(self, plain: str, name: str) -> bool:
+        rest = plain[len(name) :].split()
+        return bool({"or", "to", "and"} & set(rest[:1])) or any(squash(str(level)) in rest[:3] for level in self.levels)
 
     def _checked(self, amount: Measure) -> Parsed[Level]:
         if amount.problem:
@@ -438,8 +468,8 @@ class Rating(Single[Level]):
             return []
         if self._worded():
             verb = _CALLS.search(clause)
-            last = squash(clause[verb.end() :]).split()[-1:] if verb else []
-            return [level for level in self.levels if [squash(str(level))] == last]
+            parsed = self._level_word(clause[verb.end() :]) if verb else None
+            return [parsed] if parsed is not None else []
         clause = _SCALE.sub(lambda scale: " " * len(scale[0]), clause)
         levels: list[Level | None] = []
         for match in _DIGITS.finditer(clause):
@@ -449,12 +479,17 @@ class Rating(Single[Level]):
                 levels.append(self._checked(amount).value)
         return [level for level in levels if level is not None] if None not in levels else []
 
+    def _level_word(self, rest: str) -> Level | None:
+        words = squash(rest).split()
+        named = [level for level in self.levels if squash(str(level)) in (words[-1:] or [""])[0]]
+        return named[0] if len(named) == 1 and words and squash(str(named[0])) == words[-1] else None
+
 
 _ANOTHER = re.compile(r"\s*[,;&]\s*\d+\s*(?:$|[,;.&])")
-# `a 3 for grammar and a 5 for content`
 _FOR_A_PART = re.compile(
     r"(?<![\d.,/])(\d(?:[.,]\d)?)(?:\s*/\s*\d+)?\s+(?:for|in|on|für|pour|para|per|bei)\s+[^\W\d]", re.I
 )
+"""`a 3 for grammar and a 5 for content`"""
 _UNIT = re.compile(r"^\s*(?:points?|pts?|stars?|punkte?|sterne?|puntos?|pontos?|punti|étoiles?|балл\w*)(?!\w)", re.I)
 _REASONED = re.compile(r"\W*(\d{1,3}(?:[.,]\d)?)\s*,\s*(?:because|since|as it|weil|porque|car|perché)\b", re.I)
 _CRITERION = re.compile(r"\W*(?:\d{1,2}[.)]\s*)?([^\W\d][\w /&-]{1,40}?)\s*[:=–-]+\s*\d")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.answers.answer import listed
-from core.answers.sentences import FINAL, Labelled, by_others, clauses, in_doubt
+from core.answers.sentences import FINAL, by_others, clauses, in_doubt, labelled
 from core.answers.single import Candidate, Parsed, Single
 from core.answers.text import Text, Unit, shorten
 
@@ -19,8 +19,8 @@ _LETTER = re.compile(rf"[\s\"'(\[<|:=]*(?i:{_NOUN})[\s\"'(\[]*(?P<letter>[A-Z]|[
 _ANOTHER = re.compile(
     r"[\"')\]]*\s*(?:/|,|&|\+|-(?=[A-Z])|\b(?:or|and|oder|und|ou|et|o|y|e)\b|或|和|или|и\b)\s*(?:option\s+)?[\"'(\[]*[A-Z](?!\w)"
 )
-# `B, A is too long` names one answer.
 _REMARK = re.compile(r"[\"')\]]*\s*,\s*[\"'(]*[A-Z][\"')]*\s+(?:is|was|has)\b")
+"""`B, A is too long` names one answer."""
 _AFTER = re.compile(
     r"[\"')\]>|\s]*(?:$|[).:,;\]–—=!。]|\s*[-–—(:]|\s+(?:because|since|as|is\s+(?:the\s+)?(?:correct|right|best|answer)|which|for|on|in|weil|da|car|porque|perché|ist|est|es)\b|\s*(?:입니다|です|है|が|を|선택))"
 )
@@ -67,11 +67,23 @@ class Option(Single[str]):
     def longest(self) -> str:
         return self.letters[-1]
 
+    def _text_instruction(self) -> str:
+        return f'{self._closing}"{self.label}: " and {self._described()}.'
+
     def _field(self) -> dict[str, Any]:
         return {"type": "string", "enum": list(self.letters)}
 
+    def _encoded(self, value: str) -> str:
+        return value
+
+    def _shape(self) -> str:
+        return '"..."'
+
     def _described(self) -> str:
         return f"one letter, {listed(tuple(self.letters))}"
+
+    def _concepts(self) -> tuple[str, ...]:
+        return ("answer",)
 
     def _names(self) -> tuple[str, ...]:
         return (self.label, "letter", "selected", "correct")
@@ -166,10 +178,29 @@ class Option(Single[str]):
         return {letter for letter in letters if letter in self.letters}
 
 
-_YES = dict.fromkeys(("yes", "t", "ja", "oui", "sí", "sim", "si", "sì", "да", "نعم", "हाँ"), True)
-_YES |= dict.fromkeys(("是", "はい", "네", "예"), True)
-_YES |= dict.fromkeys(["no", "f", "nein", "non", "não", "否", "нет", "いいえ", "아니요", "لا", "नहीं"], False)
-_HEAD_END = re.compile(r"[,:(–—]|\s-\s|\s(?:because|since|as|given|due|weil|da|car|porque)\s")
+_YES = {
+    "yes": True,
+    "no": False,
+    "t": True,
+    "f": False,
+    "ja": True,
+    "nein": False,
+    "oui": True,
+    "non": False,
+    "sí": True,
+}
+_YES |= {
+    "sim": True,
+    "não": False,
+    "si": True,
+    "sì": True,
+    "是": True,
+    "否": False,
+    "да": True,
+    "нет": False,
+    "はい": True,
+}
+_YES |= {"いいえ": False, "네": True, "예": True, "아니요": False, "نعم": True, "لا": False, "हाँ": True, "नहीं": False}
 _NOT = re.compile(r"(?:not|nicht|pas|no|non|não|niet|не)\s+(?=\w)")
 _ATTRIBUTE = re.compile(
     r"(?:true|false|correct|incorrect|accurate|inaccurate|valid|invalid)\s+(?!(?:because|since|as|by|based|according|in|for|from|given|to|"
@@ -190,18 +221,18 @@ _AFFIRMED = re.compile(
 _CONSIDERED = re.compile(
     r"\s(?:can|must|should|has to|is to) (?:\w+ )?be (?:considered|deemed|regarded as|judged|classified as) ", re.I
 )
-# `It is important to ensure that the claim is true` says nothing about it.
 _PURPOSE = re.compile(
     r"\b(?:ensure|make sure)\b|\b(?:important|necessary|needs?|task|try|trying|wants?|have) to "
     r"(?:\w+\s+){0,4}?(?:verify|check|determine|see|test)\b"
 )
+"""`It is important to ensure that the claim is true` says nothing about it."""
 _OTHER = re.compile(
     r",\s*(?:and\s+)?(?:not|nicht|(?:et )?non|(?:et )?pas|no)\s+"
     r"(?:true|false|correct|incorrect|wahr|falsch|vraie?|fausse|faux|verdader[ao]|fals[ao])\W*$",
     re.I,
 )
-# `Correct: 12 km.` gives a value.
 _VALUED = re.compile(r"\W*\w+\s*:\s*\W?\d")
+"""`Correct: 12 km.` gives a value."""
 _PRONOUN = re.compile(r"\W*(?:it|this|das|es|c'est|esto|isso)(?:'s| is| ist| es| é)?\s+(?:\w+ly |indeed )?", re.I)
 _CASE = re.compile(r"\W*(?:it|this|that) is (?:\w+ly |indeed )?(?P<denied>not )?the case\W*", re.I)
 _IS = r"(?:is|was|are|be|ist|est|es|é|è|remains|seems|holds)"
@@ -233,11 +264,17 @@ class Truth(Single[bool]):
     def _field(self) -> dict[str, Any]:
         return {"type": "boolean", "description": f"Whether the {self.noun} is true."}
 
+    def _encoded(self, value: bool) -> bool:
+        return value
+
     def _described(self) -> str:
         return "true or false"
 
     def _missing(self) -> str:
         return f"it does not say that the {self.noun} is true, or that it is false"
+
+    def _concepts(self) -> tuple[str, ...]:
+        return ("answer",)
 
     def _names(self) -> tuple[str, ...]:
         return (self.label, "is true", "claim is true", "true", "is_true", "truth", "truth value", "label", self.noun)
@@ -268,12 +305,16 @@ class Truth(Single[bool]):
     def _parse_rest(self, rest: str) -> Parsed[bool] | None:
         """Read `True, because`, `false (not in the text)`, `the claim is true`; not `partly true`, `true / false`."""
         first = re.split(r"[.;\n。](?=\s|$)", rest, maxsplit=1)[0]
-        head = _HEAD_END.split(first.lstrip(" \"'([:=-–—|"), maxsplit=1)[0]
+        head = _head(first)
         if self.words.find("partly", head) or (self.words.find("true", head) and self.words.find("false", head)):
             both = f"“{shorten(first)}” is neither true nor false"
-            return Parsed(None, len(first), both)
+            return (
+                Parsed(None, len(first), both)
+                if self._value(head) is not None or self.words.find("true", head)
+                else None
+            )
         value = self._value(head)
-        if value is not None:
+        if value is not None and not self._joined(rest, head):
             return Parsed(value, len(head))
         word = re.match(r"\W*(\w+)(?=\s*(?:[,.:;(–—]|-\s|$))", head)
         if word and word[1].lower() in _YES:
@@ -289,9 +330,14 @@ class Truth(Single[bool]):
         word = re.match(r"\W*(\w+)", text)
         return (_YES[word[1].lower()], word.end()) if word and word[1].lower() in _YES else None
 
-    def _counts(self, label: Labelled) -> bool:
+    def _labelled(self, text: Text) -> Iterator[Candidate[bool]]:
         """ "The answer is false" speaks of the answer, "Answer: false" of the claim."""
-        return label.colon or label.below or label.rank == FINAL
+        for label in labelled(text, self._concepts(), self._names()):
+            parsed = self._alone(label.rest) if label.below else self._behind(label, text)
+            if parsed and (label.colon or label.below or label.rank == FINAL):
+                yield Candidate(
+                    parsed.value, "labelled", label.start, label.rest_start + parsed.end, label.rank, parsed.problem
+                )
 
     def _value(self, head: str) -> bool | None:
         """Return true or false if the text begins with the word."""
@@ -307,6 +353,10 @@ class Truth(Single[bool]):
             ):
                 return value
         return None
+
+    def _joined(self, rest: str, head: str) -> bool:
+        after = rest[len(head) : len(head) + 30]
+        return bool(re.match(r"\s*(?:/|\||or\b|oder\b|ou\b|,\s*(?:partly|partially))", after))
 
     def _stated(self, sentence: str) -> bool | None:
         if _VALUED.match(sentence):
@@ -357,7 +407,9 @@ class Truth(Single[bool]):
             return None
         if re.search(r"\b(?:first|second|other|another|third|previous|part of the)\s+(?:claim|statement)", low):
             return None
-        if _PURPOSE.search(low):
+        if _PURPOSE.search(low) or re.search(
+            r"\b(?:it|this|that) (?:is|was) (?:true|false|correct|incorrect) that\b", low
+        ):
             return None
         predicates = self._predicates(low)
         if len({value for _, value in predicates}) != 1:
@@ -384,3 +436,10 @@ class Truth(Single[bool]):
             lambda match: match[1] + " " * len(match[2]),
             low,
         )
+
+
+def _head(text: str) -> str:
+    """Return the text before a comma, a bracket, a dash or "because"."""
+    return re.split(
+        r"[,:(–—]|\s-\s|\s(?:because|since|as|given|due|weil|da|car|porque)\s", text.lstrip(" \"'([:=-–—|"), maxsplit=1
+    )[0]

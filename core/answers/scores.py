@@ -12,11 +12,13 @@ from core.answers.named import (
     ByName,
     Entry,
     Numbers,
+    blocks,
     entries,
     in_named_order,
     mentions,
     place_of,
     ratios,
+    repeated,
     rows,
 )
 from core.answers.sentences import FINAL, in_doubt
@@ -76,7 +78,11 @@ class Scores(ByName):
         return place_of(pattern.search(key) or pattern.search(_KEY.sub(r"response \1", key)))
 
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
-        yield from self._grouped(text, entries(text, self.names))
+        groups = blocks(text, entries(text, self.names))
+        for before, block in zip([None, *groups], groups, strict=False):
+            if len(block.entries) == len(self.names):
+                twice = repeated(before, block, text)
+                yield self._candidate(block, "named", f"it gives {twice} two scores" if twice else "")
         end = trailing(text)
         for block in (*rows(text, self.names, end), *in_named_order(text, self.names, end)):
             yield self._candidate(block, "row")
@@ -114,10 +120,10 @@ class Scores(ByName):
 # Weights of aspects in percent, by name.
 
 WHOLE = 100.0
-# The largest difference of a sum from 100 that is rounding; such weights are rescaled to 100.
 ROUNDING = 1.01
-# The smallest sum of numbers without "%" that are percentages: ratings from 1 to 10 sum to less.
+"""The largest difference of a sum from 100 that is rounding; such weights are rescaled to 100."""
 LEAST_TOTAL = 50
+"""The smallest sum of numbers without "%" that are percentages: ratings from 1 to 10 sum to less."""
 _PAIR = re.compile(r"\W*(\d[\d.,]*)\s*%?\s*/\s*(\d[\d.,]*)\s*%?\W*")
 _LINE = re.compile(r"^[\s\d.)(-]*([^\d:：|%]{2,60}?)[\s|]*[:=(|–—-]+[\s|]*(\d[\d.,]*)\s*%?[\s|)*]*(?:$|[-–—,;.(])")
 
@@ -147,8 +153,7 @@ class Weights(ByName):
         )
 
     def _written(self, value: Mapping[str, float]) -> str:
-        exact = {name: Decimal(repr(whole(value[name]))) for name in self.names}  # all digits, without an exponent
-        return "\n".join(f"{name}: {number:f}%" for name, number in exact.items())
+        return "\n".join(f"{name}: {_digits(value[name])}%" for name in self.names)
 
     def _described(self) -> str:
         return f"a percentage for each of {listed(self.names, 'and')}; they sum to 100"
@@ -160,7 +165,12 @@ class Weights(ByName):
         return place_of(mentions(self.words, self.names).fullmatch(key))
 
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
-        yield from self._grouped(text, self._entries(text))
+        groups = blocks(text, self._entries(text))
+        for before, block in zip([None, *groups], groups, strict=False):
+            if len(block.entries) == len(self.names):
+                twice = repeated(before, block, text)
+                other = f"it gives {twice} two weights" if twice else self._other(text, block.start, block.end)
+                yield self._candidate(block, "named", other)
         if pair := self._pair(text):
             yield self._candidate(pair, "row")
         end = trailing(text)
@@ -170,9 +180,8 @@ class Weights(ByName):
 
     def _entries(self, text: Text) -> list[Entry]:
         """Read numbers with a name; "1." and "2." at the beginnings of lines are names if there is nothing else."""
-        sure = [line for line in text.lines if not is_confidence(text, line.text)]
         collected = [
-            entry for entry in entries(text, self.names) if any(line.start <= entry.start < line.end for line in sure)
+            entry for entry in entries(text, self.names) if not is_confidence(text, _line_of(text, entry.start))
         ]
         numbered = [re.fullmatch(r"\(?(\d{1,2})[.):]\s+(\d[\d.,]*\s*%)\W*", line.text) for line in text.lines]
         if collected or sum(match is not None for match in numbered) != len(self.names):
@@ -228,3 +237,12 @@ class Weights(ByName):
         return {
             name: value if exact else value * WHOLE / total for name, value in zip(self.names, values, strict=True)
         }, ""
+
+
+def _digits(value: float) -> str:
+    """Match all digits of a number, without an exponent."""
+    return format(Decimal(repr(whole(value))), "f")
+
+
+def _line_of(text: Text, start: int) -> str:
+    return next((line.text for line in text.lines if line.start <= start < line.end), "")

@@ -9,12 +9,13 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 
 from core.answers.text import Text, Unit
 from core.answers.words import Words, heads_others
 
-# Maximum length: longer sentences are not parsed.
 CLAUSES = 12
+"""Maximum length: longer sentences are not parsed."""
 
 _ASIDE = re.compile(r"\((?!\w\))[^()\n]{0,300}\)|, (?:which|who) [^,\n]{0,200},")
 _RANKS = (
@@ -25,7 +26,24 @@ _LEAD = re.compile(r"(?:\W|\b(?:oh|no|hmm|but|sorry|okay|ok|ah|so|and|hm|well)\b
 _OWN = re.compile(r"\b(?:i|we|my|our|me|us|let|should|must)\b")
 _CHOOSES = re.compile(r"(?:prefer|recommend|choos|chose|pick|select|vote|favou?r|opt|go|side|lean|settle|decide)\w*\b")
 _FINDS = re.compile(r"\b(?:finds?|considers?|deems?|regards?|perceives?)\b")
-_ADVERBS = set(re.findall(r"\w+", "clearly finally then now still also and so to would the have had this that it"))
+_ADVERBS = {
+    "clearly",
+    "finally",
+    "then",
+    "now",
+    "still",
+    "also",
+    "and",
+    "so",
+    "to",
+    "would",
+    "the",
+    "have",
+    "had",
+    "this",
+    "that",
+    "it",
+}
 _FIRST_PERSON = re.compile(
     r"\bje (?:pense|crois|estime|trouve|considère) que\b|(?<!不)我(?:个人|還是|还是)?(?:认为|認為|觉得|覺得)"
 )
@@ -34,9 +52,9 @@ _CONTRACTED = re.compile(r"\w+n't\b")
 
 def clauses(sentence: str, words: Words) -> Iterator[str]:
     """Yield the main clauses of a sentence: without reasons, concessions and asides."""
-    text = _without_reasons(sentence, words)
-    if words.find("condition", text) or sentence.rstrip(" \"')]").endswith(("?", "？")):
+    if words.find("condition", _without_reasons(sentence, words)) or _is_question(sentence):
         return
+    text = _without_reasons(sentence, words)
     start = 0
     borders = list(_boundary(words).finditer(text.lower()))
     if len(borders) > CLAUSES:
@@ -88,6 +106,10 @@ def announcement(sentence: str, words: Words) -> int:
     return 0
 
 
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip(" \"')]").endswith(("?", "？"))
+
+
 def _without_reasons(sentence: str, words: Words) -> str:
     """Blank asides, and the text after "because" and similar words unless the sentence begins with them."""
     text = sentence if sentence.startswith("(") else _ASIDE.sub(lambda aside: " " * len(aside[0]), sentence)
@@ -126,18 +148,18 @@ def _reasons(words: Words) -> re.Pattern[str]:
     return re.compile(rf"(?!which is why\b){reason}|\sas the\s(?!{_RANKS})|,\s*{concession}|\s{concession}\s(?!good\b)")
 
 
-# Maximum number of characters of such a line.
 LONGEST_HEADING = 80
-# Maximum number of headings above a line that are read: `Example:`, `Final answer:`, `1`.
+"""Maximum number of characters of such a line."""
 DEPTH = 3
+"""Maximum number of headings above a line that are read: `Example:`, `Final answer:`, `1`."""
 
 _SPEAKER = re.compile(r"(?<!\w)(?:i|we|ich|wir|je|nous|yo|eu|io)(?!\w)", re.I)
-# `If I must choose:` introduces a choice.
 _FORCED = re.compile(
     r"(?<!\w)(?:must|have to|had to|forced|pressed|anything|choose|pick|decide|wählen|entscheiden|choisir|elegir|"
     r"escolher|scegliere)(?!\w)",
     re.I,
 )
+"""`If I must choose:` introduces a choice."""
 
 
 def introduced(text: Text, start: int) -> bool:
@@ -148,6 +170,8 @@ def introduced(text: Text, start: int) -> bool:
         heading = above.text.rstrip()
         if len(heading) > LONGEST_HEADING:
             return False
+        if heading == "json":  # the sign of a fence
+            continue
         if _is_foreign(heading, text.words) or heads_others(heading):
             return True
         if not heading.endswith(":"):
@@ -177,14 +201,14 @@ def _speech(words: Words) -> re.Pattern[str]:
     )
 
 
-# Maximum number of labels that are parsed, from the end of the reply.
 LABELS = 25
-# Number of characters before a label that are parsed.
+"""Maximum number of labels that are parsed, from the end of the reply."""
 HEAD = 240
-# Number of characters after a label that are parsed.
+"""Number of characters before a label that are parsed."""
 REST = 160
-# Ranks: an answer that calls itself final outranks one that does not.
+"""Number of characters after a label that are parsed."""
 FINAL, PLAIN = 3, 2
+"""Ranks: an answer that calls itself final outranks one that does not."""
 
 _IN_BRACKETS = r"(?:\s*\([^()\n]{0,40}\)|\s*\[[^\[\]\n]{0,40}\])?"
 _VALUE = re.compile(r"\s*[\"'(\[]*(?:\d|[A-Z](?![A-Za-z]))")
@@ -219,17 +243,23 @@ def labelled(
     label = _label(text.words, concepts, names)
     places = [
         (unit, following, match)
-        for unit, following in zip(units, (*units[1:], None), strict=False)
-        if not unit.text.rstrip(" \"')]").endswith("?")
+        for unit, following in zip_longest(units, units[1:])
+        if unit and not unit.text.rstrip(" \"')]").endswith("?")
         for match in label.finditer(unit.text.lower())
     ]
     for unit, following, match in places[-LABELS:]:
-        before = unit.text.lower()[max(0, match.start() - HEAD) : match.start()]
-        ranked = _rank(before, text.words)
-        found = _behind(text, unit, match, ranked, following) if ranked else None
-        loose = match[0].isascii() or (nouns and match[0] in text.words["response"])
-        if found and (found.joined or found.rank == FINAL or (not loose and _VALUE.match(found.rest))):
-            yield found
+        if unit:
+            low = unit.text.lower()
+            before = low[max(0, match.start() - HEAD) : match.start()]
+            ranked = _rank(before, text.words)
+            labelled_text = _behind(text, unit, match, ranked, following) if ranked else None
+            loose = nouns and match[0] in text.words["response"]
+            if labelled_text and (
+                labelled_text.joined
+                or labelled_text.rank == FINAL
+                or not (match[0].isascii() or loose or not _VALUE.match(labelled_text.rest))
+            ):
+                yield labelled_text
 
 
 def _behind(
@@ -249,8 +279,14 @@ def _behind(
     begins = not low[: match.start()].strip(_EDGE) or rank == FINAL
     if following is None or not (joined["join"] or begins):
         return None
-    line = next((line for line in text.lines if line.start <= following.start < line.end), following)
-    return Labelled(line.text[:REST], start, line.start, rank, colon, below=True, joined=True)
+    rest, place = _line(text, following)
+    return Labelled(rest, start, place, rank, colon, below=True, joined=True)
+
+
+def _line(text: Text, unit: Unit) -> tuple[str, int]:
+    """Return the line that a sentence begins, and its position."""
+    line = next((line for line in text.lines if line.start <= unit.start < line.end), unit)
+    return line.text[:REST], line.start
 
 
 def _rank(before: str, words: Words) -> tuple[int, int] | None:

@@ -18,11 +18,11 @@ from core.answers.text import LONGEST, Text, Unit, fields
 from core.answers.words import Words, alternatives, readable, squash
 from core.errors import UnreadableReply
 
-# Bounded, because replies are untrusted.
 UNSIGNED = (
     r"(?:\d{1,3}(?:[. ]\d{3})+,\d+|\d{1,3}(?:[, ']\d{3})+(?:\.\d+)?(?![\d,])|\d{1,3}(?:\.\d{3}){2,}|"
     r"\d{1,15}(?:[.,]\d{1,20})?|\.\d{1,20})"
 )
+"""Bounded, because replies are untrusted."""
 AMOUNT = rf"[-+]?{UNSIGNED}"
 
 _NUMERALS: dict[str, int] = {
@@ -44,8 +44,8 @@ _NUMERALS: dict[str, int] = {
 }
 _NUMERALS |= dict(пяти=5, десяти=10, 셋=3, 넷=4, 다섯=5, 여섯=6, 일곱=7, 여덟=8, 아홉=9)
 _IDEOGRAPHS = "零一二三四五六七八九"
-# Numerals that are articles or pronouns if another word follows.
 ARTICLES = ("un", "uno", "um", "one")
+"""Numerals that are articles or pronouns if another word follows."""
 _TENS = dict(twenty=20, thirty=30, forty=40, fifty=50, sixty=60, seventy=70, eighty=80, ninety=90)
 _UNITS = {word: number for word, number in _NUMERALS.items() if 1 <= number <= 9}
 _ONES = "one|two|three|four|five|six|seven|eight|nine"
@@ -129,7 +129,6 @@ def _measure(words: Words) -> re.Pattern[str]:
 T = TypeVar("T")
 
 _STATED = re.compile(r"\s*(?:[^\W\d]+\s*){0,3}(?:[:=(|%–-]|\d|$)")
-# `Strength of preference: 1`, `Reliability of this rating: 5`: a line about the answer.
 _ABOUT_ITSELF = re.compile(
     r"\W*(?:(?:reliability|security|strength|difficulty|ease|certainty|likelihood|degree|level)\s+(?:of|"
     r"that)\s+(?:i\b[^\d:=]{0,30}|"
@@ -141,7 +140,21 @@ _ABOUT_ITSELF = re.compile(
     r"self[- ](?:rating|assessment))\W{0,4}[:=]|\W*(?:how\s+(?:sure|certain|confident)[^\d:=?]{0,30}\?)",
     re.I,
 )
+"""`Strength of preference: 1`, `Reliability of this rating: 5`: a line about the answer."""
 MARKED, SENTENCE, WEAK = FINAL, 1, 0
+__all__ = [
+    "FINAL",
+    "MARKED",
+    "PLAIN",
+    "SENTENCE",
+    "WEAK",
+    "Candidate",
+    "decided",
+    "is_of_others",
+    "refused",
+    "trailing",
+    "without_confidence",
+]
 
 
 @dataclass(frozen=True)
@@ -169,13 +182,11 @@ def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Rea
         *(candidate for candidate in ordered if candidate.rank < rank and _contradicts(candidate, last, text)),
     ]
     for rival in rivals:
-        start, end = sorted((rival.start, last.start))
-        between = [unit.text for unit in text.units if start < unit.end and unit.start <= end]
-        if _differ(rival, last) and not any(announcement(sentence, text.words) for sentence in between):
-            raise UnreadableReply(last.problem or rival.problem or f"it states both {rival.value} and {last.value}")
+        if _differ(rival, last) and not _corrected(text, min(rival.start, last.start), max(rival.start, last.start)):
+            raise UnreadableReply(_both(rival, last))
     if latest := [candidate for candidate in rivals if candidate.start > last.start and _differ(candidate, last)]:
         last = latest[-1]
-    if any(announcement(unit.text, text.words) for unit in text.units if unit.start >= last.end):
+    if _taken_back(text, last.end):
         raise UnreadableReply("it takes its answer back and gives no other")
     if last.value is None:
         raise UnreadableReply(last.problem)
@@ -200,9 +211,7 @@ def trailing(text: Text) -> int:
     units = list(text.units)
     while units:
         above = units[-2].text if len(units) > 1 else ""
-        is_heading = len(above) <= 40 and not re.search(r"\d", above)  # `## Confidence`, `How sure am I?`
-        about = _ABOUT_ITSELF.match(above) or text.words.starts("confidence", above)
-        below_heading = len(units[-1].text) < 12 and is_heading and about
+        below_heading = len(units[-1].text) < 12 and _is_confidence_heading(text, above)
         if not (below_heading or text.words.starts("courtesy", units[-1].text) or is_confidence(text, units[-1].text)):
             break
         end = units.pop().start
@@ -213,6 +222,13 @@ def without_confidence(text: Text, line: str) -> str:
     """Return a line without the confidence in brackets at its end: `2 (confidence: 1)`."""
     aside = re.search(r"\s*[(\[]([^()\[\]]{3,60})[)\]]\W*$", line)
     return line[: aside.start()] if aside and is_confidence(text, aside[1]) else line
+
+
+def _is_confidence_heading(text: Text, line: str) -> bool:
+    """Return whether a line announces the confidence on the next one: `## Confidence`, `How sure am I?`"""
+    if len(line) > 40 or re.search(r"\d", line):
+        return False
+    return _ABOUT_ITSELF.match(line) is not None or text.words.starts("confidence", line) is not None
 
 
 def is_confidence(text: Text, line: str) -> bool:
@@ -241,29 +257,44 @@ def _differ(first: Candidate[T], second: Candidate[T]) -> bool:
     return first.value != second.value or first.value is None
 
 
+def _both(first: Candidate[T], second: Candidate[T]) -> str:
+    if first.problem or second.problem:
+        return second.problem or first.problem
+    return f"it states both {first.value} and {second.value}"
+
+
+def _corrected(text: Text, start: int, end: int) -> bool:
+    """Return whether a sentence between two places announces a correction."""
+    return any(announcement(unit.text, text.words) for unit in text.units if start < unit.end and unit.start <= end)
+
+
+def _taken_back(text: Text, end: int) -> bool:
+    return any(announcement(unit.text, text.words) for unit in text.units if unit.start >= end)
+
+
 # Lines that state several answers after one label: `1 for accuracy, 2 for style`.
 
-# Returns the value that a text begins with, and where its name ends; None if it begins with something else.
 Begins = Callable[[str], tuple[T, int] | None]
+"""Returns the value that a text begins with, and where its name ends; None if it begins with something else."""
 
-# Maximum number of words after an answer in a sentence without a verb: `Submission 2 for style.`
 SHORT = 5
-# After these words other answers follow that are not chosen.
+"""Maximum number of words after an answer in a sentence without a verb: `Submission 2 for style.`"""
 _RANKED = re.compile(
     r"\b(?:then|followed by|ahead of|before|than|over|compared (?:to|with)|superior to|preferable to|beats|outperforms|"
     r"surpasses)\b",
     re.I,
 )
+"""After these words other answers follow that are not chosen."""
 _ENCLOSED = re.compile(r"\s*\(([^()]*)\)?\s*$")
 _ASIDE = re.compile(r"\((?!\w{1,2}\))[^()]*\)?")
 _END = re.compile(r"[\s.!。！*\"')\]]*")
-# What follows a value that is an answer, possibly to a part of the question; a verb makes it a remark.
 _SCOPE = re.compile(
     r"[\"')\]]*\s*(?!on the other hand|(?:in|by) contrast|(?:in|by) comparison)(?:$|[=:(,;.]|"
     r"(?:if|for|on|in|when|where|with|at|by|under|given|as to|regarding|concerning|otherwise|else|"
     r"wenn|für|bei|pour|si|para|per|se|для)(?!\w))",
     re.I,
 )
+"""What follows a value that is an answer, possibly to a part of the question; a verb makes it a remark."""
 
 
 def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
@@ -278,21 +309,23 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
         rest = rest[: reason.start()]
     if words.starts("supposition", rest) and not is_forced(rest):
         return f"its answer {value} depends on a condition"
-    after = line[first[1] :]  # nothing but a retraction may be between the two: `1. No, sorry: 2.`
-    retraction = _retraction(words).match(after.lower())
-    later = begins(after[retraction.end() :]) if retraction else None
-    if retraction and later and later[0] != value and _END.fullmatch(after, retraction.end() + later[1]):
-        return f"it states {value}, and then {later[0]}"
+    if (other_value := _retracted(line[first[1] :], begins, words)) not in (None, value):
+        return f"it states {value}, and then {other_value}"
     for sentence, part in _parts(rest, words):
         other = begins(part)
         if other is None and (sentence == "." or (sentence and ":" in part)):  # another label: `B. Wrong answers: A, C`
             break
-        rest = re.split(r"[.;]", part[other[1] :], maxsplit=1)[0] if other else ""
-        # `Response 2, although good, is vague.` is a remark about another one.
-        remark = sentence and (rest.lstrip(" )]\"'").startswith(":") or len(rest.split()) > SHORT)
-        if other and other[0] != value and not remark and _SCOPE.match(part, other[1]):
+        scoped = other and _SCOPE.match(part, other[1]) and not (sentence and _is_remark(part[other[1] :]))
+        if other and other[0] != value and scoped:
             return f"it states both {value} and {other[0]}"
     return ""
+
+
+def _retracted(rest: str, begins: Begins[T], words: Words) -> T | None:
+    """Return the other answer if nothing but a retraction is between the two: `1. No, sorry: 2.`"""
+    match = _retraction(words).match(rest.lower())
+    other = begins(rest[match.end() :]) if match else None
+    return other[0] if match and other and _END.fullmatch(rest, match.end() + other[1]) else None
 
 
 def _parts(line: str, words: Words) -> Iterator[tuple[str, str]]:
@@ -304,6 +337,12 @@ def _parts(line: str, words: Words) -> Iterator[tuple[str, str]]:
         if before[-1:].isdigit() and after[:1].isdigit():  # `on points 1 and 2`
             continue
         yield separator[0][0] if separator[0][0] in ".;" else "", after
+
+
+def _is_remark(after: str) -> bool:
+    """Return whether a sentence that begins with an answer is about it: `Response 2, although good, is vague.`"""
+    sentence = re.split(r"[.;]", after, maxsplit=1)[0]
+    return sentence.lstrip(" )]\"'").startswith(":") or len(sentence.split()) > SHORT
 
 
 @lru_cache(maxsize=16)
@@ -323,8 +362,8 @@ def _separator(words: Words) -> re.Pattern[str]:
     return re.compile(rf"(?:[,;.](?=\s)|\s[/|]\s|(?={joint})|\()\s*{joint}?[\s\"'(]*")
 
 
-# Maximum number of marks of a kind, from the end.
 MARKS = 12
+"""Maximum number of marks of a kind, from the end."""
 
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]{0,60}\}){0,80}\}){0,120})\}")
 _TAGGED = re.compile(r"<([a-z][\w -]{1,24})>\s*([^<>\n]{1,120}?)\s*</\1>", re.I)
@@ -363,9 +402,6 @@ class Single(Answer[T]):
         own = [one for one in candidates if not is_of_others(one, text)]
         return decided(own, text, self._missing())
 
-    def _text_instruction(self) -> str:
-        return f'{self._closing}"{self.label}: " and {self._described()}.'
-
     def _written(self, value: T) -> str:
         return f"{self.label}: {self._encoded(value)}"
 
@@ -389,9 +425,9 @@ class Single(Answer[T]):
     def _decoded(self, value: Any) -> Parsed[T] | None:
         """Return the value of a structured answer; None if it is of another kind."""
 
+    @abstractmethod
     def _concepts(self) -> tuple[str, ...]:
         """Return the labels that may precede the value."""
-        return ("answer",)
 
     def _names(self) -> tuple[str, ...]:
         """Return further labels that may precede the value."""
@@ -439,13 +475,9 @@ class Single(Answer[T]):
             parsed = self._alone(label.rest) if label.below else self._behind(label, text)
             line = text.spoken.rfind("\n", 0, label.start) + 1
             about = (text.spoken[line : label.rest_start], text.spoken[label.start : label.rest_start])
-            if parsed and self._counts(label) and not any(is_confidence(text, head.strip()) for head in about):
+            if parsed and not any(is_confidence(text, head.strip()) for head in about):
                 end = label.rest_start + parsed.end
                 yield Candidate(parsed.value, "labelled", label.start, end, label.rank, parsed.problem)
-
-    def _counts(self, label: Labelled) -> bool:
-        """Return whether what follows a label may be the value."""
-        return True
 
     def _behind(self, label: Labelled, text: Text) -> Parsed[T] | None:
         """Return the value in the text after a label, unless its line states another one as well."""
@@ -466,9 +498,15 @@ class Single(Answer[T]):
             sign = re.match(r"\s*[:,-]\s*(?:it is\s|it's\s|make that\s)?", unit.text[end:]) if end else None
             parsed = self._parse_rest(unit.text[end + sign.end() :]) if sign else None
             if sign and parsed:
-                place = unit.start + end + sign.end()
-                parsed = self._only(parsed, _line(text, place))
-                yield Candidate(parsed.value, "labelled", unit.start, place + parsed.end, FINAL, parsed.problem)
+                parsed = self._only(parsed, _line(text, unit.start + end + sign.end()))
+                yield Candidate(
+                    parsed.value,
+                    "labelled",
+                    unit.start,
+                    unit.start + end + sign.end() + parsed.end,
+                    FINAL,
+                    parsed.problem,
+                )
 
     def _lines(self, text: Text) -> Iterator[Candidate[T]]:
         """Yield the value alone on the last line, or on the first one before an explanation."""
@@ -485,7 +523,7 @@ class Single(Answer[T]):
         """Read plain sentences at the end of the reply, or at its beginning."""
         end = trailing(text)
         units = [unit for unit in text.units if unit.start < end]
-        for unit in dict.fromkeys([*units[:1], *units[-2:]]):
+        for unit in _ending(units):
             value = self._stated(unit.text)
             if value is not None:
                 yield Candidate(value, "sentence", unit.start, unit.end, SENTENCE)
@@ -508,6 +546,11 @@ class Single(Answer[T]):
 def _line(text: Text, start: int) -> str:
     """Return the rest of a line, up to the length that is parsed."""
     return text.plain[start : start + REST].partition("\n")[0]
+
+
+def _ending(units: list[Unit]) -> list[Unit]:
+    """Return the first sentence and the last two."""
+    return units if len(units) <= 3 else [units[0], *units[-2:]]
 
 
 def _inner(value: Any) -> Any:

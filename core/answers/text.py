@@ -18,10 +18,10 @@ from typing import Any
 from core.answers.words import Words, attributed, noted_as_others, readable, squash, states_of_others
 from core.errors import UnreadableReply
 
-# Maximum number of places in a reply at which JSON is tried: replies are untrusted.
 ATTEMPTS = 20
-# Maximum number of places at which JSON is repaired.
+"""Maximum number of places in a reply at which JSON is tried: replies are untrusted."""
 REPAIRS = 3
+"""Maximum number of places at which JSON is repaired."""
 
 _DECODER = json.JSONDecoder(strict=False)
 _BEGINNING = re.compile(r"(?<![\w\\{\[(\"])(?:\{(?=\s*[\"'{}])|\[(?=\s*[\"'{\[])|\[(?=\s*\])(?<=^\[))")
@@ -41,8 +41,11 @@ class Document:
     @property
     def is_object(self) -> bool:
         """It has named fields: a list of numbers may be prose."""
-        values = self.value if isinstance(self.value, list) else [self.value]
-        return any(isinstance(value, Mapping) for value in values)
+        return isinstance(self.value, Mapping) or (isinstance(self.value, list) and any(map(_is_object, self.value)))
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
 
 
 def documents(text: str) -> list[Document]:
@@ -90,14 +93,20 @@ def pairs(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
     ]
     if texts and len(numbers) == 1:
         return [(texts[0], numbers[0])]
-    named = [(str(key), element) for key, element in value.items() if isinstance(element, int | float | str)]
-    for key, element in value.items():
-        inner = pairs(element, depth - 1)
-        named += inner
-        # Either can be the name: `{"clarity": {"points": 4}}` and `{"weights": {"clarity": 4}}`.
-        if isinstance(element, Mapping) and len(pairs(element, 1)) == 1:
-            named += [(str(key), number) for _, number in inner]
-    return named
+    inner = [
+        pair
+        for key, element in value.items()
+        if isinstance(element, Mapping | list)
+        for pair in _named_also(str(key), element, pairs(element, depth - 1))
+    ]
+    return [(str(key), element) for key, element in value.items() if isinstance(element, int | float | str)] + inner
+
+
+def _named_also(key: str, value: Any, named: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return the pairs in the field `key`; the number of an object with one also under `key`, because either can be
+    the name: `{"clarity": {"points": 4}}` and `{"weights": {"clarity": 4}}`."""
+    is_one = isinstance(value, Mapping) and len(pairs(value, 1)) == 1
+    return [*named, *((key, number) for _, number in named)] if is_one else named
 
 
 def listed_numbers(value: Any, count: int) -> list[float] | None:
@@ -142,26 +151,26 @@ def _from_python(text: str) -> str:
 
 
 Span = tuple[int, int]
-# Number of characters, from the end, that are searched for quoted blocks: replies are untrusted.
 SEARCHED = 50_000
-# Maximum number of blocks that may be the reply's own, from the end.
+"""Number of characters, from the end, that are searched for quoted blocks: replies are untrusted."""
 BLOCKS = 40
-# Minimum number of words of a line that is not repeated by chance.
+"""Maximum number of blocks that may be the reply's own, from the end."""
 COPIED = 4
-# Maximum number of words between "contains" and what it contains.
+"""Minimum number of words of a line that is not repeated by chance."""
 FAR = 7
+"""Maximum number of words between "contains" and what it contains."""
 
 _FENCE = re.compile(r"^[ \t]*(?P<sign>```|~~~)[^\n`]*\n(?P<body>.*?)(?:^[ \t]*(?P=sign)[ \t]*$|\Z)", re.M | re.S)
 _BLOCK_QUOTE = re.compile(r"(?:^[ ]{0,3}>[^\n]*(?:\n|\Z))+", re.M)
 _ELEMENT = re.compile(r"<(blockquote|quote|pre|code|cite|q)>(?P<body>.{1,4000}?)</\1>", re.I | re.S)
 _BRACKETED = re.compile(r"\[quote\](?P<body>.{1,4000}?)\[/quote\]", re.I | re.S)
 _TRIPLE = re.compile(r"(\"{3}|'{3})(?P<body>.{1,4000}?)\1", re.S)
-# Material as the prompt has it; `<response_1>7</response_1>` is an answer.
 _ECHO = re.compile(
     r"<((?:submission|response|assistant|critique|question|prompt|answer|context|reference|claim)[\w-]{0,20})>"
     r"(?P<body>[^<>]*\n[^<>]*|[^<>]{60,})</\1>",
     re.I,
 )
+"""Material as the prompt has it; `<response_1>7</response_1>` is an answer."""
 _ITEM = re.compile(r"^[ ]{0,3}(?:\d{1,2}[.)]|[-*•])\s+\S", re.M)
 _BLOCKS = (_FENCE, _BLOCK_QUOTE, _ELEMENT, _BRACKETED, _TRIPLE, _ECHO)
 
@@ -172,7 +181,6 @@ _VERDICT = (
     r"(?:\w+\s+)?(?:verdict|decision|rating|score|scores|answer|choice|judge?ment|preference|weights?|claims?|aspects?|"
     r"list|critique|summary|text|number|letter|result))\b"
 )
-# The judge states that it gives no verdict.
 _UNDECIDED = re.compile(
     r"\b(?:i|we)(?:'m|\s+am|\s+are)?\s+(?:(?:really|simply|just|still|therefore|thus|honestly|also|so)\s+)*"
     r"(?:cannot|can't|can\s+not|could\s+not|couldn't|unable\s+to|not\s+able\s+to|won't|will\s+not|would\s+rather\s+not|"
@@ -195,6 +203,7 @@ _UNDECIDED = re.compile(
     r"لا أستطيع|لا يمكنني|तय नहीं कर|नहीं कह सकत",
     re.I,
 )
+"""The judge states that it gives no verdict."""
 _CONTAINS = (
     r"(?:contain|includ|embed|insert|inject|hid(?:es|den|ing)\b|instruct|tell(?:s|ing)\b|told\b|ask(?:s|ed|ing)\b|"
     r"demand|command|order(?:s|ed|ing)\b|(?<=\w )claim(?:s|ed|ing)\b|say(?:s|ing)\b|said\b|read(?:s|ing)\b|"
@@ -270,8 +279,10 @@ def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: 
     With `lists` a block is a list that the reply was asked for: only an author who declines quotes it.
     """
     found = _found(text)
+    if not found:
+        return []
     own = _without(text, found)
-    if not found or not re.search(r"[^\W\d_]", own):
+    if not re.search(r"[^\W\d_]", own):
         return []
     refuses = undecided(own)
     if lists:  # the block holds the list, unless the list is elsewhere
@@ -282,7 +293,6 @@ def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: 
 
 
 def _found(text: str) -> list[Span]:
-    # Most replies quote nothing: the patterns below would take longer than the rest of the parser.
     if not any(sign in text for sign in ("```", "~~~", ">", '"""', "'''", "[quote]", "[QUOTE]")):
         return []
     begin = max(0, len(text) - SEARCHED)
@@ -338,12 +348,12 @@ _MARK = (
 _QUOTES = re.compile(
     r"[\"'`](?P<d>\{[^\n]{1,400}?\})[\"'`]|\"(?P<a>[^\"\n]{2,400})\"|(?<!\w)'(?P<b>[^'\n]{2,400})'(?!\w)|(?<!`)`(?P<c>[^`\n]{2,400})`(?!`)"
 )
-# `I would choose "Neither is better: 0"`
 _CHOOSES = re.compile(
     r"\b(?:i|we)(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus)*\s+(?:choose|pick|select|vote|answer|say|rate|give|go\s+with)"
     r"(?:\s+\w+){0,3}$",
     re.I,
 )
+"""`I would choose "Neither is better: 0"`"""
 _LABELLED = re.compile(_MARK, re.I)
 _BLOCK_EDGES = " \t-=|:+.>'\"()[],;!?。*_#`"
 
@@ -394,14 +404,14 @@ def _without(text: str, spans: Sequence[Span]) -> str:
     return "".join([*pieces, text[done:]])
 
 
-# Number of characters, from the end, that are parsed: answers are at the end, and replies are untrusted.
 WINDOW = 12_000
-# Maximum number of characters of a sentence, from its end.
+"""Number of characters, from the end, that are parsed: answers are at the end, and replies are untrusted."""
 LONGEST = 800
-# Maximum number of characters of a line, from its end.
+"""Maximum number of characters of a sentence, from its end."""
 LONGEST_LINE = 2_000
-# Maximum number of lines, and of sentences: the first one and the last ones.
+"""Maximum number of characters of a line, from its end."""
 MOST = 300
+"""Maximum number of lines, and of sentences: the first one and the last ones."""
 
 
 _TAGS = r"think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|explanation"
@@ -471,12 +481,12 @@ class Text:
     @cached_property
     def own(self) -> str:
         """`clean` with quoted answers blank as well, for marks."""
-        return _without(self.clean, self._quotations)
+        return _blanked_within(self.clean, self._quotations)
 
     @cached_property
     def spoken(self) -> str:
         """`plain` with quotations of others blank as well."""
-        plain = _without(self.plain, self._quotations)
+        plain = _blanked_within(self.plain, self._quotations)
         return _QUOTE.sub(self._unquoted, _without_block_quotes(plain, self.clean))
 
     @cached_property
@@ -492,25 +502,34 @@ class Text:
         begin = self.clean.rfind("\n", 0, max(0, start)) + 1
         before, stated = self.clean[begin : max(0, start)], self.raw[max(0, start) : end]
         head = "" if rule == "json" else stated.partition("\n")[0].rpartition(":")[0]
-        after = self.clean[end:].partition("\n")[0]
-        within_words = re.search(r"[^\W\d_]|[\"'`]\s*$", before) and re.search(r"[^\W\d_]", after)
-        if introduces_others(before + head, self.words) or (rule == "json" and within_words):
+        if introduces_others(before + head, self.words) or (rule == "json" and self._within_a_line(before, end)):
             return True
-        if states_of_others(before + stated.partition("\n")[0]) or noted_as_others(after):
+        if states_of_others(before + stated.partition("\n")[0]) or noted_as_others(self.clean[end:].partition("\n")[0]):
             return True
         within = re.search(r"[^\W_]", before) is not None
         repeated = is_repeated(stated, self.shown)
         if (within or repeated or rule in ("json", "sentence")) and self._is_undecided:
             return True
+        return repeated and (within or not self._is_at_an_end(start, end) or self._is_copied(begin))
+
+    def _is_copied(self, begin: int) -> bool:
+        """Return whether the line above the one at `begin` shows that this one is copied from a shown text."""
         above = next((line.text for line in reversed(self.lines) if line.start < begin), "")
-        copied = repeated and copies_others(above, self.words, self.shown)
-        lines = [line for line in self.lines if not self.words.starts("courtesy", line.text)]
-        at_an_end = not lines or start < lines[0].end or all(line.start < end for line in lines)
-        return repeated and (within or copied or not at_an_end)
+        return copies_others(above, self.words, self.shown)
 
     @cached_property
     def _is_undecided(self) -> bool:
         return undecided(self.spoken)
+
+    def _within_a_line(self, before: str, end: int) -> bool:
+        """Return whether words stand before and after JSON in its line."""
+        after = self.clean[end:].partition("\n")[0]
+        return bool(re.search(r"[^\W\d_]|[\"'`]\s*$", before) and re.search(r"[^\W\d_]", after))
+
+    def _is_at_an_end(self, start: int, end: int) -> bool:
+        """Return whether a place is in the first or in the last line that is no courtesy."""
+        lines = [line for line in self.lines if not self.words.starts("courtesy", line.text)]
+        return not lines or start < lines[0].end or all(line.start < end for line in lines)
 
     @cached_property
     def lines(self) -> tuple[Unit, ...]:
@@ -588,8 +607,19 @@ def _blanked(text: str, spans: list[tuple[int, int]], blank: str = " ") -> str:
     return "".join([*pieces, text[done:]])
 
 
+def _blanked_within(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return the text with spaces in place of each span of a line."""
+    pieces, done = [], 0
+    for start, end in spans:
+        pieces += [text[done:start], " " * (end - start)]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
 def _without_block_quotes(plain: str, clean: str) -> str:
     """Blank lines that begin with ">", which are another person's words unless nothing follows them."""
+    if ">" not in clean:
+        return plain
     own = [match.start() for match in re.finditer(r"^(?! *>)[^\n\w]*\w", clean, re.M)]
     spans = [match.span() for match in re.finditer(r"^ *>.*$", clean, re.M) if own and match.start() < own[-1]]
     return _blanked(plain, spans)

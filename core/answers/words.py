@@ -165,8 +165,8 @@ WORDS = Words(_phrases(tomllib.loads(FILE.read_text(encoding="utf-8"))))
 #
 # The judge's own role stays: `My verdict`, `Area chair's rating`, `Verdict of this judge`, `The judge's verdict`.
 
-# Maximum number of words of a label between the name of a passage and the value.
 LABEL = 3
+"""Maximum number of words of a label between the name of a passage and the value."""
 
 _MARK = r"(?:#\s?|no\.\s?)?(?:\d{1,2}|(?-i:[A-H]))(?!\w)"
 _JUDGE = (
@@ -217,13 +217,13 @@ _CHINESE = (
     rf"{_CHINESE_JUDGE}\s*[A-Ha-h\d]+)们?的?.{{0,4}}?(?:答案|评分|判断|裁决|结论|分数|选择|打分|决定|判定)"
 )
 _OTHERS_LABEL = re.compile("|".join((_POSSESSIVE, _BY, _GERMAN, _FRENCH, _SPANISH, _CHINESE)), re.I)
-# `Submission text:`, `Last line of response 2:`
 _PASSAGE = re.compile(
     r"\W*(?:the\s+)?(?:(?:text|excerpt|quote|quotation|passage|content|ending|end|wording|(?:last|closing|final)\s+"
     rf"(?:line|lines|words|sentence))\s+(?:of|from|in)\s+(?:the\s+)?(?:\w+\s+)?{_TEXT}(?:\s+{_MARK})?|"
     rf"(?:judged|quoted|original|{_TEXT})(?:\s+{_MARK})?\s+(?:text|content|excerpt|quote|ending|wording)s?)\s*",
     re.I,
 )
+"""`Submission text:`, `Last line of response 2:`"""
 _SAYS = (
     r"(?:ends?|ended|closes?|closed|concludes?|concluded|says?|said|contains?|contained|states?|stated|reads?|writes?|wrote|"
     r"includes?|included|claims?|claimed|finish(?:es|ed)|begins?|starts?|asserts?|declares?|adds?|announces?|repeats?|"
@@ -251,17 +251,17 @@ _OWN = re.compile(
     r"(?<!\w)(?:i|we|my|mine|our|ours|ich|wir|mein\w*|unser\w*|je|nous|mon|ma|mes|notre|yo|mi|mis|nuestr[oa])(?!\w)|我|本人",
     re.I,
 )
-# `In line with judge A's verdict: 2`, `Average of the peers' ratings: 3`: the judge's own.
 _WEIGHED = re.compile(
     r"(?<!\w)(?:agree\w*|concur\w*|confirm\w*|uphold\w*|adopt\w*|follow(?:ing)?(?=\s+(?:the|judge|peer|another))|endors\w*|shar(?:e|es|ing)|same|"
     r"in\s+line|contrary|unlike|against|consistent|overrul\w*|despite|like|given\s+(?:the|that)|based|weigh\w*|"
     r"average|mean|combin\w*|consensus|median|aggregat\w*|since|because|considering|after|having|summar\w*)(?!\w)",
     re.I,
 )
-# `Considering what each response says:` announces the judge's own words.
+"""`In line with judge A's verdict: 2`, `Average of the peers' ratings: 3`: the judge's own."""
 _COMPARED = re.compile(
     r"(?<!\w)(?:what|how|each|both|whether|if|better|best|considering|given|since|because)(?!\w)", re.I
 )
+"""`Considering what each response says:` announces the judge's own words."""
 _STATES = re.compile(r"[\"'*_)\]]*\s*(?:[:：=|–—]|-\s|(?:is|was|ist|war|est|es|fue|为|是)(?!\w))")
 _SENTENCE = re.compile(r"(?<!\bno)[.!?;。！？；](?=\s|$)|[。！？；]|\n")
 _NOTED = re.compile(

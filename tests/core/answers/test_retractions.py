@@ -51,3 +51,10 @@ def test_a_last_line_that_is_copied_with_the_line_above_it_is_not_the_judges(abo
     with pytest.raises(UnreadableReply):
         CHOICE.parse(f"{above}\nFinal verdict: 2", shown)
     assert CHOICE.parse("The second one is right.\nFinal verdict: 2", shown).value == 2
+
+
+def test_equal_responses_are_a_tie_and_a_part_is_no_verdict() -> None:
+    assert Choice().parse("Response 1 = Response 2").value == 0
+    assert Choice().parse("**Clarity**: Response 1 wins. **Depth**: Response 2 wins. I prefer Response 2.").value == 2
+    with pytest.raises(UnreadableReply):
+        Choice().parse("Style: Response 1 is better.")
