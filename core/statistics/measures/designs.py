@@ -1,0 +1,207 @@
+"""Designs of labels: which targets are drawn, with which probability, and means over all targets from those drawn.
+
+Every target has a permanent random number from the seed of the design (Brewer, Early & Joyce 1972). A draw takes the
+smallest numbers of each stratum, so a draw can be repeated, and a second round that wants more takes the next ones: the
+targets of both rounds together are a draw of the larger size, with its probabilities.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.statistics.data.arrays import Bools, Floats, Ints, ratio, students_t_quantile
+
+FLOOR = 0.05
+"""The least probability of a target in a design by uncertainty: no label weighs more than 20."""
+FEWEST_LABELS = 10
+"""Below this many labels there is no interval: the variance of a few equal labels is 0, which would look certain."""
+
+
+def permanent_numbers(seed: int, keys: Sequence[str]) -> Floats:
+    """Return a number in (0, 1) for each key, the same on every machine and for every set of other keys."""
+    digests = (hashlib.sha256(f"{seed}:{key}".encode()).digest() for key in keys)
+    return np.array([(int.from_bytes(digest[:7], "big") + 0.5) / 2**56 for digest in digests])
+
+
+def draw(numbers: Floats, strata: Ints, sizes: Sequence[int]) -> Bools:
+    """Return which targets (N,) are drawn: in each stratum the given number of those with the smallest numbers."""
+    drawn = np.zeros(numbers.size, bool)
+    for stratum, size in enumerate(sizes):
+        members = np.flatnonzero(strata == stratum)
+        drawn[members[np.argsort(numbers[members], kind="stable")[:size]]] = True
+    return drawn
+
+
+def draw_weighted(numbers: Floats, probabilities: Floats, size: int) -> Bools:
+    """Return which targets (N,) are drawn with unequal probabilities: sequential Poisson sampling (Ohlsson 1998).
+
+    The targets with the smallest number / probability: the sample has the size wanted, and nearly the probabilities.
+    """
+    drawn = np.zeros(numbers.size, bool)
+    drawn[np.argsort(numbers / probabilities, kind="stable")[:size]] = True
+    return drawn
+
+
+def probabilities_of_sizes(strata: Ints, sizes: Sequence[int]) -> Floats:
+    """Return the probability of each target (N,) if `sizes` are drawn from the strata."""
+    counts = np.bincount(strata, minlength=len(sizes))
+    shares: Floats = ratio(np.minimum(sizes, counts), counts)
+    return shares[strata]
+
+
+def probabilities_of_uncertainty(uncertainty: Floats, size: int, floor: float = FLOOR) -> Floats:
+    """Return probabilities (N,) in proportion to uncertainties of at least 0, from `floor` to 1, that sum to `size`.
+
+    The probability of least variance is proportional to the error that the verdict is expected to have (Zrnic & Candès
+    2024). The sum is larger than `size` if the floor needs more.
+    """
+    most = min(size, uncertainty.size)
+    if floor * uncertainty.size >= most or not uncertainty.any():
+        return np.full(uncertainty.size, max(floor, most / max(1, uncertainty.size)))
+    low, high = 0.0, 1 / uncertainty[uncertainty > 0].min()
+    for _ in range(100):  # the sum grows with the factor
+        factor = (low + high) / 2
+        too_many = np.clip(factor * uncertainty, floor, 1).sum() > most
+        low, high = (low, factor) if too_many else (factor, high)
+    return np.clip(high * uncertainty, floor, 1)
+
+
+def allocate(counts: Sequence[int], size: int, spreads: Sequence[float] | None = None, least: int = 2) -> list[int]:
+    """Return how many of `size` labels each stratum gets: in proportion to its targets, or to targets x spread.
+
+    `spreads` are standard deviations (Neyman 1934). No stratum gets more than its targets or less than `least` of them.
+    Remainders go to the largest fractions, so the sum is `size` if the targets suffice.
+    """
+    targets = np.asarray(counts, int)
+    shares = targets * (np.ones(targets.size) if spreads is None else np.asarray(spreads, float))
+    floors = np.minimum(targets, least)
+    found = floors.copy()
+    while (left := min(size, int(targets.sum())) - int(found.sum())) > 0:
+        open_strata = found < targets
+        weights = np.where(open_strata, shares, 0)
+        weights = weights if weights.any() else open_strata.astype(float)
+        wanted = np.maximum(found, np.minimum(targets, weights / weights.sum() * (left + found[open_strata].sum())))
+        more = np.floor(wanted).astype(int) - found
+        if not more.sum():
+            more[np.argsort(-np.where(open_strata, wanted - found, -1), kind="stable")[:left]] = 1
+        found = found + more if more.sum() <= left else _add_largest(found, wanted, left)
+    return [int(number) for number in found]
+
+
+def _add_largest(found: Ints, wanted: Floats, left: int) -> Ints:
+    """Add labels one by one to the stratum that is furthest below what it should have."""
+    for _ in range(left):
+        found[np.argmax(wanted - found)] += 1
+    return found
+
+
+def effective_labels(weights: Floats) -> float:
+    """Return Kish's (1965) effective number of labels: as many with equal weights have as much information."""
+    return float(weights.sum() ** 2 / (weights**2).sum()) if weights.size else 0.0
+
+
+@dataclass(frozen=True)
+class DesignMean:
+    """The mean over all targets, estimated from those with a label and from verdicts on all of them."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    judge_weight: float
+    """lambda: 0 ignores the verdicts, 1 uses them fully."""
+    labelled: int
+    targets: int
+    effective: float
+    """Kish's effective number of labels."""
+    reason: str = ""
+
+
+def design_mean(
+    human: Floats,
+    probabilities: Floats,
+    strata: Ints,
+    judge: Floats | None = None,
+    *,
+    judge_weight: float | None = None,
+    limits: tuple[float, float] = (-np.inf, np.inf),
+    clusters: Ints | None = None,
+) -> DesignMean:
+    """Estimate the mean human label of the population that N targets are a sample of, from a designed part of them.
+
+    `human` (N,): nan without a label. `probabilities` (N,): with which a label was wanted; labels that are missing
+    although they were wanted are taken as missing at random within their stratum. `judge` (N,): verdicts, without nan.
+
+    theta = sum over strata of N_h / N (lambda mean(judge in h) + weighted mean(human - lambda judge of labels in h)),
+    with weights 1 / probability (Hájek 1971; with lambda the active inference of Zrnic & Candès 2024). Its variance is
+    the sum over `clusters` (N,), or targets, of their squared summed influence; lambda minimises it (Angelopoulos,
+    Duchi & Zrnic 2023). Intervals are Student's t with as many degrees of freedom as labels, or their clusters, less
+    one for each stratum.
+    """
+    labelled = ~np.isnan(human)
+    n, effective = int(labelled.sum()), effective_labels(1 / probabilities[labelled])
+    missing = sorted(set(strata.tolist()) - set(strata[labelled].tolist()))
+    if missing or not n:
+        reason = f"no label in {len(missing)} of {np.unique(strata).size} strata" if n else "no label"
+        return DesignMean(None, None, None, 0.0, n, human.size, effective, reason)
+    value, influence = _parts(np.where(labelled, human, 0), labelled, probabilities, strata)
+    lam = 0.0
+    if judge is not None:
+        own_value, own_influence = _parts(judge, labelled, probabilities, strata)
+        correction = float(judge.mean()) - own_value
+        own_influence = _sum_by((judge - judge.mean()) / judge.size - own_influence, clusters)
+        spread = float((own_influence**2).sum())
+        total = _sum_by(influence, clusters)
+        if judge_weight is None:
+            lam = float(np.clip(-(total * own_influence).sum() / spread, 0, 1)) if spread > 0 else 0.0
+        else:
+            lam = judge_weight
+        value, total = value + lam * correction, total + lam * own_influence
+    else:
+        total = _sum_by(influence, clusters)
+    independent = n if clusters is None else np.unique(clusters[labelled]).size
+    degrees = independent - np.unique(strata).size
+    variance = float((total**2).sum())
+    if lam and judge_weight is None and degrees > 1:  # lambda is fitted to the same labels
+        variance, degrees = variance * degrees / (degrees - 1), degrees - 1
+    if n < FEWEST_LABELS or degrees < 1 or variance <= 0:
+        reason = f"no interval: fewer than {FEWEST_LABELS} labels" if n < FEWEST_LABELS else "no interval: no variance"
+        return DesignMean(value, None, None, lam, n, human.size, effective, reason)
+    low, high = _interval(value, students_t_quantile(degrees, 0.975) * variance**0.5, limits)
+    return DesignMean(value, low, high, lam, n, human.size, effective)
+
+
+def _interval(value: float, half: float, limits: tuple[float, float]) -> tuple[float, float]:
+    """Return the interval of a mean; between two limits on the logit scale, where it is nearer to symmetric.
+
+    With 50 labels of which two thirds are 1, intervals of the mean itself cover one to two points less.
+    """
+    low, high = limits
+    if not np.isfinite(high - low) or not low < value < high:
+        return max(value - half, low), min(value + half, high)
+    share = (value - low) / (high - low)
+    logit, spread = np.log(share / (1 - share)), half / (high - low) / (share * (1 - share))
+    ends = 1 / (1 + np.exp(-(logit + np.array([-spread, spread]))))
+    return float(low + (high - low) * ends[0]), float(low + (high - low) * ends[1])
+
+
+def _parts(values: Floats, labelled: Bools, probabilities: Floats, strata: Ints) -> tuple[float, Floats]:
+    """Return the stratified Hájek mean of the labelled values, and the influence (N,) of each target on it.
+
+    A target moves the share of its stratum; a labelled one also the mean of the stratum.
+    """
+    weights = np.where(labelled, 1 / probabilities, 0.0)
+    totals = np.bincount(strata, weights)
+    means = ratio(np.bincount(strata, weights * values), totals)
+    counts, labels = np.bincount(strata), np.bincount(strata, labelled)
+    value = float((counts * np.nan_to_num(means)).sum() / values.size)
+    # A stratum's variance has one degree of freedom less than labels.
+    factor = np.sqrt(ratio(labels, labels - 1.0))
+    factor = np.where(np.isfinite(factor), factor, 1.0)
+    within = weights * ratio(counts, totals)[strata] * (values - means[strata]) * factor[strata]
+    return value, (means[strata] - value + within) / values.size
+
+
+def _sum_by(influence: Floats, clusters: Ints | None) -> Floats:
+    return influence if clusters is None else np.bincount(np.unique(clusters, return_inverse=True)[1], influence)

@@ -1,0 +1,153 @@
+"""The risk of verdicts that stand without a person: a threshold on confidence with a guarantee.
+
+Thresholds are tested from the highest down, each by an exact bound of the share of verdicts at or above it that differ
+from people (Jung, Brahman & Choi 2024, "Trust or Escalate"). Their order is fixed before errors are looked at, so a
+sequence of tests that ends at its first failure needs no correction for their number (fixed-sequence testing). There
+are two sequences, each at half of the level (multi-start, Angelopoulos et al. 2021): one from the highest threshold
+that can succeed, and one from the middle, because a single error among the few highest verdicts ends the first.
+"""
+
+from dataclasses import dataclass
+from itertools import takewhile
+
+import numpy as np
+
+from core.statistics.data.arrays import Bools, Floats
+
+MAX_THRESHOLDS = 12
+"""Thresholds that are tested at most: quantiles of the confidences, never of the errors. More end a sequence sooner."""
+SEQUENCES = 2
+
+
+@dataclass(frozen=True)
+class ThresholdRisk:
+    """The verdicts at or above a threshold, and how many of them differ from people."""
+
+    threshold: float
+    accepted: int
+    """Verdicts at or above the threshold, with and without a label."""
+    labelled: int
+    """Labels that the bound is computed from: drawn with equal probabilities among the accepted verdicts."""
+    errors: int
+    """Of these."""
+    upper: float
+    """The one-sided upper bound of the risk."""
+
+    @property
+    def risk(self) -> float | None:
+        """The share of errors among the labels."""
+        return self.errors / self.labelled if self.labelled else None
+
+
+@dataclass(frozen=True)
+class RiskCurve:
+    """The risk at each threshold, from the highest down, and the lowest that keeps the promise."""
+
+    points: tuple[ThresholdRisk, ...]
+    chosen: ThresholdRisk | None
+    verdicts: int
+    """The population: all verdicts with a confidence."""
+    more_labels: int | None = None
+    """Without a threshold: the further labels that could decide, if the shares of errors stay; None if none could."""
+
+    @property
+    def coverage(self) -> float:
+        """The share of verdicts that are accepted."""
+        return self.chosen.accepted / self.verdicts if self.chosen else 0.0
+
+
+def upper_bound(errors: int, n: int, level: float) -> float:
+    """Return the one-sided upper bound of a probability from a number of errors (Clopper & Pearson 1934).
+
+    P(at most `errors` of n) is `level` if the probability has this value; 1 without labels.
+    """
+    from scipy.special import betaincinv  # takes a sixth of a second to import
+
+    return 1.0 if errors >= n else float(betaincinv(errors + 1, n - errors, 1 - level))
+
+
+def labels_for(risk: float, promised: float, level: float, most: int = 100_000) -> int | None:
+    """Return the fewest labels whose bound is below the promised risk if the share of errors is `risk`.
+
+    None if `most` do not suffice, as for a risk that is not below the promised one.
+    """
+    if risk >= promised:
+        return None
+    low, high = 1, 1
+    while upper_bound(int(np.ceil(risk * high)), high, level) > promised:
+        low, high = high, high * 2
+        if high > most:
+            return None
+    while low < high:
+        middle = (low + high) // 2
+        enough = upper_bound(int(np.ceil(risk * middle)), middle, level) <= promised
+        low, high = (low, middle) if enough else (middle + 1, high)
+    return high
+
+
+def thresholds_of(confidence: Floats, most: int = MAX_THRESHOLDS) -> Floats:
+    """Return the thresholds to test, from the highest: the distinct confidences (N,), or quantiles of them."""
+    distinct = np.unique(confidence)[::-1]
+    if distinct.size <= most:
+        return distinct
+    ordered = np.sort(confidence)[::-1]
+    places = np.ceil(np.arange(1, most + 1) * ordered.size / most).astype(int) - 1
+    return np.unique(ordered[places])[::-1]
+
+
+def equal_probability_part(probabilities: Floats, numbers: Floats) -> Bools:
+    """Return which of the labelled targets (n,) are kept so that all have the least probability of them.
+
+    A target with probability p is kept with least / p. Which ones depends on `numbers` (n,) in (0, 1), not on errors:
+    the kept ones are a simple random sample, for which the exact bound holds.
+    """
+    return numbers * probabilities < probabilities.min(initial=1.0) * (1 + 1e-12)
+
+
+def risk_curve(
+    confidence: Floats,
+    error: Floats,
+    probabilities: Floats,
+    numbers: Floats,
+    *,
+    promised: float,
+    level: float = 0.05,
+) -> RiskCurve:
+    """Find the lowest threshold at which at most `promised` of the accepted verdicts differ from people.
+
+    All are (N,), over the verdicts with a confidence: `error` is 1, 0, or nan without a label, `probabilities` are
+    those of a label, `numbers` are in (0, 1) and independent of the errors. The promise is broken with a probability
+    of at most `level` over draws of the labels.
+
+    Only thresholds are tested with enough labels for a bound without errors: log(level / 2) / log(1 - promised), 72
+    for 5 % and 5 %.
+    """
+    level_of_sequence = level / SEQUENCES
+    labelled = ~np.isnan(error)
+    points: list[ThresholdRisk] = []
+    for threshold in thresholds_of(confidence):
+        accepted = confidence >= threshold
+        own = np.flatnonzero(accepted & labelled)
+        kept = own[equal_probability_part(probabilities[own], numbers[own])]
+        errors = int(error[kept].sum())
+        upper = upper_bound(errors, kept.size, level_of_sequence)
+        points.append(ThresholdRisk(float(threshold), int(accepted.sum()), kept.size, errors, upper))
+    fewest = np.log(level_of_sequence) / np.log(1 - promised)
+    tested = [point for point in points if point.labelled >= fewest]
+    starts = sorted({0, len(tested) // SEQUENCES})
+    accepted_points = [
+        point for start in starts for point in takewhile(lambda one: one.upper <= promised, tested[start:])
+    ]
+    chosen = max(accepted_points, key=lambda point: point.accepted, default=None)
+    more = None if chosen else _more_labels(points, promised, level_of_sequence)
+    return RiskCurve(tuple(points), chosen, confidence.size, more)
+
+
+def _more_labels(points: list[ThresholdRisk], promised: float, level: float) -> int | None:
+    """Return the further labels at the threshold that needs fewest, of those with at least ten labels."""
+    needed = [
+        enough - point.labelled
+        for point in points
+        if point.labelled >= 10 and (enough := labels_for(point.errors / point.labelled, promised, level)) is not None
+    ]
+    return max(1, min(needed)) if needed else None
