@@ -65,7 +65,7 @@ def probabilities_of_uncertainty(uncertainty: Floats, size: int, floor: float = 
         factor = (low + high) / 2
         too_many = np.clip(factor * uncertainty, floor, 1).sum() > most
         low, high = (low, factor) if too_many else (factor, high)
-    return np.clip(high * uncertainty, floor, 1)
+    return np.asarray(np.clip(high * uncertainty, floor, 1), float)
 
 
 def allocate(counts: Sequence[int], size: int, spreads: Sequence[float] | None = None, least: int = 2) -> list[int]:
@@ -204,4 +204,6 @@ def _parts(values: Floats, labelled: Bools, probabilities: Floats, strata: Ints)
 
 
 def _sum_by(influence: Floats, clusters: Ints | None) -> Floats:
-    return influence if clusters is None else np.bincount(np.unique(clusters, return_inverse=True)[1], influence)
+    if clusters is None:
+        return influence
+    return np.bincount(np.unique(clusters, return_inverse=True)[1], influence).astype(float)

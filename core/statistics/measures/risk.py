@@ -101,7 +101,8 @@ def equal_probability_part(probabilities: Floats, numbers: Floats) -> Bools:
     A target with probability p is kept with least / p. Which ones depends on `numbers` (n,) in (0, 1), not on errors:
     the kept ones are a simple random sample, for which the exact bound holds.
     """
-    return numbers * probabilities < probabilities.min(initial=1.0) * (1 + 1e-12)
+    kept: Bools = numbers * probabilities < probabilities.min(initial=1.0) * (1 + 1e-12)
+    return kept
 
 
 def risk_curve(
