@@ -22,6 +22,7 @@ from core.statistics.data.frames import (
 )
 from core.statistics.data.patterns import category_counts, majority_category
 from core.statistics.data.ratings import Ratings, Scores, category_numbers, encode_categories, fill_grid, mean_scores
+from core.statistics.data.sample import Sample
 from core.wording import scenario_group
 
 # The opinions of judges by target, as arrays that do not change with the labels.
@@ -238,6 +239,8 @@ class Dataset:
     """The part of the item, after its criterion and a line break if criteria are pooled."""
     system: Strings | None
     critique: Strings
+    sample: Sample | None = None
+    """How the targets were drawn for labelling; None if no design is known."""
 
     @property
     def labels(self) -> Floats:
@@ -276,7 +279,9 @@ class Dataset:
         columns = {
             name: column[places] for name, column in vars(self).items() if name in COLUMNS and column is not None
         }
-        return replace(self, group=group, ratings=self.ratings.select(items=mask), judges=judges, **columns)
+        sample = None if self.sample is None else self.sample.select(places)
+        ratings = self.ratings.select(items=mask)
+        return replace(self, group=group, ratings=ratings, judges=judges, sample=sample, **columns)
 
     def split(self, by: By) -> Iterator["Dataset"]:
         """Yield the targets of each scenario by "scenario"; otherwise the dataset itself."""
