@@ -4,25 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from commands.output import (
-    AbstentionPolicy,
     Abstentions,
     CriterionName,
-    DatabaseUrl,
-    Json,
+    Database,
     Kind,
     Reference,
+    Result,
     ScenarioName,
-    StudyName,
+    Source,
     check_rule,
     debate_note,
     format_table,
-    open_study,
-    print_result,
     with_population,
 )
 from core.errors import TiebreakError
@@ -37,16 +34,15 @@ if TYPE_CHECKING:
 
 
 FEW_JUDGES = "Fewer than two judges can be compared on the same targets."
+OPENED = {"source": Source, "engine": Database}
 # The options that several commands have: annotation and default.
 FILTERS: Mapping[str, tuple[Any, Any]] = {
     "kind": (Kind, None),
     "criterion": (CriterionName, None),
     "scenario": (ScenarioName, None),
     "reference": (Reference, None),
-    "abstentions": (Abstentions, AbstentionPolicy.error),
+    "abstentions": (Abstentions, "error"),
 }
-# The JSON value and the text of a command.
-Output = tuple[Any, str]
 
 
 @dataclass(frozen=True)
@@ -59,44 +55,36 @@ class Asked:
     criterion: str | None = None
     scenario: str | None = None
     reference: str | None = None
-    abstentions: AbstentionPolicy = AbstentionPolicy.error
+    abstentions: Literal["error", "excluded", "tie"] = "error"
 
     def selection(self, **others: Any) -> "Selection":
         """Return the choices for a ranking."""
         from storage.reports.judge_ranking import Selection
 
-        return Selection(self.kind, self.criterion, self.scenario, self.abstentions.value, **others)
+        return Selection(self.kind, self.criterion, self.scenario, self.abstentions, **others)
 
     def note(self) -> list[str]:
         """Return the sentence that the reference is a debate, in a list; empty for any other one."""
         return debate_note(self.engine, self.study, self.reference)
 
 
-def reads_study(*filters: str) -> Callable[[Callable[..., Output]], Callable[..., None]]:
-    """Make a command of a function of `Asked` and its own options: it opens the study and prints the output.
+def reads_study(*filters: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Make a command of a function of `Asked` and its own options, with those of `FILTERS` that are named."""
 
-    `filters` are those of its options that are in `FILTERS`.
-    """
-
-    def declare(report: Callable[..., Output]) -> Callable[..., None]:
+    def declare(report: Callable[..., Result]) -> Callable[..., Result]:
         @wraps(report)
-        def command(study: str, database: str | None, as_json: bool, **options: Any) -> None:
-            engine, source = open_study(database, study)
+        def command(source: "Study", engine: "Engine", **options: Any) -> Result:
             chosen = {name: options.pop(name) for name in filters}
-            value, text = report(Asked(engine, source, **chosen), **options)
-            print_result(value, text, as_json)
+            return report(Asked(engine, source, **chosen), **options)
 
         _, *own = signature(report).parameters.values()
-        options = [("study", StudyName, Parameter.empty), *((name, *FILTERS[name]) for name in filters)]
-        options += [(option.name, option.annotation, option.default) for option in own]
-        options += [("database", DatabaseUrl, None), ("as_json", Json, False)]
-        command.__signature__ = Signature(  # type: ignore[attr-defined]
-            [
-                Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-                for name, annotation, default in options
-            ]
-        )
-        command.__annotations__ = {}  # those of `report`, which Typer would evaluate
+        parameters = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in OPENED.items()]
+        parameters += [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=FILTERS[name][1], annotation=FILTERS[name][0])
+            for name in filters
+        ]
+        parameters += [option.replace(kind=Parameter.KEYWORD_ONLY) for option in own]
+        command.__signature__ = Signature(parameters, return_annotation=Result)  # type: ignore[attr-defined]
         return command
 
     return declare
@@ -135,7 +123,7 @@ def judges(
         float,
         typer.Option(callback=check_rule, help="Minimum winning rate omega of the alternative-annotator test."),
     ] = 0.5,
-) -> Output:
+) -> Result:
     """Print which judges can replace annotators. Every judge is compared on the same targets, with its cost."""
     from core.statistics.reports.judges import Rule, describe_rule, summarize
     from storage.db.connections import reading
@@ -155,7 +143,7 @@ def judges(
 
 
 @reads_study("kind", "criterion", "scenario", "reference", "abstentions")
-def compare(asked: Asked) -> Output:
+def compare(asked: Asked) -> Result:
     """Print the difference in accuracy of every two judges. P-values are corrected by Holm's method."""
     from storage.reports import judge_ranking
 
@@ -169,7 +157,7 @@ def compare(asked: Asked) -> Output:
 
 
 @reads_study("kind", "criterion", "scenario", "reference", "abstentions")
-def plan(asked: Asked) -> Output:
+def plan(asked: Asked) -> Result:
     """Print how many more labels tell judges apart. They are labels of targets on which two judges differ."""
     from core.statistics import catalogue
     from storage.reports import label_plans
@@ -187,7 +175,7 @@ def plan(asked: Asked) -> Output:
 
 
 @reads_study("kind", "criterion", "scenario")
-def causes(asked: Asked) -> Output:
+def causes(asked: Asked) -> Result:
     """Print why judges differ from people. The causes are the judge's error, ambiguity, and noise of the labels."""
     from storage.reports import judge_errors
 
@@ -206,7 +194,7 @@ def slices(
     save: Annotated[str | None, typer.Option(help="Save the targets that meet every --where under this name.")] = None,
     where: Annotated[list[str] | None, typer.Option(help="A condition: 'people: not unanimous'.")] = None,
     delete: Annotated[str | None, typer.Option(help="Delete a saved slice.")] = None,
-) -> Output:
+) -> Result:
     """Print where judges differ from people more often. P-values are corrected by Benjamini and Hochberg's method."""
     from storage.db.connections import writing
     from storage.reports import discordance
@@ -241,7 +229,7 @@ def slices(
 def rationales(
     asked: Asked,
     judge: Annotated[str | None, typer.Option(help="The judge; by default the first by name.")] = None,
-) -> Output:
+) -> Result:
     """Print the clusters of a judge's replies, and how often the judge differs from people in each."""
     from storage.reports import discordance, rationales
 
@@ -251,7 +239,7 @@ def rationales(
 
 
 @reads_study("criterion", "scenario", "reference")
-def biases(asked: Asked) -> Output:
+def biases(asked: Asked) -> Result:
     """Print each judge's position bias, length bias and self-preference, and the position bias of people.
 
     P-values of judges are corrected by Holm's method.
@@ -267,7 +255,7 @@ def biases(asked: Asked) -> Output:
 
 
 @reads_study("criterion", "scenario", "reference")
-def formats(asked: Asked) -> Output:
+def formats(asked: Asked) -> Result:
     """Print how each judge's accuracy changes with the format of the criterion, from runs that differ in it only."""
     from core.statistics.reports.biases import summarize_formats
     from storage.reports import judge_biases
@@ -286,7 +274,7 @@ def systems(
         str | None,
         typer.Option(help="The judge whose verdicts are used, by default the one with most; '' for people only."),
     ] = None,
-) -> Output:
+) -> Result:
     """Print each system's win rate or mean score. People's labels correct a judge's verdicts."""
     from storage.reports import systems as report
 
@@ -301,7 +289,7 @@ def systems(
 
 
 @reads_study("reference")
-def discussions(asked: Asked) -> Output:
+def discussions(asked: Asked) -> Result:
     """Print opinion changes in discussions of judges, who adopts whose opinion, and what rounds and judges add.
 
     Rows `changes`: first and last opinions of a judge. Rows `adopts`: replies of a judge with the value of another
@@ -327,7 +315,7 @@ def compare_runs(
     asked: Asked,
     names: Annotated[list[str], typer.Argument(help="The names of two or more runs, the first to compare with.")],
     items: Annotated[bool, typer.Option("--items", help="List every target with another verdict.")] = False,
-) -> Output:
+) -> Result:
     """Print how runs differ. It has settings and prompts, changed verdicts, agreement, accuracy, cost and time."""
     from storage.reports import run_comparison as report
 

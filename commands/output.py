@@ -9,9 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Protocol, TypeVar
 from weakref import WeakSet
 
 import typer
@@ -220,15 +219,9 @@ Fresh = Annotated[
 ]
 
 
-class AbstentionPolicy(StrEnum):
-    """How a target without a verdict counts."""
-
-    error = "error"
-    excluded = "excluded"
-    tie = "tie"
-
-
-Abstentions = Annotated[AbstentionPolicy, typer.Option(help="How a target without a verdict counts.")]
+Abstentions = Annotated[
+    Literal["error", "excluded", "tie"], typer.Option(help="How a target without a verdict counts.")
+]
 
 
 def check_rule(option: typer.CallbackParam, value: float) -> float:

@@ -5,58 +5,42 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from commands.output import (
-    DatabaseUrl,
-    Json,
-    Reference,
-    StudyName,
-    format_table,
-    open_database,
-    open_study,
-    print_result,
-    with_population,
-)
+from commands.output import Database, Reading, Reference, Result, Source, as_table, format_table, with_population
 
 
 def agreement(
-    study: StudyName,
+    source: Source,
+    engine: Database,
     by: Annotated[Literal["all", "scenario", "criterion", "raters"], typer.Option(help="Split the rows.")] = "all",
     annotators: Annotated[
         Literal["fixed", "sample"],
         typer.Option(help="Intervals for these annotators, or as a sample for others like them too (five or more)."),
     ] = "fixed",
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Print the agreement between annotators. Rows of the judges' first and last opinions follow."""
     from storage.reports import agreement as report
 
-    engine, source = open_study(database, study)
     rows = [asdict(row) for row in report.rows(engine, source, by, annotators=annotators)]
     unmeasured = [] if rows else report.report(engine, source, "people").unmeasured
     empty = report.describe_unmeasured(unmeasured) if unmeasured else "No labels yet."
     text = "\n".join([*([report.INTERVALS_FOR[annotators]] if rows else []), format_table(rows, empty)])
-    print_result(rows, text, as_json)
+    return rows, text
 
 
-def tags(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+def tags(source: Source, session: Reading) -> Result:
     """Print the tags in the reasons of labels ("#length"), with the annotators' agreement on each and on all."""
-    from storage.db.connections import reading
     from storage.reports import agreement as report
 
-    engine, source = open_study(database, study)
-    with reading(engine) as session:
-        rows = [asdict(row) for row in report.tags(session, source.id)]
-    print_result(rows, format_table(rows, "No reason has a tag, such as #length."), as_json)
+    rows = [asdict(row) for row in report.tags(session, source.id)]
+    return as_table(rows, "No reason has a tag, such as #length.")
 
 
 def alignment(
-    study: StudyName,
+    source: Source,
+    engine: Database,
     by: Annotated[Literal["all", "scenario", "criterion"], typer.Option(help="Split the rows.")] = "all",
     reference: Reference = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Print each judge's alignment with a reference.
 
     Statistics with `gold` in their name, such as accuracy_gold, compare with the chosen reference, whichever it is. The
@@ -64,46 +48,37 @@ def alignment(
     """
     from storage.reports import alignment as report
 
-    engine, source = open_study(database, study)
     data = report.load_data(engine, source, reference)
     rows = [asdict(row) for row in report.rows_of(engine, source, data, by)]
     chosen = data.reference
     heading = f"Reference {chosen}: {chosen.title}. Statistics with `gold` in their name compare with this reference."
     table = format_table(with_population(rows), "No judge has given an opinion yet.")
-    print_result(rows, "\n".join([heading, *data.choices.notes, "", table]) if rows else table, as_json)
+    return rows, "\n".join([heading, *data.choices.notes, "", table]) if rows else table
 
 
 def weights(
-    study: StudyName,
+    source: Source,
+    engine: Database,
     top: Annotated[
         int | None, typer.Option(min=1, help="Compare only this many heaviest aspects, by Fagin's K^(1/2).")
     ] = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Print the distances between aspect weights. They are Kendall's, by pair of raters (DnA-Eval)."""
     from core.formats.tables import records
     from core.statistics.reports.weight_distances import rank_distance, top_k_distance
     from storage.reports import weights as report
 
-    engine, source = open_study(database, study)
     measure = rank_distance if top is None else top_k_distance(top)
     rows = records(report.rows(engine, source, measure), report.COLUMNS)
-    print_result(rows, format_table(rows, "No weights yet."), as_json)
+    return as_table(rows, "No weights yet.")
 
 
-def laboratory(
-    study: StudyName,
-    reference: Reference = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+def laboratory(source: Source, engine: Database, reference: Reference = None) -> Result:
     """Print stored aspect scores under other weights. Is the gain from decomposing or from weighting (DnA-Eval)?"""
     from core.formats.tables import records
     from core.statistics.reports.weight_laboratory import SchemeRow
     from storage.reports import weights as report
 
-    engine, source = open_study(database, study)
     reports = report.laboratory(engine, source, reference=reference)
     parts = []
     for result in reports:
@@ -112,27 +87,25 @@ def laboratory(
         table = format_table(records([*result.schemes, *curve], report.SCHEME_COLUMNS), "")
         parts.append("\n".join(filter(None, (result.judge, result.answer, result.details, note, table))))
     empty = "No run of DnA-Eval has scores for pairs of responses with a preference of people."
-    print_result([asdict(result) for result in reports], "\n\n".join(parts) or empty, as_json)
+    return [asdict(result) for result in reports], "\n\n".join(parts) or empty
 
 
 def critiques(
-    study: StudyName,
+    source: Source,
+    engine: Database,
     pairs: Annotated[bool, typer.Option("--pairs", help="Compare two critiques by models, by F1.")] = False,
     accuracy: Annotated[bool, typer.Option("--accuracy", help="Compare each judge with the gold labels.")] = False,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Print precision, recall and F1 of critiques. They are by author, from annotators and judges (MetaCritique)."""
     from storage.reports import critiques as report
 
-    engine, source = open_study(database, study)
     board = report.leaderboard(engine, source)
     rows = [asdict(row) for row in (board.pairs if pairs else board.accuracies if accuracy else board.rows)]
     columns = [
         {name: format_cell(name, cell) for name, cell in row.items() if not name.endswith(("interval", "reason"))}
         for row in rows
     ]
-    print_result(rows, format_table(columns, "No critique has been judged yet."), as_json)
+    return rows, format_table(columns, "No critique has been judged yet.")
 
 
 def format_cell(name: str, cell: Any) -> Any:
@@ -143,21 +116,14 @@ def format_cell(name: str, cell: Any) -> Any:
 # Annotators, their training and their hidden checks.
 
 
-def annotators(
-    study: StudyName,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+def annotators(source: Source, session: Reading) -> Result:
     """Print each annotator's labels, agreement, training and hidden checks. Shares have 95 % intervals."""
     from datetime import UTC
 
-    from storage.db.connections import reading
     from storage.reports import annotators as report
 
-    engine, stored_study = open_study(database, study)
-    with reading(engine) as session:
-        summaries = {summary.name: summary for summary in report.summaries(session, stored_study.id, UTC)}
-        results = {result.annotator: result for result in report.results(session, stored_study)}
+    summaries = {summary.name: summary for summary in report.summaries(session, source.id, UTC)}
+    results = {result.annotator: result for result in report.results(session, source)}
     rows = []
     for name in sorted({*summaries, *results}):
         summary, result = summaries.get(name), results.get(name)
@@ -173,7 +139,7 @@ def annotators(
                 **_share("checks", result.checks if result else none),
             }
         )
-    print_result(rows, format_table(rows, "No labels yet."), as_json)
+    return as_table(rows, "No labels yet.")
 
 
 def _share(name: str, share: Any) -> dict[str, float | int | None]:
@@ -181,34 +147,29 @@ def _share(name: str, share: Any) -> dict[str, float | int | None]:
     return {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_n": share.n}
 
 
-def similar(database: DatabaseUrl = None, as_json: Json = False) -> None:
+def similar(session: Reading) -> Result:
     """Print annotators whose names look alike, such as two spellings of one name. They may be one person."""
-    from storage.db.connections import reading
     from storage.labels import merges
 
-    with reading(open_database(database)) as session:
-        groups = merges.similar_groups(session)
     rows = [
         {"group": number, "id": f"#{one.id}", "name": one.name, "labels": one.labels}
-        for number, group in enumerate(groups, 1)
+        for number, group in enumerate(merges.similar_groups(session), 1)
         for one in group
     ]
-    print_result(rows, format_table(rows, "No names look alike."), as_json)
+    return as_table(rows, "No names look alike.")
 
 
 def merge(
+    engine: Database,
     merged: Annotated[str, typer.Argument(help="The annotator who is merged: a name, or # and an id.")],
     into: Annotated[str, typer.Argument(help="The annotator who gets the labels.")],
     prefer: Annotated[str | None, typer.Option(help="Whose labels count on targets that both labelled.")] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Store the merge. It cannot be undone.")] = False,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Merge two annotators who are one person, in all studies; without --apply nothing is stored."""
     from storage.db.connections import reading, write
     from storage.labels import merges
 
-    engine = open_database(database)
     if apply:
         found = write(engine, lambda session: merges.merge(session, merged, into, prefer))
     else:
@@ -219,18 +180,17 @@ def merge(
     lines = [format_table(rows, f"{found.merged!r} has no labels."), *([both] if found.both else [])]
     lines.append(f"{'Merged' if apply else 'Would merge'} {found.merged!r} into {found.into!r}.")
     lines += [] if apply else ["Nothing is stored without --apply; make a backup first."]
-    print_result(asdict(found) | {"applied": apply}, "\n".join(lines), as_json)
+    return asdict(found) | {"applied": apply}, "\n".join(lines)
 
 
 def erase(
+    engine: Database,
     name: Annotated[str, typer.Argument(help="The person who is erased: a name, or # and an id.")],
     labels: Annotated[
         Literal["keep", "remove"], typer.Option(help="Whether labels and decisions stay under a random name.")
     ],
     apply: Annotated[bool, typer.Option("--apply", help="Erase the person. It cannot be undone.")] = False,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Erase a person from all studies, accounts and the audit log; without --apply nothing is stored."""
     from contextlib import suppress
 
@@ -240,7 +200,7 @@ def erase(
     class NotApplied(Exception):
         """Rolls the transaction back."""
 
-    with suppress(NotApplied), writing(open_database(database)) as session:
+    with suppress(NotApplied), writing(engine) as session:
         found = erasure.erase(session, name, erasure.Labels(labels))
         if not apply:
             raise NotApplied
@@ -251,4 +211,4 @@ def erase(
     lines.append(f"{'Erased' if apply else 'Would erase'} {name!r}. {kept}")
     lines += ["Free texts that mention the name are not changed."] if found.mentions else []
     lines += [] if apply else ["Nothing is stored without --apply; earlier backups keep the person."]
-    print_result(asdict(found) | {"applied": apply}, "\n".join(lines), as_json)
+    return asdict(found) | {"applied": apply}, "\n".join(lines)

@@ -1,9 +1,8 @@
 """Tables: those of the papers, and those of a study's experiments."""
 
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -30,15 +29,7 @@ if TYPE_CHECKING:
     from storage.studies.studies import Study
 
 AXES_HELP = "Axes of an experiment; scorer, group and statistic of a published table. Separated by commas."
-
-
-class TableFormat(StrEnum):
-    """The format of a table."""
-
-    text = "text"
-    markdown = "markdown"
-    latex = "latex"
-    csv = "csv"
+TableFormat = Literal["text", "markdown", "latex", "csv"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +39,7 @@ class Layout:
     rows: list[str] | None = None
     columns: list[str] | None = None
     statistic: str | None = None
-    format: TableFormat = TableFormat.text
+    format: TableFormat = "text"
     output: Path | None = None
 
 
@@ -67,7 +58,7 @@ def table(
     differences: Annotated[
         bool, typer.Option("--differences", help="Paired differences along the axes, with significance.")
     ] = False,
-    format: Annotated[TableFormat, typer.Option(help="The format of the table.")] = TableFormat.text,
+    format: Annotated[TableFormat, typer.Option(help="The format of the table.")] = "text",
     output: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
     reference: Reference = None,
     database: DatabaseUrl = None,
@@ -94,7 +85,7 @@ def table(
         rows_found = report.differences(engine, found, experiment, of, reference) if of else ()
         value, text = _differences(results, rows_found, layout)
     else:
-        value, text = report.render(results, statistic, layout.rows, layout.columns, format.value)
+        value, text = report.render(results, statistic, layout.rows, layout.columns, format)
     return _written(engine, found, value, text, output)
 
 
@@ -111,11 +102,11 @@ def _differences(results: "Results", found: "Sequence[AxisDifference]", layout: 
     tests = describe_correction(found)
     caption = f"{results.experiment.name}: differences along the axes; {tests}; reference: {results.reference}"
     match layout.format:
-        case TableFormat.csv:
+        case "csv":
             return value, rows_csv(lines)
-        case TableFormat.latex:
+        case "latex":
             return value, latex_table(lines, caption, f"tab:{results.experiment.name}-differences")
-        case TableFormat.markdown:
+        case "markdown":
             header = list(lines[0]) if lines else []
             texts = [[_cell_text(cell) for cell in line.values()] for line in lines]
             return value, f"{markdown_table(header, texts)}\n{caption}\n"
@@ -187,7 +178,7 @@ def _published(engine: "Engine", study: "Study", name: str, reference: str | Non
     if found and chosen != DEFAULT_LAYOUT:
         cells = published.layout(found, chosen.rows, chosen.columns, chosen.statistic)
         caption = ". ".join(filter(None, (heading, note)))
-        return _written(engine, study, rows, cells.render(caption, name, chosen.format.value), chosen.output)
+        return _written(engine, study, rows, cells.render(caption, name, chosen.format), chosen.output)
     text = format_table(with_population(rows), f"No rows: this table needs {table.needs}.")
     return rows, "\n".join([heading, table.question, *filter(None, [note]), text])
 

@@ -20,7 +20,7 @@ from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 import cli
-from commands import output, people
+from commands import output
 from commands import runs as run_commands
 from commands.output import progress_bar
 from commands.runs import format_reply
@@ -441,7 +441,7 @@ def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(people, "open_study", interrupt)
+    monkeypatch.setattr(output, "open_database", interrupt)
     monkeypatch.setattr(output, "_changed", set())
     result = run("people", "agreement", "--study", "tour")
     sentences = "Interrupted: the command had not ended. The database was not changed.\n"
