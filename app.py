@@ -23,7 +23,7 @@ from core.errors import TiebreakError
 from core.own_addresses import own_address, set_base_path
 from pages.account import routes as account_routes
 from pages.label import api
-from pages.parts import chart_files, downloads, routes, sockets
+from pages.parts import downloads, routes, sockets
 from pages.parts.account_guard import AccountGuard
 from pages.parts.request_guard import RequestGuard, allowed_hosts, is_loopback
 from pages.parts.routes import RequestTimer
@@ -135,7 +135,7 @@ def show_error(error: Exception) -> bool:
 
 def own_routes() -> list[BaseRoute]:
     """Return the routes that Streamlit does not have, at the path of the server."""
-    groups = (account_routes, api, routes, chart_files, downloads)
+    groups = (account_routes, api, routes, downloads)
     return [at_own_address(route) for group in groups for route in group.routes()]
 
 

@@ -1,35 +1,27 @@
 """The files of a chart for a paper: images, data, a LaTeX table and a caption.
 
-A file is made when it is requested, under the route /charts. Images are drawn by a Chrome or Chromium on the server;
-without one, the chart has a button with which the visitor's browser makes an SVG. The files are not deferred downloads
-of Streamlit, because the next run of any page may delete such a file before the browser has fetched it.
+A file is made when it is requested (`pages.parts.downloads`). Images are drawn by a Chrome or Chromium on the server;
+without one, the chart has a button with which the visitor's browser makes an SVG.
 """
 
 import os
 import pickle
 import re
-import secrets
 import shutil
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from hashlib import blake2b
 from html import unescape
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import streamlit as st
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
 
 from core.formats.tables import cell, flatten, latex_table, rows_csv
-from core.own_addresses import own_address
 from core.provenance import INTERVALS, caption
-from pages.parts import account_guard, colours, permissions
-from storage.accounts.access import Forbidden
+from pages.parts import colours, downloads
+from pages.parts.downloads import File
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -151,8 +143,6 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 IMAGES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
 TABLES = {"csv": "text/csv", "tex": "text/x-tex"}
 LABELS = {"svg": "SVG", "pdf": "PDF", "png": "PNG", "csv": "CSV", "tex": "LaTeX"}
-# Charts whose files can be requested; those drawn first are forgotten first.
-MAX_CHARTS = 500
 # Width of an image in pixels, and how many pixels of a PNG stand for one.
 WIDTH, SCALE = 800, 3
 # Pixels between a name and its row in an image, whose template has none.
@@ -171,80 +161,34 @@ class ChartData:
     unit: str = "items"
 
 
-@dataclass(frozen=True)
-class Chart:
-    """A drawn chart."""
-
-    figure: "go.Figure"
-    data: ChartData
-    name: str
-    """Of its files, without a suffix."""
-    caption: str
-    owner: int | None
-    """The account of its visitor; None on a server without accounts."""
-    check: Callable[[str], None]
-    """Raises Forbidden if the visitor may no longer see the page, and records the export."""
-
-
-# Token -> chart, of all visitors; a token is known to its visitor only.
-_charts: OrderedDict[str, Chart] = OrderedDict()
-# The second, because each image starts a browser.
-_charts_lock, _browser_lock = threading.Lock(), threading.Lock()
+# Each image starts a browser.
+_browser_lock = threading.Lock()
 
 
 def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
     """Draw the menu under a chart: images, data, a LaTeX table and a caption."""
     title = plain_text(figure.layout.title.text or key)
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "chart"
-    owner, check = account_guard.current_actor().account_id, permissions.export_check()
-    chart = Chart(figure, data, name, chart_caption(title, data), owner, check)
-    token = st.session_state.setdefault(f"_{key}_files", secrets.token_urlsafe(16))
-    with _charts_lock:
-        _charts[token] = chart
-        _charts.move_to_end(token)
-        while len(_charts) > MAX_CHARTS:
-            _charts.popitem(last=False)
-    formats = {**(IMAGES if has_browser() else {}), **TABLES}
-    address = own_address(f"/charts/{token}")
-    links = (f'<a href="{address}.{suffix}" download>{LABELS[suffix]}</a>' for suffix in formats)
+    stated, links = chart_caption(title, data), []
+    for suffix, mime in {**(IMAGES if has_browser() else {}), **TABLES}.items():
+        file = File(
+            partial(make_file, figure, data, name, stated, suffix), f"{name}.{suffix}", mime, f"chart {name}.{suffix}"
+        )
+        links.append(f'<a href="{downloads.offer(file, f"{key}_{suffix}")}" download>{LABELS[suffix]}</a>')
     with st.popover("Download", icon=":material/download:", type="tertiary", key=f"{key}_files"):
         st.html(f'<div class="chart-files">{" ".join(links)}</div>')
         if not has_browser():
             st.caption("SVG: the camera above the chart. PDF and PNG need Chrome or Chromium on the server.")
-        st.code(chart.caption, language=None, wrap_lines=True)
+        st.code(stated, language=None, wrap_lines=True)
 
 
-def routes() -> list[BaseRoute]:
-    """Return the route of the files."""
-    return [Route("/charts/{token}.{suffix}", send_file)]
-
-
-async def send_file(request: Request) -> Response:
-    """Return the file of a chart that was drawn for this visitor."""
-    suffix, chart = request.path_params["suffix"], _charts.get(request.path_params["token"])
-    actor = account_guard.identity_of(request).actor
-    if chart is None or suffix not in LABELS or chart.owner != (actor and actor.account_id):
-        return PlainTextResponse("This chart is no longer stored: reload the page.", 404)
-    try:
-        await run_in_threadpool(chart.check, f"chart {chart.name}.{suffix}")
-    except Forbidden as error:
-        return PlainTextResponse(str(error), 403)
-    content = await run_in_threadpool(make_file, chart, suffix)
-    headers = {
-        "Content-Disposition": f'attachment; filename="{chart.name}.{suffix}"',
-        "Cache-Control": "no-store",
-        "X-Content-Type-Options": "nosniff",
-    }
-    return Response(content, media_type=(IMAGES | TABLES)[suffix], headers=headers)
-
-
-def make_file(chart: Chart, suffix: str) -> str | bytes:
-    """Return the content of a file; an image takes some seconds."""
+def make_file(figure: "go.Figure", data: ChartData, name: str, stated: str, suffix: str) -> bytes:
+    """Return the content of a file of a chart with its caption; an image takes some seconds."""
     if suffix in IMAGES:
         with _browser_lock:
-            return draw_image(chart.figure, suffix)
-    rows = chart.data.rows
-    return rows_csv(rows) if suffix == "csv" else latex_table(rows, chart.caption, chart.name)
+            return draw_image(figure, suffix)
+    text = rows_csv(data.rows) if suffix == "csv" else latex_table(data.rows, stated, name)
+    return text.encode()
 
 
 @cache

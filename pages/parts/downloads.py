@@ -26,8 +26,8 @@ from storage.accounts.access import Forbidden, Permission
 from storage.db import guards
 
 MakeFile = Callable[[], bytes]
-# Files that can be requested; those offered first are forgotten first.
-MAX_FILES = 500
+# Files that can be requested, five of a chart; those offered first are forgotten first.
+MAX_FILES = 3_000
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from tests.storage.shared import RUN, a_trace
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 HOST = "http://127.0.0.1:8501"
-PRIVATE = ["/api/label/session", "/charts/token.csv", "/media/file", "/_stcore/metrics", "/_stcore/agent/openapi.json"]
+PRIVATE = ["/api/label/session", "/files/token", "/media/file", "/_stcore/metrics", "/_stcore/agent/openapi.json"]
 QUEUE = {"study": "s", "kind": "disagreements"}
 
 

@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from pages.parts import chart_files
+from pages.parts import chart_files, downloads
 from pages.parts.account_guard import AccountGuard
 from tests.pages.visits import prepare_study
 
@@ -43,17 +43,17 @@ def test_the_menu_offers_an_image_only_with_a_browser(monkeypatch: pytest.Monkey
         charts.draw(go.Figure().update_layout(title="Accuracy"), "accuracy", "Accuracy", data=ChartData(rows))
 
     prepare_study()
-    guarded = AccountGuard(Starlette(routes=chart_files.routes()))
+    guarded = AccountGuard(Starlette(routes=downloads.routes()))
     client = TestClient(guarded, base_url="http://localhost", client=("127.0.0.1", 1))
     for found, labels in ((True, ["SVG", "PDF", "PNG", "CSV", "LaTeX"]), (False, ["CSV", "LaTeX"])):
         monkeypatch.setattr(chart_files, "has_browser", lambda found=found: found)
         app = AppTest.from_function(page).run()
         assert not app.exception
-        links = re.findall(r'href="(/charts/[^"]+)" download>(\w+)<', app.get("html")[0].proto.body)
+        links = re.findall(r'href="(/files/[^"]+)" download>(\w+)<', app.get("html")[0].proto.body)
         assert [label for _, label in links] == labels
         assert app.code[0].value.startswith("Accuracy. n = 40 items. 95 % intervals: ")
         answers = [client.get(link) for link, label in links if label in ("CSV", "LaTeX")]
         assert answers[0].text == "judge,value,low,high,items\nA,0.5,0.4,0.6,40\n"
         assert r"A & 0.500 [0.400, 0.600] & 40 \\" in answers[1].text
-        assert 'filename="accuracy.csv"' in answers[0].headers["content-disposition"]
-    assert client.get("/charts/unknown.csv").status_code == 404
+        assert "accuracy.csv" in answers[0].headers["content-disposition"]
+    assert client.get("/files/unknown").status_code == 404

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord
 from core.formats.tables import csv_text
-from pages.parts import account_guard, chart_files, downloads, resources
+from pages.parts import account_guard, downloads, resources
 from pages.parts.account_guard import SESSION_COOKIE, AccountGuard
 from storage.accounts import access, logins
 from storage.accounts.access import Role
@@ -59,15 +59,15 @@ def results(monkeypatch):
     app = AppTest.from_function(page_of_results).run()
     assert not app.exception
     html = "".join(element.proto.body for element in app.get("html"))
-    links = [link for link in re.findall(r'href="(/(?:files|charts)/[^"]+)"', html) if not link.endswith("svg")]
-    routes = Starlette(routes=[*downloads.routes(), *chart_files.routes()])
+    links = re.findall(r'href="(/files/[^"]+)" download>(?:Download as CSV|CSV)<', html)
+    routes = Starlette(routes=downloads.routes())
 
     def get(link, name):
         client = TestClient(AccountGuard(routes), base_url="http://localhost", client=("127.0.0.1", 1))
         client.cookies.set(SESSION_COOKIE, cookies[name])
         return client.get(link)
 
-    return [link for link in links if link.startswith("/files/") or link.endswith(".csv")], get
+    return links, get
 
 
 def exports() -> list[tuple[str, str, str]]:

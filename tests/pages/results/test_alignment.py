@@ -452,8 +452,8 @@ def test_a_latex_table_has_the_names_of_statistics_and_dashes_for_missing_refere
         replace(known, statistic="judge_against_others_spearman"),
         replace(known, statistic="human_ceiling_spearman", value=0.75),
     ]
-    chart = chart_files.Chart(go.Figure(), ChartData(rows), "c", "Caption.", None, lambda _: None)
-    table, figures = str(chart_files.make_file(chart, "tex")), str(chart_files.make_file(chart, "csv"))
+    chart = (go.Figure(), ChartData(rows), "c", "Caption.")
+    table, figures = (chart_files.make_file(*chart, suffix).decode() for suffix in ("tex", "csv"))
     assert "_spearman" not in table and "_spearman" in figures
     assert r"Spearman's rho & 0.800 [0.700, 0.900] & 40 & gold: 40 by people \\" in table
     assert r"human ceiling, Spearman's rho & 0.750 [0.700, 0.900] & 40 & -- \\" in table
