@@ -17,6 +17,10 @@ from core.formats.records import ItemRecord, LabelRecord
 from core.items import Item, Response
 from core.labels import Label, Target
 
+# Processes that tests start share compiled modules: compiling those of a command takes longer than most commands.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 

@@ -77,11 +77,19 @@ class Server:
         self.most_open = 0
         """The largest number of simultaneous requests so far."""
         self._file = log.open("a", buffering=1, encoding="utf-8") if log else None
+        self._recorded = threading.Condition()
 
     def record(self, line: dict[str, Any]) -> None:
-        self.log.append(line)
+        with self._recorded:
+            self.log.append(line)
+            self._recorded.notify_all()
         if self._file:
             self._file.write(json.dumps(line) + "\n")
+
+    def wait_for_requests(self, count: int, seconds: float = 60.0) -> bool:
+        """Wait until so many requests have ended; return False when the time has passed before."""
+        with self._recorded:
+            return self._recorded.wait_for(lambda: len(self.log) >= count, seconds)
 
     def fault_for(self, model: str) -> dict[str, Any] | None:
         """Return the model's behaviour; otherwise remove and return its next fault; None if there is none."""

@@ -2,14 +2,16 @@
 
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, update
 from sqlalchemy.orm import Session
+from sqlmodel import col
 
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
 from core.labels import Label, Opinion, Target, Value
 from core.trace import Event, Outcome, ReplyUnreadable, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from core.verdicts import combine_verdicts
-from storage.db.connections import reading
+from storage.db.connections import reading, writing
+from storage.db.tables import RunRow, now
 from storage.labelling.queue import Queue
 from storage.labels import labels, targets
 from storage.studies import annotators, studies
@@ -101,3 +103,9 @@ def store_label(
     target_id = targets.get_or_create_id(session, study_id, target)
     targets.lock_targets(session, [target_id])
     return labels.add(session, study_id, label, target_id, annotators.get_or_create_id(session, name))
+
+
+def expire_claims(engine: Engine) -> None:
+    """Let all claims of runs expire, as after a crash."""
+    with writing(engine) as session:
+        session.execute(update(RunRow).where(col(RunRow.claimed_until).is_not(None)).values(claimed_until=now()))

@@ -1,7 +1,7 @@
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import text
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
@@ -16,7 +16,7 @@ from storage.studies import studies
 from storage.studies.items import ItemSelection
 from storage.transfer import imports
 from tests.conftest import make_item
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, expire_claims
 
 
 @pytest.fixture
@@ -38,13 +38,6 @@ def write(engine, function, *arguments):
 def get(engine, run):
     with reading(engine) as session:
         return runs.get(session, run)
-
-
-def expire_claims(engine):
-    """Let all claims expire, as after a crash."""
-    past = datetime.now(UTC) - timedelta(seconds=1)
-    with writing(engine) as session:
-        session.execute(update(RunRow).where(RunRow.claimed_until.is_not(None)).values(claimed_until=past))
 
 
 def test_a_run_has_a_trace_for_every_item_or_for_the_first_ones(engine, a_study, a_run):

@@ -2,43 +2,29 @@
 
 import hashlib
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
 from sqlalchemy import text
+from typer.testing import CliRunner
 
+import cli
 from core.formats.records import ItemRecord
 from storage.db.connections import connect, reading
 from storage.transfer import imports
-from tests.browser.conftest import free_port
 from tests.conftest import make_item
 from tests.databases import create_database
+from tests.openai_server import run_server
 from tests.paths import ROOT
+from tests.storage.shared import expire_claims
+from tests.storage.worker.test_outages import wait_for
 
 ITEMS = 20
-
-
-@pytest.fixture
-def model_server(tmp_path):
-    """Start a server whose replies depend on the prompt only; yield its address and its log."""
-    port, log = free_port(), tmp_path / "asks.jsonl"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.openai_server", "--port", str(port), "--log", str(log), "--latency", "0.05"],
-        cwd=ROOT,
-    )
-    deadline = time.monotonic() + 20
-    while not log.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}/v1", log
-    process.terminate()
-    process.wait(10)
 
 
 def a_database(path: Path) -> str:
@@ -55,12 +41,6 @@ def settings(path: Path, address: str) -> Path:
 
 def command(url: str, *more: str) -> list[str]:
     return [sys.executable, "cli.py", "runs", "start", "--study", "s", "--database", url, "--json", *more]
-
-
-def delivered_asks(log: Path) -> Counter[tuple[str, str]]:
-    """Return (model, prompt) -> how many replies were delivered."""
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    return Counter((line["model"], line["prompt"]) for line in lines if line["delivered"])
 
 
 def comparable_events(url: str) -> list[tuple[str, str, str]]:
@@ -94,38 +74,30 @@ def stored_asks(url: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_a_killed_run_resumes_without_asking_twice_and_ends_like_an_undisturbed_one(model_server, tmp_path):
-    address, log = model_server
-    file = settings(tmp_path / "trio.yaml", address)
+def test_a_killed_run_resumes_without_asking_twice_and_ends_like_an_undisturbed_one(tmp_path):
     disturbed, undisturbed = a_database(tmp_path / "disturbed.db"), a_database(tmp_path / "undisturbed.db")
-    environment = os.environ | {"PYTHONWARNINGS": "default"}
+    with run_server(latency=0.05) as server:
+        file = settings(tmp_path / "trio.yaml", server.address)
+        process = subprocess.Popen(command(disturbed, "--settings", str(file)), cwd=ROOT)
+        assert server.wait_for_requests(ITEMS)
+        assert wait_for(lambda: count_turns(disturbed) >= ITEMS)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        turns = count_turns(disturbed)
+        assert ITEMS <= turns < 3 * ITEMS * 3
 
-    process = subprocess.Popen(command(disturbed, "--settings", str(file)), cwd=ROOT, env=environment)
-    deadline = time.monotonic() + 60
-    while count_turns(disturbed) < ITEMS and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    turns = count_turns(disturbed)
-    assert ITEMS <= turns < 3 * ITEMS * 3
+        expire_claims(connect(disturbed))
+        stored = stored_asks(disturbed)
+        resumed = subprocess.run(
+            command(disturbed, "--resume", "trio"), cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert resumed.returncode == 0, resumed.stderr
+        assert json.loads(resumed.stdout)["state"] == "finished"
+        assert len(stored) == turns
+        delivered = Counter((line["model"], line["prompt"]) for line in server.log if line["delivered"])
+        twice = {ask for ask, count in delivered.items() if count > 1}
+        assert not twice & set(stored), "a stored call was repeated"
 
-    stored = stored_asks(disturbed)
-    resumed = subprocess.run(
-        command(disturbed, "--resume", "trio"), cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert resumed.returncode == 0, resumed.stderr
-    assert json.loads(resumed.stdout)["state"] == "finished"
-    assert len(stored) == turns
-    twice = {ask for ask, count in delivered_asks(log).items() if count > 1}
-    assert not twice & set(stored), "a stored call was repeated"
-
-    finished = subprocess.run(
-        command(undisturbed, "--settings", str(file)),
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
+        finished = CliRunner().invoke(cli.app, command(undisturbed, "--settings", str(file))[2:])
+        assert finished.exit_code == 0, finished.stderr
     assert comparable_events(disturbed) == comparable_events(undisturbed)
