@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
-from typing import IO, Any, Generic, NamedTuple, TypeVar, cast
+from typing import IO, Any, Generic, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 from sqlalchemy import func, select
@@ -21,7 +21,7 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord, LabelRecord, PlainLabels, Record, RunRecord, TraceRecord
 from core.formats.text import current_line
 from core.items import Item
-from core.labels import Kind, Label, Target, Value
+from core.labels import Label, Target, Value
 from core.protocols import registry
 from core.trace import Event, TraceFailed, TurnCompleted, Verdict, VerdictReached, current_events
 from core.verdicts import verdict_contention
@@ -92,48 +92,17 @@ class Spool(Generic[Entry]):
             self._file.close()
 
 
-# Values of labels or opinions that are remembered to be checked once each.
-
-Subject = TypeVar("Subject")
-# Values that are remembered.
-MAX_DISTINCT = 10_000
-
-
-class DistinctValues(Generic[Subject]):
-    """Numbers and texts by what they are values of, in the order in which they were added."""
-
-    def __init__(self) -> None:
-        self._values: dict[tuple[Subject, type[Any], Any], None] = {}
-        self.are_all = True
-        """Whether no value is left out: weights are, and those above MAX_DISTINCT."""
-
-    def add(self, subject: Subject, value: Value | None) -> None:
-        """Add a value."""
-        if isinstance(value, dict):
-            self.are_all = False
-            return
-        key = (subject, type(value), value)  # 1 and True are equal as keys
-        if key not in self._values:
-            if len(self._values) < MAX_DISTINCT:
-                self._values[key] = None
-            else:
-                self.are_all = False
-
-    def __iter__(self) -> Iterator[tuple[Subject, Value | None]]:
-        return ((subject, value) for subject, _, value in self._values)
-
-
 # The traces of an import as the rows that are stored, in temporary files.
 
 # Traces in memory at once.
 TRACE_BATCH = 500
 # In place of the ids of rows, which are not known before they are stored.
 NO_ID = 0
-# The rows of a trace's events (`_plain_row`); those of the events that change the list of unreadable replies, with
-# their numbers; the target and the row of each opinion.
-SpooledEvents = tuple[list[Row], list[tuple[int, Event]], list[tuple[TargetKey, Row]]]
-# Kind and criterion of an opinion, and whether it is a verdict.
-OpinionSubject = tuple[str, str, bool]
+# The rows of a trace's events (`_plain_row`), and those of the events that change the list of unreadable replies, with
+# their numbers.
+SpooledEvents = tuple[list[Row], list[tuple[int, Event]]]
+# The target and the row of each opinion of a trace.
+SpooledOpinions = list[tuple[TargetKey, Row]]
 
 
 class TraceHead(NamedTuple):
@@ -159,8 +128,8 @@ class SpooledTraces:
         self.columns = Spool[Row](TRACE_BATCH)
         """Their columns without ids."""
         self.events = Spool[SpooledEvents](TRACE_BATCH)
-        """Their events and opinions, in batches of the same traces."""
-        self._values = DistinctValues[OpinionSubject]()
+        """Their events, in batches of the same traces, and the opinions in these."""
+        self.opinions = Spool[SpooledOpinions](TRACE_BATCH)
 
     def add(self, record: TraceRecord) -> None:
         """Append a trace."""
@@ -171,7 +140,7 @@ class SpooledTraces:
         listed = [(seq, event) for seq, event in enumerate(record.events) if outcomes.is_listed(event)]
         current = current_events(record.events)
         verdicts = [event.verdict for event in current if isinstance(event, VerdictReached)]
-        opinions: list[tuple[TargetKey, Row]] = []
+        opinions: SpooledOpinions = []
         for verdict in verdicts:
             columns = verdict_columns(verdict)
             for opinion in verdict.opinions:
@@ -179,27 +148,19 @@ class SpooledTraces:
                 row = opinion_row(NO_ID, NO_ID, NO_ID, NO_ID, opinion, columns)
                 opinions.append((key, row))
                 self.targets[key] = None
-                self._values.add(_subject(key, row), row["value"])
         texts = [text for row in events for text in (row["body"], row["prompt"])]
         digest = content_digest("\0".join([*texts, *map(str, record.times)]))
         head = TraceHead(record.run, record.item, record.part, len(record.events), len(record.times), digest)
         self.heads.append(head)
         self.columns.add(_trace_columns(record, current, verdicts))
-        self.events.add((events, listed, opinions))
-
-    def values(self) -> Iterator[tuple[OpinionSubject, Value | None]]:
-        """Yield the values of the opinions: all of them, or numbers and texts only once each."""
-        if self._values.are_all:
-            yield from self._values
-            return
-        for batch in self.events.batches():
-            for *_, opinions in batch:
-                yield from ((_subject(key, row), row["value"]) for key, row in opinions)
+        self.events.add((events, listed))
+        self.opinions.add(opinions)
 
     def close(self) -> None:
         """Delete the temporary files."""
         self.columns.close()
         self.events.close()
+        self.opinions.close()
 
 
 def _plain_row(event: Event, seq: int, at: datetime | None) -> Row:
@@ -209,11 +170,6 @@ def _plain_row(event: Event, seq: int, at: datetime | None) -> Row:
     """
     row = event_row(event, NO_ID, NO_ID, seq, at)
     return row | {"body": str(row["body"]), "at": None if at is None else row["at"]}
-
-
-def _subject(key: TargetKey, row: Row) -> OpinionSubject:
-    _, kind, criterion, _ = key
-    return kind, criterion, row["stage"] == "verdict"
 
 
 def _trace_columns(record: TraceRecord, current: Sequence[Event], verdicts: Sequence[Verdict]) -> dict[str, Any]:
@@ -235,8 +191,8 @@ def _trace_columns(record: TraceRecord, current: Sequence[Event], verdicts: Sequ
 
 
 RecordType = TypeVar("RecordType")
-# Characters of a value that labels share.
-MAX_SHARED_LENGTH = 100
+# Characters of a value that labels share, and columns that are shared.
+MAX_SHARED_LENGTH, MAX_SHARED = 100, 10_000
 
 
 # The place of its target in `SortedRecords.targets`, its annotator, its columns without ids, and its line if the file
@@ -263,8 +219,6 @@ class SortedRecords:
         self._last_place = 0
         self.annotators: set[str] = set()
         """The annotators of labels."""
-        self._values = DistinctValues[tuple[str, str]]()
-        """Values of labels by kind and criterion."""
         self._shared_columns: dict[tuple[Any, ...], Row] = {}
         self._by_type: dict[type[Any], list[Any]] = defaultdict(list)
         try:
@@ -289,28 +243,16 @@ class SortedRecords:
             self._distinct(key)
         return self.targets
 
-    def distinct_values(self) -> Iterator[tuple[Kind, str, Value | None]]:
-        """Yield kind, criterion and value of the labels; all of them, or numbers and texts only once each."""
-        if self._values.are_all:
-            for (kind, criterion), value in self._values:
-                yield cast(Kind, kind), criterion, value
-            return
+    def label_values(self) -> Iterator[tuple[TargetKey, Value | None, SpooledLabel]]:
+        """Yield the target, the value and the label; of labels in a batch that share their columns, the first."""
         keys = list(self.targets)
         for batch in self.labels.batches():
-            for target, _, columns, _ in batch:
-                _, kind, criterion, _ = keys[target]
-                yield cast(Kind, kind), criterion, columns["value"]
-
-    def find_label(self, kind: Kind, criterion: str, value: Value | None) -> tuple[str, str, int | None]:
-        """Return item, annotator and line of the first label with a value of `distinct_values`."""
-        keys = list(self.targets)
-        for batch in self.labels.batches():
-            for target, annotator, columns, line in batch:
-                item, *subject = keys[target][:3]
-                found = columns["value"]
-                if subject == [kind, criterion] and type(found) is type(value) and found == value:
-                    return item, annotator, line
-        raise LookupError(value)
+            seen: set[int] = set()
+            for label in batch:
+                place, _, columns, _ = label
+                if id(columns) not in seen:  # the batch holds the columns, so an id is not used again
+                    seen.add(id(columns))
+                    yield keys[place], columns["value"], label
 
     def close(self) -> None:
         """Delete the temporary files."""
@@ -364,14 +306,12 @@ class SortedRecords:
         value, subject = label.value, (label.target.kind, label.target.criterion)
         is_plain = type(value) is int or type(value) is bool or (type(value) is str and len(value) <= MAX_SHARED_LENGTH)
         if not is_plain or label.reason or label.at or label.seconds is not None or label.evidence or label.shown:
-            self._values.add(subject, value)
             return label_columns(label)
         key = _plain_key(subject, value, label.blind, label.surplus, label.guidelines)
         columns = self._shared_columns.get(key)
         if columns is None:
-            self._values.add(subject, value)
             columns = label_columns(label)
-            if len(self._shared_columns) < MAX_DISTINCT:
+            if len(self._shared_columns) < MAX_SHARED:
                 self._shared_columns[key] = columns
         return columns
 
@@ -439,15 +379,16 @@ def add_traces(
     stored = session.execute(select(*key, col(TraceRow.id)).where(col(TraceRow.study_id) == study_id))
     ids = {(run, item, part): id for run, item, part, id in stored}
     advance(len(traces.heads) - len(new))
-    for batch in traces.events.numbered() if new else ():
-        owned = [
-            (Owner(ids[new[place]], study_id, new[place][0], traces.heads[place].item), events)
-            for place, events in batch
+    for batch, opinions in zip(traces.events.numbered(), traces.opinions.batches(), strict=True) if new else ():
+        owners = {
+            place: Owner(ids[new[place]], study_id, new[place][0], traces.heads[place].item)
+            for place, _ in batch
             if place in new
-        ]
-        _insert_events(session, owned)
-        _insert_opinions(session, owned, target_ids)
-        advance(len(owned))
+        }
+        _insert_events(session, [(owners[place], events) for place, events in batch if place in new])
+        added_opinions = [(owners[place], own) for (place, _), own in zip(batch, opinions, strict=True) if place in new]
+        _insert_opinions(session, added_opinions, target_ids)
+        advance(len(owners))
     if new:
         run_ids = sorted({run_id for run_id, *_ in new.values()})
         call_totals.update_sizes(session, run_ids)
@@ -459,19 +400,19 @@ def add_traces(
 def _insert_events(session: Session, traces: Sequence[tuple[Owner, SpooledEvents]]) -> None:
     stored_at = now()
     rows = []
-    for owner, (events, _, _) in traces:
+    for owner, (events, _) in traces:
         ids = {"trace_id": owner.id, "run_id": owner.run_id}
         rows += [row | ids | {"body": EncodedJson(row["body"]), "at": row["at"] or stored_at} for row in events]
     insert_all(session, EventRow, rows)
-    listed = [NewEvent(owner.id, seq, event) for owner, (_, listed, _) in traces for seq, event in listed]
+    listed = [NewEvent(owner.id, seq, event) for owner, (_, listed) in traces for seq, event in listed]
     outcomes.insert_unread(session, {owner.id: owner for owner, _ in traces}, listed)
 
 
 def _insert_opinions(
-    session: Session, traces: Sequence[tuple[Owner, SpooledEvents]], target_ids: Mapping[TargetKey, int]
+    session: Session, traces: Sequence[tuple[Owner, SpooledOpinions]], target_ids: Mapping[TargetKey, int]
 ) -> None:
     rows = []
-    for owner, (*_, opinions) in traces:
+    for owner, opinions in traces:
         ids = {"study_id": owner.study_id, "run_id": owner.run_id, "trace_id": owner.id}
         rows += [row | ids | {"target_id": target_ids[target]} for target, row in opinions]
     insert_all(session, OpinionRow, rows)

@@ -8,6 +8,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -186,20 +187,21 @@ class _Import:
         decided += [record.ruling for record in self.records.of(AdjudicationRecord)]
         for known in decided:
             studies.check_value(scales, known.target.kind, known.target.criterion, known.value)
-        for (kind, criterion, is_verdict), value in self.records.traces.values():
-            check = studies.check_verdict if is_verdict else studies.check_value
-            check(scales, cast(Kind, kind), criterion, value)
+        of_traces = (own for batch in self.records.traces.opinions.batches() for own in batch)
+        for (_, kind, criterion, _), row in chain.from_iterable(of_traces):
+            check = studies.check_verdict if row["stage"] == "verdict" else studies.check_value
+            check(scales, cast(Kind, kind), criterion, row["value"])
 
     def check_labels(self, scales: studies.Scales) -> None:
         """Raise TiebreakError for the first label whose value is not on its scale; collect those that are spelled."""
-        for kind, criterion, value in self.records.distinct_values():
+        for (item, name, criterion, _), value, (_, annotator, _, line) in self.records.label_values():
+            kind = cast(Kind, name)
             scale = scales.get((kind, criterion)) or studies.DEFAULT_SCALES.get(kind)
             if isinstance(value, str) and scale is not None and not scale.contains(value):
                 value = self.spelled.setdefault((kind, criterion, value), spelled_value(value, scale))
             try:
                 studies.check_value(scales, kind, criterion, value)
             except TiebreakError as error:
-                item, annotator, line = self.records.find_label(kind, criterion, value)
                 message = f"label of {annotator!r} on item {item!r}: {error}"
                 raise FileFormatError(message, line=line, field="label.value" if line else None) from None
 

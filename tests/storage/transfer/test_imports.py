@@ -306,19 +306,12 @@ def test_a_killed_import_adds_nothing(engine, a_study):
     assert time.monotonic() < deadline
 
 
-@pytest.mark.parametrize(("most", "checked"), [(_spool.MAX_DISTINCT, [1, 2]), (1, [1, 1, 2])])
+@pytest.mark.parametrize(("most", "checked"), [(_spool.MAX_SHARED, [1, 2]), (0, [1, 1, 2])])
 def test_a_value_is_checked_once_unless_there_are_many(monkeypatch, most, checked):
-    monkeypatch.setattr(_spool, "MAX_DISTINCT", most)
+    monkeypatch.setattr(_spool, "MAX_SHARED", most)
     records = [make_label(value=value, annotator=name) for value, name in ((1, "ann"), (1, "ben"), (2, "cyd"))]
     read = _spool.SortedRecords(records)
-    assert [value for _, _, value in read.distinct_values()] == checked
-
-
-@pytest.mark.parametrize(("most", "checked"), [(_spool.MAX_DISTINCT, [1, 2, None]), (1, [1, 1, 1, 2, None])])
-def test_an_opinion_is_checked_once_unless_there_are_many(monkeypatch, most, checked):
-    monkeypatch.setattr(_spool, "MAX_DISTINCT", most)
-    read = _spool.SortedRecords([a_trace("item 0", a_verdict(last=(1, 2)))])
-    assert [value for _, value in read.traces.values()] == checked
+    assert [value for _, value, _ in read.label_values()] == checked
 
 
 @pytest.mark.parametrize("last", [(7,), ({"accuracy": 1.0},)])
