@@ -6,7 +6,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from core.formats import tiebreak
 from storage.db import connections
+from storage.transfer import imports, samples
 
 
 def create_database(path: Path) -> str:
@@ -14,6 +16,23 @@ def create_database(path: Path) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(_migrated_file())
     return f"sqlite:///{path}"
+
+
+def create_sample_database(path: Path) -> str:
+    """Create a SQLite file with the sample studies, as a server does at its start, and return its URL."""
+    path.write_bytes(_file_with_samples())
+    return f"sqlite:///{path}"
+
+
+@cache
+def _file_with_samples() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tiebreak.db"
+        engine = connections.connect.__wrapped__(create_database(path))
+        for name, protocol in reversed(samples.studies().items()):
+            imports.import_records(engine, name, tiebreak.read(samples.path(protocol)))
+        engine.dispose()
+        return path.read_bytes()
 
 
 @cache

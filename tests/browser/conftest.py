@@ -5,7 +5,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.paths import ROOT
+from tests.waiting import wait_for
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TEST_BROWSER = shutil.which("chromium-headless-shell") or CHROMIUM
@@ -57,16 +57,23 @@ def serve(database: str, log: Path, port: int = 0, path: str = "", **environment
             stderr=subprocess.STDOUT,
         )
     address = f"http://127.0.0.1:{port}"
-    for _ in range(240):
-        if process.poll() is not None:
-            break
+    if not wait_until_served(f"{address}/{path}_stcore/health", process):
+        process.kill()
+        raise AssertionError(f"the server did not start: {log.read_text()[-2000:]}")
+    return Served(address, database, process)
+
+
+def wait_until_served(address: str, process: subprocess.Popen) -> bool:
+    """Wait a minute at most until a new server answers at an address; return False if its process has ended."""
+
+    def responds() -> bool:
         try:
-            with urllib.request.urlopen(f"{address}/{path}_stcore/health", timeout=1):
-                return Served(address, database, process)
+            with urllib.request.urlopen(address, timeout=1):
+                return True
         except OSError:
-            time.sleep(0.25)
-    process.kill()
-    raise AssertionError(f"the server did not start: {log.read_text()[-2000:]}")
+            return False
+
+    return wait_for(lambda: process.poll() is not None or responds(), 60.0) and process.poll() is None
 
 
 def stop_server(served: Served) -> None:
@@ -99,8 +106,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
     Starting one takes seconds, as does its first visit.
     """
+    from tests.databases import create_sample_database
+
     folder = tmp_path_factory.mktemp("server")
-    server = serve(f"sqlite:///{folder}/tiebreak.db", folder / "server.log")
+    server = serve(create_sample_database(folder / "tiebreak.db"), folder / "server.log")
     yield server
     stop_server(server)
 

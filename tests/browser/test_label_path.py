@@ -34,9 +34,9 @@ def server(tmp_path_factory) -> Iterator[list[Served]]:
 
 @pytest.fixture
 def study(server) -> str:
-    """A new study with 230 disputed debates."""
+    """A new study with 80 disputed debates."""
     name = f"s{next(STUDY_NUMBERS)}"
-    items = [f"gpt_vs_claude/{number}" for number in range(230)]
+    items = [f"gpt_vs_claude/{number}" for number in range(80)]
     records = [*(ItemRecord(item=make_item(item)) for item in items), RUN, *(a_trace(item) for item in items)]
     engine = connect(server[-1].database)
     imports.import_records(engine, name, records)
@@ -204,7 +204,7 @@ def test_undo_and_redo_five_times(bench, stored):
     assert {row[0]: row[1] for row in stored()} == dict(zip(items, map(int, keys), strict=True))
     page.reload()
     page.locator(READY).wait_for()
-    assert page.locator(".count").inner_text().startswith("5 of 230")
+    assert page.locator(".count").inner_text().startswith("5 of 80")
 
 
 def test_two_browsers_of_one_person_lose_nothing_and_say_what_happened(bench, stored):

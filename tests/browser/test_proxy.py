@@ -6,7 +6,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import time
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ from tests.browser.test_security import picture_study
 from tests.browser.test_workbench import READY, press, settle
 from tests.databases import create_database
 from tests.paths import ROOT
+from tests.waiting import wait_for
 
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 HOST = "lab.localhost"  # a browser resolves it to this machine
@@ -85,7 +85,7 @@ def behind_nginx(folder, url, path="", **environment):
     )
     proxy = subprocess.Popen([NGINX, "-c", configuration, "-p", folder], stderr=subprocess.DEVNULL)
     try:
-        wait_for_port(port)
+        assert wait_for(lambda: is_open(port)), "nginx did not start"
         yield f"https://{HOST}:{port}/{path}"
     finally:
         proxy.terminate()
@@ -93,14 +93,9 @@ def behind_nginx(folder, url, path="", **environment):
         stop_server(served)
 
 
-def wait_for_port(port):
-    for _ in range(100):
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise AssertionError("nginx did not start")
+def is_open(port) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.browser

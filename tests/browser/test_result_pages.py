@@ -1,12 +1,11 @@
-"""Result pages in the browser: their choices in one line, no empty space on a phone."""
+"""Result pages in the browser: rows of tables and points of charts that are selected."""
 
 from urllib.parse import quote
 
 import pytest
 
 pytestmark = pytest.mark.browser
-SAMPLE, REVIEWS = quote("Sample: ScaleEval"), quote("Sample: ReFeR")
-PHONE = {"width": 390, "height": 844}
+SAMPLE = quote("Sample: ScaleEval")
 POINTS = "[...document.querySelectorAll('.st-key-alignment .scatterlayer .point')]"
 
 
@@ -19,33 +18,11 @@ def wait_until(page, condition):
     raise AssertionError(f"never true: {condition}")
 
 
-def test_four_choices_are_in_one_line_on_a_wide_screen(visit, served):
-    page = visit(f"{served.address}/judges?study={SAMPLE}")
-    choices = page.locator(".st-key-choices > *")
-    page.get_by_role("tab", name="Accuracy").wait_for()
-    assert choices.count() == 5  # reference, criterion, scenario, missing verdicts, rule
-    boxes = [choices.nth(place).bounding_box() for place in range(5)]
-    bottoms = [box["y"] + box["height"] for box in boxes]
-    assert max(bottoms) - min(bottoms) < 8
-    assert boxes[-1]["x"] + boxes[-1]["width"] < 1440
-
-
-def test_the_figures_of_peer_errors_follow_each_other_on_a_phone(visit, served):
-    page = visit(f"{served.address}/peer_errors?study={REVIEWS}", viewport=PHONE)
-    page.wait_for_function(
-        """() => {
-          const figures = [...document.querySelectorAll(".st-key-headline > *")];
-          const boxes = figures.map((figure) => figure.getBoundingClientRect());
-          const gaps = boxes.slice(1).map((box, place) => box.top - boxes[place].bottom);
-          return gaps.length === 2 && gaps.every((gap) => gap >= 0 && gap < 24);
-        }"""
-    )
-
-
 def test_a_row_of_a_table_opens_with_the_keyboard_and_with_a_click(visit, served):
     page = visit(f"{served.address}/discussions?study={SAMPLE}")
     table = page.locator("[data-testid=stDataFrame]").first
     table.scroll_into_view_if_needed()
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
     table.click(position={"x": 300, "y": 52})
     page.get_by_text("changes its opinion").wait_for()
     page.get_by_role("button", name="Close").click()

@@ -1,12 +1,10 @@
 """The workbench on a plain page, with the API of docs/workbench-api.md in memory: no Streamlit, no database.
 
-`python -m tests.browser.workbench_server PORT [JOURNAL]`. With a journal, what was done survives a restart.
-Routes under `/test` set faults and read what is stored.
+`python -m tests.browser.workbench_server PORT`. Routes under `/test` set faults, read what is stored, and forget it.
 """
 
 import asyncio
 import copy
-import json
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -58,7 +56,6 @@ class Stack:
 class Store:
     """What a database would hold."""
 
-    journal: Path | None = None
     tasks: dict[str, Json] = field(default_factory=dict)
     queues: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     rows: list[Json] = field(default_factory=list)
@@ -145,24 +142,7 @@ class Store:
         for action in body["actions"]:
             if action["seq"] not in results:
                 results[action["seq"]] = self.result(who, study, kind, action, results, shown)
-                self.note_down(who, study, kind, body, action)
         return [results[action["seq"]] for action in body["actions"]]
-
-    def note_down(self, who: str, study: int, kind: str, body: Json, action: Json) -> None:
-        if self.journal is not None:
-            with self.journal.open("a") as lines:
-                lines.write(json.dumps([who, study, kind, body["client"], action]) + "\n")
-
-    def replay(self) -> None:
-        if self.journal is None or not self.journal.exists():
-            return
-        journal, self.journal = self.journal, None
-        for line in journal.read_text().splitlines():
-            who, study, kind, client, action = json.loads(line)
-            self.queue(study, kind)
-            body = {"client": client, "after": 0, "first": True, "actions": [action]}
-            self.carry_out(who, study, kind, body)
-        self.journal = journal
 
     def result(self, who: str, study: int, kind: str, action: Json, results: Json, shown: set[tuple[str, str]]) -> Json:
         carry = getattr(self, f"do_{action['type']}")
@@ -280,13 +260,6 @@ class Store:
         self.read[who] = action["guidelines"]
         return {}
 
-    def do_edit(self, who: str, stack: Stack, action: Json, results: Json, shown: set[tuple[str, str]]) -> Json:
-        task = self.tasks[action["task"]]
-        before = copy.deepcopy(task["targets"])
-        task["targets"], focus = edited(task, action["change"])
-        entry = self.push(stack, "edit", action, before, copy.deepcopy(task["targets"]))
-        return {"entry": entry, "task": self.shown(who, task["id"]), "focus": focus}
-
     def do_undo(self, who: str, stack: Stack, action: Json, results: Json, shown: set[tuple[str, str]]) -> Json:
         return self.reverse(who, stack.undo, stack.redo, action, results, "before")
 
@@ -304,44 +277,8 @@ class Store:
         if entry["type"] == "skip":
             self.marks[who, entry["task"]]["skip"] = entry[side]["on"]
             return {"entry": entry["id"]}
-        if entry["type"] == "edit":
-            self.tasks[entry["task"]]["targets"] = copy.deepcopy(entry[side])
-            return {"entry": entry["id"], "task": self.shown(who, entry["task"])}
         self.row(who, about, entry[side], blind=(who, entry["target"]) not in self.seen, event=action["type"])
         return {"entry": entry["id"], "version": self.version(who, entry["target"]), "standing": entry[side]}
-
-
-def edited(task: Json, change: Json) -> tuple[list[Json], str]:
-    """The targets after an edit of the AIUs, and which one to look at."""
-    targets: list[Json] = task["targets"]
-    if change["type"] == "not_atomic":
-        about = next(one for one in targets if one.get("claim", {}).get("aiu") == change["aiu"])
-        about["claim"]["atomic"] = not change["on"]
-        return targets, about["id"]
-    if change["type"] == "add":
-        spans = [change["at"]] if change["at"] else []
-        group = "precision" if change["block"] == "critique" else "recall"
-        old, pieces = [one for one in targets if one["group"] == group][-1:], [change["text"]]
-        gone: list[str] = []
-    else:
-        gone = change.get("aius") or [change["aiu"]]
-        old = [one for one in targets if one.get("claim", {}).get("aiu") in gone]
-        spans = old[0]["claim"]["spans"]
-        pieces = change.get("into") or [change["text"]]
-    at = targets.index(old[0]) + (0 if gone else 1)
-    rest = [one for one in targets if one.get("claim", {}).get("aiu") not in gone]
-    new = [renewed(old[0], text, place, spans) for place, text in enumerate(pieces)]
-    listed = [*rest[:at], *new, *rest[at:]]
-    for group in ("precision", "recall"):
-        for number, one in enumerate((one for one in listed if one["group"] == group), 1):
-            one["claim"]["number"] = number
-    return listed, new[0]["id"]
-
-
-def renewed(old: Json, text: str, place: int, spans: list[list[int]]) -> Json:
-    name = f"{old['claim']['aiu']}{'abcdefgh'[place]}{len(text)}"
-    claim = old["claim"] | {"text": text, "aiu": name, "spans": spans, "atomic": True}
-    return old | {"id": f"{old['id']}{'abcdefgh'[place]}{len(text)}", "claim": claim}
 
 
 RULES: dict[int, Json] = {
@@ -526,6 +463,13 @@ async def test_others(request: Request) -> Response:
     return JSONResponse({})
 
 
+async def test_reset(request: Request) -> Response:
+    """Everything is as at the start."""
+    vars(store).update(vars(Store()))
+    vars(faults).update(vars(Faults()))
+    return JSONResponse({})
+
+
 app = Starlette(
     routes=[
         Route("/api/label/session", session),
@@ -537,6 +481,7 @@ app = Starlette(
         Route("/test/faults", test_faults, methods=["POST"]),
         Route("/test/guidelines", test_guidelines, methods=["POST"]),
         Route("/test/others", test_others, methods=["POST"]),
+        Route("/test/reset", test_reset, methods=["POST"]),
         Mount("/assets/workbench", StaticFiles(directory=ROOT / "pages" / "label" / "workbench")),
         Route("/", page),
     ]
@@ -544,9 +489,6 @@ app = Starlette(
 
 
 def main() -> None:
-    if len(sys.argv) > 2:
-        store.journal = Path(sys.argv[2])
-        store.replay()
     uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", timeout_graceful_shutdown=1)
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import psycopg
 
+from tests.waiting import wait_for
+
 SETTINGS = {"listen_addresses": "", "fsync": "off", "full_page_writes": "off", "max_connections": "120"}
 TIMEOUT = 30.0
 
@@ -99,14 +101,16 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait(self) -> None:
-        end = time.monotonic() + TIMEOUT
-        while True:
-            try:
-                return self.execute("SELECT 1")
-            except psycopg.OperationalError:
-                if time.monotonic() > end or self._process.poll() is not None:
-                    raise RuntimeError((self.folder / "log").read_text()) from None
-                time.sleep(0.05)
+        wait_for(lambda: self._process.poll() is not None or self._is_ready(), TIMEOUT)
+        if not self._is_ready():
+            raise RuntimeError((self.folder / "log").read_text())
+
+    def _is_ready(self) -> bool:
+        try:
+            self.execute("SELECT 1")
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def _run(self, command: list) -> None:
         subprocess.run(command, check=True, capture_output=True, **self._as_user())

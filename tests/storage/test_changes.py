@@ -17,6 +17,7 @@ from storage.worker import _launch
 from tests.conftest import make_item, make_target
 from tests.storage.shared import a_turn, store_label
 from tests.storage.worker.test_worker import make_request
+from tests.waiting import wait_for
 
 DELIVERY = 2.0
 MARKERS = itertools.count()
@@ -37,10 +38,7 @@ def engine(postgres_engine, monkeypatch):
 
 def listen(engine, *topics):
     """Return a version once the listener is connected."""
-    end = time.monotonic() + 10
-    while changes.version(engine, *topics) != changes.version(engine, *topics):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    assert wait_for(lambda: changes.version(engine, *topics) == changes.version(engine, *topics))
     return changes.version(engine, *topics)
 
 
@@ -145,10 +143,8 @@ def test_a_listener_connects_again_after_a_restart_of_the_database(engine, a_stu
 
 def test_a_version_expires(engine, monkeypatch):
     monkeypatch.setattr("storage.db.changes.MAX_AGE", 0.2)
-    end, known = time.monotonic() + 10, changes.version(engine, "study 1")
-    while changes.version(engine, "study 1") == known and time.monotonic() < end:
-        time.sleep(0.02)
-    assert time.monotonic() < end
+    known = changes.version(engine, "study 1")
+    assert wait_for(lambda: changes.version(engine, "study 1") != known)
 
 
 def test_on_sqlite_every_version_is_new(tmp_path):

@@ -27,6 +27,7 @@ from core.trace import Ask, CallFailed, Event, Spec, Usage
 from tests.core.llm.asking import complete_ask, make_ask, make_json_ask, sample_ask
 from tests.core.protocols.debates import make_flow, make_settings
 from tests.openai_server import Server, run_server
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow  # each test calls a server
 
@@ -367,8 +368,7 @@ def test_closing_the_connections_of_one_event_loop_does_not_affect_another(clien
         replies: list[object] = []
         thread = threading.Thread(target=lambda: replies.append(complete_ask(make_ask(server.address, "slow"), client)))
         thread.start()
-        while not server.open and thread.is_alive():
-            time.sleep(0.01)
+        assert wait_for(lambda: server.open)
         asyncio.run(client().close())
         thread.join()
     assert isinstance(replies[0], Reply)

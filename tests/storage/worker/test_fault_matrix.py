@@ -1,7 +1,6 @@
 """Every behaviour of a provider ends as data or as a sentence, on both databases, in the app and in a worker."""
 
 import signal
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -22,6 +21,7 @@ from storage.worker import RunWorker, _launch
 from tests import openai_server
 from tests.conftest import make_item
 from tests.storage.worker import worker_process
+from tests.waiting import wait_for
 
 DATA, SENTENCE = "data", "a sentence"
 BACKOFF = 0.02
@@ -124,23 +124,18 @@ def test_every_behaviour_of_a_provider_ends_as_data_or_as_a_sentence(engine, exe
     with openai_server.run_server() as server:
         created = create_runs(engine, server)
         with execute(engine):
-            wait_until_ended(engine, created)
+            assert wait_for(lambda: not requested(engine), TIMEOUT), requested(engine)
         ended = {name: end_of(engine, run_id) for name, run_id in created.items()}
     assert {name: end[0] for name, end in ended.items()} == {name: end for name, (_, end) in BEHAVIOURS.items()}, ended
     for name, (_, problem) in ended.items():
         assert not any(word in problem for word in ("Traceback", "/tmp/", "sk-abc", "object at 0x")), (name, problem)
 
 
-def wait_until_ended(engine, created):
-    end = time.monotonic() + TIMEOUT
-    while True:
-        with reading(engine) as session:
-            study_id = studies.get(session, "s").id
-            waiting = [run.name for run in runs.of_study(session, study_id) if run.state == "requested"]
-        if not waiting:
-            return
-        assert time.monotonic() < end, waiting
-        time.sleep(0.1)
+def requested(engine) -> list[str]:
+    """Return the names of the runs that have not ended."""
+    with reading(engine) as session:
+        study_id = studies.get(session, "s").id
+        return [run.name for run in runs.of_study(session, study_id) if run.state == "requested"]
 
 
 def end_of(engine, run_id) -> tuple[str, str]:

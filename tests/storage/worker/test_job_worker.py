@@ -21,8 +21,8 @@ from storage.transfer import imports
 from storage.worker import RunWorker, StopRequests, _launch, _shared_limits
 from storage.worker._shared_limits import SharedLimits
 from tests.conftest import make_item
-from tests.storage.worker.test_outages import wait_for
 from tests.storage.worker.test_worker import make_request
+from tests.waiting import wait_for
 
 ITEMS = 12
 

@@ -22,7 +22,7 @@ from tests.databases import create_database
 from tests.openai_server import run_server
 from tests.paths import ROOT
 from tests.storage.shared import expire_claims
-from tests.storage.worker.test_outages import wait_for
+from tests.waiting import wait_for
 
 ITEMS = 20
 

@@ -32,6 +32,7 @@ from storage.worker import (
 from storage.worker._launch import progress
 from tests.conftest import make_item
 from tests.core.protocols.reviews import make_settings
+from tests.waiting import wait_for
 
 
 def make_request(study, **specs):
@@ -131,7 +132,7 @@ def test_a_worker_stops_a_run_whose_protocol_is_not_installed(engine, foreign_ru
     worker = RunWorker(engine, lambda: ScriptedModel(lambda ask: "1"))
     worker.start()
     try:
-        assert asyncio.run(wait_for_state(engine, foreign_run, "stopped"))
+        assert wait_for(lambda: progress(engine, foreign_run)[0].state == "stopped")
     finally:
         worker.stop()
 
@@ -144,14 +145,6 @@ def test_invalid_settings_stop_the_run_with_a_sentence(engine, a_study):
     run, _ = asyncio.run(execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(lambda ask: "1")))
     assert run.state == "stopped"
     assert "field 'peers'" in run.problem
-
-
-async def wait_for_state(engine, run_id, state):
-    for _ in range(100):
-        if progress(engine, run_id)[0].state == state:
-            return True
-        await asyncio.sleep(0.1)
-    return False
 
 
 def test_an_imported_run_is_listed_where_its_protocol_is_not_installed(engine, a_study):

@@ -27,7 +27,8 @@ from storage.worker._transactions import EventWriter, Transactions, run_claim
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.storage.shared import store_label
-from tests.storage.worker.test_worker import execute, make_request, wait_until_finished
+from tests.storage.worker.test_worker import execute, make_request, wait_until
+from tests.waiting import wait_for
 
 
 def test_an_impossible_number_of_tokens_is_unknown(engine, a_study):
@@ -107,7 +108,7 @@ def test_a_run_and_its_worker_survive_a_restart_of_postgresql(postgres, postgres
         run_id = _launch.create_run(postgres_engine, make_request(study, parallel=2))
         assert asked.wait(20)
         postgres.restart(1.5)
-        assert wait_for(lambda: _launch.progress(postgres_engine, run_id)[0].state == "finished")
+        assert wait_until(postgres_engine, run_id)
         assert wait_for(lambda: worker.problem() == ""), "the worker reaches the database again"
         _, progress = _launch.progress(postgres_engine, run_id)
         assert (progress.done, progress.totals.calls) == (30, 60), "no event is lost, no call is repeated"
@@ -216,7 +217,7 @@ def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_n
         assert wait_for(lambda: worker.problem() == "The database cannot be reached.")
         outage.clear()
         run_id = _launch.create_run(engine, make_request(a_study))
-        assert asyncio.run(wait_until_finished(engine, run_id))
+        assert wait_until(engine, run_id)
         assert worker.problem() == ""
         [outage, recovery] = [record for record in caplog.records if record.name == "tiebreak"]
         assert (outage.exc_info, outage.getMessage()) == (
@@ -227,12 +228,6 @@ def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_n
     finally:
         worker.stop()
     assert "not running" in worker.problem()
-
-
-def wait_for(condition) -> bool:
-    """Return whether a condition becomes true within twenty seconds."""
-    pause = threading.Event()
-    return any(condition() or pause.wait(0.05) for _ in range(400))
 
 
 @pytest.fixture

@@ -178,17 +178,17 @@ def test_two_traces_that_need_the_same_call_at_once_pay_it_once(engine: Engine) 
 @pytest.mark.slow
 def test_a_worker_that_ends_loses_only_calls_in_flight_and_these_are_counted(engine: Engine, study: Study) -> None:
     run_id = create_run(engine, RunRequest(study, registry.get("single-score"), make_settings(), "killed"))
-    asks = count()
+    asks, waiting = count(), asyncio.Event()
 
     async def reply(ask: Ask) -> Reply:
         if next(asks) >= 4:
-            await asyncio.sleep(60)
+            waiting.set()
+            await asyncio.Event().wait()
         return Reply(text="Rating of Engaging: 2", usage=PAID)
 
     async def interrupted() -> None:
         task = asyncio.create_task(execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(reply)))
-        while next(asks) < 30:
-            await asyncio.sleep(0.02)
+        await waiting.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

@@ -26,6 +26,7 @@ from storage.worker import RunWorker, _launch, execute_run, worker_name
 from storage.worker._launch import RunRequest
 from storage.worker._shared_limits import ProcessLimits
 from tests.storage.shared import a_turn, a_verdict
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow  # whole commands and runs
 
@@ -100,7 +101,7 @@ def test_a_run_that_is_resumed_while_it_ends_is_not_executed_twice(engine, a_stu
     worker = RunWorker(engine, lambda: ScriptedModel(slow))
     worker.start()
     try:
-        assert asyncio.run(wait_until_finished(engine, run_id))
+        assert wait_until(engine, run_id)
     finally:
         worker.stop()
     assert max(concurrent) == 2  # one call at once to each of two models
@@ -144,13 +145,9 @@ def test_a_requested_wait_is_in_the_progress_until_it_ends(engine, a_study):
     assert _launch.progress(engine, run_id)[1].pause == "", "a run that has ended waits for nothing"
 
 
-async def wait_until_finished(engine, run_id) -> bool:
-    """Return whether the run ends within ten seconds."""
-    for _ in range(100):
-        if _launch.progress(engine, run_id)[0].state == "finished":
-            return True
-        await asyncio.sleep(0.1)
-    return False
+def wait_until(engine, run_id, state="finished") -> bool:
+    """Return whether the run reaches a state within twenty seconds."""
+    return wait_for(lambda: _launch.progress(engine, run_id)[0].state == state)
 
 
 def test_a_run_stops_at_its_ceiling(engine, a_study, monkeypatch):
@@ -213,7 +210,7 @@ def test_the_run_worker_executes_requested_runs_in_a_server(engine, a_study, mon
     try:
         with guards.operation():
             guards.grant(a_study.id, "run")
-            assert asyncio.run(wait_until_finished(engine, run_id))
+            assert wait_until(engine, run_id)
     finally:
         worker.stop()
 
