@@ -1,34 +1,43 @@
-"""Mutation testing of the modules whose mistakes cost most: `python -m tests.mutants [module ...] [--sample 15]`.
+"""Mutation testing of the modules whose mistakes cost most: `python -m tests.mutants [module ...] [--sample 30]`.
 
-Each mutant is one small change of one module's syntax tree. It is compiled in a forked process that imports it instead
-of the file, and runs the test files of the module until one fails: files are never changed, and mutants of several
-calls do not disturb each other. Processes that a test starts itself import the unchanged file.
+Each mutant is one small change of one module's syntax tree. A process that is forked after the collection of the tests
+gives the module's functions the changed code, and runs the tests that execute the changed statement until one fails.
+A mutant outside of functions is imported instead of the file, by a process that collects the tests again. Files are
+never changed. Processes that a test starts itself import the unchanged file.
 """
 
 import ast
 import copy
+import gc
 import importlib.util
+import json
 import os
 import random
 import signal
 import sys
+import tempfile
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from importlib.machinery import SourceFileLoader
+from itertools import takewhile, zip_longest
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
-import numpy  # noqa: F401  # imported once for all mutants
-import pandas  # noqa: F401
+import coverage
 import pytest
-import sqlmodel  # noqa: F401
 import yaml
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-LIMIT = 1_800
-"""Seconds for the tests of an unchanged module. A mutant that takes five times as long as that is killed: it loops."""
+LIMIT = 10
+"""Seconds of a test besides five times its usual time. A mutant that makes it take longer is killed: it loops."""
+CONTEXT = 40
+"""Characters of a statement that are shown on each side of a change."""
 SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
@@ -36,6 +45,20 @@ SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.FloorDiv: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
 UNITS = {"seconds": "minutes", "minutes": "seconds", "hours": "minutes", "days": "hours"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A changed tree of a module."""
+
+    line: int
+    name: str
+    """The function and the change within its statement: `is_active: row.until > at => row.until >= at`."""
+    tree: ast.Module
+    lines: range | None
+    """The lines of its statement; None if all tests depend on it: it is executed at import, or its result is cached."""
+    is_inside: bool
+    """Whether it is inside of a function."""
 
 
 def changes(node: ast.AST) -> Iterator[ast.AST]:
@@ -71,35 +94,74 @@ def _with(node: ast.AST, **fields: Any) -> ast.AST:
     return type(node)(**{**dict(ast.iter_fields(node)), **fields})
 
 
-def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
-    """Yield where a node hangs: its parent, the field, and the place in a list. Annotations are left out."""
+Place = tuple[ast.AST, str, int | None]
+"""A parent, its field, and the place in a list: where a node hangs."""
+
+
+def places(tree: ast.AST, above: tuple[Place, ...] = ()) -> Iterator[tuple[Place, ...]]:
+    """Yield the way from the module to every node. Annotations and what is imported for them are left out."""
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "decorator_list"):
             continue
         for place, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if isinstance(child, ast.AST):
-                yield tree, name, place
-                yield from places(child)
+            if isinstance(child, ast.AST) and not (isinstance(child, ast.If) and "TYPE_CHECKING" in _text(child)):
+                way = (*above, (tree, name, place))
+                yield way
+                yield from places(child, way)
 
 
-def mutants(source: str) -> Iterator[tuple[str, ast.Module]]:
-    """Yield every mutant of a module, with its line before and after."""
+def mutants(source: str) -> Iterator[Mutant]:
+    """Yield every mutant of a module."""
     tree = ast.parse(source)
-    for parent, name, place in list(places(tree)):
+    for way in list(places(tree)):
+        parent, name, place = way[-1]
         siblings: Any = getattr(parent, name)
         node = siblings if place is None else siblings[place]
+        within = [*(parent for parent, _, _ in way), node]
+        statement = next(i for i in range(len(within) - 1, -1, -1) if isinstance(within[i], ast.stmt | ast.Module))
+        before, lines = _text(within[statement]), _lines(within[: statement + 1])
+        is_inside = any(isinstance(part, ast.FunctionDef) for part in within[:statement])
         for changed in changes(node):
-            changed = (
-                ast.fix_missing_locations(ast.copy_location(changed, node)) if hasattr(node, "lineno") else changed
-            )
+            if hasattr(node, "lineno"):
+                changed = ast.fix_missing_locations(ast.copy_location(changed, node))
             setattr(parent, name, changed if place is None else [*siblings[:place], changed, *siblings[place + 1 :]])
-            title = f"{getattr(node, 'lineno', 0)}: {_text(node)}  ->  {_text(changed)}"
-            yield title, copy.deepcopy(tree)
+            after = _text(changed if within[statement] is node else within[statement])
+            functions = ".".join(part.name for part in within if isinstance(part, ast.FunctionDef | ast.ClassDef))
+            title = f"{functions}: {_difference(before, after)}"
+            yield Mutant(getattr(node, "lineno", 0), title, copy.deepcopy(tree), lines, is_inside)
             setattr(parent, name, siblings)
 
 
-def _text(node: ast.AST) -> str:
-    return ast.unparse(node).partition("\n")[0][:90]
+def _text(statement: ast.AST) -> str:
+    """Return a statement, without its body if it has one."""
+    if not hasattr(statement, "body"):
+        return ast.unparse(statement)
+    empty: dict[str, Any] = {"orelse": []} if hasattr(statement, "orelse") else {}
+    return ast.unparse(ast.copy_location(_with(statement, body=[], **empty), statement))
+
+
+def _difference(before: str, after: str) -> str:
+    """Return both texts without what they have in common far from the change."""
+    start = _common(before, after)
+    rest = _common(before[start:][::-1], after[start:][::-1])
+    parts = (text[max(start - CONTEXT, 0) : len(text) - max(rest - CONTEXT, 0)] for text in (before, after))
+    return " ".join("  =>  ".join(parts).split())
+
+
+def _common(first: str, second: str) -> int:
+    """Return how many characters at their beginning two texts have in common."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+
+
+def _lines(within: Sequence[ast.AST]) -> range | None:
+    """Return the lines of the last statement, without its body."""
+    statement: Any = within[-1]
+    functions = [part for part in within[:-1] if isinstance(part, ast.FunctionDef)]
+    cached = any("cache" in ast.unparse(decorator) for part in functions for decorator in part.decorator_list)
+    if cached or not functions:
+        return None
+    body = getattr(statement, "body", None)
+    return range(statement.lineno, max(body[0].lineno, statement.lineno + 1) if body else statement.end_lineno + 1)
 
 
 class Mutated(SourceFileLoader):
@@ -116,53 +178,191 @@ class Mutated(SourceFileLoader):
         return importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.name else None
 
 
-def survives(name: str, path: Path, tree: ast.Module, tests: Sequence[str], limit: float = LIMIT) -> bool:
-    """Return whether all tests pass with the tree in the place of the module."""
+def patch(path: Path, tree: ast.Module) -> bool:
+    """Give the functions of an imported module the code of a tree; return whether that could be done."""
+    pending = [compile(tree, str(path), "exec")]
+    codes = {}
+    while pending:
+        code = pending.pop()
+        codes[code.co_qualname, code.co_firstlineno] = code
+        pending += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    gc.unfreeze()  # frozen objects are not listed
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__code__.co_filename == str(path):
+            old = function.__code__
+            new = codes.get((old.co_qualname, old.co_firstlineno), old)
+            if new.co_freevars != old.co_freevars:
+                return False
+            function.__code__ = new
+    return True
+
+
+class Loop:
+    """A plugin of pytest: runs the tests in processes that are forked after the collection, one for each mutant."""
+
+    def __init__(self, path: Path, results: Path, drawn: Sequence[Mutant]) -> None:
+        self.path, self.results, self.drawn = path, results, drawn
+
+    def pytest_configure(self) -> None:
+        from hypothesis import settings  # a plugin of pytest, which has to be imported by pytest first
+
+        settings.load_profile("fast")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = filter(_is_quick, items)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if forked(lambda: self._trace(session)):
+            return True
+        traced, seconds = json.loads(self.results.read_text())
+        found: list[bool | None] = []
+        for mutant in self.drawn:
+            names = _executing(mutant, traced)
+            items = [item for item in session.items if item.nodeid in names]
+            status = forked(partial(self._patched, session, items, mutant, seconds)) if mutant.is_inside else None
+            found.append(None if status in (None, UNPATCHED) else status == 0)
+        self.results.write_text(json.dumps([traced, seconds, found]))
+        return True
+
+    def _trace(self, session: pytest.Session) -> int:
+        """Run all tests; write line -> the names of the tests that execute it, and their times in seconds."""
+        began: dict[str, float] = {}
+
+        def start(name: str) -> None:
+            tracer.switch_context(name)
+            began[name] = time.monotonic()
+
+        tracer = coverage.Coverage(data_file=None, include=[str(self.path)], config_file=False)
+        tracer.start()
+        status = _run(session, session.items, start)
+        tracer.stop()
+        ends = [*list(began.values())[1:], time.monotonic()]
+        seconds = {name: end - began[name] for name, end in zip(began, ends, strict=True)}
+        self.results.write_text(json.dumps([tracer.get_data().contexts_by_lineno(str(self.path)), seconds]))
+        return status
+
+    def _patched(
+        self, session: pytest.Session, items: Sequence[pytest.Item], mutant: Mutant, seconds: Mapping[str, float]
+    ) -> int:
+        def start(name: str) -> None:
+            signal.alarm(LIMIT + int(5 * seconds[name]))  # ends the process
+
+        return _run(session, items, start) if patch(self.path, mutant.tree) else UNPATCHED
+
+
+UNPATCHED = 7
+"""The status of a process that has to import the mutant in place of the module."""
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    fixtures = getattr(item, "fixturenames", ())
+    return "postgres" not in item.name and "postgres" not in fixtures and not item.get_closest_marker("browser")
+
+
+def _executing(mutant: Mutant, traced: Mapping[str, list[str]]) -> set[str]:
+    lines = traced if mutant.lines is None else map(str, mutant.lines)
+    return {name for line in lines for name in traced.get(line, ()) if name}
+
+
+def _run(session: pytest.Session, items: Sequence[pytest.Item], started: Callable[[str], Any] = str) -> int:
+    """Run tests until one fails."""
+    for item, following in zip_longest(items, items[1:]):
+        started(item.nodeid)
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return 1
+    return 0
+
+
+def forked(work: Callable[[], int], limit: float = 3_600) -> int:
+    """Return what `work` returns in a process of its own without output; -1 if it takes more than `limit` seconds."""
     child = os.fork()
     if child:
-        return _status(child, limit) == 0
+        return _status(child, limit)
     os.setpgid(0, 0)
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-    sys.meta_path.insert(0, Mutated(name, path, tree))  # type: ignore[arg-type]
-    code = pytest.main(["-x", "-q", "-n", "0", "--fast", "-p", "no:cacheprovider", *tests])
-    os._exit(int(code))
+    status = 1
+    try:
+        status = work()
+    finally:
+        os._exit(status)
 
 
 def _status(child: int, limit: float) -> int:
     """Wait for a process; end it and those that it started after `limit` seconds."""
     ended, status, until = 0, 0, time.monotonic() + limit
     while not ended and time.monotonic() < until:
-        time.sleep(0.05)
+        time.sleep(0.01)
         ended, status = os.waitpid(child, os.WNOHANG)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what a test has started goes on otherwise
     if not ended:
-        os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    return status if ended else -1
+    return os.waitstatus_to_exitcode(status) if ended else -1
+
+
+def _pytest(tests: Sequence[str], *plugins: Any) -> int:
+    return int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests], plugins=plugins))
+
+
+def survivors(path: Path, tests: Sequence[str], drawn: Sequence[Mutant]) -> list[tuple[Mutant, bool]]:
+    """Return the mutants that no test notices, and whether a test executes them."""
+    name = str(path.relative_to(ROOT)).removesuffix(".py").replace("/", ".")
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results.json"
+        forked(lambda: _pytest(tests, Loop(path, results, drawn)))
+        read = json.loads(results.read_text()) if results.exists() else None
+    if read is None or len(read) < 3:
+        raise SystemExit(f"The tests of {name} fail without a mutation.")
+    traced, seconds, found = read
+    limit = 60 + 5 * sum(seconds.values())
+    left = []
+    for mutant, survived in zip(drawn, found, strict=True):
+        names = sorted(_executing(mutant, traced))
+
+        def imported(mutant: Mutant = mutant, names: Sequence[str] = names) -> int:
+            sys.meta_path.insert(0, Mutated(name, path, mutant.tree))
+            return _pytest(names)
+
+        if not names or survived or (survived is None and forked(imported, limit) == 0):
+            left.append((mutant, bool(names)))
+    return left
+
+
+def measure(file: str, tests: Sequence[str], known: Mapping[str, str], sample: int, seed: int) -> tuple[int, int, int]:
+    """Print the survivors of a module that are not known; return the numbers of mutants, killed and known ones."""
+    path, began = ROOT / file, time.monotonic()
+    drawn = list(mutants(path.read_text()))
+    for gone in known.keys() - {mutant.name for mutant in drawn}:
+        print(f"    no mutant any more: {gone}")
+    if sample and sample < len(drawn):
+        drawn = random.Random(seed).sample(drawn, sample)
+    left = survivors(path, tests, drawn)
+    for mutant, is_executed in left:
+        if mutant.name not in known:
+            print(f"    {mutant.line}: {mutant.name}{'' if is_executed else '   (no test executes it)'}")
+    excused = sum(mutant.name in known for mutant, _ in left)
+    killed, seconds = len(drawn) - len(left), time.monotonic() - began
+    print(f"{file}: {killed} of {len(drawn)} killed, {excused} known survivors, {seconds:.0f} s", flush=True)
+    return len(drawn), killed, excused
 
 
 def main() -> None:
     parser = ArgumentParser(prog="python -m tests.mutants", description="Counts the mutants that the tests kill.")
     parser.add_argument("modules", nargs="*", help="parts of module paths; all of modules.yaml without one")
-    parser.add_argument("--sample", type=int, default=15, help="mutants of each module, drawn at random; 0 for all")
+    parser.add_argument("--sample", type=int, default=30, help="mutants of each module, drawn at random; 0 for all")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    killed = total = 0
-    for file, tests in yaml.safe_load((HERE / "modules.yaml").read_text()).items():
-        if not any(part in file for part in options.modules or [""]):
-            continue
-        path, name = ROOT / file, file.removesuffix(".py").replace("/", ".")
-        began = time.monotonic()
-        if not survives(name, path, ast.parse(path.read_text()), tests):
-            raise SystemExit(f"The tests of {file} fail without a mutation.")
-        limit = 60 + 5 * (time.monotonic() - began)
-        drawn = list(mutants(path.read_text()))
-        if options.sample and options.sample < len(drawn):
-            drawn = random.Random(options.seed).sample(drawn, options.sample)
-        left = [title for title, tree in drawn if survives(name, path, tree, tests, limit)]
-        print(f"{file}: {len(drawn) - len(left)} of {len(drawn)} killed", *left, sep="\n    ", flush=True)
-        killed, total = killed + len(drawn) - len(left), total + len(drawn)
-    print(f"{killed} of {total} killed, {killed / max(total, 1):.0%}")
+    os.chdir(ROOT)
+    known = yaml.safe_load((HERE / "survivors.yaml").read_text()) or {}
+    counts = [
+        measure(file, tests, known.get(file, {}), options.sample, options.seed)
+        for file, tests in yaml.safe_load((HERE / "modules.yaml").read_text()).items()
+        if any(part in file for part in options.modules or [""])
+    ]
+    total, killed, excused = map(sum, zip(*counts, strict=True))
+    print(f"{killed} of {total} killed, {killed / max(total, 1):.0%}; {excused} known survivors")
 
 
 if __name__ == "__main__":

@@ -75,9 +75,9 @@ TABLES = {table.name: table for table in Table.metadata.tables.values()}
 @pytest.fixture
 def enforced():
     """Enforce permissions in this thread until the end of the test."""
-    token = guards._enforced.set(True)
+    guards.enforce()
     yield
-    guards._enforced.reset(token)
+    guards._enforced.set(False)
 
 
 def is_refused(engine, statement):

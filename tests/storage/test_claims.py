@@ -6,16 +6,17 @@ import pytest
 from sqlalchemy import select, update
 
 from storage.db.connections import clock, writing
-from storage.db.tables import RunRow, SpendingRow, TraceRow
+from storage.db.tables import ExperimentRow, RunRow, SpendingRow, TraceRow
 from storage.runs import calls, claims, runs
+
+FIELDS = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
 
 
 @pytest.fixture
 def session(engine, a_study):
     """Run 1 is requested and nobody executes it."""
     with writing(engine) as session:
-        fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
-        runs.create(session, a_study.id, "shared", **fields)
+        runs.create(session, a_study.id, "shared", **FIELDS)
         yield session
 
 
@@ -70,8 +71,7 @@ def test_a_run_that_is_being_cancelled_ends_with_its_last_claim(session):
 
 def test_the_costs_of_one_run_are_forgotten_when_a_worker_takes_it_alone(session):
     run = the_run(session)
-    fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
-    other = runs.create(session, run.study_id, "other", **fields)
+    other = runs.create(session, run.study_id, "other", **FIELDS)
     session.add_all(SpendingRow(run_id=run_id, dollars=1.0) for run_id in (run.id, other))
     session.flush()
     claims.claim_run(session, run.id, "a")
@@ -86,3 +86,54 @@ def test_a_claim_of_a_run_lasts_seconds_and_is_renewed(session):
     set_run(session, claimed_until=clock(session) + timedelta(seconds=1))
     assert claims.renew_claim(session, run.id, "a") and not claims.renew_claim(session, run.id, "b")
     assert 10 < claims.seconds_left(session, [run.id]) <= 15
+
+
+def test_a_trace_is_claimed_in_its_own_run_only(session):
+    run = the_run(session)
+    other = runs.create(session, run.study_id, "other", **FIELDS)
+    worker = calls.register_worker(session, "a")
+    session.execute(update(RunRow).where(RunRow.id == run.id).values(state="stopped"))
+    trace = session.scalars(select(TraceRow.id).where(TraceRow.run_id == other)).first()
+    assert claims.claim_trace(session, first_trace(session), "a") is None
+    assert claims.claim_trace(session, trace, "a") is not None
+    assert [claims.is_shared_by_workers(session, run_id) for run_id in (run.id, other)] == [False, True]
+    calls.remove_worker(session, worker)
+
+
+def test_runs_of_an_experiment_wait_for_one_that_is_executed_until_its_claim_ends(session, monkeypatch):
+    run, at = the_run(session), clock(session)
+    experiment = ExperimentRow(study_id=run.study_id, name="e", definition="")
+    session.add(experiment)
+    session.flush()
+    later = runs.create(session, run.study_id, "later", experiment_id=experiment.id, **FIELDS)
+    session.execute(update(RunRow).where(RunRow.id == run.id).values(experiment_id=experiment.id))
+    assert claims.unclaimed(session) == [run.id], "one after another"
+    monkeypatch.setattr(claims, "clock", lambda session: at)
+    for seconds, found in ((1, []), (0, [run.id])):
+        values = {"state": "cancelling", "claimed_until": at + timedelta(seconds=seconds)}
+        session.execute(update(RunRow).where(RunRow.id == later).values(**values))
+        assert claims.unclaimed(session, experiment_id=experiment.id) == found
+
+
+def test_a_run_is_read_again_when_it_is_locked(session):
+    run = the_run(session)
+    session.connection().exec_driver_sql("UPDATE run SET state = 'stopped'")  # as another process does
+    assert run.state == "requested" and not claims.claim_run(session, run.id, "a")
+
+
+def test_a_shared_run_stops_when_its_first_traces_all_fail_and_ends_with_its_last(session, monkeypatch):
+    monkeypatch.setattr(claims, "MAX_INITIAL_FAILURES", 2)
+    worker = calls.register_worker(session, "a")
+
+    def end(trace: int, outcome: str) -> str:
+        claimed = claims.claim_trace(session, trace, "a")
+        values = {"outcome": outcome, "problem": "No key."}
+        session.execute(update(TraceRow).where(TraceRow.id == trace).values(**values))
+        claims.release_trace(session, claimed, "a", failed=outcome == "failed")
+        return the_run(session).state
+
+    first, second, third = session.scalars(select(TraceRow.id).order_by(TraceRow.id))
+    assert [end(first, "failed"), end(second, "failed")] == ["requested", "stopped"]
+    set_run(session, state="requested")
+    assert end(third, "agreed") == "finished"
+    calls.remove_worker(session, worker)

@@ -8,7 +8,7 @@ from storage.accounts.access import Permission, Role
 from storage.accounts.registry import Actor
 from storage.db import guards
 from storage.db.connections import execute, reading, writing
-from storage.db.guards import QUEUE, READ_PERMISSIONS, REVEAL, UncheckedRead
+from storage.db.guards import QUEUE, READ_PERMISSIONS, REVEAL, UncheckedChange, UncheckedRead
 from storage.db.tables import Table
 from storage.reports import contents, overview
 from storage.runs import trace_opinions, traces
@@ -42,9 +42,9 @@ ITEM, TRACE, EVENT, OPINION, LABEL, RUNS = map(TABLES.get, ("item", "trace", "ev
 @pytest.fixture
 def enforced():
     """Enforce permissions in this thread until the end of the test."""
-    token = guards._enforced.set(True)
+    guards.enforce()
     yield
-    guards._enforced.reset(token)
+    guards._enforced.set(False)
 
 
 def is_refused(engine, statement):
@@ -187,7 +187,22 @@ def test_functions_that_return_numbers_or_names_need_no_permission_and_others_do
 
 
 def test_a_worker_reads_freely(engine, enforced):
-    token = guards._reads_freely.set(True)
+    guards.read_freely()
     assert not is_refused(engine, select(OPINION))
-    guards._reads_freely.reset(token)
+    guards._reads_freely.set(False)
     assert is_refused(engine, select(OPINION))
+
+
+def test_a_later_thread_reads_what_its_page_could_read_and_changes_nothing(engine, a_study, enforced):
+    opinions, experiments = (
+        select(TABLES[name]).where(TABLES[name].c.study_id == a_study.id) for name in ("opinion", "experiment")
+    )
+    with guards.operation():
+        guards.grant(a_study.id, "edit")
+        granted = guards.context_of_reads()
+    with guards.reading_for(QUEUE):
+        purpose = guards.context_of_reads()
+    assert [granted.run(is_refused, engine, query) for query in (opinions, experiments)] == [False, False]
+    assert [purpose.run(is_refused, engine, query) for query in (opinions, experiments)] == [False, True]
+    with pytest.raises(UncheckedChange):
+        granted.run(guards.check_change, "study", {})

@@ -3,7 +3,8 @@
 import pytest
 
 from storage.db.connections import reading, writing
-from storage.labels import views
+from storage.labels import targets, views
+from storage.studies import annotators
 from tests.conftest import make_target
 from tests.storage.shared import store_label
 
@@ -36,6 +37,11 @@ def test_what_a_visitor_saw_counts_for_the_annotator_as_whom_they_sign_in(engine
 def test_a_view_matters_while_the_target_is_not_labelled(engine, a_study, target):
     with writing(engine) as session:
         assert views.record(session, a_study.id, [target], "ben")
+        target_id = targets.find_id(session, a_study.id, target)
+        of_each = {
+            name: views.viewed(session, annotators.find_id(session, name), [target_id]) for name in ("ann", "ben")
+        }
+        assert of_each == {"ann": set(), "ben": {target_id}}
         assert not views.record(session, a_study.id, [target], "ann")
         assert not views.record(session, a_study.id, [], "ben")
 

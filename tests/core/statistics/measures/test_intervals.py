@@ -6,7 +6,7 @@ from scipy import stats
 
 from core.statistics.data.patterns import Units, count_patterns, group_indicator, merge_equal_rows
 from core.statistics.data.ratings import Scores, category_numbers
-from core.statistics.measures import agreement, coefficients
+from core.statistics.measures import agreement, coefficients, resampling
 from core.statistics.measures.resampling import (
     NoInterval,
     Resampled,
@@ -85,6 +85,14 @@ def test_resamples_equal_to_the_value_count_half():
     skewed = bca_levels(0.5, np.array([0.0, 0.5, 1.0, 1.0]), np.full(4, 0.5), np.ones(4))
     z0 = stats.norm.ppf((1 + 1 / 2) / 4)
     assert skewed == pytest.approx(stats.norm.cdf(2 * z0 + stats.norm.ppf([0.025, 0.975])))
+
+
+def test_the_levels_are_those_of_a_published_case(monkeypatch):
+    """Efron & Tibshirani 1993, section 14.3: z0 .146 and acceleration .061 bound 90 % by the levels .110 and .985."""
+    monkeypatch.setattr(resampling, "LEVELS", (0.05, 0.95))
+    monkeypatch.setattr(resampling, "acceleration", lambda *_: 0.061)
+    levels = bca_levels(0.5, np.repeat([0.0, 1.0], [558, 442]), np.empty(0), np.empty(0))
+    assert levels == pytest.approx([0.110, 0.985], abs=1e-3)
 
 
 def test_an_interval_that_excludes_its_value_is_not_returned():
