@@ -10,7 +10,6 @@ from pages.label.parts import adjudication_panel, case_orders
 from pages.parts import numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
 from storage.accounts.access import Permission
-from storage.db import connections
 from storage.labelling import adjudication
 from storage.labelling.adjudication import Case, CaseOrder, State
 from storage.studies.studies import Study
@@ -50,8 +49,7 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
     st.caption(f"{numbers.format_count(len(ids), 'case')} here · {decided:,} of {len(order.ids):,} decided")
     page = paging.current_page("page", len(ids), CASES_PER_PAGE)
     start = (page - 1) * CASES_PER_PAGE
-    with connections.reading(resources.engine()) as session:
-        shown = adjudication.read(session, study, annotator, ids[start : start + CASES_PER_PAGE].tolist())
+    shown = resources.read(adjudication.read, study, annotator, ids[start : start + CASES_PER_PAGE].tolist())
     first = next_case(study, annotator, ids)
     if first is None and state == "open":
         st.info("You labelled all of these items: another person has to decide them.")
@@ -111,8 +109,7 @@ def close_case() -> None:
 
 def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray") -> None:
     """Draw one case; `queue` has the ids of the list that it was opened from."""
-    with permissions.writing(study.id, Permission.adjudicate, "") as session:
-        content = adjudication.open_case(session, study, case, annotator)
+    content = permissions.write(study.id, Permission.adjudicate, "", adjudication.open_case, study, case, annotator)
     places = (queue == case.id).nonzero()[0]
     place = int(places[0]) if len(places) else None
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -140,8 +137,7 @@ def next_case(study: Study, annotator: str, ids: "np.ndarray") -> int | None:
     """Return the first of these cases that the adjudicator may decide; None if there is none."""
     own: set[int] = set()
     if not study.rules.adjudicate_own:
-        with connections.reading(resources.engine()) as session:
-            own = adjudication.labelled_by(session, study.id, annotator)
+        own = resources.read(adjudication.labelled_by, study.id, annotator)
     return next((int(target_id) for target_id in ids if int(target_id) not in own), None)
 
 
@@ -163,8 +159,7 @@ def requested_case(study: Study, annotator: str) -> Case | None:
     case_id = shell.number_parameter("case")
     if case_id is None:
         return None
-    with connections.reading(resources.engine()) as session:
-        case = adjudication.find_case(session, study, annotator, case_id)
+    case = resources.read(adjudication.find_case, study, annotator, case_id)
     if case is None:
         st.query_params.pop("case")
         raise TiebreakError("There is no such case in this study. It may have been opened from another study.")

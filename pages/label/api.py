@@ -316,8 +316,7 @@ def perform(call: Call) -> Json:
 
 def history(call: Call) -> Json:
     """Return older entries of the undo stack."""
-    with connections.reading(resources.engine()) as opened:
-        entries = effects.history(opened, call.work, call.query.get("before"))
+    entries = resources.read(effects.history, call.work, call.query.get("before"))
     _reveal(call.work, entries["tasks"])
     return entries
 

@@ -49,8 +49,7 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
 
 def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]) -> None:
     """Draw the button that opens the target at which the annotator stopped."""
-    with connections.reading(resources.engine()) as session:
-        last = home.last_queue(session, study.id, annotator_id)
+    last = resources.read(home.last_queue, study.id, annotator_id)
     waiting = [summary for summary in summaries if summary.todo]
     if not waiting:
         st.success("You have no open targets in this study.", icon=":material/check:")
@@ -84,8 +83,7 @@ def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
     )
     tab: Tab = next(tab for tab, tab_name in TAB_NAMES.items() if tab_name == name)
     search = right.text_input("Search", placeholder="words in the texts", key="search", bind="query-params")
-    with permissions.writing(study.id, Permission.label, "") as session:
-        queue = context.open_context(session, summary.name, study.name, annotator)
+    queue = permissions.write(study.id, Permission.label, "", context.open_context, summary.name, study.name, annotator)
     with connections.reading(resources.engine()) as session:
         view = open_view(session, queue)
         listed = home.listed_ids(session, queue, view, tab, search)
@@ -144,8 +142,7 @@ def draw_actions(
 
 def draw_undo(queue: context.QueueContext) -> None:
     """Draw the button that undoes the last bulk skip, until something else is labelled or skipped in the queue."""
-    with connections.reading(resources.engine()) as session:
-        last_skip = effects.latest_skips(session, queue)
+    last_skip = resources.read(effects.latest_skips, queue)
     if last_skip is None:
         return
     entry, count, skipped = last_skip
@@ -154,8 +151,7 @@ def draw_undo(queue: context.QueueContext) -> None:
         st.caption(f"{done} {numbers.format_count(count, 'item')}.")
         if st.button("Undo", icon=":material/undo:", key="undo_skips", type="tertiary"):
             try:
-                with permissions.writing(queue.study.id, Permission.label, "") as session:
-                    effects.undo_latest_skips(session, queue, entry)
+                permissions.write(queue.study.id, Permission.label, "", effects.undo_latest_skips, queue, entry)
             except Refused as refused:
                 st.toast(str(refused))
                 return
@@ -164,8 +160,7 @@ def draw_undo(queue: context.QueueContext) -> None:
 
 def skip(queue: context.QueueContext, task_ids: list[int], *, on: bool) -> None:
     """Skip tasks or undo that, and redraw the page."""
-    with permissions.writing(queue.study.id, Permission.label, "") as session:
-        count = effects.skip_all(session, queue, task_ids, on=on)
+    count = permissions.write(queue.study.id, Permission.label, "", effects.skip_all, queue, task_ids, on=on)
     st.toast(f"{numbers.format_count(count, 'item')} {'skipped' if on else 'back in the queue'}.")
     st.rerun()
 
@@ -182,8 +177,7 @@ def draw_empty(study: Study) -> None:
 study = shell.draw_header("My work", "Your open targets, and where you left off.")
 annotator = shell.require_annotator()
 annotator_id = home.prepare(resources.engine(), study.id, annotator)
-with connections.reading(resources.engine()) as session:
-    summaries = home.summaries(session, study, annotator)
+summaries = resources.read(home.summaries, study, annotator)
 if not summaries:
     draw_empty(study)
 else:

@@ -8,7 +8,6 @@ from pages.label.parts import adjudication_panel
 from pages.parts import paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown, truncate
 from storage.accounts.access import Permission
-from storage.db import connections
 from storage.labelling import claims, home
 from storage.labelling.home import Thread
 from storage.labels import views
@@ -55,8 +54,7 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
     if st.button("Inbox", icon=":material/arrow_back:", type="tertiary", key="back"):
         close_thread()
     if name != thread.annotator:
-        with permissions.writing(study.id, Permission.label, "") as session:
-            views.record(session, study.id, [thread.target], name)
+        permissions.write(study.id, Permission.label, "", views.record, study.id, [thread.target], name)
     names = " · ".join(filter(None, (target_name(thread.target), thread.target.criterion)))
     st.subheader(escape_markdown(truncate(names, 120)), anchor=False)
     with st.container(border=True):
@@ -64,8 +62,7 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
         st.caption(f"**{escape_markdown(thread.annotator)}**{flag}")
         if thread.note:
             st.html(adjudication_panel.draw_text(thread.note))
-            with connections.reading(resources.engine()) as session:
-                order = home.shown_order(session, study, thread)
+            order = resources.read(home.shown_order, study, thread)
             if list(order) != sorted(order):
                 numbers = ", ".join(map(str, order))
                 st.caption(
@@ -79,12 +76,8 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
                 st.html(adjudication_panel.draw_text(reply.text))
     draw_reply(study, name, thread, may_close=may_reply)
     if may_reply:
-        st.page_link(
-            shell.page_path("label/adjudication.py"),
-            label="Labels of this item",
-            icon=":material/gavel:",
-            query_params={"study": study.name, "case": str(thread.target_id)},
-        )
+        address = {"study": study.name, "case": str(thread.target_id)}
+        shell.draw_link("label/adjudication.py", "Labels of this item", "gavel", **address)
 
 
 def draw_reply(study: Study, name: str, thread: Thread, *, may_close: bool) -> None:
@@ -124,8 +117,7 @@ def requested_thread(threads: list[Thread]) -> Thread | None:
 study = shell.draw_header("Inbox", "Annotators' flags and notes: answer and close them.")
 name = shell.require_annotator()
 only_own = claims.is_named(study.rules, name) or not permissions.allows(study.id, Permission.adjudicate)
-with connections.reading(resources.engine()) as session:
-    all_threads = home.threads(session, study.id, name if only_own else None)
+all_threads = resources.read(home.threads, study.id, name if only_own else None)
 requested = requested_thread(all_threads)
 if requested is not None:
     draw_thread(study, name, requested, may_reply=not only_own)

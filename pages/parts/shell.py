@@ -289,6 +289,11 @@ def draw_links(study: Study, *links: Link, horizontal: bool = True) -> None:
             st.page_link(page_path(script), label=label, icon=icon, query_params={"study": study.name})
 
 
+def draw_link(script: str, label: str, icon: str, **address: str) -> None:
+    """Draw the link to a page with these parameters."""
+    st.page_link(page_path(script), label=label, icon=f":material/{icon}:", query_params=address)
+
+
 def draw_missing(study: Study, fact: str, advice: str, *links: Link) -> None:
     """Draw what a study lacks, and what to do about it if the visitor's role allows the pages of all links for it."""
     needed = {_needed(script) for script, _, _ in links}

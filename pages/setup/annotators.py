@@ -12,17 +12,9 @@ from pages.parts.chart_files import ChartData
 from pages.parts.text import natural_order
 from pages.setup.parts import annotator_figures
 from storage.accounts.access import Permission
-from storage.db import connections
 from storage.labelling import claims
 from storage.reports import annotators
 from storage.reports.annotators import AnnotatorSummary, Pace, Share, TrainingResult
-from storage.studies.studies import Study
-
-
-def load_training(study: Study) -> list[TrainingResult]:
-    """Return the results of training and hidden checks."""
-    with connections.reading(resources.engine()) as session:
-        return annotators.results(session, study)
 
 
 def draw_tables(summaries: list[AnnotatorSummary]) -> None:
@@ -179,7 +171,7 @@ if is_annotator and not study.rules.own_statistics:
 all_summaries = annotator_figures.load_shown(study)
 if all_summaries is None:
     st.stop()
-trained = load_training(study) if not is_annotator else []
+trained = resources.read(annotators.results, study) if not is_annotator else []
 if is_annotator:
     all_summaries = [summary for summary in all_summaries if summary.name == viewer]
 all_summaries = sorted(all_summaries, key=lambda summary: natural_order(summary.name))

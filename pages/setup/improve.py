@@ -300,8 +300,7 @@ def load_preview(url: str, study_id: int, version: Version, share: float, seed: 
 def draw_summary(study: Study, split: Split) -> None:
     """Draw the counts of the parts, the rule, and the addition of items with new gold."""
     name = shell.current_annotator()
-    with connections.reading(resources.engine()) as session:
-        seen = splits.count_seen(session, study.id, name) if name else 0
+    seen = resources.read(splits.count_seen, study.id, name) if name else 0
     development, held_out = split.count("development"), split.count("held-out")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{development:,} development items · {held_out:,} held-out items**", width="content")
@@ -348,12 +347,7 @@ def _draw_case(study: Study, case: Case, key: str) -> None:
     with st.container(border=True, key=key):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(f"**{escape_markdown(target_name(case.target))}** :gray-badge[{case.source}]", width="content")
-            st.page_link(
-                shell.page_path("watch/traces.py"),
-                label="Trace",
-                icon=":material/forum:",
-                query_params={"study": study.name, "trace": str(case.trace)},
-            )
+            shell.draw_link("watch/traces.py", "Trace", "forum", study=study.name, trace=str(case.trace))
         decision = escape_markdown(value_text(case.target, case.gold))
         st.markdown(f"People: **{decision}** · Judge: **{escape_markdown(verdict)}**")
         if case.source == "adjudicated":

@@ -5,7 +5,7 @@ import re
 import streamlit as st
 
 from core.aiu_texts import AiuMatch
-from core.protocols import registry
+from core.protocols import Artifact, registry
 from pages.parts import numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.setup.parts import upload
@@ -105,11 +105,15 @@ def _finish(sentence: str) -> None:
     st.rerun()
 
 
+def _runs_with(study: Study, artifact: Artifact) -> list[str]:
+    """Return the names of the runs whose protocol generates an artifact."""
+    protocols = registry.with_artifact(artifact)
+    return [run.name for run in resources.read(runs.of_study, study.id) if run.protocol in protocols]
+
+
 def _draw_adoption(study: Study, annotator: str | None) -> None:
     """Draw the choice of a run whose proposed aspects become those of items without aspects."""
-    protocols = registry.with_artifact("aspects")
-    with connections.reading(resources.engine()) as session:
-        names = [run.name for run in runs.of_study(session, study.id) if run.protocol in protocols]
+    names = _runs_with(study, "aspects")
     if not names:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -129,8 +133,7 @@ Proposal = tuple[Reextraction, AiuMatch]
 
 def draw_matches(study: Study, annotator: str | None) -> None:
     """Draw the choice of a run, the pairs to confirm, and the replacement."""
-    with connections.reading(resources.engine()) as session:
-        names = [run.name for run in runs.of_study(session, study.id) if run.protocol in registry.with_artifact("aius")]
+    names = _runs_with(study, "aius")
     if not names:
         st.info("No run of this study splits critiques into AIUs.")
         return

@@ -94,12 +94,7 @@ def draw_links(study: Study, progress: Progress, allowed: Collection[Permission]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for script, label, icon, permission in links:
             if permission in allowed:
-                st.page_link(
-                    shell.page_path(script),
-                    label=label,
-                    icon=f":material/{icon}:",
-                    query_params={"study": study.name},
-                )
+                shell.draw_link(script, label, icon, study=study.name)
         clicked = Permission.edit in allowed and st.button(
             "Open", key=f"open_{study.id}", icon=":material/settings:", type="tertiary"
         )

@@ -78,12 +78,7 @@ def draw_match(study: Study, match: Match, number: int) -> None:
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.html(f"<strong>{escape(match.item)}</strong> · {escape(match.field)}")
             address = {"trace": str(match.trace)} if match.trace else {"study": study.name, "name": match.item}
-            st.page_link(
-                shell.page_path("watch/traces.py"),
-                label="Trace" if match.trace else "Traces",
-                icon=":material/forum:",
-                query_params=address,
-            )
+            shell.draw_link("watch/traces.py", "Trace" if match.trace else "Traces", "forum", **address)
         st.html(f'<div dir="auto">{escape(match.before)}<mark>{escape(match.text)}</mark>{escape(match.after)}</div>')
 
 

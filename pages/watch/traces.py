@@ -220,7 +220,7 @@ def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
     else:
         return
     parameters = address if judges == "critique" else address | {"on": criterion}
-    st.page_link(shell.page_path(script), label=label, icon=f":material/{icon}:", query_params=parameters)
+    shell.draw_link(script, label, icon, **parameters)
 
 
 def judged_kind(trace: Trace) -> Subject:

@@ -58,7 +58,7 @@ def empty_state(filter: UnreadFilter) -> None:
         st.info("No unreadable reply matches. Clear a filter to see more.")
     else:
         st.success("No unreadable replies.", icon=":material/check:")
-        st.page_link(shell.page_path("watch/traces.py"), label="Open the traces", icon=":material/forum:")
+        shell.draw_link("watch/traces.py", "Open the traces", "forum")
 
 
 COLUMNS = {
@@ -120,12 +120,7 @@ def draw_reply(reply: UnreadReply) -> None:
             ]
             speaker, *others = (escape_markdown(part) for part in place if part)
             st.markdown(" · ".join([f"**{speaker}**", *others]), width="stretch")
-            st.page_link(
-                shell.page_path("watch/traces.py"),
-                label="Trace",
-                icon=":material/forum:",
-                query_params={"trace": str(reply.trace_id)},
-            )
+            shell.draw_link("watch/traces.py", "Trace", "forum", trace=str(reply.trace_id))
         stated_values.draw_replies(reply.readings, f"unread-{reply.id}")
         name = f"{turn.speaker}, item {reply.item}"
         stated_values.draw_control(reply.trace_id, reply.readings, str(reply.id), name)

@@ -44,10 +44,9 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
         try:
             if value is None:
                 raise TiebreakError("Choose a value first.")
+            decided = {"rule": rule, "reason": reason, "adjudicator": annotator}
             with permissions.writing(study.id, Permission.adjudicate, "") as session:
-                labels.adjudicate(
-                    session, study.id, case.target, value, rule=rule, reason=reason, adjudicator=annotator
-                )
+                labels.adjudicate(session, study.id, case.target, value, **decided)
         except TiebreakError as error:
             st.error(escape_markdown(str(error)), icon=":material/error:")
         else:
@@ -58,8 +57,9 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
     if st.button(
         "Ask one more annotator", key=f"more_{case.id}", width="stretch", help="Opens the item for one more label."
     ):
-        with permissions.writing(study.id, Permission.adjudicate, "one more label requested") as session:
-            wanted = claims.request_label(session, study.id, case.id)
+        wanted = permissions.write(
+            study.id, Permission.adjudicate, "one more label requested", claims.request_label, study.id, case.id
+        )
         st.toast(f"{wanted} labels are requested for this item now.", icon=":material/check:")
     return st.button("Skip", key="skip", shortcut="S", width="stretch")
 
@@ -125,10 +125,9 @@ def _draw_note(study: Study, annotator: str, case: Case) -> None:
         if st.button("Send to the study's owner", key=f"send_{case.id}"):
             if not text.strip():
                 raise TiebreakError("Describe the unclear point.")
+            note = f"Guideline unclear: {text.strip()}"
             with permissions.writing(study.id, Permission.adjudicate, "") as session:
-                queue.set_mark(
-                    session, study.id, case.target, annotator, "note", text=f"Guideline unclear: {text.strip()}"
-                )
+                queue.set_mark(session, study.id, case.target, annotator, "note", text=note)
             st.toast("Sent.", icon=":material/check:")
 
 
@@ -248,12 +247,8 @@ def _draw_judges(study: Study, case: Case, content: CaseContent) -> None:
     st.dataframe(rows, hide_index=True)
     with st.container(horizontal=True):
         for trace, run in {row.trace: row.run for row in content.judges}.items():
-            st.page_link(
-                shell.page_path("watch/traces.py"),
-                label=f"Trace in run “{escape_markdown(run)}”",
-                icon=":material/forum:",
-                query_params={"study": study.name, "trace": str(trace)},
-            )
+            label = f"Trace in run “{escape_markdown(run)}”"
+            shell.draw_link("watch/traces.py", label, "forum", study=study.name, trace=str(trace))
 
 
 def _draw_passage(study: Study, passage: Passage, people: tuple[Person, ...], image_route: Route) -> None:

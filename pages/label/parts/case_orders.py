@@ -41,5 +41,4 @@ def at_version(url: str, study_id: int, version: Version, scales: str) -> CaseOr
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _judge_values(url: str, study_id: int, opinion_version: Version) -> dict[int, JudgeValues]:
     """Return the judges' values of each target at a version of the opinions; labels change far more often."""
-    with connections.reading(resources.engine()) as session:
-        return adjudication.judge_values(session, study_id)
+    return resources.read(adjudication.judge_values, study_id)

@@ -18,7 +18,6 @@ from core.own_addresses import own_address
 from pages.parts import current_study, permissions, resources, shell
 from pages.parts.shell import IMPORT, RUN
 from storage.accounts.access import Permission
-from storage.db import connections
 from storage.labelling import context, critique_queue, offers, queue
 from storage.labelling.context import QueueName
 from storage.studies import items as stored_items
@@ -104,8 +103,7 @@ def draw_page(name: QueueName) -> None:
     scenario = choose_scenario(study)
     if name in ("aius", "critiques"):
         critique_queue.create_missing_targets(resources.engine(), study.id)
-    with connections.reading(resources.engine()) as session:
-        has_targets = queue.has_targets(session, context.queue_named(study.id, kind, criterion))
+    has_targets = resources.read(queue.has_targets, context.queue_named(study.id, kind, criterion))
     if has_targets:
         mount(kind, study, {"criterion": criterion, "scenario": scenario})
     else:
@@ -145,8 +143,7 @@ def choose_study() -> Study:
     name = shell.study_name(names)
     with st.sidebar:
         current_study.draw_choice(names, name)
-    with connections.reading(resources.engine()) as session:
-        study = studies.get(session, name)
+    study = resources.read(studies.get, name)
     permissions.require_page(study.id)
     if study.archived:
         owner = permissions.allows(study.id, Permission.manage)
@@ -158,8 +155,7 @@ def choose_study() -> Study:
 
 def choose_scenario(study: Study) -> str | None:
     """Draw the choice of a scenario in the sidebar; it is in the URL."""
-    with connections.reading(resources.engine()) as session:
-        scenarios = stored_items.scenarios(session, study.id)
+    scenarios = resources.read(stored_items.scenarios, study.id)
     if not scenarios:
         return None
     with st.sidebar:
@@ -168,8 +164,7 @@ def choose_scenario(study: Study) -> str | None:
 
 def choose_criterion(study: Study) -> str | None:
     """Draw the choice of a criterion of the judges; None means all."""
-    with connections.reading(resources.engine()) as session:
-        criteria = offers.judged_criteria(session, study.id)
+    criteria = resources.read(offers.judged_criteria, study.id)
     if not criteria:
         return None
     with st.sidebar:
@@ -186,8 +181,7 @@ def choose_task() -> QueueName:
 
 def choose_scale(study: Study) -> tuple[QueueName, str] | None:
     """Draw the choice of a criterion with a scale, and add its targets that are missing; None if there is none."""
-    with connections.reading(resources.engine()) as session:
-        scales = offers.scales(session, study.id)
+    scales = resources.read(offers.scales, study.id)
     if not scales:
         return None
     # Marked as an answer if a score has the same name.
@@ -204,8 +198,9 @@ def choose_scale(study: Study) -> tuple[QueueName, str] | None:
     with st.sidebar:
         selected = st.selectbox("Criterion", names, index=names.index(linked), key="criterion", bind="query-params")
     kind, criterion = keys_by_name.get(str(selected), keys_by_name[names[0]])
-    with permissions.writing(study.id, Permission.label, "") as session:
-        offers.create_targets(session, study.id, kind, criterion, scales[kind, criterion])
+    permissions.write(
+        study.id, Permission.label, "", offers.create_targets, study.id, kind, criterion, scales[kind, criterion]
+    )
     return "answers" if kind == "answer" else "scores", criterion
 
 
@@ -232,8 +227,7 @@ def linked_item(study: Study, kind: QueueName) -> str | None:
         target = Target(item=item, kind=context.QUEUES[kind].kind, criterion=criterion, part=part)
     else:
         return item
-    with connections.reading(resources.engine()) as session:
-        return context.link_name(session, study.id, target) or item
+    return resources.read(context.link_name, study.id, target) or item
 
 
 def mount(kind: QueueName, study: Study, choices: Mapping[str, str | None]) -> None:

@@ -132,12 +132,7 @@ def _draw_run_actions(study: Study, run: Run, progress: Progress) -> None:
         _draw_resume(run)
     if run.state not in ACTIVE_RUNS and run.protocol in registry.with_artifact("aius"):
         _draw_adoption(run)
-    st.page_link(
-        shell.page_path("watch/traces.py"),
-        label="Traces",
-        icon=":material/forum:",
-        query_params={"study": study.name, "run": run.name},
-    )
+    shell.draw_link("watch/traces.py", "Traces", "forum", study=study.name, run=run.name)
     with st.popover("Settings", type="tertiary", icon=":material/tune:", key=f"settings_{run.id}"):
         _draw_settings(run)
 
@@ -192,8 +187,7 @@ def _draw_settings(run: Run) -> None:
         if st.button("New run with these settings", key=f"again_{run.id}", icon=":material/content_copy:"):
             extractor = Spec.model_validate(run.extractor) if run.extractor else None
             prefill(run.settings, extractor, Pairs.parse(run.pairs))
-            with connections.reading(resources.engine()) as session:
-                templates = studies.by_id(session, run.study_id).templates(run.protocol)
+            templates = resources.read(studies.by_id, run.study_id).templates(run.protocol)
             own = {name: text for name, text in run.prompts.items() if name in templates and templates[name] != text}
             use_in_run(run.protocol, own)
             st.query_params["view"] = "new"
@@ -290,12 +284,7 @@ def _draw_experiment_actions(study: Study, experiment: Experiment, progress: exp
     if progress.done and st.button("Results", key=f"results_{experiment.id}", icon=":material/table_chart:"):
         st.query_params["experiment"] = experiment.name
         st.rerun(scope="app")
-    st.page_link(
-        shell.page_path("setup/runs.py"),
-        label="Runs",
-        icon=":material/play_circle:",
-        query_params={"study": study.name},
-    )
+    shell.draw_link("setup/runs.py", "Runs", "play_circle", study=study.name)
     text, name = files.to_yaml(experiment.definition), f"{experiment.name}.yaml"
     downloads.draw_text_link("File", text, name, f"experiment_{experiment.id}", kind="experiment")
 

@@ -14,7 +14,6 @@ from core.statistics.reports.experiments import CellResult
 from pages.parts import charts, colours, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from storage.db import connections
 from storage.reports import disagreements
 from storage.reports import experiments as report
 from storage.reports.experiments import Results
@@ -105,8 +104,7 @@ def load_differences(
 
 def draw_results(study: Study, experiment: Experiment) -> None:
     """Draw the results that the runs have so far."""
-    with connections.reading(resources.engine()) as session:
-        version = disagreements.version(session, study.id)
+    version = resources.read(disagreements.version, study.id)
     results = load_results(str(resources.engine().url), study.id, experiment.id, version, study, experiment)
     if not results.cells:
         st.info("No run has a verdict yet.")
@@ -163,8 +161,7 @@ def _draw_differences(study: Study, experiment: Experiment, version: Version, st
 
 def _draw_comparison_link(study: Study, experiment: Experiment) -> None:
     """Link to the comparison of the first repeat of each cell, of as many as can be compared."""
-    with connections.reading(resources.engine()) as session:
-        names = [run.name for run in experiments.runs_of(session, experiment.id) if run.repeat == 1]
+    names = [run.name for run in resources.read(experiments.runs_of, experiment.id) if run.repeat == 1]
     if len(names) > 1:
         st.page_link(
             shell.page_path("results/compare_runs.py"),

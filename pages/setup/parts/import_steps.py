@@ -245,8 +245,7 @@ def _record_check(name: str) -> Callable[[Record | PlainLabels], None]:
 
 @guards.operation()
 def _run_import(plan: ImportPlan, study: str) -> None:
-    with connections.reading(resources.engine()) as session:  # raises Forbidden
-        access.require_import(session, account_guard.current_actor(), study)
+    resources.read(access.require_import, account_guard.current_actor(), study)  # raises Forbidden
     check_record = _record_check(study)
     bar = st.progress(0.0, "Reading the file …")
 

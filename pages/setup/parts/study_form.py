@@ -383,8 +383,7 @@ def _draw_exports(study: Study) -> None:
     st.markdown("**Complete study**")
     st.caption("Items, criteria, runs with all events, and labels with their history. Tiebreak can import it again.")
     _draw_download("Study as JSON lines", write_study, f"{study.name}.jsonl", "application/jsonl", "study")
-    with connections.reading(resources.engine()) as session:
-        has_reviews = bool(peer_reviews.find_runs(session, study.id))
+    has_reviews = bool(resources.read(peer_reviews.find_runs, study.id))
     st.markdown("**Files for a publication**")
     st.caption("Labels, gold, verdicts, agreement and alignment as CSV, all traces, a codebook and a manifest.")
     bundle = File(lambda: bundle_bytes(study), f"{study.name} bundle.zip", "application/zip", "bundle")

@@ -192,8 +192,7 @@ def _save(trace_id: int, ask: int, annotator: str, value: object, sentence: str)
 
 def _writing(trace_id: int) -> AbstractContextManager[connections.Session]:
     """Open a session that changes readings of a trace; raises Forbidden."""
-    with connections.reading(resources.engine()) as session:
-        study_id = traces.get(session, trace_id).study_id
+    study_id = resources.read(traces.get, trace_id).study_id
     return permissions.writing(study_id, Permission.edit, f"reading of trace {trace_id}")
 
 
