@@ -141,7 +141,6 @@ def suggest_mapping(
         notes += ["Not used:", *(f"  {spell_path(field)}" for field in unused)]
     if candidates := suggest.candidate_labels(path, mapping, unused):
         notes += [MAY_BE_LABELS, *dump_fields({"labels": candidates}).splitlines()]
-    notes += filter(None, [suggest.why_row_numbers(preview, draft), *suggest.unread_values(path, mapping)])
     with suppress(FileFormatError):  # an error of a row, which the import reports
         for question in questions(path, mapping):
             notes += [f"To confirm: {question.sentence()}", *question.lines()]

@@ -173,8 +173,7 @@ def guess_block(cells: Iterable[str]) -> Draft | None:
 
     0 and 1 alone can be a tie and the first response, the first and the second one, or scores: they are not guessed.
     Empty cells and words of EMPTY are no values. Fewer than half of the distinct values may be something else, such as
-    ERROR: they are not among the values, and neither are `win` and `lose`, which do not name the response
-    (`unread_values` finds them).
+    ERROR: they are not among the values, and neither are `win` and `lose`, which do not name the response.
     """
     distinct = sorted(with_value(cells))
     if not distinct or distinct == ["0", "1"]:

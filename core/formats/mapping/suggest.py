@@ -1,23 +1,11 @@
 """Suggests a mapping for a table from the names and the values of its columns."""
 
 from collections import abc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.errors import FileFormatError
-from core.formats.mapping.fields import (
-    CONTENT_KEYS,
-    Comparison,
-    ValueSource,
-    is_template,
-    render_messages,
-    source_name,
-    spell_path,
-)
+from core.formats.mapping.fields import CONTENT_KEYS, is_template, render_messages
 from core.formats.mapping.guess import (
     IDS,
     MAX_CATEGORIES,
@@ -28,11 +16,8 @@ from core.formats.mapping.guess import (
     names_of,
     suggest_mapping,
 )
-from core.formats.mapping.mapping import Block, ListLabels, LongLabels, Mapping, WideLabels, build_mapping
-from core.formats.mapping.mapping import Mapping as TableMapping
+from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, parse_cell, preview_table
-from core.formats.mapping.rows import parse_label, read_rows
-from core.formats.mapping.scope import Scope, iter_scopes
 from core.formats.mapping.suggest_blocks import (
     INSTANCES,
     BlockSuggester,
@@ -41,7 +26,6 @@ from core.formats.mapping.suggest_blocks import (
     leave_open,
     suggest_declared,
 )
-from core.formats.validation_errors import join_names, quote_value
 
 # Rows that are searched for columns and values.
 ROWS = 200
@@ -67,14 +51,14 @@ def suggest_table(path: Path, explode: str | None = None) -> Draft:
     return draft
 
 
-def build_suggested(draft: Draft) -> tuple[TableMapping, bool]:
+def build_suggested(draft: Draft) -> tuple[Mapping, bool]:
     """Return the mapping of a suggestion, and whether it is complete; otherwise an empty prompt takes the place of
     the prompt and the responses that the user has to fill in."""
     is_complete = not draft.keys().isdisjoint(("prompt", "responses"))
     return build_mapping(draft if is_complete else draft | {"prompt": {"constant": ""}}), is_complete
 
 
-def suggested_annotators(path: Path, mapping: TableMapping) -> set[str]:
+def suggested_annotators(path: Path, mapping: Mapping) -> set[str]:
     """Return the annotators of a mapping's labels in the first rows of a file."""
     rows = preview_table(path, ROWS, mapping.explode or None).rows
     long = [block.annotator for block in mapping.labels if isinstance(block, LongLabels)]
@@ -193,17 +177,6 @@ def _name_items(draft: Draft, preview: Preview) -> None:
             block.setdefault("aggregate", "last")
 
 
-def why_row_numbers(preview: Preview, draft: Draft) -> str:
-    """Return why items are named by the row although a column has the usual name of an id; empty if they are not."""
-    names = names_of(preview.columns)
-    column = first_of(names, IDS)
-    if draft.get("id") != "{row}" or column is None:
-        return ""
-    empty = sum(not row.get(column) for row in preview.rows)
-    reason = f"is empty in {empty} of the first {len(preview.rows)} rows" if empty else "does not tell the items apart"
-    return f"The field {column} {reason}, so `id` is the number of the row."
-
-
 def _are_items(items: abc.Mapping[tuple[str, ...], Sequence[Cells]], draft: Draft, *, is_long: bool) -> bool:
     """Return whether rows with one name are one item: only if they are labels, and with the same responses."""
     texts = [response["text"] for response in draft.get("responses", [])]
@@ -262,50 +235,3 @@ def candidate_labels(path: Path, mapping: Mapping, unused: Sequence[str]) -> lis
             annotators = {column: annotator_name(column) for column in columns}
             blocks.append(leave_open({"layout": "wide", **block, "annotators": annotators}, texts))
     return blocks
-
-
-# Values of a table that a mapping gives no meaning: the import stops at the first of them.
-
-
-def unread_values(path: Path, mapping: Mapping) -> list[str]:
-    """Return a note for each block of which the first rows have values that are neither in `values` nor on its scale.
-
-    Lists, rankings and comparisons are left out: they have no words.
-    """
-    notes, scopes = [], list(_scopes(path, mapping))
-    for block in (*mapping.labels, *mapping.judges, *mapping.gold):
-        fields, texts = dict[str, None](), dict[str, None]()
-        sources = () if isinstance(block, ListLabels) else block.value_sources()
-        for source in sources:
-            for text in () if isinstance(source, Comparison) else _unread(block, source, scopes):
-                texts[text] = fields[spell_path(source_name(source))] = None
-        if texts:
-            is_preference = block.kind == "preference"
-            values = "1 (the first response), 2 (the second), 0 (a tie)" if is_preference else "its number"
-            unread, names = join_names(list(texts)), join_names(list(fields))
-            notes.append(
-                f"`values` has no meaning for {unread} of {names}: add each of them with {values} or null (no value). "
-                "Until then the import stops at the first one."
-            )
-    return notes
-
-
-def _unread(block: Block, source: ValueSource, scopes: list[Scope]) -> Iterator[str]:
-    """Yield the texts of a source that are no value of its block, quoted."""
-    for scope in scopes:
-        for element in scope.elements(block.each):
-            cell = element.cell(source)
-            try:
-                parse_label(cell, block.scale, block.values, scope.line, "")
-            except FileFormatError:
-                yield quote_value(cell)
-
-
-def _scopes(path: Path, mapping: Mapping) -> Iterator[Scope]:
-    """Yield the first rows, or the elements of their exploded lists, with the systems of their responses."""
-    systems = [response.system for response in mapping.responses]
-    for number, (line, row) in enumerate(islice(read_rows(path, mapping.separator, mapping.quotes), ROWS), 1):
-        with suppress(FileFormatError):  # an error of the row, which the import reports
-            for scope in iter_scopes(row, line, number, mapping.explode):
-                names = (None if system is None else scope.resolve(system) for system in systems)
-                yield replace(scope, systems=tuple(names))

@@ -8,13 +8,10 @@ import pytest
 from core.errors import FileFormatError
 from core.formats.mapping.guess import guess_block, guess_roles, names_of, suggest_mapping, warn_of_models
 from core.formats.mapping.mapping import build_mapping, draft_of
-from core.formats.mapping.preview import preview_table, unused_fields
+from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.suggest import (
-    build_suggested,
     candidate_labels,
     suggest_table,
-    unread_values,
-    why_row_numbers,
 )
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.formats.registry import read_records
@@ -117,51 +114,28 @@ def test_a_name_that_is_no_path_gives_no_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("winners", "texts"),
+    ("winners", "is_read"),
     [
-        (("A", "B", "T"), ""),
-        (("model_a", "model_b", "tie", "tie (bothbad)"), ""),
-        (("win", "lose", "tie"), "'win', 'lose'"),
-        (("A", "B", "tie", "huh?"), "'huh?'"),
-        (("A", "B", "C"), "'C'"),
+        (("A", "B", "T"), True),
+        (("model_a", "model_b", "tie", "tie (bothbad)"), True),
+        (("win", "lose", "tie"), False),
+        (("A", "B", "tie", "huh?"), False),
+        (("A", "B", "C"), False),
     ],
 )
-def test_values_without_a_meaning_are_named_and_refused_by_the_import(
-    tmp_path: Path, winners: tuple[str, ...], texts: str
+def test_values_without_a_meaning_are_refused_by_the_import(
+    tmp_path: Path, winners: tuple[str, ...], is_read: bool
 ) -> None:
     header = ("id", "prompt", "response_a", "response_b", "winner")
     rows = [(f"q{number}", "?", "x", "y", winner) for number, winner in enumerate(winners)]
     table = write_table(tmp_path / "t.csv", header, *rows)
     mapping = build_mapping(suggest_table(table))
-    notes = unread_values(table, mapping)
-    if not texts:
-        assert notes == []
+    if is_read:
         records = list(read_records(table, mapping=mapping))
         assert sum(isinstance(record, AdjudicationRecord) for record in records) == len(winners)
         return
-    (note,) = notes
-    assert note.startswith(
-        f"`values` has no meaning for {texts} of winner: add each of them with 1 (the first response)"
-    )
     with pytest.raises(FileFormatError, match="field 'winner': expected one of"):
         list(read_records(table, mapping=mapping))
-
-
-def test_unknown_values_of_several_columns_of_judges_are_one_note(tmp_path: Path) -> None:
-    header = ("id", "output", "system", "gpt-4 score", "claude score")
-    rows = (("1", "x", "s", "5", "ERR"), ("2", "y", "s", "4", "2"), ("3", "z", "s", "ERR", "3"))
-    table = write_table(tmp_path / "t.csv", header, *rows)
-    (note,) = unread_values(table, build_mapping(suggest_table(table)))
-    assert note.startswith("`values` has no meaning for 'ERR' of gpt-4 score, claude score: add each of them with its")
-
-
-def test_unknown_names_of_systems_are_named(tmp_path: Path) -> None:
-    header = ("id", "prompt", "response_a", "response_b", "model_a", "model_b", "winner")
-    winners = ("alpha", "beta", "alpha", "tie", "gamma")
-    rows = [(str(number), "?", "x", "y", "alpha", "beta", winner) for number, winner in enumerate(winners)]
-    table = write_table(tmp_path / "t.csv", header, *rows)
-    (note,) = unread_values(table, build_mapping(suggest_table(table)))
-    assert note.startswith("`values` has no meaning for 'gamma' of winner")
 
 
 WORDS = ["N/A", "-", "na", ""]
@@ -183,19 +157,13 @@ def test_words_for_an_empty_cell_are_no_labels(
     (block,) = suggest_table(path)["labels"]
     assert (block["kind"], set(block["annotators"])) == (kind, {"annotator_1", "annotator_2"})
     assert {text for text, value in block["values"].items() if value is None} == {"N/A", "-", "na"}
-    assert unread_values(path, build_suggested(suggest_table(path))[0]) == []
+    assert list(read_records(path, mapping=confirmed(path, {})))
 
 
-def test_an_id_with_empty_cells_is_stated(tmp_path: Path) -> None:
+def test_an_id_with_empty_cells_is_no_name(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("id,prompt,response\na,?,x\n,?,y\n")
-    preview, draft = preview_table(path, 5), suggest_table(path)
-    assert draft["id"] == "{row}"
-    assert why_row_numbers(preview, draft) == (
-        "The field id is empty in 1 of the first 2 rows, so `id` is the number of the row."
-    )
-    path.write_text("id,prompt,response\na,?,x\nb,?,y\n")
-    assert why_row_numbers(preview_table(path, 5), suggest_table(path)) == ""
+    assert suggest_table(path)["id"] == "{row}"
 
 
 @pytest.mark.parametrize(
