@@ -16,36 +16,8 @@ from pydantic import Field
 from core.answers import Format
 from core.errors import TemporaryFailure
 from core.frozen import Frozen
-from core.llm import errors, local_server
-from core.llm.errors import (
-    ParameterRefused,
-    RefusedParameters,
-    is_refusal,
-    refused_parameter,
-    to_problem,
-    to_server_error,
-)
+from core.llm import errors, local_server, wire
 from core.llm.secrets import api_key
-from core.llm.wire import (
-    FORMAT,
-    LIMIT,
-    MAX_BYTES,
-    Finish,
-    TokenChoice,
-    clean_text,
-    content_text,
-    extra_parameters,
-    messages,
-    optional_parameters,
-    parameters,
-    reasoning_text,
-    split_usage,
-    to_finish,
-    token_choices,
-    token_count,
-    too_large,
-    with_entered_price,
-)
 from core.trace import Ask, Spec, Usage
 
 
@@ -53,11 +25,11 @@ class Reply(Frozen):
     """The text of a model's reply, why it ended, and what it cost."""
 
     text: str
-    finish: Finish = "stop"
+    finish: wire.Finish = "stop"
     usage: Usage = Usage()
     reasoning: str = ""
     """The model's reasoning, if the provider returns it separately."""
-    tokens: tuple[TokenChoice, ...] = Field(default=(), exclude_if=lambda tokens: not tokens)
+    tokens: tuple[wire.TokenChoice, ...] = Field(default=(), exclude_if=lambda tokens: not tokens)
     """The tokens that log probabilities were requested for and returned, if they have a digit."""
     notes: tuple[str, ...] = ()
     """How the request differed from the ask, one sentence for each difference."""
@@ -181,7 +153,7 @@ class LiteLLM:
     """Any model that litellm supports, and any OpenAI-compatible server."""
 
     def __init__(self) -> None:
-        self._refused = RefusedParameters()
+        self._refused = errors.RefusedParameters()
 
     async def complete(self, ask: Ask) -> Reply:
         """Make one call, without retries: the caller decides about them."""
@@ -197,7 +169,7 @@ class LiteLLM:
         if spec.address is not None:
             return "json"
         supported = await asyncio.to_thread(_supported_parameters, spec.model, True)
-        return "json" if FORMAT in supported else "text"
+        return "json" if wire.FORMAT in supported else "text"
 
     async def sample(self, ask: Ask) -> list[Reply]:
         """Make one call with the provider's `n`, without retries; a provider may return fewer than requested."""
@@ -214,9 +186,9 @@ class LiteLLM:
             async with asyncio.timeout(ask.spec.timeout):  # litellm's own time-out does not cover every provider
                 return await self._replies(litellm, ask, start)
         except Exception as error:
-            if is_refusal(error):
+            if errors.is_refusal(error):
                 return [refusal(start)]
-            raise to_problem(error, ask.spec) from None
+            raise errors.to_problem(error, ask.spec) from None
 
     async def _replies(self, litellm: ModuleType, ask: Ask, start: float) -> list[Reply]:
         """Make the call, and repeat it without each parameter that the provider refuses; raises UnsupportedSchema."""
@@ -226,14 +198,16 @@ class LiteLLM:
             try:
                 return await litellm.acompletion(**arguments)
             except Exception as error:
-                server_error = to_server_error(error)
-                name = refused_parameter(server_error, arguments) if server_error else None
+                server_error = errors.to_server_error(error)
+                name = errors.refused_parameter(server_error, arguments) if server_error else None
                 if name is None:
                     raise
-                raise ParameterRefused(name) from None
+                raise errors.ParameterRefused(name) from None
 
         supported = _supported_parameters(ask.spec.model, ask.spec.address is None)
-        unsupported = frozenset(optional_parameters(ask)) - supported - {LIMIT} if supported else frozenset[str]()
+        unsupported = (
+            frozenset(wire.optional_parameters(ask)) - supported - {wire.LIMIT} if supported else frozenset[str]()
+        )
         response, notes = await self._refused.send(ask, unsupported, request)
         data = response.model_dump()
         for choice in data["choices"]:
@@ -243,8 +217,8 @@ class LiteLLM:
         cost = None if ask.spec.address else response._hidden_params.get("response_cost")
         dollars = None if cost is None else float(cost)
         replies = parse_replies(data, ask, seconds_since(start), dollars, notes)
-        if sum(len(reply.text) for reply in replies) > MAX_BYTES:
-            raise too_large(ask.spec)
+        if sum(len(reply.text) for reply in replies) > wire.MAX_BYTES:
+            raise wire.too_large(ask.spec)
         return replies
 
     async def close(self) -> None:
@@ -292,14 +266,14 @@ _SUGGESTED_MODELS = {
 def _request(ask: Ask, omitted: Set[str]) -> dict[str, Any]:
     """Return the arguments of `litellm.acompletion`."""
     spec = ask.spec
-    extra = extra_parameters(spec)
+    extra = wire.extra_parameters(spec)
     return {
-        "messages": messages(ask),
+        "messages": wire.messages(ask),
         "timeout": spec.timeout,
         "num_retries": 0,  # the runner retries, and records every attempt
         "max_retries": 0,
         "drop_params": True,  # some models accept no temperature
-        **parameters(ask, omitted),
+        **wire.parameters(ask, omitted),
         **({"extra_body": extra} if extra else {}),  # as arguments of litellm they could name another server
         **_route(spec),
     }
@@ -323,7 +297,7 @@ def _supported_parameters(model: str, is_provider_model: bool) -> frozenset[str]
     except Exception:  # an unknown provider: the call itself will report it
         return frozenset()
     if is_provider_model and not litellm.supports_response_schema(model):
-        return supported - {FORMAT}  # JSON without a schema does not suffice
+        return supported - {wire.FORMAT}  # JSON without a schema does not suffice
     return supported
 
 
@@ -346,26 +320,26 @@ def parse_replies(
     stated = fields.get("usage")
     counts = stated if isinstance(stated, Mapping) else {}
     usage = Usage(
-        prompt_tokens=token_count(counts.get("prompt_tokens")),
-        completion_tokens=token_count(counts.get("completion_tokens")),
+        prompt_tokens=wire.token_count(counts.get("prompt_tokens")),
+        completion_tokens=wire.token_count(counts.get("completion_tokens")),
         seconds=seconds,
         dollars=dollars,
     )
-    shares = split_usage(with_entered_price(usage, ask.spec), len(chosen))
+    shares = wire.split_usage(wire.with_entered_price(usage, ask.spec), len(chosen))
     replies = [_reply(choice, share, notes) for choice, share in zip(chosen, shares, strict=True)]
     return [reply.model_copy(update={"samples": len(replies)}) for reply in replies]
 
 
 def _reply(choice: Mapping[str, Any], usage: Usage, notes: tuple[str, ...]) -> Reply:
     message = choice["message"]
-    declined = content_text(message.get("refusal"))
-    text = clean_text(content_text(message.get("content")) or declined)
+    declined = wire.content_text(message.get("refusal"))
+    text = wire.clean_text(wire.content_text(message.get("content")) or declined)
     return Reply(
         text=text,
-        tokens=token_choices(choice.get("logprobs"), text),
-        finish=to_finish(choice.get("finish_reason"), declined),
+        tokens=wire.token_choices(choice.get("logprobs"), text),
+        finish=wire.to_finish(choice.get("finish_reason"), declined),
         usage=usage,
-        reasoning=clean_text(reasoning_text(message)),
+        reasoning=wire.clean_text(wire.reasoning_text(message)),
         notes=notes,
     )
 

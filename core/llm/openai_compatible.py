@@ -25,18 +25,8 @@ from yarl import URL
 
 from core.answers import Format
 from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
-from core.llm import local_server, wire
+from core.llm import errors, local_server, wire
 from core.llm.client import Reply, parse_replies, refusal, seconds_since
-from core.llm.errors import (
-    ParameterRefused,
-    RefusedParameters,
-    ServerError,
-    has_policy_code,
-    parse_retry_after,
-    plain_detail,
-    refused_parameter,
-    server_problem,
-)
 from core.llm.local_server import is_local
 from core.llm.secrets import api_key, describe_problem
 from core.llm.wire import MAX_BYTES, too_large
@@ -145,7 +135,7 @@ def parse_json(body: bytes) -> Any:
         return None
 
 
-def parse_error(status: int, body: bytes, data: Any) -> ServerError | None:
+def parse_error(status: int, body: bytes, data: Any) -> errors.ServerError | None:
     """Return the error in a response; None if there is none. Gateways also send errors with status 200."""
     fields = data.get("error") if isinstance(data, Mapping) else None
     if status < 400 and not fields:
@@ -153,10 +143,10 @@ def parse_error(status: int, body: bytes, data: Any) -> ServerError | None:
     if isinstance(data, Mapping) and not fields:
         fields = data  # vLLM's older form, FastAPI's "detail"
     if not isinstance(fields, Mapping):
-        return ServerError(_status(status, None), fields if isinstance(fields, str) else page_text(body))
+        return errors.ServerError(_status(status, None), fields if isinstance(fields, str) else page_text(body))
     inner = fields.get("innererror")
     codes = [fields.get("code"), fields.get("type"), inner.get("code") if isinstance(inner, Mapping) else None]
-    return ServerError(
+    return errors.ServerError(
         status=_status(status, fields.get("code")),
         message=_message(fields),
         param=str(fields.get("param") or ""),
@@ -176,7 +166,7 @@ def invalid_response(body: bytes, ask: Ask) -> TemporaryFailure:
     start = body[:64].lstrip()
     reason = "its JSON is malformed" if start[:1] in (b"{", b"[") else "it is not JSON"
     if start[:1] == b"<":
-        reason = f'it is a web page, "{plain_detail(page_text(body))}"'
+        reason = f'it is a web page, "{errors.plain_detail(page_text(body))}"'
     if not start:
         reason = "it is empty"
     return TemporaryFailure(f"{ask.spec.model} returned an invalid response: {reason}.")
@@ -232,7 +222,7 @@ class OpenAICompatible:
         self._connections = connections
         self._max_bytes = max_bytes
         self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
-        self._refused = RefusedParameters()
+        self._refused = errors.RefusedParameters()
 
     async def complete(self, ask: Ask) -> Reply:
         """Make one call, without retries: the caller decides about them."""
@@ -275,11 +265,11 @@ class OpenAICompatible:
                 raise invalid_response(response.body, ask)
             if error is None:
                 return data
-            if name := refused_parameter(error, body):
-                raise ParameterRefused(name)
-            if has_policy_code(error.codes):
+            if name := errors.refused_parameter(error, body):
+                raise errors.ParameterRefused(name)
+            if errors.has_policy_code(error.codes):
                 return None
-            raise server_problem(error, ask.spec, response.retry_after)
+            raise errors.server_problem(error, ask.spec, response.retry_after)
 
         data, notes = await self._refused.send(ask, frozenset(), request)
         if data is None:
@@ -300,7 +290,7 @@ class OpenAICompatible:
             content = await _read(response, MAX_ERROR_BYTES if failed else self._max_bytes, truncate=failed)
             if content is None:
                 raise too_large(spec, self._max_bytes)
-            return Response(response.status, content, parse_retry_after(response.headers.get("Retry-After")))
+            return Response(response.status, content, errors.parse_retry_after(response.headers.get("Retry-After")))
 
     def _session(self) -> aiohttp.ClientSession:
         """Return the session of this event loop: a session cannot be used in another one."""

@@ -12,24 +12,7 @@ from sqlalchemy import ColumnElement, Engine, Text, cast, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.formats.records import (
-    AdjudicationRecord,
-    AnnotatorRecord,
-    CriterionRecord,
-    GuidelinesReadRecord,
-    ItemRecord,
-    KnownAnswerRecord,
-    LabelRecord,
-    MarkRecord,
-    Record,
-    ReplyRecord,
-    RunRecord,
-    ScaleRecord,
-    StudyRecord,
-    TraceRecord,
-    TrainingAnswerRecord,
-    ViewRecord,
-)
+from core.formats import records
 from core.formats.turns import Attempt, TurnRow, turn_row
 from core.items import Item
 from core.trace import (
@@ -66,14 +49,16 @@ from storage.transfer import participation
 
 # Rows fetched at once: the records of a large study are streamed.
 CHUNK = 2_000
-BEFORE_ADJUDICATIONS: tuple[type[Any], ...] = (MarkRecord, ReplyRecord, KnownAnswerRecord, TrainingAnswerRecord)
-AFTER_EDITS: tuple[type[Any], ...] = (ViewRecord, GuidelinesReadRecord)
+BEFORE_ADJUDICATIONS: tuple[type[Any], ...] = (
+    *(records.MarkRecord, records.ReplyRecord, records.KnownAnswerRecord, records.TrainingAnswerRecord),
+)
+AFTER_EDITS: tuple[type[Any], ...] = (records.ViewRecord, records.GuidelinesReadRecord)
 
 
-def export_records(engine: Engine, study: Study) -> Iterator[Record]:
+def export_records(engine: Engine, study: Study) -> Iterator[records.Record]:
     """Yield the records of a study, each after those that it refers to."""
     with reading(engine) as session:
-        yield StudyRecord(
+        yield records.StudyRecord(
             description=study.description,
             guidelines=study.guidelines,
             rules=study.rules,
@@ -82,22 +67,22 @@ def export_records(engine: Engine, study: Study) -> Iterator[Record]:
         )
         yield from studies.guidelines_versions(session, study.id)
         for criterion in studies.criteria(session, study.id):
-            yield CriterionRecord(criterion=criterion)
+            yield records.CriterionRecord(criterion=criterion)
         for (kind, name), scale in sorted(studies.scales(session, study.id).items(), key=lambda pair: pair[0]):
-            yield ScaleRecord(kind=kind, criterion=name, scale=scale)
+            yield records.ScaleRecord(kind=kind, criterion=name, scale=scale)
         for annotator in participation.annotator_names(session, study):
-            yield AnnotatorRecord(name=annotator)
+            yield records.AnnotatorRecord(name=annotator)
         yield from _items(session, study.id)
         yield from participation.target_records(session, study.id)
         yield from experiments.records(session, study.id)
         yield from _runs(session, study.id)
         yield from _traces(session, study.id)
         for label in labels.of_study(session, study.id):
-            yield LabelRecord(label=label)
+            yield records.LabelRecord(label=label)
         for record_type in BEFORE_ADJUDICATIONS:
             yield from participation.stored_records(session, study.id, record_type)
         for adjudication in labels.adjudications(session, study.id):
-            yield AdjudicationRecord(ruling=adjudication)
+            yield records.AdjudicationRecord(ruling=adjudication)
         yield from aius.records(session, study.id)
         for record_type in AFTER_EDITS:
             yield from participation.stored_records(session, study.id, record_type)
@@ -115,20 +100,20 @@ def count_records(engine: Engine, study: Study) -> int:
         return 1 + others + sum(int(session.scalars(count).one()) for count in counts)
 
 
-def _items(session: Session, study_id: int) -> Iterator[Record]:
+def _items(session: Session, study_id: int) -> Iterator[records.Record]:
     query = select(cast(col(ItemRow.body), Text)).where(col(ItemRow.study_id) == study_id)
     query = query.order_by(col(ItemRow.position)).execution_options(yield_per=CHUNK)
     for body in session.scalars(query):
-        yield ItemRecord(item=Item.model_validate_json(body))
+        yield records.ItemRecord(item=Item.model_validate_json(body))
 
 
-def run_records(session: Session, study_id: int, run_id: int) -> Iterator[Record]:
+def run_records(session: Session, study_id: int, run_id: int) -> Iterator[records.Record]:
     """Yield a run and its traces. The study has to have the run."""
     yield from _runs(session, study_id, col(RunRow.id) == run_id)
     yield from _traces(session, study_id, col(RunRow.id) == run_id)
 
 
-def _runs(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> Iterator[Record]:
+def _runs(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> Iterator[records.Record]:
     query = (
         select(RunRow, col(ExperimentRow.name))
         .outerjoin(ExperimentRow, col(ExperimentRow.id) == col(RunRow.experiment_id))
@@ -136,14 +121,14 @@ def _runs(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> 
         .order_by(col(RunRow.id))
     )
     for row, experiment in session.execute(query):
-        names = RunRecord.model_fields.keys() - {"type", "experiment"}
+        names = records.RunRecord.model_fields.keys() - {"type", "experiment"}
         fields: Any = row.model_dump(include=names, warnings=False)
         # SQLite stored seeds of earlier versions as they were, also texts.
         seed = fields["seed"] if isinstance(fields["seed"], int) else 0
-        yield RunRecord.model_validate(fields | {"experiment": experiment or "", "seed": seed})
+        yield records.RunRecord.model_validate(fields | {"experiment": experiment or "", "seed": seed})
 
 
-def _traces(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> Iterator[Record]:
+def _traces(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> Iterator[records.Record]:
     query = (
         select(
             col(TraceRow.id),
@@ -164,7 +149,7 @@ def _traces(session: Session, study_id: int, *conditions: ColumnElement[bool]) -
     for (_, run, item, part), rows in groupby(session.execute(query), key=lambda row: tuple(row[:4])):
         stored = [(parse_event(body, prompt), at) for *_, body, prompt, at in rows if body is not None]
         events, times = zip(*stored, strict=True) if stored else ((), ())
-        yield TraceRecord(run=run, item=item, part=part, events=events, times=times)
+        yield records.TraceRecord(run=run, item=item, part=part, events=events, times=times)
 
 
 # The replies of a study's traces as rows, oldest run first, in the order of the items and of the asks.

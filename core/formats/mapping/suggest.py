@@ -5,27 +5,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from core.formats.mapping import guess, suggest_blocks
 from core.formats.mapping.fields import CONTENT_KEYS, is_template, render_messages
-from core.formats.mapping.guess import (
-    IDS,
-    MAX_CATEGORIES,
-    Draft,
-    annotator_name,
-    first_of,
-    guess_block,
-    names_of,
-    suggest_mapping,
-)
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, parse_cell, preview_table
-from core.formats.mapping.suggest_blocks import (
-    INSTANCES,
-    BlockSuggester,
-    declared_metrics,
-    guess_values,
-    leave_open,
-    suggest_declared,
-)
 
 # Rows that are searched for columns and values.
 ROWS = 200
@@ -37,10 +20,11 @@ MARKS = ("<v>", "</v>")
 Cells = abc.Mapping[str, str]
 
 
-def suggest_table(path: Path, explode: str | None = None) -> Draft:
+def suggest_table(path: Path, explode: str | None = None) -> guess.Draft:
     """Return a suggested mapping of a file; without responses in a row, those of a list of records are tried."""
-    if explode in (None, INSTANCES) and (metrics := declared_metrics(preview_table(path, 2))):
-        return suggest_declared(preview_table(path, ROWS, INSTANCES), metrics)
+    instances = suggest_blocks.INSTANCES
+    if explode in (None, instances) and (metrics := suggest_blocks.declared_metrics(preview_table(path, 2))):
+        return suggest_blocks.suggest_declared(preview_table(path, ROWS, instances), metrics)
     preview = preview_table(path, ROWS, explode)
     draft = suggest(preview, explode)
     if explode is None and "responses" not in draft:
@@ -51,7 +35,7 @@ def suggest_table(path: Path, explode: str | None = None) -> Draft:
     return draft
 
 
-def build_suggested(draft: Draft) -> tuple[Mapping, bool]:
+def build_suggested(draft: guess.Draft) -> tuple[Mapping, bool]:
     """Return the mapping of a suggestion, and whether it is complete; otherwise an empty prompt takes the place of
     the prompt and the responses that the user has to fill in."""
     is_complete = not draft.keys().isdisjoint(("prompt", "responses"))
@@ -67,35 +51,35 @@ def suggested_annotators(path: Path, mapping: Mapping) -> set[str]:
     return named | set(wide)
 
 
-def suggest(preview: Preview, explode: str | None = None) -> Draft:
+def suggest(preview: Preview, explode: str | None = None) -> guess.Draft:
     """Return a suggested mapping of the columns; labels, judges and gold whose values are not clear are left out."""
-    names = names_of(preview.columns)
+    names = guess.names_of(preview.columns)
     columns = list(preview.columns)
     if {"orig_instruction", "orig_response"} <= names.keys():  # a judge's prompt and reply, with what was judged
         columns = [column for column in columns if column.startswith("orig_")]
-    draft = suggest_mapping(columns, explode)
+    draft = guess.suggest_mapping(columns, explode)
     draft |= _responses(preview, draft)
     _refer_to_parts(draft, preview)
-    draft |= BlockSuggester(preview, draft).suggest()
+    draft |= suggest_blocks.BlockSuggester(preview, draft).suggest()
     _name_items(draft, preview)
     return {field: value for field, value in draft.items() if value}
 
 
-def _responses(preview: Preview, draft: Draft) -> Draft:
+def _responses(preview: Preview, draft: guess.Draft) -> guess.Draft:
     """Return the responses of a table that names them in another way, with the fields that follow from it."""
-    names = names_of(preview.columns)
+    names = guess.names_of(preview.columns)
     if {"chosen", "rejected"} <= names.keys():
         responses = [_response(names[name], names.get(f"{name}_model")) for name in ("chosen", "rejected")]
         gold = {"kind": "preference", "value": {"constant": "1"}, "source": "the chosen response of the file"}
         return {"responses": responses, "gold": [gold], "shuffle": True}
     if "decoded" in names and "text" in names:  # summaries of texts
         return {"prompt": names["text"]}
-    if "responses" not in draft and (target := first_of(names, ("target", "hypothesis"))):
-        return {"responses": [_response(target, first_of(names, ("system", "model")))], "reference": None}
+    if "responses" not in draft and (target := guess.first_of(names, ("target", "hypothesis"))):
+        return {"responses": [_response(target, guess.first_of(names, ("system", "model")))], "reference": None}
     return {} if "responses" in draft else _list_of_two(preview)
 
 
-def _list_of_two(preview: Preview) -> Draft:
+def _list_of_two(preview: Preview) -> guess.Draft:
     """Return the responses of a table with a list of two in each row."""
     for column in preview.lists:
         elements = [parse_cell(row.get(column, "")) for row in preview.rows]
@@ -112,11 +96,11 @@ def _all_have(elements: Sequence[Any], key: str) -> bool:
     return bool(records) and all(isinstance(record, dict) and isinstance(record.get(key), str) for record in records)
 
 
-def _response(text: str, system: str | None) -> Draft:
+def _response(text: str, system: str | None) -> guess.Draft:
     return {"text": text, "system": system} if system else {"text": text}
 
 
-def _refer_to_parts(draft: Draft, preview: Preview) -> None:
+def _refer_to_parts(draft: guess.Draft, preview: Preview) -> None:
     """Refer to the last message of conversations, the first of several texts, and texts without marks."""
     for response in draft.get("responses", []):
         field = response["text"]
@@ -146,15 +130,15 @@ def _are_texts(cells: Sequence[Any]) -> bool:
     )
 
 
-def _name_items(draft: Draft, preview: Preview) -> None:
+def _name_items(draft: guess.Draft, preview: Preview) -> None:
     """Name items by columns that tell different items apart, otherwise by the row; drop what varies within an item."""
     if is_template(draft["id"]):
         return
-    names = names_of(preview.columns)
+    names = guess.names_of(preview.columns)
     systems = [response["system"] for response in draft.get("responses", []) if response.get("system")]
     turn = [names["turn"]] if "turn" in names else []
     long = [block for block in draft.get("labels", []) if block.get("layout") == "long" and not block.get("each")]
-    ids = [names[name] for name in IDS if name in names]
+    ids = [names[name] for name in guess.IDS if name in names]
     more: tuple[list[str], ...] = ([], list(dict.fromkeys(systems)), list(dict.fromkeys([*systems, *turn])))
     options = [[column, *others] for others in more for column in ids]
     items = {tuple(option): _rows_by(preview, option) for option in options}
@@ -177,7 +161,7 @@ def _name_items(draft: Draft, preview: Preview) -> None:
             block.setdefault("aggregate", "last")
 
 
-def _are_items(items: abc.Mapping[tuple[str, ...], Sequence[Cells]], draft: Draft, *, is_long: bool) -> bool:
+def _are_items(items: abc.Mapping[tuple[str, ...], Sequence[Cells]], draft: guess.Draft, *, is_long: bool) -> bool:
     """Return whether rows with one name are one item: only if they are labels, and with the same responses."""
     texts = [response["text"] for response in draft.get("responses", [])]
     return all(
@@ -188,7 +172,7 @@ def _are_items(items: abc.Mapping[tuple[str, ...], Sequence[Cells]], draft: Draf
     )
 
 
-def _repeats(block: Draft, items: Iterable[Sequence[Cells]]) -> bool:
+def _repeats(block: guess.Draft, items: Iterable[Sequence[Cells]]) -> bool:
     """Return whether an annotator has two rows of an item."""
     rater = block["annotator"]
     names = [[row.get(rater, "") for row in rows] for rows in items] if isinstance(rater, str) else []
@@ -217,7 +201,7 @@ def _content(row: Cells, source: Any) -> str:
 KINDS = {1: ("score",), 2: ("preference",)}
 
 
-def candidate_labels(path: Path, mapping: Mapping, unused: Sequence[str]) -> list[Draft]:
+def candidate_labels(path: Path, mapping: Mapping, unused: Sequence[str]) -> list[guess.Draft]:
     """Return blocks of labels for those of the unused columns that have 2 to MAX_CATEGORIES different values, most of
     them preferences or scores: one block of preferences, of categories and of other numbers."""
     rows = preview_table(path, ROWS, mapping.explode or None).rows
@@ -225,13 +209,13 @@ def candidate_labels(path: Path, mapping: Mapping, unused: Sequence[str]) -> lis
     cells = {column: [row.get(column, "").strip() for row in rows] for column in unused}
     groups: dict[str, list[str]] = {}
     for column, texts in cells.items():
-        block = guess_block(texts)
-        if block and block["kind"] in kinds and 1 < len({*texts} - {""}) <= MAX_CATEGORIES:
+        block = guess.guess_block(texts)
+        if block and block["kind"] in kinds and 1 < len({*texts} - {""}) <= guess.MAX_CATEGORIES:
             groups.setdefault(block.get("scale", {}).get("level", "preference"), []).append(column)
     blocks = []
     for columns in groups.values():
         texts = [cell for column in columns for cell in cells[column]]
-        if block := guess_values(texts):
-            annotators = {column: annotator_name(column) for column in columns}
-            blocks.append(leave_open({"layout": "wide", **block, "annotators": annotators}, texts))
+        if block := suggest_blocks.guess_values(texts):
+            annotators = {column: guess.annotator_name(column) for column in columns}
+            blocks.append(suggest_blocks.leave_open({"layout": "wide", **block, "annotators": annotators}, texts))
     return blocks
