@@ -138,3 +138,5 @@ class Estimate:
     dropped: int = 0
     """Resamples in which the statistic was undefined; the interval is computed from the others."""
     reason: str = ""
+    effective: float | None = None
+    """Kish's effective number of the labels if they count differently; None if each counts the same."""

@@ -1,6 +1,6 @@
 """The annotators' labels, the judges' opinions and the gold labels of the same targets, side by side."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -239,8 +239,15 @@ class Dataset:
     """The part of the item, after its criterion and a line break if criteria are pooled."""
     system: Strings | None
     critique: Strings
-    sample: Sample | None = None
-    """How the targets were drawn for labelling; None if no design is known."""
+
+    @property
+    def sample(self) -> Sample | None:
+        """How the targets were drawn for labelling; None if no design is known."""
+        return self.ratings.sample
+
+    def sample_of(self, used: Bools) -> Sample | None:
+        """Return the draw of the targets where the mask (N,) is true."""
+        return None if self.sample is None else self.sample.select(used)
 
     @property
     def labels(self) -> Floats:
@@ -279,9 +286,7 @@ class Dataset:
         columns = {
             name: column[places] for name, column in vars(self).items() if name in COLUMNS and column is not None
         }
-        sample = None if self.sample is None else self.sample.select(places)
-        ratings = self.ratings.select(items=mask)
-        return replace(self, group=group, ratings=ratings, judges=judges, sample=sample, **columns)
+        return replace(self, group=group, ratings=self.ratings.select(items=mask), judges=judges, **columns)
 
     def split(self, by: By) -> Iterator["Dataset"]:
         """Yield the targets of each scenario by "scenario"; otherwise the dataset itself."""
@@ -314,18 +319,14 @@ def build_datasets(
     gold: pd.DataFrame | None,
     scales: Mapping[tuple[str, str], Scale],
     by: By,
+    design: pd.DataFrame | None = None,
 ) -> Iterator[Dataset]:
     """Yield the targets of each kind, criterion and group that a judge was asked about and a scale is declared for.
 
     Except by "criterion", datasets of pooled criteria follow, see `frames.find_pools`.
     """
     for encoded in encode_opinions(opinions, scales, by):
-        yield from combine(labels, encoded, gold).split(by)
-
-
-def combine(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None) -> Dataset:
-    """Align labels and gold with the opinions on one kind and criterion by target."""
-    return align(labels, opinions, gold).dataset(opinions)
+        yield from align(labels, encoded, gold, design).dataset(encoded).split(by)
 
 
 @dataclass(frozen=True)
@@ -342,24 +343,39 @@ class AlignedTargets:
         return replace(self.without_judges, judges=judges)
 
 
-def align(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None) -> AlignedTargets:
-    """Align labels and gold with the targets of opinions on one kind and criterion."""
-    if opinions.pool is None:
-        kind, criterion = opinions.kind, opinions.criterion
-        of_labels = select_rows(labels, kind, criterion)
-        of_gold = None if gold is None else select_rows(gold, kind, criterion)
-    else:
-        of_labels = pool_criteria(labels, [opinions.pool])
-        of_gold = None if gold is None else pool_criteria(gold, [opinions.pool])
-    return align_rows(of_labels, opinions, of_gold)
+def align(
+    labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None, design: pd.DataFrame | None = None
+) -> AlignedTargets:
+    """Align labels, gold and the draws of a design with the targets of opinions on one kind and criterion.
+
+    `design` has the columns item, kind, criterion, part, stratum, probability, drawn and number.
+    """
+
+    def own(frame: pd.DataFrame) -> pd.DataFrame:
+        if opinions.pool is None:
+            return select_rows(frame, opinions.kind, opinions.criterion)
+        return pool_criteria(frame, [opinions.pool])
+
+    return align_rows(
+        own(labels), opinions, None if gold is None else own(gold), None if design is None else _strata(design, own)
+    )
 
 
-def align_rows(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None) -> AlignedTargets:
+def _strata(design: pd.DataFrame, own: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+    """Return the own rows of a design; the strata of different criteria are different ones."""
+    return own(design.assign(stratum=design["criterion"].astype(str) + "\n" + design["stratum"].astype(str)))
+
+
+def align_rows(
+    labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None, design: pd.DataFrame | None = None
+) -> AlignedTargets:
     """Align the rows of the frames with the targets of opinions, all of one kind and criterion."""
-    frames = [labels, opinions.targets] if gold is None else [labels, opinions.targets, gold]
-    targets, distinct_targets = pd.factorize(target_codes(*frames))
-    targets_by_frame = np.split(targets.astype(np.int64), np.cumsum([len(frame) for frame in frames])[:-1])
-    n_targets = len(distinct_targets)
+    frames = [frame for frame in (labels, opinions.targets, gold) if frame is not None]
+    draws = [] if design is None else [design]
+    targets = pd.factorize(target_codes(*frames, *draws))[0].astype(np.int64)
+    targets_by_frame = np.split(targets, np.cumsum([len(frame) for frame in frames]))
+    # Those that only the design has come after all others.
+    n_targets = int(np.concatenate(targets_by_frame[:-1]).max(initial=-1)) + 1
     of_labels, of_opinions = targets_by_frame[:2]
     attributes = attributes_of(n_targets, of_labels, labels, opinions.attributes, of_opinions)
     ratings = annotator_ratings(labels, of_labels, opinions.scale, n_targets, target_groups(attributes, n_targets))
@@ -367,6 +383,11 @@ def align_rows(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFra
         reference = annotators_reference(ratings)
     else:
         reference = gold_reference(gold, targets_by_frame[2], opinions.scale, n_targets)
+    if design is not None and len(design):
+        has_label = ~np.isnan(ratings.labels).all(axis=1) if ratings.raters else np.zeros(n_targets, bool)
+        labelled = has_label | ~np.isnan(reference[0]) | ~np.isnan(reference[1])
+        sample = sample_of(design, targets_by_frame[-1], labelled, opinions.pool is not None)
+        ratings = replace(ratings, sample=sample)
     texts = {name: names_or_empty(values, n_targets) for name, values in attributes.items()}
     critique = "item" if attributes["critique"] is None else "critique"
     dataset = Dataset(
@@ -384,6 +405,24 @@ def align_rows(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFra
         texts[critique],
     )
     return AlignedTargets(dataset, of_opinions)
+
+
+def sample_of(design: pd.DataFrame, places: Ints, labelled: Bools, is_pooled: bool = False) -> Sample | None:
+    """Return the draw of N targets from the rows of a design; `places` are the targets of the rows, `labelled` is (N,).
+
+    A target that the design does not know was not drawn. None if criteria are pooled of which one has no design.
+    """
+    n_targets = labelled.size
+    own = places < n_targets
+    rows, places = design[own], places[own]
+    if is_pooled and places.size < n_targets:
+        return None
+    codes, names = pd.factorize(rows["stratum"])
+    strata = np.full(n_targets, len(names), np.int64)
+    probability, drawn, numbers = np.zeros(n_targets), np.zeros(n_targets, bool), np.ones(n_targets)
+    strata[places], probability[places] = codes, rows["probability"].to_numpy(float)
+    drawn[places], numbers[places] = rows["drawn"].to_numpy(bool), rows["number"].to_numpy(float)
+    return Sample.of_labelled(strata, probability, drawn, numbers, labelled, (*map(str, names), ""))
 
 
 # The columns gold, gold_scores, sources, disputed and adjudicated of a `Dataset`.

@@ -6,21 +6,32 @@ and K categories: 56 for three raters and five categories, for any N.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from core.statistics.data.arrays import Bools, Codes, Floats, Ints, indicator_matrix, ratio
+from core.statistics.data.arrays import (
+    Bools,
+    Codes,
+    Floats,
+    Ints,
+    indicator_matrix,
+    normal_quantile,
+    ratio,
+    students_t_quantile,
+)
 from core.statistics.data.columns import factorize, number_by_appearance, number_by_value
 from core.statistics.data.ratings import Ratings
+from core.statistics.data.sample import Draw, Sample, draw_of_patterns
 
 if TYPE_CHECKING:
     from scipy import sparse
 
 
+NORMAL_97_5 = normal_quantile(0.975)
 # Clusters x patterns.
 ClusterTable: TypeAlias = "Floats | sparse.csr_array"
 # Largest number of possible rows that can be numbered in an int64 key.
@@ -57,6 +68,31 @@ class Units:
     """(G, P): the number of items of each cluster with each pattern; None if items are independent."""
     merged: bool = False
     """Whether patterns are already merged, because there were many; see `merge_equal_rows`."""
+    draw: Draw | None = None
+    """What the items of each pattern stand for, if they were drawn by a design; otherwise each counts 1."""
+
+    @property
+    def counted(self) -> Floats:
+        """(P,): what all items of each pattern together count: the weights that give a statistic its value."""
+        return self.frequencies if self.draw is None else self.frequencies * self.draw.weights
+
+    def select(self, mask: Bools) -> "Units":
+        """Return the units of some of the patterns (P,), which stand for all that are labelled."""
+        clusters = self.clusters
+        if clusters is not None:
+            clusters = clusters[:, np.flatnonzero(mask)]
+            # A group without any item that the statistic uses is not resampled.
+            clusters = clusters[np.flatnonzero(clusters.sum(axis=1))]
+        draw = None if self.draw is None else self.draw.calibrated(self.frequencies, mask).select(mask)
+        return Units(self.frequencies[mask], clusters, draw=draw)
+
+    @property
+    def quantile(self) -> float:
+        """The 97.5 % quantile of a standard error: of the normal distribution, of Student's t for drawn items."""
+        if self.draw is None:
+            return NORMAL_97_5
+        degrees = self.draw.degrees(self.frequencies) if self.clusters is None else self.size - 1
+        return students_t_quantile(degrees, 0.975) if degrees > 0 else NORMAL_97_5
 
     @property
     def size(self) -> int:
@@ -71,25 +107,36 @@ class Units:
         return float(self.clusters.sum(axis=1).max(initial=0)) * self.size
 
     def resample_weights(self, resamples: int, seed: int) -> Iterator[Floats]:
-        """Yield the pattern frequencies (b, P) of resamples with replacement, in chunks of bounded memory."""
-        if self.clusters is None and self.frequencies.size == BLOCKS == self.frequencies.sum():
+        """Yield what the patterns count (b, P) in resamples with replacement, in chunks of bounded memory."""
+        is_blocks = self.draw is None and self.clusters is None and self.frequencies.size == BLOCKS
+        if is_blocks and self.frequencies.sum() == BLOCKS:
             yield _draw_blocks(resamples, seed)
             return
         rng = np.random.default_rng(seed)
         chunk = max(1, MAX_WEIGHTS // max(1, self.frequencies.size))
         for start in range(0, resamples, chunk):
             number = min(chunk, resamples - start)
-            if self.clusters is None:
+            if self.draw is not None:
+                yield self._resample_draw(self.draw, number, rng)
+            elif self.clusters is None:
                 yield draw_resamples(self.frequencies, number, rng)
             else:
                 # Products with a sparse table have this order; sums of the weights round as their order in memory.
                 yield np.asfortranarray(draw_resamples(np.ones(self.size), number, rng) @ self.clusters)
 
+    def _resample_draw(self, draw: Draw, number: int, rng: np.random.Generator) -> Floats:
+        """Return the same for items of a design: drawn within strata, or whole clusters of all strata."""
+        if self.clusters is None:
+            return draw.resample(self.frequencies, number, rng)
+        return np.asarray(draw_resamples(np.ones(self.size), number, rng) @ self.clusters) * draw.weights
+
     def jackknife_weights(self) -> tuple[Floats, Floats]:
-        """Return the pattern frequencies (J, P) without each block of items, and how often each block occurs (J,).
+        """Return what the patterns count (J, P) without each block of items, and how often each block occurs (J,).
 
         A block is one item of a pattern or one cluster; above 400 of these, a random share of the items or clusters.
         """
+        if self.draw is not None and self.clusters is None:
+            return self.draw.without_each(self.frequencies, MAX_JACKKNIFE_BLOCKS)
         if self.clusters is None and self.frequencies.size <= MAX_JACKKNIFE_BLOCKS:
             return self.frequencies - np.eye(self.frequencies.size), self.frequencies
         if self.clusters is None and self.frequencies.size == BLOCKS == self.frequencies.sum():
@@ -100,7 +147,8 @@ class Units:
         elif blocks.shape[0] > MAX_JACKKNIFE_BLOCKS:
             blocks = merge_clusters(blocks, MAX_JACKKNIFE_BLOCKS)
         dense = np.ascontiguousarray(blocks) if isinstance(blocks, np.ndarray) else blocks.toarray()
-        return self.frequencies - dense, np.ones(blocks.shape[0])
+        weights = 1.0 if self.draw is None else self.draw.weights
+        return (self.frequencies - dense) * weights, np.ones(blocks.shape[0])
 
 
 @dataclass(frozen=True)
@@ -121,16 +169,13 @@ class Patterns:
     def with_min_labels(self, minimum: int) -> "Patterns":
         """Return only the patterns with at least this number of labels."""
         mask = self.label_counts >= minimum
-        clusters = self.units.clusters
-        if clusters is not None:
-            clusters = clusters[:, np.flatnonzero(mask)]
-            # A group without any item that the statistic uses is not resampled.
-            clusters = clusters[np.flatnonzero(clusters.sum(axis=1))]
-        return Patterns(self.codes[mask], self.counts[mask], Units(self.units.frequencies[mask], clusters))
+        return Patterns(self.codes[mask], self.counts[mask], self.units.select(mask))
 
     def merged_by_counts(self) -> "Patterns":
         """Merge patterns with the same category counts, for statistics that ignore which rater chose which category."""
         first, inverse = distinct_counts(self.counts, self.codes.shape[1])
+        if self.units.draw is not None:
+            return self
         frequencies = np.asarray(np.bincount(inverse, self.units.frequencies, minlength=first.size), float)
         clusters = self.units.clusters
         if clusters is not None:
@@ -146,6 +191,8 @@ def merge_equal_rows(features: Floats | Bools, units: Units) -> tuple[Floats, Un
     `MAX_ROWS` of either, items or clusters are assigned to blocks at random, and the sums of whole blocks are
     resampled: sums of independent draws have the same variance and skewness in blocks as alone.
     """
+    if units.draw is not None:  # patterns of several strata cannot be one
+        return features.astype(float, copy=False), units
     if units.clusters is not None:
         if units.size <= MAX_ROWS:
             return features.astype(float, copy=False), units
@@ -216,11 +263,22 @@ def distinct_patterns(ratings: Ratings) -> Patterns:
 
 def distinct_units(ratings: Ratings) -> tuple[Codes, Units]:
     """Return the distinct rows of labels (P, R), unlabelled items included, and their sampling units."""
+    needs_inverse = ratings.groups is not None or ratings.sample is not None
     rows, frequencies, pattern_of_item = distinct_rows(
-        ratings.codes, len(ratings.categories), return_inverse=ratings.groups is not None
+        ratings.codes, len(ratings.categories), return_inverse=needs_inverse
     )
+    if ratings.sample is not None:
+        places, units = drawn_units(pattern_of_item, ratings.sample, ratings.groups)
+        return rows[places], units
     clusters = cluster_table(ratings.groups, pattern_of_item, frequencies.size)
     return rows, Units(np.asarray(frequencies, float), clusters)
+
+
+def drawn_units(inverse: Ints, sample: Sample, groups: Sequence[str] | None) -> tuple[Ints, Units]:
+    """Return the patterns (Q,) split by stratum and weight, and their units; `inverse` (N,) are the items' patterns."""
+    places, new, draw = draw_of_patterns(inverse, sample)
+    frequencies = np.bincount(new, minlength=places.size).astype(float)
+    return places, Units(frequencies, cluster_table(groups, new, places.size), draw=draw)
 
 
 def count_patterns(ratings: Ratings) -> Patterns:
@@ -268,7 +326,7 @@ def distinct_counts(counts: Floats, raters: int) -> tuple[Ints, Ints]:
     return first, inverse.reshape(-1)
 
 
-def distinct_scores(values: Floats, groups: Sequence[str] | None) -> tuple[Floats, Units]:
+def distinct_scores(values: Floats, groups: Sequence[str] | None, sample: Sample | None = None) -> tuple[Floats, Units]:
     """Return the distinct rows of scores (N, C), nan missing, and their sampling units.
 
     Scores with few distinct values repeat and compress; continuous scores remain one row each.
@@ -276,8 +334,11 @@ def distinct_scores(values: Floats, groups: Sequence[str] | None) -> tuple[Float
     # nan is not equal to itself, so np.unique would keep every row that has one.
     comparable = np.where(np.isnan(values), np.inf, values)
     rows, inverse, frequencies = np.unique(comparable, axis=0, return_inverse=True, return_counts=True)
-    clusters = cluster_table(None if groups is None else tuple(groups), inverse.reshape(-1), frequencies.size)
-    return np.where(np.isinf(rows), np.nan, rows), Units(frequencies.astype(float), clusters)
+    groups, rows = None if groups is None else tuple(groups), np.where(np.isinf(rows), np.nan, rows)
+    if sample is not None:
+        places, units = drawn_units(inverse.reshape(-1), sample, groups)
+        return rows[places], units
+    return rows, Units(frequencies.astype(float), cluster_table(groups, inverse.reshape(-1), frequencies.size))
 
 
 def has_keys(raters: int, n_categories: int) -> bool:
@@ -504,13 +565,23 @@ class JudgedPatterns:
         """Return the number of items whose pattern is in the mask (P,)."""
         return int(self.units.frequencies[used].sum())
 
+    def with_shared_labels(self) -> "JudgedPatterns":
+        """Return the same, where patterns with at least two labels stand for all labelled items of a design."""
+        draw = self.units.draw
+        if draw is None:
+            return self
+        shared = (self.labels.counts.sum(axis=1) > 1) & (self.judge >= 0)
+        units = replace(self.units, draw=draw.calibrated(self.units.frequencies, shared))
+        return replace(self, units=units)
+
     @cached_property
     def merged(self) -> "JudgedPatterns":
         """The same data for statistics that ignore which annotator chose which category; few or clusters: unchanged.
 
         Their values and their resamples are those of these patterns: `merge_equal_rows` merges both in the same order.
         """
-        if self.units.clusters is not None or self.units.frequencies.size <= MERGE_FROM:
+        units = self.units
+        if units.draw is not None or units.clusters is not None or units.frequencies.size <= MERGE_FROM:
             return self
         first, counts = self.labels.by_counts
         base = self.labels.n_categories + 1  # of the codes from -1 on
@@ -535,11 +606,14 @@ def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes, other: JudgedPa
     names = (*ratings.raters, "judge", "gold")
     if has_keys(len(names), len(ratings.categories)):
         codes = np.column_stack([ratings.codes, judge, gold]).astype(np.int16)
-        rows, units = distinct_units(Ratings(ratings.items, names, codes, ratings.categories, ratings.groups))
+        of_rows = Ratings(ratings.items, names, codes, ratings.categories, ratings.groups, ratings.sample)
+        rows, units = distinct_units(of_rows)
         codes, judge, gold = rows[:, :-2], rows[:, -2], rows[:, -1]
     else:
         codes, items = ratings.codes, len(ratings.codes)
-        units = Units(np.ones(items), cluster_table(ratings.groups, np.arange(items), items))
+        sample = ratings.sample
+        draw = None if sample is None else Draw(sample.strata, sample.weights, sample.sizes)
+        units = Units(np.ones(items), cluster_table(ratings.groups, np.arange(items), items), draw=draw)
     labels = LabelRows(codes, len(ratings.categories))
     if other is not None and other.labels.n_categories == labels.n_categories:
         is_same = other.labels.codes is codes or np.array_equal(other.labels.codes, codes)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints, ratio
 from core.statistics.data.columns import Column as CodedColumn
 from core.statistics.data.columns import factorize
+from core.statistics.data.sample import Sample
 
 Category = float | int | str | bool
 # One value for each label: a list, an array, a pandas series or codes of values.
@@ -24,6 +25,7 @@ class Grid:
     items: tuple[str, ...]
     raters: tuple[str, ...]
     groups: tuple[str, ...] | None
+    sample: Sample | None
 
     @property
     def labels(self) -> Floats:
@@ -43,6 +45,7 @@ class Grid:
             "items": select_names(self.items, mask),
             "raters": names,
             "groups": None if self.groups is None else select_names(self.groups, mask),
+            "sample": None if self.sample is None else self.sample.select(mask),
             self.ARRAY: getattr(self, self.ARRAY)[mask][:, columns],
         }
         return replace(self, **chosen)  # type: ignore[type-var]
@@ -64,6 +67,8 @@ class Ratings(Grid):
     """The declared scale, in order: code k denotes categories[k]."""
     groups: tuple[str, ...] | None = None
     """The document or dialogue of each item; None if items are independent."""
+    sample: Sample | None = None
+    """How the items were drawn for labelling; None if no design is known."""
 
     @classmethod
     def from_rows(
@@ -103,6 +108,7 @@ class Scores(Grid):
     raters: tuple[str, ...]
     values: Floats
     groups: tuple[str, ...] | None = None
+    sample: Sample | None = None
 
     @classmethod
     def from_rows(cls, items: Column, raters: Column, values: Column, groups: Column | None = None) -> Self:

@@ -1,8 +1,17 @@
-"""How targets came to their labels: the design of a draw, as arrays beside the targets of a dataset."""
+"""How targets came to their labels: the draw of a design, as arrays beside targets, and what each labelled one counts.
+
+A target that is drawn with a probability stands for 1 / probability targets of its stratum (Horvitz & Thompson 1952).
+Weights are scaled so that the labelled targets of a stratum count as many as the stratum has targets (Hájek 1971;
+Särndal, Swensson & Wretman 1992, section 7.6): a drawn target that nobody labelled is taken as missing at random within
+its stratum.
+"""
 
 from dataclasses import dataclass
+from typing import Self
 
-from core.statistics.data.arrays import Bools, Floats, Ints
+import numpy as np
+
+from core.statistics.data.arrays import Bools, Floats, Ints, ratio
 
 
 @dataclass(frozen=True)
@@ -17,11 +26,123 @@ class Sample:
     """(N,): whether it was drawn. Labels of other targets were chosen, and have no probability."""
     numbers: Floats
     """(N,): permanent random numbers in (0, 1), independent of labels and opinions."""
+    weights: Floats
+    """(N,): how many targets each one stands for; 0 without a label, and if it was not drawn."""
+    sizes: Floats
+    """(H,): the targets of each stratum in the population."""
     names: tuple[str, ...] = ()
     """The names of the strata."""
 
-    def select(self, places: Ints | Bools) -> "Sample":
-        """Return the draw of some of the targets."""
-        return Sample(
-            self.strata[places], self.probability[places], self.drawn[places], self.numbers[places], self.names
+    @classmethod
+    def of_labelled(
+        cls,
+        strata: Ints,
+        probability: Floats,
+        drawn: Bools,
+        numbers: Floats,
+        labelled: Bools,
+        names: tuple[str, ...] = (),
+    ) -> Self:
+        """Return the draw of a whole population of N targets with the weights of those that are drawn and labelled."""
+        sizes = np.bincount(strata, minlength=len(names)).astype(float)
+        own = np.where(drawn & labelled & (probability > 0), ratio(np.ones(strata.size), probability), 0.0)
+        totals = np.bincount(strata, own, minlength=sizes.size)
+        weights = np.nan_to_num(own * ratio(sizes, totals)[strata])
+        return cls(strata, probability, drawn, numbers, weights, sizes, names)
+
+    def select(self, places: Ints | Bools) -> Self:
+        """Return the draw of some of the targets, which stand for as many as before."""
+        return type(self)(
+            self.strata[places],
+            self.probability[places],
+            self.drawn[places],
+            self.numbers[places],
+            self.weights[places],
+            self.sizes,
+            self.names,
         )
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether labelled targets count differently."""
+        counted = self.weights[self.weights > 0]
+        return bool(counted.size and np.ptp(counted) > 1e-9 * counted.max())
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The same of P patterns: targets of a pattern have one stratum and one weight."""
+
+    strata: Ints
+    weights: Floats
+    """(P,) each."""
+    sizes: Floats
+    """(H,)"""
+
+    def calibrated(self, frequencies: Floats, used: Bools) -> "Draw":
+        """Return the draw with the weights of the used patterns (P,) so that they stand for all that are labelled.
+
+        For statistics of targets with a further label: whether it exists yet says nothing about the target.
+        """
+        totals, kept = (
+            np.bincount(self.strata, self.weights * frequencies * mask, minlength=self.sizes.size)
+            for mask in (np.ones(used.size), used)
+        )
+        factors = np.nan_to_num(ratio(totals, kept))
+        return Draw(self.strata, self.weights * used * factors[self.strata], self.sizes)
+
+    def degrees(self, frequencies: Floats) -> int:
+        """Return the labelled items less the strata that have some: degrees of freedom of the variance."""
+        labels = np.bincount(self.strata, frequencies * (self.weights > 0), minlength=self.sizes.size)
+        return int(labels.sum()) - int(np.count_nonzero(labels))
+
+    def select(self, places: Ints | Bools) -> "Draw":
+        """Return the draw of some of the patterns."""
+        return Draw(self.strata[places], self.weights[places], self.sizes)
+
+    def resample(self, frequencies: Floats, number: int, rng: np.random.Generator) -> Floats:
+        """Return what the patterns count in each resample (number, P), drawn within strata.
+
+        One unit less than a stratum has is drawn from it, and counts the more (Rao & Wu 1988): the variance has the
+        right degrees of freedom. The sizes of the strata vary too, as in another population of as many targets.
+        """
+        counted = np.zeros((number, frequencies.size))
+        total = int(self.sizes.sum())
+        sizes = rng.multinomial(total, self.sizes / total, number) if total else np.zeros((number, self.sizes.size))
+        shares = np.nan_to_num(ratio(sizes, self.sizes))
+        for stratum in range(self.sizes.size):
+            own = np.flatnonzero((self.strata == stratum) & (self.weights > 0) & (frequencies > 0))
+            units = int(frequencies[own].sum())
+            if units > 1:
+                drawn = rng.multinomial(units - 1, frequencies[own] / units, number) * (units / (units - 1))
+            else:
+                drawn = np.tile(frequencies[own], (number, 1))
+            counted[:, own] = drawn * self.weights[own] * shares[:, [stratum]]
+        return counted
+
+    def without_each(self, frequencies: Floats, most: int) -> tuple[Floats, Floats]:
+        """Return what the patterns count without one unit of each (J, P), and how often each occurs (J,).
+
+        The others of its stratum count the more. Of more than `most` patterns, a random part.
+        """
+        own = np.flatnonzero((self.weights > 0) & (frequencies > 0))
+        if own.size > most:
+            own = np.sort(np.random.default_rng(0).choice(own, most, replace=False))
+        units = np.bincount(self.strata, frequencies * (self.weights > 0), minlength=self.sizes.size)
+        counted = np.tile(frequencies * self.weights, (own.size, 1))
+        for row, place in enumerate(own.tolist()):
+            of_stratum, n = self.strata == self.strata[place], units[self.strata[place]]
+            counted[row, place] -= self.weights[place]
+            counted[row, of_stratum] *= n / (n - 1) if n > 1 else 1.0
+        return counted, frequencies[own]
+
+
+def draw_of_patterns(inverse: Ints, sample: Sample) -> tuple[Ints, Ints, Draw]:
+    """Split patterns by stratum and weight: the pattern of each new one (Q,), the new one of each target, the draw.
+
+    `inverse` (N,) is the pattern of each target.
+    """
+    known, code = np.unique(np.column_stack([sample.strata, sample.weights]), axis=0, return_inverse=True)
+    keys, new = np.unique(inverse * len(known) + code.reshape(-1), return_inverse=True)
+    pattern, own = np.divmod(keys, len(known))
+    return pattern, new, Draw(known[own, 0].astype(np.int64), known[own, 1], sample.sizes)

@@ -102,7 +102,7 @@ def alpha_from_package(name: str, result: Resampled, patterns: Patterns, numbers
     The package builds an items x K x K array, so many items or categories use the closed form of `coefficients`,
     which equals it to 1e-9.
     """
-    applies = name.startswith("krippendorff_alpha_") and result.value is not None
+    applies = name.startswith("krippendorff_alpha_") and result.value is not None and patterns.units.draw is None
     if not applies or patterns.units.frequencies.sum() * numbers.size**2 > MAX_PACKAGE_CELLS:
         return result
     counts_by_item = np.repeat(patterns.counts, patterns.units.frequencies.astype(int), axis=0)
@@ -114,7 +114,7 @@ def alpha_from_package(name: str, result: Resampled, patterns: Patterns, numbers
 def estimate_score_statistics(scores: Scores, *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
     """Estimate the statistics of numbers without categories, `catalogue.of_numbers`."""
     names = catalogue.of_numbers()
-    rows, units = distinct_scores(scores.values, scores.groups)
+    rows, units = distinct_scores(scores.values, scores.groups, scores.sample)
     summary = notes.summarize(scores, rows, units.frequencies)
     if not summary.paired_items:
         undefined = Resampled(None, None, None, 0)

@@ -16,7 +16,9 @@ import numpy as np
 
 from core.statistics.data.arrays import Bools, Floats, Ints, mean_of_defined, ratio, students_t_cdf
 from core.statistics.data.patterns import JudgedPatterns, Units
+from core.statistics.data.sample import Draw
 from core.statistics.measures.comparison import correct_p_values
+from core.statistics.measures.designs import drawn_mean
 from core.statistics.measures.resampling import Statistic, SumStatistic, difference, pooled_match_rate
 
 # The authors' value for skilled annotators; 0.2 for experts, 0.1 for crowd workers.
@@ -106,7 +108,12 @@ def run(
         if frequencies.sum() < MIN_ITEMS:
             skipped.append(name)
             continue
-        tests.append(annotator_test(name, judge_scores, rater_scores, frequencies, epsilon))
+        draw = None
+        if units.draw is not None:
+            used = np.zeros(units.frequencies.size, bool)
+            used[rows] = True
+            draw = units.draw.calibrated(units.frequencies, used).select(rows)
+        tests.append(annotator_test(name, judge_scores, rater_scores, frequencies, epsilon, draw))
         advantages.append((rows, judge_scores >= rater_scores))
     return AlternativeAnnotatorTest(tuple(decide_winners(tests)), tuple(skipped), most_items, tuple(advantages), units)
 
@@ -152,17 +159,29 @@ def by_rater(number: int, raters: Ints, closeness: Closeness) -> Iterator[Closen
 
 
 def annotator_test(
-    name: str, judge_scores: Floats, rater_scores: Floats, frequencies: Floats, epsilon: float
+    name: str,
+    judge_scores: Floats,
+    rater_scores: Floats,
+    frequencies: Floats,
+    epsilon: float,
+    draw: Draw | None = None,
 ) -> AnnotatorTest:
-    """Test mean(1[rater >= judge] - 1[judge >= rater]) < epsilon by a one-sided t-test."""
+    """Test mean(1[rater >= judge] - 1[judge >= rater]) < epsilon by a one-sided t-test.
+
+    `draw` is how the items of the rows were drawn, if a design is known.
+    """
     deficit = (rater_scores >= judge_scores).astype(float) - (judge_scores >= rater_scores)
     n = frequencies.sum()
-    mean = (frequencies * deficit).sum() / n
-    variance = (frequencies * (deficit - mean) ** 2).sum() / (n - 1)
+    counted = frequencies if draw is None else frequencies * draw.weights
+    mean, degrees = (counted * deficit).sum() / counted.sum(), n - 1
+    variance = (frequencies * (deficit - mean) ** 2).sum() / (n - 1) / n
+    if draw is not None:
+        drawn = drawn_mean(deficit, frequencies, draw)
+        variance, degrees = drawn.variance, max(1, drawn.degrees)
     p = None
     if variance > 0:
-        p = students_t_cdf(n - 1, (mean - epsilon) / np.sqrt(variance / n))
-    advantage = float((frequencies * (judge_scores >= rater_scores)).sum() / n)
+        p = students_t_cdf(degrees, (mean - epsilon) / np.sqrt(variance))
+    advantage = float((counted * (judge_scores >= rater_scores)).sum() / counted.sum())
     return AnnotatorTest(name, int(n), advantage, p, won=p is None and bool(mean < epsilon))
 
 

@@ -13,6 +13,7 @@ from scipy.special import bdtr, bdtrc, gammaln, stdtr, stdtrit
 
 from core.statistics.data.arrays import ZERO_TOLERANCE, Bools, Estimate, Floats, Ints, ratio
 from core.statistics.data.dataset import SIDE_COLUMNS, Dataset, JudgeOpinions
+from core.statistics.data.sample import Sample
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import effective_counts, selected_groups, share_estimate, wilson_interval
 
@@ -63,26 +64,32 @@ def judge_biases(dataset: Dataset, opinions: JudgeOpinions) -> dict[str, Estimat
         side = np.nan_to_num(np.where(opinions.asked, opinions.sides[column], 0)).astype(np.int64)
         # People saw the responses in another order, so they are no reference for the one shown first.
         people = None if column == "shown_first" else reference
-        found = side_preference(choice, side, people, groups, NO_SIDE[column])
+        found = side_preference(choice, side, people, groups, NO_SIDE[column], dataset.sample)
         estimates |= {PREFERRED[column] + SUFFIXES[source]: estimate for source, estimate in found.items()}
     return estimates
 
 
 def side_preference(
-    choice: Floats, side: Ints, reference: Floats | None, groups: Sequence[str] | None, no_side: str
+    choice: Floats,
+    side: Ints,
+    reference: Floats | None,
+    groups: Sequence[str] | None,
+    no_side: str,
+    sample: Sample | None = None,
 ) -> dict[str, Estimate]:
     """Estimate how often the judge and the reference choose the side (1 or 2) among their decided verdicts.
 
     `side` (N,) is 0 without a response on it; `reference` is people's majority choice (N,), nan for none.
     `groups` (N,) are the documents or dialogues of the targets; `no_side` is the reason if no target has the side.
+    `sample` is how targets were drawn for the reference; the judge's own share is of all of them.
     """
 
-    def share(chosen: Floats, decided: Bools, reason: str) -> Estimate:
+    def share(chosen: Floats, decided: Bools, reason: str, drawn: Sample | None = None) -> Estimate:
         clusters = selected_groups(groups, decided)
-        hit = (chosen == side)[decided]
         return share_estimate(
-            hit, clusters, total=int(has_side.sum()), raters=1, reason=reason if has_side.any() else no_side
-        )
+            (chosen == side)[decided], clusters, total=int(has_side.sum()), raters=1,
+            reason=reason if has_side.any() else no_side, sample=None if drawn is None else drawn.select(decided),
+        )  # fmt: skip
 
     has_side = side > 0
     decided = has_side & ((choice == 1) | (choice == 2))
@@ -90,11 +97,12 @@ def side_preference(
     if reference is None:
         return estimates
     reference_decided = has_side & ((reference == 1) | (reference == 2))
-    estimates["reference"] = share(reference, reference_decided, NO_PREFERENCE)
+    estimates["reference"] = share(reference, reference_decided, NO_PREFERENCE, sample)
     both = decided & reference_decided
     excess = (choice == side)[both].astype(float) - (reference == side)[both]
     clusters = selected_groups(groups, both)
-    difference = mean_estimate(excess, groups=clusters, raters=1, pairs=int(both.sum()))
+    drawn = None if sample is None else sample.select(both)
+    difference = mean_estimate(excess, groups=clusters, raters=1, pairs=int(both.sum()), sample=drawn)
     if not both.any():
         difference = replace(difference, reason=NO_PAIR_OF_BOTH if has_side.any() else no_side)
     estimates["difference"] = difference
@@ -167,7 +175,9 @@ def preference_against_half(chose: Bools, groups: Sequence[str] | None = None) -
     return SideEffect(share - 0.5, low - 0.5, high - 0.5, binomial_p(round(hits), round(n)), chose.size, share)
 
 
-def preference_given_people(chose: Bools, people: Bools, groups: Sequence[str] | None = None) -> SideEffect:
+def preference_given_people(
+    chose: Bools, people: Bools, groups: Sequence[str] | None = None, sample: Sample | None = None
+) -> SideEffect:
     """Return the preference for the side that people's own preference does not explain.
 
     (P(judge chooses it | people choose it) + P(judge chooses it | people choose the other)) / 2 - 1/2, which is half
@@ -178,7 +188,11 @@ def preference_given_people(chose: Bools, people: Bools, groups: Sequence[str] |
     """
     groups_of = None if groups is None else np.array(groups, object)
     parts = [
-        effective_counts(chose[mask], None if groups_of is None else groups_of[mask].tolist())
+        effective_counts(
+            chose[mask],
+            None if groups_of is None else groups_of[mask].tolist(),
+            None if sample is None else sample.select(mask),
+        )
         for mask in (people, ~people)
     ]
     smallest = min(int(people.sum()), int((~people).sum()))
@@ -203,7 +217,9 @@ def preference_given_people(chose: Bools, people: Bools, groups: Sequence[str] |
     )
 
 
-def preference_beyond_people(chose: Bools, labels: Floats, groups: Sequence[str] | None = None) -> SideEffect | None:
+def preference_beyond_people(
+    chose: Bools, labels: Floats, groups: Sequence[str] | None = None, weights: Floats | None = None
+) -> SideEffect | None:
     """Return the preference for the side that several annotators' labels do not explain; None if they are too few.
 
     As `preference_given_people`, but for labels with errors: if people choose the side more often, a majority that is
@@ -215,7 +231,8 @@ def preference_beyond_people(chose: Bools, labels: Floats, groups: Sequence[str]
 
     Another annotator's label is an instrument for the first one's (Fuller 1987, section 1.4): errors of annotators that
     are independent of each other and of the side cancel. Interval and p are from the jackknife variance (Efron & Stein
-    1981) without each item, or each group if there are any, and a t distribution.
+    1981) without each item, or each group if there are any, and a t distribution. `weights` (N,): what each item
+    counts, if they were drawn with unequal probabilities.
     """
     counts = (~np.isnan(labels)).sum(axis=1)
     several = counts >= 2
@@ -225,9 +242,10 @@ def preference_beyond_people(chose: Bools, labels: Floats, groups: Sequence[str]
     judge, count = np.where(chose[several], 1.0, -1.0), counts[several]
     sums, squares = np.nansum(labels[several], axis=1), np.nansum(labels[several] ** 2, axis=1)
     x, u = sums / count, (sums**2 - squares) / (count * (count - 1))
-    if u.mean() - x.mean() ** 2 < MIN_SIGNAL:
+    counted = np.ones(n) if weights is None else weights[several]
+    if not counted.any() or np.average(u, weights=counted) - np.average(x, weights=counted) ** 2 < MIN_SIGNAL:
         return None
-    features = np.column_stack([judge, x, judge * x, u, np.ones(n)])
+    features = counted[:, None] * np.column_stack([judge, x, judge * x, u, np.ones(n)])
     names = np.arange(n) if groups is None else np.unique(np.array(groups, str)[several], return_inverse=True)[1]
     by_group = np.column_stack([np.bincount(names.reshape(-1), column) for column in features.T])
     clusters = len(by_group)

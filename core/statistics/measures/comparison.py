@@ -9,6 +9,8 @@ import numpy as np
 
 from core.statistics.data.arrays import Floats, normal_cdf, ratio, students_t_cdf
 from core.statistics.data.patterns import Units, group_indicator, merge_equal_rows
+from core.statistics.data.sample import Sample
+from core.statistics.measures.designs import draw_of, drawn_mean
 from core.statistics.measures.resampling import SAME, bca_interval
 from core.wording import format_count
 
@@ -60,14 +62,16 @@ def compare_scores(
     correction: Correction = "holm",
     resamples: int = 1000,
     seed: int = 0,
+    sample: Sample | None = None,
 ) -> list[Comparison]:
     """Compare every two judges' scores on the same items, (N,) each, nan if a judge has none.
 
     The averaged score is 1 if the verdict equals the gold label and 0 if not, or minus an error. Paired
-    bootstrap (Koehn 2004) over items, or over groups of items, and the paired t-test.
+    bootstrap (Koehn 2004) over items, or over groups of items, and the paired t-test. `sample`: how the items were
+    drawn.
     """
     comparisons = [
-        paired_comparison(judge, other, scores[judge] - scores[other], groups, resamples, seed)
+        paired_comparison(judge, other, scores[judge] - scores[other], groups, resamples, seed, sample)
         for judge, other in combinations(scores, 2)
     ]
     return correct_comparisons(comparisons, correction)
@@ -90,35 +94,41 @@ def paired_comparison(
     groups: Sequence[str] | None,
     resamples: int,
     seed: int,
+    sample: Sample | None = None,
 ) -> Comparison:
     """Return the mean of the differences (N,), nan missing, with its interval and its tests."""
-    present = ~np.isnan(differences)
+    present = ~np.isnan(differences) if sample is None else ~np.isnan(differences) & (sample.weights > 0)
     values = differences[present]
     comparison = Comparison(judge, other_judge, None, None, None, values.size, None, None, None)
     if values.size < 2:
         return replace(
             comparison, reason=f"{format_count(values.size, 'item has', 'items have')} a score of both, 2 are needed"
         )
-    mean = float(values.mean())
+    draw = None if sample is None else draw_of(sample.select(present))
+    mean = float(values.mean() if draw is None else np.average(values, weights=draw.weights))
     if np.ptp(values) < SAME:
         return replace(
             comparison, difference=mean, reason="the difference is the same on every item: no test can be made"
         )
-    items = Units(np.ones(values.size), group_indicator(None if groups is None else np.array(groups, object)[present]))
+    clusters = group_indicator(None if groups is None else np.array(groups, object)[present])
+    items = Units(np.ones(values.size), clusters, draw=draw)
     features, units = merge_equal_rows(np.column_stack([values, np.ones(values.size)]), items)
     means = [ratio(*(weights @ features).T) for weights in units.resample_weights(resamples, seed)]
     resampled = np.concatenate(means)
     weights, block_frequencies = units.jackknife_weights()
     jackknife = ratio(*(weights @ features).T)
-    interval = bca_interval(mean, resampled, jackknife, block_frequencies)
-    t = mean / (values.std(ddof=1) / np.sqrt(values.size))
+    interval = bca_interval(mean, resampled, jackknife, block_frequencies, items.quantile)
+    t, degrees = mean / (values.std(ddof=1) / np.sqrt(values.size)), values.size - 1
+    if draw is not None:
+        drawn = drawn_mean(values, np.ones(values.size), draw, clusters)
+        t, degrees = mean / np.sqrt(drawn.variance), drawn.degrees
     return replace(
         comparison,
         difference=mean,
         low=interval.low,
         high=interval.high,
         p_bootstrap=bootstrap_p_value(mean, resampled),
-        p_t=2 * students_t_cdf(values.size - 1, -abs(t)),
+        p_t=2 * students_t_cdf(degrees, -abs(t)) if degrees > 0 else None,
         reason=interval.problem,
     )
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.statistics.data.arrays import Bools, Floats, Ints, ratio, students_t_quantile
+from core.statistics.data.patterns import ClusterTable
+from core.statistics.data.sample import Draw, Sample
 
 FLOOR = 0.05
 """The least probability of a target in a design by uncertainty: no label weighs more than 20."""
@@ -103,6 +105,46 @@ def effective_labels(weights: Floats) -> float:
 
 
 @dataclass(frozen=True)
+class DrawnMean:
+    """The mean of drawn targets, each counted with its weight, and the variance of this mean."""
+
+    value: float
+    variance: float
+    degrees: int
+    """Labels less strata, or clusters less one."""
+
+
+def drawn_mean(values: Floats, frequencies: Floats, draw: Draw, clusters: "ClusterTable | None" = None) -> DrawnMean:
+    """Estimate the mean of P patterns of drawn targets by linearisation (Särndal, Swensson & Wretman 1992, ch. 5).
+
+    The variance is that within strata, with one degree of freedom less than labels in each, plus that of the sizes of
+    the strata in another population of as many targets. With `clusters` (G, P), the number of targets of each cluster
+    with each pattern, it is the sum of their squared influences over all strata.
+    """
+    weights = frequencies * draw.weights
+    total = float(weights.sum())
+    value = float(weights @ values) / total
+    if clusters is not None:
+        used = np.where(frequencies > 0, draw.weights, 0)
+        sums = np.asarray(clusters @ (used * (values - value) / total))[np.asarray(clusters @ used) > 0]
+        number = max(2, sums.size)
+        return DrawnMean(value, float((sums**2).sum()) * number / (number - 1), sums.size - 1)
+    strata, size = draw.strata, draw.sizes.size
+    labels = np.bincount(strata, frequencies * (draw.weights > 0), minlength=size)
+    totals = np.bincount(strata, weights, minlength=size)
+    means = np.nan_to_num(ratio(np.bincount(strata, weights * values, minlength=size), totals))
+    squares = np.bincount(strata, frequencies * (draw.weights * (values - means[strata])) ** 2, minlength=size)
+    within = float((np.nan_to_num(ratio(labels, labels - 1), nan=1.0) * squares).sum()) / total**2
+    between = float(totals @ (means - value) ** 2) / total / max(1.0, float(draw.sizes.sum()))
+    return DrawnMean(value, within + between, draw.degrees(frequencies))
+
+
+def draw_of(sample: Sample) -> Draw:
+    """Return the draw of targets, each of which is a pattern of its own."""
+    return Draw(sample.strata, sample.weights, sample.sizes)
+
+
+@dataclass(frozen=True)
 class DesignMean:
     """The mean over all targets, estimated from those with a label and from verdicts on all of them."""
 
@@ -116,6 +158,8 @@ class DesignMean:
     effective: float
     """Kish's effective number of labels."""
     reason: str = ""
+    variance: float | None = None
+    """Of the value; None without an interval."""
 
 
 def design_mean(
@@ -169,7 +213,7 @@ def design_mean(
         reason = f"no interval: fewer than {FEWEST_LABELS} labels" if n < FEWEST_LABELS else "no interval: no variance"
         return DesignMean(value, None, None, lam, n, human.size, effective, reason)
     low, high = _interval(value, students_t_quantile(degrees, 0.975) * variance**0.5, limits)
-    return DesignMean(value, low, high, lam, n, human.size, effective)
+    return DesignMean(value, low, high, lam, n, human.size, effective, variance=variance)
 
 
 def _interval(value: float, half: float, limits: tuple[float, float]) -> tuple[float, float]:

@@ -9,7 +9,10 @@ from core.statistics import notes
 from core.statistics.data.arrays import Bools, Estimate, Floats, ratio
 from core.statistics.data.patterns import Units, group_indicator
 from core.statistics.data.ratings import Column
+from core.statistics.data.sample import Sample
+from core.statistics.measures.designs import draw_of
 from core.statistics.measures.resampling import bootstrap, stack_statistics, weighted_mean
+from core.statistics.measures.shares import kish
 
 
 def mean_estimate(
@@ -21,17 +24,16 @@ def mean_estimate(
     pairs: int = 0,
     resamples: int = 1000,
     seed: int = 0,
+    sample: Sample | None = None,
 ) -> Estimate:
     """Estimate the mean over items of the defined values, with its BCa interval; None and nan are left out.
 
-    `total`: the number of items, if some have no value here at all.
+    `total`: the number of items, if some have no value here at all; `sample`: how the items were drawn.
     """
     numbers = np.asarray(values, float)  # None becomes nan
     is_defined = ~np.isnan(numbers)
     defined = numbers[is_defined]
-    units = Units(
-        np.ones(defined.size), group_indicator(None if groups is None else np.array(groups, object)[is_defined])
-    )
+    units = item_units(defined.size, groups, is_defined, sample)
     mean = weighted_mean(defined, np.ones(defined.size, bool))
     (result,) = bootstrap(stack_statistics([mean]), units, resamples, seed)
     missing = numbers.size - defined.size
@@ -47,7 +49,14 @@ def mean_estimate(
         pairs,
         result.dropped,
         "; ".join(caveats),
+        kish(None if sample is None else sample.select(is_defined)),
     )
+
+
+def item_units(size: int, groups: Sequence[str] | None, used: Bools, sample: Sample | None) -> Units:
+    """Return the used ones of N items as sampling units, each a pattern of its own."""
+    clusters = group_indicator(None if groups is None else np.array(groups, object)[used])
+    return Units(np.ones(size), clusters, draw=None if sample is None else draw_of(sample.select(used)))
 
 
 # MetaCritique's scores of critiques, from true and false atomic information units (AIUs).

@@ -14,7 +14,7 @@ from enum import Enum
 import numpy as np
 
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints, normal_cdf, normal_quantile, quantiles, ratio
-from core.statistics.data.patterns import Units, merge_equal_rows
+from core.statistics.data.patterns import NORMAL_97_5, Units, merge_equal_rows
 
 # (B, P) weights -> (B,) values.
 Statistic = Callable[[Floats], Floats]
@@ -168,8 +168,9 @@ def bootstrap(
         return [Resampled(None, None, None, 0) for _ in (undefined if wanted is None else wanted)]
     if isinstance(family, SumStatistic):
         features, units = merge_equal_rows(family.features, units)
-        family = SumStatistic(features, family.combine).of_counts(units.largest_resample)
-    values = family(units.frequencies[None])[:, 0]
+        sums = SumStatistic(features, family.combine)
+        family = sums.of_counts(units.largest_resample) if units.draw is None else sums
+    values = family(units.counted[None])[:, 0]
     places = range(len(values)) if wanted is None else wanted
     if not resamples:
         return [percentile_interval(float(values[place]), np.empty(0)) for place in places]
@@ -178,15 +179,19 @@ def bootstrap(
     jackknife = family(weights)
     resampled = np.concatenate(chunks, axis=1)
     return [
-        bca_interval(float(values[place]), resampled[place], jackknife[place], block_frequencies) for place in places
+        bca_interval(float(values[place]), resampled[place], jackknife[place], block_frequencies, units.quantile)
+        for place in places
     ]
 
 
-def bca_interval(value: float, resampled: Floats, jackknife: Floats, block_frequencies: Floats) -> Resampled:
+def bca_interval(
+    value: float, resampled: Floats, jackknife: Floats, block_frequencies: Floats, quantile: float = NORMAL_97_5
+) -> Resampled:
     """Return the bias-corrected and accelerated interval, BCa (Efron 1987).
 
     `resampled`: the statistic in each resample; `jackknife`: without each block of items; `block_frequencies`: how
-    often each block occurs. z0 corrects the median of the resamples, the acceleration their skewness.
+    often each block occurs. z0 corrects the median of the resamples, the acceleration their skewness. `quantile` is
+    that of the standard error at the upper end: of Student's t for drawn items (Hesterberg 2015, section 5.3).
     """
     if np.isnan(value):
         return Resampled(None, None, None, 0)
@@ -196,7 +201,7 @@ def bca_interval(value: float, resampled: Floats, jackknife: Floats, block_frequ
         return Resampled(value, None, None, dropped, NoInterval.FEW_RESAMPLES)
     if np.ptp(defined) < SAME:
         return Resampled(value, None, None, dropped, NoInterval.NO_SPREAD)
-    low, high = quantiles(defined, bca_levels(value, defined, jackknife, block_frequencies))
+    low, high = quantiles(defined, bca_levels(value, defined, jackknife, block_frequencies, quantile))
     return checked_interval(value, float(low), float(high), dropped)
 
 
@@ -219,13 +224,15 @@ def checked_interval(value: float, low: float, high: float, dropped: int) -> Res
     return Resampled(value, low, high, dropped)
 
 
-def bca_levels(value: float, resampled: Floats, jackknife: Floats, block_frequencies: Floats) -> Floats:
+def bca_levels(
+    value: float, resampled: Floats, jackknife: Floats, block_frequencies: Floats, quantile: float = NORMAL_97_5
+) -> Floats:
     """Return the two quantiles of the resamples that bound the 95 % interval."""
     # Resamples equal to the value count half: statistics of few items repeat, and z0 would be biased either way.
     below = (resampled < value - SAME).mean() + (np.abs(resampled - value) <= SAME).mean() / 2
     z0 = normal_quantile(np.clip(below, 1 / resampled.size, 1 - 1 / resampled.size))
     a = acceleration(jackknife, block_frequencies)
-    z = z0 + np.array([normal_quantile(level) for level in LEVELS])
+    z = z0 + np.array([-quantile, quantile])
     return np.array([normal_cdf(shifted) for shifted in z0 + z / (1 - a * z)])
 
 

@@ -11,7 +11,9 @@ import numpy as np
 
 from core.statistics import notes
 from core.statistics.data.arrays import Bools, Estimate, Floats, normal_quantile
-from core.statistics.data.patterns import Units
+from core.statistics.data.patterns import ClusterTable, Units, group_indicator
+from core.statistics.data.sample import Draw, Sample
+from core.statistics.measures.designs import draw_of, drawn_mean, effective_labels
 
 Z = normal_quantile(0.975)
 
@@ -24,19 +26,29 @@ def share_estimate(
     raters: int = 0,
     pairs: int = 0,
     reason: str = "no item has a value",
+    sample: Sample | None = None,
 ) -> Estimate:
     """Estimate the share of hits (N,); `groups` are the clusters, `total` counts targets without a value too.
 
-    `reason` is that of a share without targets.
+    `reason` is that of a share without targets; `sample` is how these targets were drawn.
     """
     hit = np.asarray(hits, bool)
     counts = total if total is not None else hit.size
     if not hit.size:
         return Estimate(None, None, None, 0, counts, raters, pairs, 0, reason)
     clusters = hit.size if groups is None else len(set(groups))
-    low, high = wilson_interval(*effective_counts(hit, groups))
+    counted, n = effective_counts(hit, groups, sample)
+    if not n:
+        return Estimate(None, None, None, 0, counts, raters, pairs, 0, reason)
+    low, high = wilson_interval(counted, n)
     caveat = notes.few_groups(clusters) if clusters < min(hit.size, notes.FEW_GROUPS) else ""
-    return Estimate(float(hit.mean()), low, high, hit.size, counts, raters, pairs, 0, caveat)
+    value = float(hit.mean()) if sample is None else counted / n
+    return Estimate(value, low, high, hit.size, counts, raters, pairs, 0, caveat, kish(sample))
+
+
+def kish(sample: Sample | None) -> float | None:
+    """Return Kish's effective number of labels if labels count differently, otherwise None."""
+    return effective_labels(sample.weights) if sample is not None and sample.is_weighted else None
 
 
 def selected_groups(groups: Sequence[str] | None, mask: Bools) -> list[str] | None:
@@ -50,6 +62,9 @@ def pattern_share(hit: Bools, used: Bools, units: Units) -> tuple[float | None, 
     hits, n = float(weights @ hit), float(weights.sum())
     if not n:
         return None, None, None, ""
+    if units.draw is not None:
+        hits, n = _drawn_counts(hit, weights, units.draw, units.clusters)
+        return (hits / n, *wilson_interval(hits, n), "") if n else (None, None, None, "")
     if units.clusters is None:
         return (hits / n, *wilson_interval(hits, n), "")
     cluster_hits, sizes = (np.asarray(units.clusters @ one.astype(float), float) for one in (hit & used, used))
@@ -59,8 +74,25 @@ def pattern_share(hit: Bools, used: Bools, units: Units) -> tuple[float | None, 
     return hits / n, low, high, notes.few_groups(clusters) if clusters < min(n, notes.FEW_GROUPS) else ""
 
 
-def effective_counts(hit: Bools, groups: Sequence[str] | None) -> tuple[float, float]:
-    """Return hits and observations (N,), divided by the design effect if observations are in clusters."""
+def _drawn_counts(
+    hit: Bools, frequencies: Floats, draw: Draw, clusters: "ClusterTable | None" = None
+) -> tuple[float, float]:
+    """Return the hits and observations of a simple random sample whose share is as certain as that of a design."""
+    counted = frequencies * draw.weights
+    if not counted.any():
+        return 0.0, 0.0
+    mean = drawn_mean(hit.astype(float), frequencies, draw, clusters)
+    n = float(counted.sum() ** 2 / (frequencies * draw.weights**2).sum())
+    if 0 < mean.value < 1 and mean.variance > 0:
+        n = mean.value * (1 - mean.value) / mean.variance
+    return min(1.0, mean.value) * n, n
+
+
+def effective_counts(hit: Bools, groups: Sequence[str] | None, sample: Sample | None = None) -> tuple[float, float]:
+    """Return hits and observations (N,), divided by the design effect of clusters, strata and unequal weights."""
+    if sample is not None and hit.size:
+        clusters = group_indicator(None if groups is None else np.array(groups, object))
+        return _drawn_counts(hit, np.ones(hit.size), draw_of(sample), clusters)
     if groups is None or not hit.size:
         return float(hit.sum()), float(hit.size)
     _, cluster = np.unique(np.array(groups, str), return_inverse=True)

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from core.statistics.data.arrays import Floats, Ints, students_t_quantile
-from core.statistics.data.patterns import Units, cluster_table
+from core.statistics.data.patterns import Units, cluster_table, drawn_units
+from core.statistics.data.sample import Sample
 from core.statistics.measures.resampling import Resampled, bootstrap
 from core.wording import format_count
 
@@ -53,14 +54,15 @@ def rate_systems(
     groups: Sequence[str] | None = None,
     resamples: int = 1000,
     seed: int = 0,
+    sample: Sample | None = None,
 ) -> list[SystemRating]:
     """Rate systems from games: the numbers of two systems and who won (1 the first, 2 the second, 0 a tie), (N,) each.
 
     Games are resampled, or the groups (items) that they come from: distinct (first, second, winner) are drawn with
-    their frequency, as in `patterns`.
+    their frequency, as in `patterns`. `sample` is how the games were drawn.
     """
     m = len(systems)
-    units, cells, amounts = distinct_games(first, second, winner, m, groups)
+    units, cells, amounts = distinct_games(first, second, winner, m, groups, sample)
 
     def win_tables(weights: Floats) -> Floats:
         tables = np.zeros((weights.shape[0], m * m))
@@ -68,12 +70,12 @@ def rate_systems(
             np.add.at(tables.T, cell, weights.T * amount[:, None])
         return tables.reshape(-1, m, m)
 
-    wins = win_tables(units.frequencies[None])[0]
+    wins = win_tables(units.frequencies[None])[0]  # of the games that were played
     # Every system can be reached from every other by wins (Ford 1957), or there are no estimates.
     components = connected_components(wins > 0, connection="strong")[0]
     if components != 1:
         return undefined_ratings(wins, systems, components)
-    strengths = fit_strengths(wins[None])[0]
+    strengths = fit_strengths(win_tables(units.counted[None]))[0]
 
     def family(weights: Floats) -> Floats:
         return fit_strengths(win_tables(weights), strengths).T
@@ -144,19 +146,22 @@ def undefined_ratings(wins: Floats, systems: Sequence[str], components: int) -> 
 
 
 def distinct_games(
-    first: Ints, second: Ints, winner: Ints, m: int, groups: Sequence[str] | None
+    first: Ints, second: Ints, winner: Ints, m: int, groups: Sequence[str] | None, sample: Sample | None = None
 ) -> tuple[Units, Ints, Floats]:
     """Return the distinct games as sampling units, the win-table cells that each fills, and by how much.
 
     Units over P distinct games, cells (P, 2) in an M x M table, amounts (P, 2).
     """
     keys, inverse, frequencies = np.unique((first * m + second) * 3 + winner, return_inverse=True, return_counts=True)
-    clusters = cluster_table(groups, inverse, keys.size)
+    units = Units(frequencies.astype(float), cluster_table(groups, inverse, keys.size))
+    if sample is not None:
+        places, units = drawn_units(inverse, sample, groups)
+        keys = keys[places]
     players, outcome = np.divmod(keys, 3)
     a, b = np.divmod(players, m)
     cells = np.column_stack([a * m + b, b * m + a])
     to_first = np.select([outcome == 1, outcome == 2], [1.0, 0.0], 0.5)
-    return Units(frequencies.astype(float), clusters), cells, np.column_stack([to_first, 1 - to_first])
+    return units, cells, np.column_stack([to_first, 1 - to_first])
 
 
 # Prediction-powered estimates: the mean human label from few human labels and many judge verdicts.

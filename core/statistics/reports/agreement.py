@@ -9,7 +9,8 @@ import numpy as np
 
 from core.labels import Scale
 from core.statistics import catalogue
-from core.statistics.data.arrays import Estimate
+from core.statistics.data.arrays import Estimate, Ints
+from core.statistics.data.columns import number_by_appearance
 from core.statistics.data.frames import By
 from core.statistics.data.label_table import (
     LabelTable,
@@ -21,6 +22,7 @@ from core.statistics.data.label_table import (
     with_pooled_criteria,
 )
 from core.statistics.data.ratings import Ratings, Scores, category_numbers
+from core.statistics.data.sample import Sample
 from core.statistics.measures.agreement import (
     MAX_TABLE_CATEGORIES,
     estimate_score_statistics,
@@ -194,6 +196,23 @@ def ratings_from_labels(labels: LabelTable, scale: Scale) -> Ratings | Scores:
     targets = target_codes(labels)
     groups = resampling_groups(labels, targets)
     raters, values = labels["rater"], labels["value"]
+    ratings: Ratings | Scores
     if scale.categories:
-        return Ratings.from_rows(targets, raters, values, scale.categories, groups=groups)
-    return Scores.from_rows(targets, raters, values, groups=groups)
+        ratings = Ratings.from_rows(targets, raters, values, scale.categories, groups=groups)
+    else:
+        ratings = Scores.from_rows(targets, raters, values, groups=groups)
+    return replace(ratings, sample=label_sample(labels, targets)) if "weight" in labels else ratings
+
+
+def label_sample(labels: LabelTable, targets: Ints) -> Sample:
+    """Return how the labelled targets were drawn, in order of first appearance, from columns of their rows.
+
+    `stratum`, `weight`: how many targets each one stands for, and `size`: the targets of its stratum.
+    """
+    _, first = np.unique(number_by_appearance(targets)[0], return_index=True)
+    strata, names = number_by_appearance(labels["stratum"].unified().codes[first])
+    weights, of_strata = (labels[name].array().astype(float)[first] for name in ("weight", "size"))
+    sizes = np.zeros(names.size)
+    sizes[strata] = of_strata
+    n = first.size
+    return Sample(strata, np.ones(n), np.ones(n, bool), np.full(n, np.nan), weights, sizes)

@@ -205,7 +205,7 @@ def unread_ranges(dataset: Dataset, patterns: JudgedPatterns) -> dict[str, Estim
         references["win_rate_1"] = patterns.gold
     estimates = {}
     for name, reference in references.items():
-        counted = patterns.units.frequencies * (reference >= 0)
+        counted = patterns.units.counted * (reference >= 0)
         values = wins[patterns.judge] if name == "win_rate_1" else (patterns.judge == reference).astype(float)
         is_read = patterns.judge >= 0
         total, unread = float(counted.sum()), float((counted * ~is_read).sum())
@@ -310,7 +310,7 @@ def score_statistics(
     judge = dataset.to_numbers(np.where(opinions.asked, opinions.values, np.nan))
     annotators = dataset.to_numbers(dataset.labels)
     correlations = judge_correlations(dataset, judge, dataset.gold_scores, resamples, seed)
-    rows, units = distinct_scores(np.column_stack([annotators, judge]), dataset.ratings.groups)
+    rows, units = distinct_scores(np.column_stack([annotators, judge]), dataset.ratings.groups, dataset.sample)
     names = dataset.ratings.raters
     test = run_on_scores(rows[:, :-1], rows[:, -1], names, units=units, epsilon=epsilon)
     asked = int(opinions.asked.sum())
@@ -337,7 +337,7 @@ def answer_accuracies(dataset: Dataset, opinions: JudgeOpinions, judge: Floats) 
         ("example_level_agreement", known & opinions.asked),
     ):
         groups = selected_groups(dataset.ratings.groups, used)
-        estimates[name] = share_estimate(equal[used], groups, total=total)
+        estimates[name] = share_estimate(equal[used], groups, total=total, sample=dataset.sample_of(used))
     note = "; ".join(filter(None, ("no verdict counts as a disagreement", estimates[name].reason)))
     return estimates | {name: replace(estimates[name], reason=note)}
 

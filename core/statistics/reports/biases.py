@@ -166,7 +166,9 @@ def _effect(bias: Bias, choice: Floats, side: Floats, dataset: Dataset) -> SideE
     effect = _effect_beyond_labels(choice == side, side, used, dataset)
     used &= (people == 1) | (people == 2)
     if effect is None:
-        effect = preference_given_people((choice == side)[used], (people == side)[used], _select(groups, used))
+        effect = preference_given_people(
+            (choice == side)[used], (people == side)[used], _select(groups, used), dataset.sample_of(used)
+        )
     if bias == "position":
         effect = replace(effect, random_order=False)
     elif has_one_answer and effect.value is not None:
@@ -186,7 +188,8 @@ def _effect_beyond_labels(chose: Bools, side: Floats, used: Bools, dataset: Data
     own = labels[from_labels]
     signs = np.where(own == side[from_labels, None], 1.0, -1.0)
     signs = np.where(np.isnan(own), np.nan, np.where((own == 1) | (own == 2), signs, 0.0))
-    return preference_beyond_people(chose[from_labels], signs, _select(dataset.ratings.groups, from_labels))
+    weights = None if dataset.sample is None else dataset.sample.weights[from_labels]
+    return preference_beyond_people(chose[from_labels], signs, _select(dataset.ratings.groups, from_labels), weights)
 
 
 def _select(groups: Sequence[str] | None, used: Bools) -> list[str] | None:

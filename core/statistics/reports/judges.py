@@ -20,8 +20,9 @@ from core.labels import Scale
 from core.statistics import notes
 from core.statistics.data.arrays import Bools, Codes, Estimate, Floats
 from core.statistics.data.dataset import Dataset, build_datasets, source_mix
-from core.statistics.data.patterns import JudgedPatterns, Units, category_counts, distinct_scores, judged_patterns
+from core.statistics.data.patterns import JudgedPatterns, Units, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings
+from core.statistics.data.sample import Sample
 from core.statistics.measures import continuous
 from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS, human_ceiling, run_on_patterns
 from core.statistics.measures.annotator_dependence import Dependence
@@ -362,7 +363,7 @@ def compare_judges(
         verdicts = verdict_codes(common, judge, abstentions)
         scores[judge] = np.where(verdicts < 0, np.nan, verdicts == common.gold)
     groups = common.ratings.groups
-    return compare_scores(scores, groups=groups, resamples=resamples, seed=seed)
+    return compare_scores(scores, groups=groups, resamples=resamples, seed=seed, sample=common.sample)
 
 
 def common_targets(dataset: Dataset) -> Bools:
@@ -389,7 +390,9 @@ def evaluate_judge(
     """
     rule, findings = settings.rule, settings.findings
     has_verdict: Bools = ~np.isnan(dataset.judges[judge].values)
-    coverage = share_estimate(has_verdict, dataset.ratings.groups, reason="no target was judged by every judge")
+    coverage = share_estimate(
+        has_verdict, dataset.ratings.groups, reason="no target was judged by every judge", sample=dataset.sample
+    )
     accuracy = accuracy_estimate(dataset, verdict_codes(dataset, judge, settings.abstentions))
     limits, no_reference = accuracy_range(dataset, judge), ""
     if not judge_findings.is_reference_independent(dataset, findings, judge):
@@ -437,7 +440,8 @@ def only_answer(dataset: Dataset, judge: str) -> str:
 def accuracy_range(dataset: Dataset, judge: str) -> Range | None:
     """Return the accuracy with every missing verdict counted as wrong, and as right; None if none is missing."""
     values = dataset.judges[judge].values
-    missing, right, total = int(np.isnan(values).sum()), int((values == dataset.gold).sum()), dataset.gold.size
+    weights = np.ones(values.size) if dataset.sample is None else dataset.sample.weights
+    missing, right, total = (float(weights[mask].sum()) for mask in (np.isnan(values), values == dataset.gold, ...))
     return possible_range(lambda value: (right + missing * value) / total) if missing else None
 
 
@@ -468,7 +472,13 @@ def accuracy_estimate(dataset: Dataset, verdicts: Codes) -> Estimate:
     groups = selected_groups(dataset.ratings.groups, used)
     raters = len(dataset.ratings.raters)
     return share_estimate(
-        hit, groups, total=verdicts.size, raters=raters, pairs=hit.size, reason="no target has a verdict"
+        hit,
+        groups,
+        total=verdicts.size,
+        raters=raters,
+        pairs=hit.size,
+        reason="no target has a verdict",
+        sample=dataset.sample_of(used),
     )
 
 
@@ -478,6 +488,7 @@ def ceiling_difference(
     """Estimate the judge's accuracy against the other annotators minus the annotators' own, or the latter alone."""
     patterns = patterns.merged
     total = int(patterns.units.frequencies.sum())
+    patterns = patterns.with_shared_labels()
     ceiling = human_ceiling(patterns)
     if ceiling is None or ceiling.raters < MIN_ANNOTATORS:
         reason = "two annotators with the same targets are needed for the human ceiling"
@@ -520,11 +531,12 @@ def baselines(dataset: Dataset) -> list[Baseline]:
     """Return the accuracy of the most frequent answer, of every constant answer of a preference, and of chance."""
     gold = dataset.gold.astype(int)
     categories = dataset.scale.categories
-    counts = category_counts(dataset.gold.astype(np.int16)[:, None], len(categories)).sum(axis=0)
+    weights = np.ones(gold.size) if dataset.sample is None else dataset.sample.weights
+    counts = np.bincount(gold, weights, minlength=len(categories))
     groups = dataset.ratings.groups
 
     def constant(code: int) -> Estimate:
-        return share_estimate(gold == code, groups)
+        return share_estimate(gold == code, groups, sample=dataset.sample)
 
     if not gold.size:
         return []
@@ -645,7 +657,7 @@ def compare_accuracies(dataset: Dataset, resamples: int, seed: int) -> list[Comp
         for judge, opinions in dataset.judges.items()
     }
     groups = dataset.ratings.groups
-    return compare_scores(scores, groups=groups, resamples=resamples, seed=seed)
+    return compare_scores(scores, groups=groups, resamples=resamples, seed=seed, sample=dataset.sample)
 
 
 def compare_correlations(dataset: Dataset, resamples: int, seed: int) -> list[Comparison]:
@@ -655,21 +667,28 @@ def compare_correlations(dataset: Dataset, resamples: int, seed: int) -> list[Co
     for judge, other_judge in combinations(dataset.judges, 2):
         verdicts = (dataset.to_numbers(dataset.judges[name].values) for name in (judge, other_judge))
         columns = np.column_stack([reference, *verdicts])
-        comparisons.append(correlation_difference(judge, other_judge, columns, dataset.ratings.groups, resamples, seed))
+        groups, sample = dataset.ratings.groups, dataset.sample
+        comparisons.append(correlation_difference(judge, other_judge, columns, groups, resamples, seed, sample))
     return correct_comparisons(comparisons, "holm")
 
 
 def correlation_difference(
-    judge: str, other_judge: str, columns: Floats, groups: tuple[str, ...] | None, resamples: int, seed: int
+    judge: str,
+    other_judge: str,
+    columns: Floats,
+    groups: tuple[str, ...] | None,
+    resamples: int,
+    seed: int,
+    sample: Sample | None = None,
 ) -> Comparison:
     """Return the difference of two judges' correlations from the scores (N, 3) of the annotators and both judges."""
-    present = ~np.isnan(columns).any(axis=1)
+    present: Bools = np.asarray(~np.isnan(columns).any(axis=1))
     n = int(present.sum())
     comparison = Comparison(judge, other_judge, None, None, None, n, None, None, None)
     if n < MIN_COMPARED_ITEMS:
         return replace(comparison, reason=f"{MIN_COMPARED_ITEMS} items with all three scores are needed; there are {n}")
     present_groups = None if groups is None else np.array(groups, object)[present].tolist()
-    rows, units = distinct_scores(columns[present], present_groups)
+    rows, units = distinct_scores(columns[present], present_groups, None if sample is None else sample.select(present))
     reference, first, second = rows.T
     statistic = difference(continuous.pearson(reference, first), continuous.pearson(reference, second))
     (result,) = bootstrap(stack_statistics([statistic]), units, resamples, seed)
@@ -688,8 +707,7 @@ def correlation_difference(
 def williams_p_value(rows: Floats, units: Units, n: int) -> float | None:
     """Return p of Williams' test from the scores (P, 3) of the annotators and two judges."""
     r12, r13, r23 = (
-        float(continuous.pearson(rows[:, a], rows[:, b])(units.frequencies[None])[0])
-        for a, b in ((0, 1), (0, 2), (1, 2))
+        float(continuous.pearson(rows[:, a], rows[:, b])(units.counted[None])[0]) for a, b in ((0, 1), (0, 2), (1, 2))
     )
     test = williams_test(r12, r13, r23, n)
     return None if test is None else test[1]

@@ -15,11 +15,15 @@ import pandas as pd
 
 from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.frames import ALL
+from core.statistics.data.sample import Sample
+from core.statistics.measures.designs import design_mean
 from core.statistics.measures.systems import PredictionPoweredMean, SystemRating, prediction_powered_mean, rate_systems
 from core.wording import format_count, scenario_name
 
 GAME_COLUMNS = ("item", "scenario", "first", "second", "people", "judge", "asked", "undecided")
 SCORE_COLUMNS = ("item", "scenario", "system", "people", "judge", "asked", "undecided")
+# Columns of games or scores whose targets were drawn by a design, see `sample.Sample`.
+DRAW_COLUMNS = ("stratum", "probability", "drawn")
 WIN, TIE, LOSS = 1.0, 0.5, 0.0
 
 
@@ -147,6 +151,8 @@ class _Values:
     """Targets with labels of people but no value of them: they are neither labelled nor asked about here."""
     items: Ints | None
     """The numbers of the items of the targets; None if no item has several targets."""
+    sample: Sample | None = None
+    """How the targets were drawn for labelling; None if no design is known."""
 
     @property
     def predictions(self) -> Floats:
@@ -163,7 +169,16 @@ def _values(frame: pd.DataFrame) -> _Values:
     people, judge = (np.where(undecided, np.nan, frame[name].to_numpy(float)) for name in ("people", "judge"))
     asked = frame["asked"].to_numpy(bool) & ~undecided
     items = pd.factorize(frame["item"])[0].astype(np.int64) if frame["item"].duplicated().any() else None
-    return _Values(people, judge, asked, int(undecided.sum()), items)
+    sample = _sample(frame, ~np.isnan(people)) if "stratum" in frame.columns else None
+    return _Values(people, judge, asked, int(undecided.sum()), items, sample)
+
+
+def _sample(frame: pd.DataFrame, labelled: Bools) -> Sample:
+    """Return how the targets of a frame with the `DRAW_COLUMNS` were drawn."""
+    strata, names = pd.factorize(frame["stratum"])
+    probability, drawn = frame["probability"].to_numpy(float), frame["drawn"].to_numpy(bool)
+    numbers = np.full(len(frame), np.nan)
+    return Sample.of_labelled(strata.astype(np.int64), probability, drawn, numbers, labelled, tuple(map(str, names)))
 
 
 def _row(
@@ -195,6 +210,8 @@ def _row(
 
 
 def _corrected_mean(values: _Values, limits: tuple[float, float]) -> PredictionPoweredMean:
+    if values.sample is not None:
+        return _designed_mean(values, values.sample, values.asked, values.predictions, limits)
     predictions, labelled = values.predictions, ~np.isnan(values.people)
     both, only_asked = labelled & values.asked, values.asked & ~labelled
     clusters = None if values.items is None else (values.items[both], values.items[only_asked])
@@ -205,9 +222,30 @@ def _corrected_mean(values: _Values, limits: tuple[float, float]) -> PredictionP
 
 def _labels_alone(values: _Values, limits: tuple[float, float]) -> PredictionPoweredMean:
     labelled = ~np.isnan(values.people)
+    if values.sample is not None:
+        return _designed_mean(values, values.sample, np.ones(labelled.size, bool), None, limits)
     people, none = values.people[labelled], np.empty(0)
     clusters = None if values.items is None else (values.items[labelled], np.empty(0, np.int64))
     return prediction_powered_mean(people, people, none, limits=limits, clusters=clusters)
+
+
+def _designed_mean(
+    values: _Values, sample: Sample, population: Bools, predictions: Floats | None, limits: tuple[float, float]
+) -> PredictionPoweredMean:
+    """Return the mean of a population of drawn targets (N,), from labels alone or with predictions of all of them."""
+    people, own = values.people[population], sample.select(population)
+    strata = np.unique(own.strata, return_inverse=True)[1].reshape(-1)
+    clusters = None if values.items is None else values.items[population]
+    drawn = (np.where(own.drawn, people, np.nan), np.where(own.drawn, own.probability, 1.0), strata)
+    alone, mean = (
+        design_mean(*drawn, judge, limits=limits, clusters=clusters)
+        for judge in (None, None if predictions is None else predictions[population])
+    )
+    saved = mean.labelled * alone.variance / mean.variance if alone.variance and mean.variance else None
+    return PredictionPoweredMean(
+        mean.value, mean.low, mean.high, alone.value, alone.low, alone.high, mean.judge_weight, mean.labelled,
+        mean.targets - mean.labelled, None if saved is None else min(saved, float(mean.targets)), mean.reason,
+    )  # fmt: skip
 
 
 def _notes_on_judge(values: _Values, abstained: int) -> list[str]:
@@ -232,7 +270,11 @@ def _strengths(games: pd.DataFrame, systems: Sequence[str], resamples: int, seed
     first, second = (np.array([numbers[name] for name in labelled[side]], np.int64) for side in ("first", "second"))
     winner = np.array(labelled["people"], np.int64)
     groups = labelled["item"].tolist() if labelled["item"].duplicated().any() else None
-    ratings = rate_systems(first, second, winner, systems, groups=groups, resamples=resamples, seed=seed)
+    sample = None
+    if "stratum" in games.columns:
+        is_labelled = games.index.isin(labelled.index)
+        sample = _sample(games, is_labelled).select(is_labelled)
+    ratings = rate_systems(first, second, winner, systems, groups=groups, resamples=resamples, seed=seed, sample=sample)
     return {rating.system: rating for rating in ratings}
 
 
