@@ -69,6 +69,9 @@ class StudyRules(Frozen):
     """How many percentage points each aspect's weight may be from the known one."""
     check_share: float = later(0, ge=0, le=0.5)
     """The share of a queue that are hidden checks: targets with an adjudicated value."""
+    agreed_share: float = later(0.0, ge=0, le=1)
+    """The share of the pairs on which judges agree that people label too, in the design of the study's first verdicts;
+    0.1 in a new study."""
 
     @field_validator("image_hosts")
     @classmethod

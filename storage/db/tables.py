@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     ForeignKey,
@@ -166,7 +167,32 @@ class TargetRow(Row, table=True):
     counted: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
     """Annotators with a current label that counts towards the overlap; see `storage.labels.targets`."""
     disputed: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
-    """Whether a trace has no agreement on it, or labels were requested; see `storage.labels.targets`."""
+    """Whether people are asked about it: it was drawn, labels were requested, or, without a design, a trace has no
+    agreement on it; see `storage.labels.targets`."""
+    stratum: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=text("''")))
+    probability: float | None = None
+    """With which the design draws it, see `storage.labels.designs`; None without a design of its kind and criterion."""
+    drawn: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
+    round: int | None = None
+    """The first round of the design that draws it."""
+
+
+class DesignRow(Row, table=True):
+    """A round of the design of a kind and criterion: which targets people label. Rows are added, never changed."""
+
+    __table_args__ = (UniqueConstraint("study_id", "kind", "criterion", "round"),)
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    kind: str
+    criterion: str
+    round: int
+    form: str
+    by: str
+    seed: int = Field(sa_column=Column(BigInteger, nullable=False))
+    shares: Any = Field(sa_column=Column(Json, nullable=False))
+    cuts: Any = Field(sa_column=Column(Json, nullable=False))
+    floor: float
+    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    author: str
 
 
 class AnnotatorRow(Row, table=True):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import ColumnElement, Select, bindparam, exists, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, case, exists, func, not_, or_, select, update
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
@@ -226,14 +226,12 @@ def count_labels_of_study(session: Session, study_id: int) -> None:
 
 
 def mark_disputed(session: Session, target_ids: Collection[int]) -> None:
-    """Set whether targets are disputed, after their opinions have changed."""
-    if target_ids:
-        lock_targets(session, target_ids)
-        _set(session, col(TargetRow.id).in_(target_ids), disputed=is_disputed())
+    """Set whether people are asked about targets, after their draws or opinions have changed; they must be locked."""
+    _set(session, col(TargetRow.id).in_(target_ids), disputed=is_disputed())
 
 
 def mark_disputed_of_study(session: Session, study_id: int) -> None:
-    """Set whether the targets of a study are disputed."""
+    """Set whether people are asked about the targets of a study."""
     _set(session, col(TargetRow.study_id) == study_id, disputed=is_disputed())
 
 
@@ -279,8 +277,18 @@ def own_outcome() -> ColumnElement[str]:
 
 
 def is_disputed() -> Any:
-    """Return whether a verdict is no agreement on the outer query's target, or its labels were requested."""
-    return col(TargetRow.overlap).is_not(None) | (
+    """Return whether people are asked about the outer query's target.
+
+    Its labels were requested, or its design draws it, or it has no design and a verdict on it is no agreement.
+    """
+    has_design = col(TargetRow.probability).is_not(None)
+    is_drawn = case((has_design, col(TargetRow.drawn)), else_=is_contested())
+    return col(TargetRow.overlap).is_not(None) | is_drawn
+
+
+def is_contested() -> ColumnElement[bool]:
+    """Return whether a verdict is no agreement on the outer query's target."""
+    return (
         exists()
         .where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict")
         .where(col(TraceRow.id) == col(OpinionRow.trace_id), own_outcome().in_(DISPUTED))

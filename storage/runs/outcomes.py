@@ -37,7 +37,7 @@ from core.verdicts import verdict_contention
 from storage.db.columns import START, Page, page_by_id
 from storage.db.connections import execute, insert_all
 from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow, UnreadReplyRow
-from storage.labels import targets
+from storage.labels import designs, targets
 from storage.runs import trace_opinions
 from storage.runs.events import (
     event_row,
@@ -316,7 +316,7 @@ def append_events(session: Session, events: Sequence[NewEvent]) -> None:
     judged = targets.concluded_targets(session, list(last))
     _update_outcomes(session, in_order, last)
     judged |= _save_opinions(session, [(owners[trace_id], verdict) for trace_id, verdict in last.items()])
-    targets.mark_disputed(session, judged)
+    designs.apply(session, judged)
 
 
 def restart_unfinished(session: Session, run_id: int, reason: str) -> None:

@@ -30,7 +30,6 @@ from storage.db.connections import insert_all
 from storage.db.fingerprints import Row, label_columns, to_utc
 from storage.db.tables import EventRow, OpinionRow, RunRow, TraceRow, now
 from storage.labelling import critique_queue
-from storage.labels import targets
 from storage.labels.targets import TargetKey, key_of
 from storage.runs import call_totals, outcomes, trace_opinions
 from storage.runs.events import event_row, opinion_row, verdict_columns
@@ -393,7 +392,6 @@ def add_traces(
         run_ids = sorted({run_id for run_id, *_ in new.values()})
         call_totals.update_sizes(session, run_ids)
         call_totals.update_runs(session, run_ids)
-        targets.mark_disputed_of_study(session, study_id)
     return len(new)
 
 

@@ -33,7 +33,7 @@ from storage.db.tables import (
     StudyRow,
     TraceRow,
 )
-from storage.labels import targets
+from storage.labels import designs
 from storage.runs import runs
 from storage.studies import studies
 from storage.transfer import exports, imports
@@ -181,7 +181,7 @@ def remove_expired(session: Session) -> None:
 def _count_change(session: Session, study_id: int) -> None:
     session.get_one(StudyRow, study_id).removals += 1
     session.flush()
-    targets.mark_disputed_of_study(session, study_id)
+    designs.apply_to_study(session, study_id)
 
 
 # Studies that were renamed or deleted, or that their members lost, for windows and links of earlier times.

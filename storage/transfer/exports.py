@@ -30,6 +30,7 @@ from storage.db.tables import (
     AdjudicationRow,
     AiuEditRow,
     CriterionRow,
+    DesignRow,
     EventRow,
     ExperimentRow,
     GuidelinesRow,
@@ -39,7 +40,7 @@ from storage.db.tables import (
     ScaleRow,
     TraceRow,
 )
-from storage.labels import labels
+from storage.labels import designs, labels
 from storage.runs import aius, experiments, runs, traces
 from storage.runs.events import parse_event
 from storage.runs.traces import Filter, Trace
@@ -74,6 +75,7 @@ def export_records(engine: Engine, study: Study) -> Iterator[records.Record]:
             yield records.AnnotatorRecord(name=annotator)
         yield from _items(session, study.id)
         yield from participation.target_records(session, study.id)
+        yield from designs.records(session, study.id)
         yield from experiments.records(session, study.id)
         yield from _runs(session, study.id)
         yield from _traces(session, study.id)
@@ -91,7 +93,8 @@ def export_records(engine: Engine, study: Study) -> Iterator[records.Record]:
 def count_records(engine: Engine, study: Study) -> int:
     """Return the number of records that `export_records` yields."""
     tables: tuple[Any, ...] = (
-        *(GuidelinesRow, CriterionRow, ScaleRow, ItemRow, ExperimentRow, RunRow, TraceRow, LabelRow, AiuEditRow),
+        *(GuidelinesRow, CriterionRow, ScaleRow, ItemRow, DesignRow, ExperimentRow, RunRow, TraceRow),
+        *(LabelRow, AiuEditRow),
         *(AdjudicationRow, *participation.TABLES.values()),
     )
     with reading(engine) as session:

@@ -24,6 +24,7 @@ from core.formats.records import (
     AiuEditRecord,
     AnnotatorRecord,
     CriterionRecord,
+    DesignRecord,
     ExperimentRecord,
     GuidelinesReadRecord,
     GuidelinesRecord,
@@ -45,7 +46,7 @@ from storage.db.audit import Action
 from storage.db.connections import insert_all, update_statistics, writing
 from storage.db.fingerprints import FileFingerprints, Row, adjudication_row, encoded_columns, mark_row
 from storage.db.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
-from storage.labels import targets
+from storage.labels import designs, targets
 from storage.labels.targets import TargetKey
 from storage.runs import aius, experiments
 from storage.runs.inputs import Input
@@ -168,7 +169,8 @@ class _Import:
         added = self.records.of(ExperimentRecord)
         experiment_ids = experiments.add_records(self.session, self.study_id, added)
         rulings = [record.ruling for record in self.records.of(AdjudicationRecord)]
-        return ImportCounts(
+        designs.add_records(self.session, self.study_id, self.records.of(DesignRecord))
+        counts = ImportCounts(
             items=new_items,
             runs=_spool.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids),
             traces=_spool.add_traces(self.session, self.study_id, self.records.traces, self.target_ids, self.advance),
@@ -178,6 +180,9 @@ class _Import:
             edits=aius.add_records(self.session, self.study_id, self.records.of(AiuEditRecord)),
             replies=self.import_participation(),
         )
+        if counts.items or counts.traces or self.records.of(DesignRecord):
+            designs.apply_to_study(self.session, self.study_id)
+        return counts
 
     def check_values(self) -> None:
         """Raise TiebreakError for a value in the file that is not on its scale."""

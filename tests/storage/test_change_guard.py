@@ -64,6 +64,7 @@ UNPROTECTED = {
     "pending_call": "stored by workers",
     "unread_reply": "stored by workers",
     "opinion": "stored by workers",
+    "design": "stored by workers; a change by people also changes the study",
     "worker": "stored by workers",
     "reservation": "stored by workers",
     "spending": "stored by workers",

@@ -5,26 +5,23 @@ smallest numbers of each stratum, so a draw can be repeated, and a second round 
 targets of both rounds together are a draw of the larger size, with its probabilities.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from core.designs import FLOOR, permanent_number
 from core.statistics.data.arrays import Bools, Floats, Ints, ratio, students_t_quantile
 from core.statistics.data.patterns import ClusterTable
 from core.statistics.data.sample import Draw, Sample
 
-FLOOR = 0.05
-"""The least probability of a target in a design by uncertainty: no label weighs more than 20."""
 FEWEST_LABELS = 10
 """Below this many labels there is no interval: the variance of a few equal labels is 0, which would look certain."""
 
 
 def permanent_numbers(seed: int, keys: Sequence[str]) -> Floats:
     """Return a number in (0, 1) for each key, the same on every machine and for every set of other keys."""
-    digests = (hashlib.sha256(f"{seed}:{key}".encode()).digest() for key in keys)
-    return np.array([(int.from_bytes(digest[:7], "big") + 0.5) / 2**56 for digest in digests])
+    return np.array([permanent_number(seed, key) for key in keys], float)
 
 
 def draw(numbers: Floats, strata: Ints, sizes: Sequence[int]) -> Bools:

@@ -8,6 +8,7 @@ from sqlalchemy import insert, select
 from core import experiments as files
 from core.aius import Piece, Reword
 from core.critiques import Aiu, Critique
+from core.designs import AGREED, CONTENTION, DISPUTED, UNJUDGED, Design, Form
 from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import GuidelinesRecord, ItemRecord, StudyRecord
@@ -16,7 +17,7 @@ from core.trace import ReadingReplaced, TraceFailed
 from storage.db.connections import connect, reading, writing
 from storage.db.tables import AnnotatorRow, KnownAnswerRow, Table, TargetRow, TrainingAnswerRow, row_types
 from storage.labelling import home, queue
-from storage.labels import labels, views
+from storage.labels import designs, labels, views
 from storage.runs import aius, claims, experiments, outcomes, runs
 from storage.runs.outcomes import NewEvent
 from storage.studies import annotators, studies
@@ -37,6 +38,7 @@ NOT_EXPORTED = {
     "study.deleted_name": "a deleted study is not exported",
     "study.removals": "a number that only changes, for pages that show the study",
     "trace.uncertainty": "a column of earlier versions, which nothing reads",
+    "design.author": "accounts are those of one server",
     "lease": "a reservation on this server, which expires within minutes",
     "action": "the outbox of one browser on this server",
     "undo_entry": "the undo stack of a session on this server",
@@ -108,6 +110,8 @@ def fill(engine):
                 }
             ],
         )
+        design = Design(Form.stratified, 1, {DISPUTED: 1.0, AGREED: 0.0, UNJUDGED: 0.0}, CONTENTION)
+        designs.set_design(session, study.id, "helpfulness", design, {UNJUDGED: 1})
 
 
 def training(session, study_id):

@@ -1,0 +1,440 @@
+"""The designs of a study in the database: their rounds, the draws stored with targets, and the queue that follows.
+
+A draw follows from the stored rounds and the present state of a target (`core.designs`), so it is computed again where
+outcomes change, in the same transaction, and two writers cannot store different draws.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import Integer, Select, and_, bindparam, case, delete, exists, func, or_, select, update
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.orm import Session, aliased
+from sqlmodel import col
+
+from core import designs
+from core.designs import Design, Form, State
+from core.errors import TiebreakError
+from core.formats.records import DesignRecord
+from core.items import pair_parts
+from core.labels import Kind
+from core.wording import report_criterion
+from storage.db import audit
+from storage.db.audit import Action
+from storage.db.connections import batches, execute, insert_missing
+from storage.db.guards import QUEUE, reading_for
+from storage.db.tables import DesignRow, ItemRow, OpinionRow, StudyRow, TargetRow, TraceRow, now
+from storage.labels import targets
+from storage.labels.targets import DISPUTED, TargetKey, own_outcome
+from storage.studies import studies
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A kind and the stored name of a criterion.
+Subject = tuple[str, str]
+KIND: Kind = "preference"
+"""The only kind whose queue does not have every target."""
+FRAME_COLUMNS = ("item", "kind", "criterion", "part", "stratum", "probability", "drawn", "number")
+# Targets in a statement.
+BATCH = 2_000
+# Distinct draws up to which targets are updated together.
+FEW_DRAWS = 20
+
+
+class Drawn(NamedTuple):
+    """The columns of a target that follow from its design; without one they are the defaults."""
+
+    stratum: str = ""
+    probability: float | None = None
+    drawn: bool = False
+    round: int | None = None
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """The targets of one stratum of a design."""
+
+    name: str
+    share: float
+    targets: int
+    drawn: int
+    labelled: int
+    """Of the drawn ones, those with a label; the others are missing."""
+    chosen: int
+    """Targets with a label that were not drawn: it has no probability, and no part in figures of all targets."""
+
+    @property
+    def missing(self) -> int:
+        """Drawn targets without a label."""
+        return self.drawn - self.labelled
+
+
+def rounds(session: Session, study_id: int) -> dict[Subject, list[Design]]:
+    """Return the rounds of each design of a study, oldest first."""
+    query = select(*_design_columns(DesignRow)).where(col(DesignRow.study_id) == study_id)
+    found: dict[Subject, list[Design]] = defaultdict(list)
+    for kind, criterion, *columns in session.execute(query.order_by(col(DesignRow.round))):
+        found[kind, criterion].append(_design(*columns))
+    return dict(found)
+
+
+def current(session: Session, study_id: int) -> dict[Subject, Design]:
+    """Return the newest round of the design of each kind and criterion that has one."""
+    return {subject: own[-1] for subject, own in rounds(session, study_id).items()}
+
+
+def _design_columns(row: Any) -> list[Any]:
+    names = ("kind", "criterion", "form", "seed", "shares", "by", "round", "cuts", "floor", "author", "created_at")
+    return [col(getattr(row, name)) for name in names]
+
+
+def _design(form: str, *columns: Any) -> Design:
+    return Design(Form(form), *columns)
+
+
+def add_rounds(session: Session, study_id: int, subject: Subject, added: Iterable[Design]) -> None:
+    """Store rounds of a design that are not stored yet; the draws do not change with them."""
+    kind, criterion = subject
+    rows = [
+        {"study_id": study_id, "kind": kind, "criterion": criterion, **asdict(one), "form": one.form.value}
+        | {"shares": dict(one.shares), "cuts": dict(one.cuts), "created_at": one.created_at or now()}
+        for one in added
+    ]
+    insert_missing(session, DesignRow, rows)
+
+
+def records(session: Session, study_id: int) -> Iterator[DesignRecord]:
+    """Yield the rounds of a study's designs as records, without their authors."""
+    for (kind, criterion), own in sorted(rounds(session, study_id).items()):
+        for one in own:
+            fields = {name: value for name, value in vars(one).items() if name != "author"}
+            yield DesignRecord.model_validate({"kind": kind, "criterion": criterion, **fields})
+
+
+def add_records(session: Session, study_id: int, added: Iterable[DesignRecord]) -> None:
+    """Add the rounds of a file; raises TiebreakError if the study has another design of the same name."""
+    stored = {(subject, one.round): one for subject, own in rounds(session, study_id).items() for one in own}
+    for record in sorted(added, key=lambda record: record.round):
+        subject, design = (record.kind, record.criterion), record.design()
+        known = stored.setdefault((subject, record.round), design)
+        if replace(known, author="", created_at=None) != replace(design, created_at=None):
+            raise TiebreakError(
+                f"The study has another design of labels on {record.criterion!r}; import the file into a new study."
+            )
+        add_rounds(session, study_id, subject, [design])
+
+
+# The draws of targets.
+
+
+def apply(session: Session, target_ids: Collection[int]) -> None:
+    """Draw targets again whose outcomes have changed, and put those that people label into the queue.
+
+    The first verdicts on a criterion without a label or a request make the study's default design.
+    """
+    if not target_ids:
+        return
+    targets.lock_targets(session, target_ids)
+    with reading_for(QUEUE):
+        by_study = _designs_of_targets(session, target_ids)
+        if by_study:
+            _draw(session, by_study, _states(session, by_study, col(TargetRow.id).in_(target_ids)))
+    targets.mark_disputed(session, target_ids)
+
+
+def apply_to_study(session: Session, study_id: int) -> None:
+    """Draw every target of a study again, with new ones for items that have none yet, and fill the queue."""
+    by_subject = rounds(session, study_id)
+    for (kind, criterion), own in by_subject.items():
+        if kind == KIND and own[-1].draws_unjudged:
+            create_pairs(session, study_id, criterion)
+    if by_subject:
+        by_study = {(study_id, *subject): own for subject, own in by_subject.items()}
+        with reading_for(QUEUE):
+            _draw(session, by_study, _states(session, by_study, col(TargetRow.study_id) == study_id))
+    targets.mark_disputed_of_study(session, study_id)
+
+
+# A study, a kind and a criterion.
+Place = tuple[int, str, str]
+
+
+def _designs_of_targets(session: Session, target_ids: Collection[int]) -> dict[Place, list[Design]]:
+    """Return the rounds of the designs of targets; a default design is stored where the first verdicts make one."""
+    found: dict[Place, list[Design]] = defaultdict(list)
+    new: list[Place] = []
+    for study_id, is_new, kind, criterion, *columns in execute(
+        session, _designs_query(), {"targets": list(target_ids)}
+    ):
+        if columns[0] is not None:
+            found[study_id, kind, criterion].append(_design(*columns))
+        elif is_new:
+            new.append((study_id, kind, criterion))
+    for place in new:
+        if default := _add_default(session, place):
+            found[place] = default
+    return dict(found)
+
+
+@cache  # to build the query takes longer than to execute it
+def _designs_query() -> Select[Any]:
+    own: Any = (
+        select(col(TargetRow.study_id), col(TargetRow.kind), col(TargetRow.criterion))
+        .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
+        .distinct()
+        .subquery()
+    )
+    other = aliased(TargetRow)
+    is_known = exists().where(
+        col(other.study_id) == own.c.study_id,
+        col(other.kind) == own.c.kind,
+        col(other.criterion) == own.c.criterion,
+        or_(col(other.counted) > 0, col(other.overlap).is_not(None)),
+    )
+    is_new = case((col(DesignRow.id).is_(None) & (own.c.kind == KIND), ~is_known), else_=False)
+    subject = (own.c.study_id, is_new, own.c.kind, own.c.criterion)
+    is_own = and_(
+        col(DesignRow.study_id) == own.c.study_id,
+        col(DesignRow.kind) == own.c.kind,
+        col(DesignRow.criterion) == own.c.criterion,
+    )
+    query = select(*subject, *_design_columns(DesignRow)[2:]).select_from(own).outerjoin(DesignRow, is_own)
+    return query.order_by(col(DesignRow.round))
+
+
+def _add_default(session: Session, place: Place) -> list[Design]:
+    """Store the default design of a criterion; none for one with a queue of all of its targets."""
+    from core.protocols.critique_baselines.protocol import QUALITY, REFINED
+
+    study_id, kind, criterion = place
+    if criterion in (QUALITY, REFINED):
+        return []
+    study = studies.by_id(session, study_id)
+    default = designs.default_design(study.rules.agreed_share, study_seed(session, study_id))
+    before = len(rounds(session, study_id).get((kind, criterion), ()))
+    add_rounds(session, study_id, (kind, criterion), [default] if not before else [])
+    stored = rounds(session, study_id)[kind, criterion]  # another transaction may have been faster
+    if not before:
+        _record(session, study_id, (kind, criterion), stored[-1])
+        _draw(session, {place: stored}, _states(session, {place: stored}, col(TargetRow.study_id) == study_id))
+    return stored
+
+
+def study_seed(session: Session, study_id: int) -> int:
+    """Return the seed of a study's default designs, which nobody can guess who sees the queue."""
+    return int.from_bytes(studies.secret(session, study_id)[:4], "big") // 2
+
+
+class _Known(NamedTuple):
+    id: int
+    number_key: str
+    place: Place
+    state: State
+    stored: Drawn
+
+
+def _states(session: Session, by_study: Mapping[Place, Sequence[Design]], condition: Any) -> list[_Known]:
+    """Return the targets under the condition whose kind and criterion has a design, with their present states."""
+    weighted = any(own[-1].form == Form.weighted for own in by_study.values())
+    query = _state_query(weighted).where(condition)
+    found = []
+    for id, study_id, kind, criterion, item, part, scenario, group, *others in session.execute(query):
+        place = (study_id, kind, criterion)
+        if place in by_study:
+            disputed, judged, uncertainty, *stored = others
+            state = State(bool(disputed), bool(judged), scenario or "", group or "", uncertainty or 0.0)
+            found.append(_Known(id, f"{item}:{part}", place, state, Drawn(*stored)))
+    return found
+
+
+@cache  # to build the query takes longer than to execute it
+def _state_query(weighted: bool) -> Select[Any]:
+    target = (col(TargetRow.id), col(TargetRow.study_id), col(TargetRow.kind), col(TargetRow.criterion))
+    item = (col(ItemRow.key), col(TargetRow.part), col(ItemRow.scenario), col(ItemRow.cluster))
+    verdict = exists().where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict")
+    own = (col(TargetRow.stratum), col(TargetRow.probability), col(TargetRow.drawn), col(TargetRow.round))
+    uncertainty = _uncertainty() if weighted else sql_cast(None, Integer)
+    columns = (*target, *item, targets.is_contested(), verdict.correlate(TargetRow), uncertainty, *own)
+    return select(*columns).join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+
+
+def _uncertainty() -> Any:
+    """Return the largest contention of the traces on the outer query's target, at least 1 if one is a dispute."""
+    own = case((own_outcome().in_(DISPUTED), 1.0), else_=func.coalesce(col(TraceRow.contention), 0.0))
+    largest = select(func.max(own)).select_from(OpinionRow).join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
+    of_target = (col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict")
+    return largest.where(*of_target).correlate(TargetRow).scalar_subquery()
+
+
+def _draw(session: Session, by_study: Mapping[Place, Sequence[Design]], known: Sequence[_Known]) -> None:
+    """Store the draws of targets that differ from the stored ones."""
+    changed: dict[Drawn, list[int]] = defaultdict(list)
+    for one in known:
+        found = _drawn(by_study[one.place], one.number_key, one.state)
+        if found != one.stored:
+            changed[found].append(one.id)
+    if len(changed) > FEW_DRAWS:
+        rows = [{"id": id, **found._asdict()} for found, ids in changed.items() for id in ids]
+        session.execute(update(TargetRow), sorted(rows, key=lambda row: row["id"]))
+        return
+    for found, ids in changed.items():
+        for batch in batches(ids, BATCH):
+            statement = update(TargetRow).where(col(TargetRow.id).in_(batch)).values(**found._asdict())
+            session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def _drawn(own: Sequence[Design], key: str, state: State) -> Drawn:
+    newest = own[-1]
+    number, (stratum, probability, cut) = designs.permanent_number(newest.seed, key), newest.draw(state)
+    is_drawn = number < cut
+    return Drawn(stratum, probability, is_drawn, designs.first_round(own, number, state) if is_drawn else None)
+
+
+# Changes of a design by people.
+
+
+def set_design(
+    session: Session, study_id: int, criterion: str, design: Design, sizes: Mapping[str, int] | None = None
+) -> Design:
+    """Store a round of the design of a criterion's pairs, draw, and fill the queue; return the round.
+
+    `sizes`: stratum -> a fixed number of targets, which becomes its share. A design can be replaced until the first
+    label on the criterion; from then on shares only grow. Raises TiebreakError for a design that cannot be drawn.
+    """
+    _lock(session, study_id)
+    design, known, own = _prepared(session, study_id, criterion, design, sizes or {})
+    place, subject = (study_id, KIND, criterion), (KIND, criterion)
+    design = replace(design, author=audit.actor_name(), created_at=now(), round=1)
+    if own and _has_labels(session, study_id, criterion):
+        design = designs.further_round(own[-1], design, [one.state for one in known])
+    elif own:
+        own = []
+        session.execute(delete(DesignRow).where(*_of_criterion(DesignRow, study_id, criterion)))
+    add_rounds(session, study_id, subject, [design])
+    _record(session, study_id, subject, design)
+    session.get_one(StudyRow, study_id).removals += 1  # what was computed from the draws is out of date
+    session.flush()
+    _draw(session, {place: [*own, design]}, known)
+    targets.mark_disputed_of_study(session, study_id)
+    return design
+
+
+def _prepared(
+    session: Session, study_id: int, criterion: str, design: Design, sizes: Mapping[str, int]
+) -> tuple[Design, list[_Known], list[Design]]:
+    """Return a checked design with the shares of its sizes, all targets of the criterion, and the earlier rounds."""
+    draws_unjudged = design.draws_unjudged or bool(sizes.get(designs.UNJUDGED))
+    if draws_unjudged and not create_pairs(session, study_id, criterion):
+        raise TiebreakError("The study has no item with two responses.")
+    with reading_for(QUEUE):
+        known = _states(
+            session, {(study_id, KIND, criterion): [design]}, and_(*_of_criterion(TargetRow, study_id, criterion))
+        )
+    if sizes:
+        members: dict[str, list[float]] = defaultdict(list)
+        for one in known:
+            number = designs.permanent_number(design.seed, one.number_key)
+            members[design.stratum(one.state)].append(number)
+        design = designs.with_sizes(design, sizes, members)
+    designs.check(design)
+    return design, known, rounds(session, study_id).get((KIND, criterion), [])
+
+
+def _of_criterion(row: Any, study_id: int, criterion: str) -> tuple[Any, ...]:
+    return col(row.study_id) == study_id, col(row.kind) == KIND, col(row.criterion) == criterion
+
+
+def _has_labels(session: Session, study_id: int, criterion: str) -> bool:
+    query = select(col(TargetRow.id)).where(*_of_criterion(TargetRow, study_id, criterion), col(TargetRow.counted) > 0)
+    return session.execute(query.limit(1)).first() is not None
+
+
+def _lock(session: Session, study_id: int) -> None:
+    """Lock a study until the end of the transaction, also against new targets, traces and labels of it."""
+    session.execute(select(col(StudyRow.id)).where(col(StudyRow.id) == study_id).with_for_update())
+
+
+def _record(session: Session, study_id: int, subject: Subject, design: Design) -> None:
+    audit.record(
+        session, Action.settings, study_id=study_id, change="design of labels", criterion=subject[1],
+        form=design.form.value, by=design.by, seed=design.seed, shares=dict(design.shares), round=design.round,
+    )  # fmt: skip
+
+
+def create_pairs(session: Session, study_id: int, criterion: str) -> int:
+    """Add the pairs of a criterion that are no targets yet, and return the number of all of its pairs."""
+    pairs = list(_pairs(session, study_id, criterion))
+    targets.get_or_create_by_keys(session, study_id, pairs)
+    return len(pairs)
+
+
+def _pairs(session: Session, study_id: int, criterion: str) -> Iterator[TargetKey]:
+    """Yield the pairs that were judged or labelled of each item, or all of its pairs if there are none."""
+    query = select(col(TargetRow.item_id), col(TargetRow.part))
+    known: dict[int, list[str]] = defaultdict(list)
+    for item_id, part in session.execute(query.where(*_of_criterion(TargetRow, study_id, criterion))):
+        known[item_id].append(part)
+    responses = func.json_array_length(col(ItemRow.body)["responses"])
+    items = select(col(ItemRow.id), col(ItemRow.key), responses).where(col(ItemRow.study_id) == study_id)
+    for item_id, key, count in session.execute(items.order_by(col(ItemRow.position))):
+        for part in known.get(item_id) or pair_parts(count):
+            yield key, KIND, criterion, part
+
+
+# What a design has come to.
+
+
+def frame(session: Session, study_id: int) -> "pd.DataFrame | None":
+    """Return the draw of each target of a kind and criterion with a design, by id; None without any design.
+
+    Columns: item, kind, criterion (its name in reports), part, stratum, probability, drawn, and number, the permanent
+    random number in (0, 1).
+    """
+    import pandas as pd
+
+    by_subject = current(session, study_id)
+    if not by_subject:
+        return None
+    query = select(
+        col(TargetRow.id), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), col(ItemRow.key),
+        col(ItemRow.scenario), col(ItemRow.cluster), col(TargetRow.stratum), col(TargetRow.probability),
+        col(TargetRow.drawn),
+    ).join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))  # fmt: skip
+    query = query.where(col(TargetRow.study_id) == study_id).order_by(col(TargetRow.id))
+    rows = []
+    for id, kind, criterion, part, item, scenario, group, *stored in session.execute(query):
+        if (design := by_subject.get((kind, criterion))) is None:
+            continue
+        number = designs.permanent_number(design.seed, f"{item}:{part}")
+        stratum, probability, is_drawn = stored
+        if probability is None:  # added since by a label or a mark, without a verdict
+            stratum, probability, cut = design.draw(State(False, False, scenario or "", group or ""))
+            is_drawn = number < cut
+        rows.append((id, item, kind, report_criterion(criterion), part, stratum, probability, is_drawn, number))
+    return pd.DataFrame(rows, columns=["id", *FRAME_COLUMNS]).set_index("id")
+
+
+def counts(session: Session, study_id: int, criterion: str) -> list[Stratum]:
+    """Return the strata of the design of a criterion's pairs, in the order of their names; none without a design."""
+    design = current(session, study_id).get((KIND, criterion))
+    if design is None:
+        return []
+    is_labelled = col(TargetRow.counted) > 0
+    sums = (
+        func.sum(case((condition, 1), else_=0))
+        for condition in (
+            col(TargetRow.drawn).is_(True),
+            and_(col(TargetRow.drawn).is_(True), is_labelled),
+            and_(col(TargetRow.drawn).is_(False), is_labelled),
+        )
+    )
+    stratum: Any = col(TargetRow.stratum)
+    if design.by == designs.CONTENTION:  # a label or a mark added a target that no judge has seen
+        stratum = case((col(TargetRow.probability).is_(None), designs.UNJUDGED), else_=stratum).label("own")
+    query = select(stratum, func.max(col(TargetRow.probability)), func.count(), *sums)
+    rows = session.execute(query.where(*_of_criterion(TargetRow, study_id, criterion)).group_by(stratum)).all()
+    return [Stratum(name, share or 0.0, *map(int, numbers)) for name, share, *numbers in sorted(rows)]

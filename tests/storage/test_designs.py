@@ -1,0 +1,247 @@
+"""The designs of a study: their rounds, the draws of its targets, and the queue that follows."""
+
+import threading
+
+import pytest
+from sqlalchemy import select
+
+from core.designs import AGREED, CONTENTION, DISPUTED, UNJUDGED, Design, Form, disputes_only, permanent_number
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord
+from core.formats.study_records import StudyRecord, StudyRules
+from storage.db.connections import reading, writing
+from storage.db.tables import TargetRow
+from storage.labels import designs
+from storage.runs import claims, outcomes, runs
+from storage.runs.outcomes import NewEvent
+from storage.studies import studies
+from storage.transfer import deletions, exports
+from storage.transfer.imports import import_records
+from tests.conftest import make_item, make_target
+from tests.storage.shared import a_verdict, store_label
+
+SUBJECT = ("preference", "helpfulness")
+RUN_FIELDS = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
+
+
+def add_study(engine, items=40, share=0.25):
+    rules = StudyRecord(rules=StudyRules(agreed_share=share))
+    import_records(engine, "s", [rules, *(ItemRecord(item=make_item(f"item {n}")) for n in range(items))])
+    with reading(engine) as session:
+        return studies.get(session, "s").id
+
+
+def add_run(engine, study_id, disputed=lambda place: place % 4 == 0, name="live"):
+    """Store verdicts on all items; return the id of the run."""
+    with writing(engine) as session:
+        run = runs.create(session, study_id, name, **RUN_FIELDS)
+        claims.claim_run(session, run, "worker")
+        traces = claims.claim_traces(session, run, "worker", 1_000)
+    with writing(engine) as session:
+        verdicts = [a_verdict() if disputed(n) else a_verdict("agreed", (1, 1, 1)) for n in range(len(traces))]
+        pairs = zip([trace.id for trace in traces], verdicts, strict=True)
+        outcomes.append_events(session, [NewEvent(id, 0, verdict) for id, verdict in pairs])
+        claims.release(session, run, "worker")
+    return run
+
+
+def rows(engine):
+    query = select(TargetRow.stratum, TargetRow.probability, TargetRow.drawn, TargetRow.round, TargetRow.disputed)
+    with reading(engine) as session:
+        return session.execute(query.order_by(TargetRow.id)).all()
+
+
+def frame(engine, study_id):
+    with reading(engine) as session:
+        return designs.frame(session, study_id)
+
+
+def set_design(engine, study_id, design, **sizes):
+    with writing(engine) as session:
+        return designs.set_design(session, study_id, "helpfulness", design, sizes or None)
+
+
+def label(engine, study_id, item):
+    with writing(engine) as session:
+        store_label(session, study_id, make_target(item), "ann", 1)
+
+
+def stratified(agreed, unjudged=0.0, seed=0):
+    return Design(Form.stratified, seed, {DISPUTED: 1.0, AGREED: agreed, UNJUDGED: unjudged}, CONTENTION)
+
+
+def test_the_first_verdicts_make_the_default_design(engine):
+    study = add_study(engine)
+    assert frame(engine, study) is None
+    add_run(engine, study)
+    with reading(engine) as session:
+        (design,) = designs.rounds(session, study)[SUBJECT]
+        assert (design.form, design.by, design.seed) == (
+            Form.stratified,
+            CONTENTION,
+            designs.study_seed(session, study),
+        )
+        strata = {one.name: one for one in designs.counts(session, study, "helpfulness")}
+    drawn = frame(engine, study)
+    assert list(drawn.columns) == list(designs.FRAME_COLUMNS)
+    assert drawn["number"].tolist() == [permanent_number(design.seed, f"{item}:") for item in drawn["item"]]
+    assert (drawn["drawn"] == (drawn["number"] < drawn["probability"])).all()
+    assert (strata[DISPUTED].targets, strata[DISPUTED].drawn, strata[DISPUTED].missing) == (10, 10, 10)
+    assert strata[AGREED].drawn == (drawn["drawn"] & (drawn["stratum"] == AGREED)).sum() > 0
+    assert [row.disputed for row in rows(engine)] == drawn["drawn"].tolist()
+
+
+def test_a_study_without_a_share_has_a_design_of_disputes_alone(engine):
+    study = add_study(engine, share=0)
+    add_run(engine, study)
+    with reading(engine) as session:
+        assert designs.current(session, study)[SUBJECT].form == Form.disputed
+    assert frame(engine, study).query("drawn")["stratum"].unique().tolist() == [DISPUTED]
+
+
+def test_labels_from_before_the_first_verdicts_leave_the_design_unknown(engine):
+    study = add_study(engine)
+    label(engine, study, "item 1")
+    add_run(engine, study)
+    assert frame(engine, study) is None
+    assert sum(row.disputed for row in rows(engine)) == 10
+
+
+def test_a_target_moves_to_another_stratum_with_a_later_run_and_its_deletion(engine):
+    study = add_study(engine)
+    add_run(engine, study, disputed=lambda place: False)
+    before = rows(engine)
+    assert {row.stratum for row in before} == {AGREED}
+    second = add_run(engine, study, name="second")
+    assert [row.stratum for row in rows(engine)].count(DISPUTED) == 10
+    assert all(row.drawn and row.probability == 1 and row.round == 1 for row in rows(engine) if row.stratum == DISPUTED)
+    with writing(engine) as session:
+        deletions.delete_run(session, second)
+    assert rows(engine) == before
+    with writing(engine) as session:
+        deletions.restore_run(session, study, deletions.deleted_runs(session, study)[0].id)
+    assert [row.stratum for row in rows(engine)].count(DISPUTED) == 10
+
+
+def test_a_further_round_contains_the_earlier_one_and_is_counted(engine):
+    study = add_study(engine)
+    add_run(engine, study)
+    first = frame(engine, study)
+    label(engine, study, first.query("drawn")["item"].iloc[0])
+    with reading(engine) as session:
+        seed = designs.study_seed(session, study)
+    assert set_design(engine, study, stratified(0.6, seed=seed)).round == 2
+    second = frame(engine, study)
+    assert (second["drawn"] >= first["drawn"]).all() and second["drawn"].sum() > first["drawn"].sum()
+    added = [row.round for row, old in zip(rows(engine), first["drawn"], strict=True) if row.drawn and not old]
+    assert set(added) == {2}
+
+
+@pytest.mark.parametrize(
+    ("design", "message"),
+    [
+        (stratified(0.1), "seed"),
+        (disputes_only(), "cannot shrink to 0: choose a larger share"),
+        (Design(Form.random, shares={"": 1.5}), "The share of all targets is 1.5; a share is from 0 to 1"),
+        (Design(Form.stratified, shares={"": 1}), "needs what it is stratified by: contention, scenario, group"),
+        (Design(Form.random), "needs the share of each stratum"),
+    ],
+)
+def test_a_design_that_cannot_be_drawn_is_refused_in_one_sentence(engine, design, message):
+    study = add_study(engine)
+    add_run(engine, study)
+    label(engine, study, "item 0")
+    before = rows(engine)
+    with pytest.raises(TiebreakError, match=message):
+        set_design(engine, study, design)
+    assert rows(engine) == before
+
+
+def test_before_the_first_label_a_design_can_be_replaced(engine):
+    study = add_study(engine)
+    add_run(engine, study)
+    assert set_design(engine, study, disputes_only()).round == 1
+    assert sum(row.disputed for row in rows(engine)) == 10
+    set_design(engine, study, Design(Form.random, 3, {"": 0.5}))
+    assert [row.disputed for row in rows(engine)] == [row.drawn for row in rows(engine)]
+    assert {(row.stratum, row.probability) for row in rows(engine)} == {("", 0.5)}
+    set_design(engine, study, Design(Form.everything))
+    assert all(row.drawn for row in rows(engine))
+
+
+def test_a_fixed_number_is_drawn(engine):
+    study = add_study(engine)
+    add_run(engine, study)
+    set_design(engine, study, stratified(0, seed=5), agreed=7)
+    drawn = frame(engine, study).query("stratum == 'agreed'")
+    assert drawn["drawn"].sum() == 7
+    assert drawn["probability"].unique().tolist() == [7 / 30]
+    assert drawn.sort_values("number")["drawn"].tolist() == [True] * 7 + [False] * 23
+
+
+def test_uncertainty_gives_the_probability(engine):
+    study = add_study(engine)
+    add_run(engine, study)
+    set_design(engine, study, Design(Form.weighted, 1, {"": 0.5}, floor=0.1))
+    assert {row.probability for row in rows(engine)} == {0.5, 0.1}
+
+
+def test_pairs_that_no_judge_has_seen_can_be_drawn_and_new_items_too(engine):
+    study = add_study(engine, items=10)
+    set_design(engine, study, Design(Form.random, 0, {"": 0.5}))
+    assert len(rows(engine)) == 10
+    import_records(engine, "s", [ItemRecord(item=make_item(f"item {n}")) for n in range(10, 30)])
+    drawn = frame(engine, study)
+    assert len(drawn) == 30 and (drawn["drawn"] == (drawn["number"] < 0.5)).all()
+
+
+def test_designs_and_draws_are_exported_and_imported(engine):
+    study = add_study(engine)
+    add_run(engine, study)
+    label(engine, study, "item 0")
+    with reading(engine) as session:
+        record, seed = studies.get(session, "s"), designs.study_seed(session, study)
+    set_design(engine, study, stratified(0, seed=seed), agreed=20)
+    import_records(engine, "t", list(exports.export_records(engine, record)))
+    with reading(engine) as session:
+        copied = studies.get(session, "t").id
+    assert frame(engine, copied).values.tolist() == frame(engine, study).values.tolist()
+    with reading(engine) as session:
+        mine, theirs = (designs.rounds(session, one)[SUBJECT] for one in (study, copied))
+    assert [(one.form, one.round, one.shares, one.cuts) for one in mine] == [
+        (one.form, one.round, one.shares, one.cuts) for one in theirs
+    ]
+
+
+def test_two_writers_store_one_design_and_the_same_draws(engine):
+    study = add_study(engine)
+    with writing(engine) as session:
+        run = runs.create(session, study, "live", **RUN_FIELDS)
+        claims.claim_run(session, run, "worker")
+        ids = [trace.id for trace in claims.claim_traces(session, run, "worker", 40)]
+    ready, problems = threading.Barrier(2), []
+
+    def store(own):
+        ready.wait()
+        try:
+            for id in own:
+                with writing(engine) as session:
+                    verdict = a_verdict() if id % 4 == 0 else a_verdict("agreed", (1, 1, 1))
+                    outcomes.append_events(session, [NewEvent(id, 0, verdict)])
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=store, args=(ids[start::2],)) for start in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    with reading(engine) as session:
+        assert len(designs.rounds(session, study)[SUBJECT]) == 1
+    drawn = frame(engine, study)
+    assert len(drawn) == 40 and (drawn["drawn"] == (drawn["number"] < drawn["probability"])).all()
+    before = rows(engine)
+    with writing(engine) as session:
+        designs.apply_to_study(session, study)
+    assert rows(engine) == before
