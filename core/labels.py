@@ -135,7 +135,9 @@ class Opinion(Frozen):
     problem: str = ""
     reason: str = Field(default="", exclude_if=lambda reason: not reason)
     """The judge's explanation of `value`, if the protocol separates it from the reply. Serialised only if
-    present, so traces recorded before the field existed are exported unchanged."""
+    present, so traces recorded before the field existed are exported unchanged; so is the next."""
+    confidence: float | None = Field(default=None, allow_inf_nan=False, exclude_if=lambda number: number is None)
+    """A number that is larger the surer the judge is, such as a probability that it stated; None if there is none."""
 
 
 class Gold(Frozen):

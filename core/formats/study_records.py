@@ -59,6 +59,8 @@ class StudyRules(Frozen):
     """Model, judge or system -> its family, for names from which `core.families` cannot read it."""
     slices: dict[str, tuple[tuple[str, str], ...]] = later({})
     """Name -> the conditions of a slice of the targets, such as ("scenario", "math"): it has those that meet all."""
+    policies: tuple[dict[str, Any], ...] = later(())
+    """The certificates of the policies whose verdicts stand without a person: `storage.reports.certificates`."""
     training_required: bool = later(True)
     """Whether an annotator who has not passed the training gets training items only."""
     training_pass_mark: float = later(0.8, ge=0, le=1)

@@ -41,6 +41,7 @@ class OrderPair:
     criterion: str
     scenario: str
     choices: tuple[int | None, ...]
+    trace: int = 0
 
 
 def rows(session: Session, study_id: int, opinions: "pd.DataFrame", by: By) -> list[AlignmentRow]:
@@ -77,7 +78,7 @@ def pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator
             own = recorded.of_criterion(stored_criterion(criterion))
             for speaker, choices in _choices(own) if by_aspect is None else _choices_by_aspect(own, by_aspect):
                 judge = names.get((recorded.run, speaker), speaker)
-                yield OrderPair(judge, criterion, recorded.scenario, choices)
+                yield OrderPair(judge, criterion, recorded.scenario, choices, recorded.trace)
 
 
 def _aspect_settings(session: Session, study_id: int) -> dict[int, Settings]:

@@ -190,6 +190,9 @@ class JudgeReader:
         opinion = Opinion(
             kind=block.kind, judge=judge, stage=block.stage, value=converted, criterion=criterion, problem=problem
         )
+        if block.confidence:
+            confidence = expect_number(scope.get(block.confidence), scope.line, block.confidence, "a confidence")
+            opinion = opinion.model_copy(update={"confidence": confidence})
         self.add(block.run or judge, item, opinion, turns, scope.line)
 
 
@@ -265,6 +268,7 @@ def _derived(run: str, opinions: Sequence[Opinion]) -> Iterator[Opinion]:
                 "stage": "verdict",
                 "value": first.value if agreed else None,
                 "problem": "" if agreed else "the judges did not agree",
+                "confidence": None,
             }
         )
 

@@ -210,10 +210,12 @@ class JudgeBlock(Block):
     """Verdicts of judges, which are stored as recorded runs."""
 
     NAMES = ("criterion_field", "judge", "model")
-    OTHERS = ("columns", "value", "ranking", "reason", "cost", "order", "swapped")
+    OTHERS = ("columns", "value", "confidence", "ranking", "reason", "cost", "order", "swapped")
     judge: Source | None = None
     """The judge's name, with `value`: one verdict per row."""
     value: ValueSource | None = None
+    confidence: FieldPath | None = None
+    """A number that is larger the surer the judge is of `value`; see docs/policy.md."""
     columns: Columns = Field(default_factory=dict)
     ranking: Ranking | None = None
     """Ranks of the responses, instead of `value`."""
@@ -256,8 +258,13 @@ class JudgeBlock(Block):
             raise ValueError("`as_shown` needs `order`: the field with the order of the responses")
         if self.orders != "consistent" and not self.swapped:
             raise ValueError("`orders` needs `swapped`: the field with the choice in the other order")
-        if self.swapped and self.columns:
-            raise ValueError("`swapped` needs `judge` and `value`: write a block for each judge")
+        return self
+
+    @model_validator(mode="after")
+    def _check_fields_of_one_value(self) -> Self:
+        for name in ("swapped", "confidence"):
+            if getattr(self, name) and self.value is None:
+                raise ValueError(f"`{name}` needs `judge` and `value`: write a block for each judge")
         return self
 
 

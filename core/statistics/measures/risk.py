@@ -49,6 +49,8 @@ class RiskCurve:
     """The population: all verdicts with a confidence."""
     more_labels: int | None = None
     """Without a threshold: the further labels that could decide, if the shares of errors stay; None if none could."""
+    more_above: float | None = None
+    """The confidence that the verdicts have at least which these labels are wanted of."""
 
     @property
     def coverage(self) -> float:
@@ -105,6 +107,22 @@ def equal_probability_part(probabilities: Floats, numbers: Floats) -> Bools:
     return kept
 
 
+def threshold_risk(
+    confidence: Floats, error: Floats, probabilities: Floats, numbers: Floats, threshold: float, level: float
+) -> ThresholdRisk:
+    """Return the risk at one threshold, with its bound at a level; the arrays are those of `risk_curve`."""
+    accepted = confidence >= threshold
+    own = np.flatnonzero(accepted & ~np.isnan(error))
+    kept = own[equal_probability_part(probabilities[own], numbers[own])]
+    errors = int(error[kept].sum())
+    return ThresholdRisk(threshold, int(accepted.sum()), kept.size, errors, upper_bound(errors, kept.size, level))
+
+
+def fewest_labels(promised: float, level: float) -> float:
+    """Return the labels that a threshold needs before it is tested: as many as a bound without errors takes."""
+    return float(np.log(level / SEQUENCES) / np.log(1 - promised))
+
+
 def risk_curve(
     confidence: Floats,
     error: Floats,
@@ -124,31 +142,27 @@ def risk_curve(
     for 5 % and 5 %.
     """
     level_of_sequence = level / SEQUENCES
-    labelled = ~np.isnan(error)
-    points: list[ThresholdRisk] = []
-    for threshold in thresholds_of(confidence):
-        accepted = confidence >= threshold
-        own = np.flatnonzero(accepted & labelled)
-        kept = own[equal_probability_part(probabilities[own], numbers[own])]
-        errors = int(error[kept].sum())
-        upper = upper_bound(errors, kept.size, level_of_sequence)
-        points.append(ThresholdRisk(float(threshold), int(accepted.sum()), kept.size, errors, upper))
-    fewest = np.log(level_of_sequence) / np.log(1 - promised)
+    points = [
+        threshold_risk(confidence, error, probabilities, numbers, float(threshold), level_of_sequence)
+        for threshold in thresholds_of(confidence)
+    ]
+    fewest = fewest_labels(promised, level)
     tested = [point for point in points if point.labelled >= fewest]
     starts = sorted({0, len(tested) // SEQUENCES})
     accepted_points = [
         point for start in starts for point in takewhile(lambda one: one.upper <= promised, tested[start:])
     ]
     chosen = max(accepted_points, key=lambda point: point.accepted, default=None)
-    more = None if chosen else _more_labels(points, promised, level_of_sequence)
-    return RiskCurve(tuple(points), chosen, confidence.size, more)
+    more, above = (None, None) if chosen else _more_labels(points, promised, level_of_sequence)
+    return RiskCurve(tuple(points), chosen, confidence.size, more, above)
 
 
-def _more_labels(points: list[ThresholdRisk], promised: float, level: float) -> int | None:
-    """Return the further labels at the threshold that needs fewest, of those with at least ten labels."""
+def _more_labels(points: list[ThresholdRisk], promised: float, level: float) -> tuple[int | None, float | None]:
+    """Return the further labels at the threshold that needs fewest, of those with at least ten labels, and it."""
     needed = [
-        enough - point.labelled
+        (enough - point.labelled, point.threshold)
         for point in points
         if point.labelled >= 10 and (enough := labels_for(point.errors / point.labelled, promised, level)) is not None
     ]
-    return max(1, min(needed)) if needed else None
+    fewest, threshold = min(needed, default=(None, None))
+    return (None if fewest is None else max(1, fewest)), threshold

@@ -550,3 +550,14 @@ def test_verdicts_are_read_as_they_were_added() -> None:
         read = [file.read(place) for place in (first, second, third)]
     assert read == list(zip(opinions, turns, strict=True))
     assert [turn.model_dump_json() for turn in read[2][1]] == [turn.model_dump_json() for turn in turns[2]]
+
+
+def test_a_verdict_has_the_confidence_of_its_column(tmp_path: Path) -> None:
+    mapping = PAIR + "judges: [{kind: preference, judge: {constant: GPT}, value: v, confidence: c}]"
+    rows = [{"id": n, "q": "q", "a": "a", "b": "b", "v": 1, "c": c} for n, c in enumerate([0.9, "0.5", None])]
+    found = verdicts(read(tmp_path, rows, mapping))
+    assert [verdict.opinions[0].confidence for verdict in found.values()] == [0.9, 0.5, None]
+    with pytest.raises(FileFormatError, match="confidence"):
+        read(tmp_path, [rows[0] | {"c": "sure"}], mapping)
+    with pytest.raises(TiebreakError, match="`confidence` needs `judge` and `value`"):
+        mappings.build_mapping(parse_fields(mapping.replace("judge: {constant: GPT}, value: v", "columns: {v: GPT}")))

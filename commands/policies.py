@@ -1,0 +1,96 @@
+"""Which verdicts may stand without a person, and whether a certificate of that still holds."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from commands.output import CriterionName, Database, Kind, Result, Source, find_study, format_table
+
+if TYPE_CHECKING:
+    from storage.reports.certificates import Certificate
+
+JUDGE_HELP = "The judge; repeat the option for a cascade, cheapest first. Default: the one with most verdicts."
+SIGNAL_HELP = (
+    "The measure of confidence: stated, token, repeats, panel, contention, orders, rounds or none. Default: the first "
+    "of these that the verdicts have."
+)
+LOOKS_HELP = "How often you will look at the result while labels arrive; declare it before the first look."
+
+
+def policy(
+    source: Source,
+    engine: Database,
+    judge: Annotated[list[str] | None, typer.Option(help=JUDGE_HELP)] = None,
+    signal: Annotated[str | None, typer.Option(help=SIGNAL_HELP)] = None,
+    kind: Kind = None,
+    criterion: CriterionName = None,
+    risk: Annotated[
+        float, typer.Option(help="The largest share of accepted verdicts that may differ from people.")
+    ] = 0.05,
+    confidence: Annotated[float, typer.Option(help="The probability with which the promise is kept.")] = 0.95,
+    looks: Annotated[int, typer.Option(min=1, help=LOOKS_HELP)] = 1,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write the certificate to this JSON file, and beside it as a page (.html).")
+    ] = None,
+) -> Result:
+    """Print which verdicts of a judge may stand without a person, at a risk with a guarantee."""
+    from storage.db.connections import reading
+    from storage.reports import certificates
+    from storage.reports import policy as policies
+    from storage.reports.alignment import load_data
+
+    query = policies.PolicyQuery(tuple(judge or ()), kind, criterion, signal, risk, confidence, looks)
+    data = load_data(engine, source, policies.REFERENCE)
+    with reading(engine) as session:
+        report = policies.report(session, source, data, query)
+        found = certificates.make(session, source, data, report)
+    if certificate is not None and found is not None:
+        write_certificate(found, certificate)
+    sentences = [
+        policies.describe(report),
+        policies.describe_basis(report),
+        policies.describe_verification(report),
+        policies.describe_ceiling(report),
+        format_table(policies.curve_rows(report), "No verdict has a confidence."),
+        format_table(policies.calibration_rows(report.parts), ""),
+    ]
+    return policies.table(report) | {"certificate": found}, "\n".join(filter(None, sentences))
+
+
+def write_certificate(found: "Certificate", path: Path) -> None:
+    """Write a certificate as JSON, and as a page with the same name."""
+    from core.formats.html_report import write_report
+    from core.formats.text import open_output
+    from storage.reports import certificates
+
+    with open_output(path) as stream:
+        stream.write(json.dumps(found, ensure_ascii=False, indent=2) + "\n")
+    with open_output(path.with_suffix(".html")) as stream:
+        write_report(f"Policy of {found['study']}", certificates.page(found), stream)
+
+
+def policy_verify(
+    engine: Database,
+    certificate: Annotated[Path, typer.Argument(help="The certificate, or the output of the command policy.")],
+    study: Annotated[str | None, typer.Option(help="The study. Default: the one that the certificate names.")] = None,
+) -> Result:
+    """Compute a certificate again from its study, and print whether it still holds."""
+    from core.errors import TiebreakError
+    from storage.reports import certificates
+
+    try:
+        text = certificate.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise TiebreakError(f"{certificate} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    found = certificates.parse(text)
+    checked = certificates.verify(engine, find_study(engine, study or str(found["study"])), found)
+    value: dict[str, Any] = {
+        "standing": str(checked.standing),
+        "holds": checked.standing is certificates.Standing.holds,
+        "changed": list(checked.changed),
+        "risk_upper": checked.risk_upper,
+        "n": checked.labelled,
+    }
+    return value, checked.sentence

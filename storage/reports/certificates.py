@@ -1,0 +1,361 @@
+"""The certificate of a policy: what its promise is about, and whether it still holds.
+
+The promise is about one judge, prompt, settings, criterion and population. A certificate states a hash of each; if one
+of them is another now, the certificate is expired: labels of before say nothing about what is there now.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlalchemy import Engine, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.formats.html_report import Section
+from core.formats.study_records import StudyRules
+from core.labels import Target, Value
+from core.provenance import versions
+from core.statistics.data.dataset import Dataset
+from core.statistics.measures.policies import at_thresholds
+from core.wording import stored_criterion
+from storage.db import audit, connections
+from storage.db.tables import CriterionVersionRow, LabelRow, StudyRow, TargetRow
+from storage.labels import targets
+from storage.reports import policy, references, signals
+from storage.reports.alignment import AlignmentData, load_data
+from storage.reports.policy import PolicyQuery, PolicyReport, State
+from storage.runs import runs
+from storage.studies import studies
+from storage.studies.studies import Study
+
+if TYPE_CHECKING:
+    from core.statistics.data.arrays import Ints
+
+FORMAT = "tiebreak policy certificate 1"
+Certificate = Mapping[str, Any]
+# What makes a certificate expire, by the field of the certificate.
+INVALIDATED_BY = ("another model, prompt or settings of a judge", "another text of the criterion", "other targets")
+# The fields of a judge of which another value makes a certificate expire.
+OF_JUDGE = ("models", "prompts_hash", "settings_hash")
+NOTICE = (
+    "The promise holds for targets drawn like those that were labelled. It was declared before labels were looked at."
+)
+
+
+class Standing(StrEnum):
+    """Whether a certificate still holds."""
+
+    holds = "holds"
+    expired = "expired"
+    broken = "broken"
+    """Nothing has changed but the labels, with which a bound is above the promised risk now."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A certificate compared with its study."""
+
+    standing: Standing
+    changed: tuple[str, ...]
+    """What is another now."""
+    risk_upper: float | None
+    """The largest bound at its thresholds with the labels of now; None if it is expired."""
+    labelled: int
+
+    @property
+    def sentence(self) -> str:
+        """The result in words."""
+        match self.standing:
+            case Standing.expired:
+                return f"Expired: {', '.join(self.changed)} changed since."
+            case Standing.broken:
+                return f"Broken: with {self.labelled:,} labels the bound of the risk is {self.risk_upper:.3f} now."
+        return f"Holds: with {self.labelled:,} labels the bound of the risk is {self.risk_upper:.3f}."
+
+
+def make(session: Session, study: Study, data: AlignmentData, report: PolicyReport) -> dict[str, Any] | None:
+    """Return the certificate of a policy; None if it accepts no verdict. The same study gives the same one."""
+    if report.state is not State.accept:
+        return None
+    query, dataset = report.query, policy.dataset_of(data, report)
+    first, last = _label_dates(session, study.id, dataset)
+    return {
+        "format": FORMAT,
+        "study": study.name,
+        "kind": query.kind,
+        "criterion": _criterion(session, study.id, stored_criterion(query.criterion or "")),
+        "promise": {"risk": query.risk, "confidence": query.confidence, "looks": query.looks},
+        "judges": [
+            _judge(session, study.id, data, part.judge)
+            | {"signal": str(part.signal), "threshold": part.threshold}
+            | {key: _rounded(value) for key, value in _bound(part).items()}
+            for part in report.parts
+        ],
+        "population": _population(dataset, report.places),
+        "design": report.design,
+        "n": report.labelled,
+        "effective_n": _rounded(report.effective),
+        "accepted": report.accepted,
+        "to_people": report.targets - report.accepted,
+        "coverage": _rounded(report.coverage),
+        "risk_upper": _rounded(report.risk_upper),
+        "verification": policy.table(report)["verification"],
+        "labels": {"first": first, "last": last},
+        "seed": policy.SEED,
+        "versions": versions(),
+        "invalidated_by": list(INVALIDATED_BY),
+    }
+
+
+def _bound(part: policy.JudgePart) -> dict[str, Any]:
+    chosen = part.curve.chosen
+    if chosen is None:
+        return {"n": None, "errors": None, "risk_upper": None}
+    return {"n": chosen.labelled, "errors": chosen.errors, "risk_upper": chosen.upper}
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 9) if isinstance(value, float) else value
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _judge(session: Session, study_id: int, data: AlignmentData, judge: str) -> dict[str, Any]:
+    """Return what the promise about a judge is about: a run that repeats another one changes nothing."""
+    own = set(data.opinions.loc[data.opinions["judge"] == judge, "run"].tolist())
+    used = [run for run in runs.of_study(session, study_id) if run.id in own]
+    return {
+        "judge": judge,
+        "models": sorted({model for run in used for model in references.settings_models(run.settings)}),
+        "prompts_hash": _digest(sorted({_digest([run.protocol, run.prompts]) for run in used})),
+        "settings_hash": _digest(sorted({_digest([run.protocol, run.settings]) for run in used})),
+    }
+
+
+def _criterion(session: Session, study_id: int, name: str) -> dict[str, Any]:
+    version = select(func.max(col(CriterionVersionRow.version))).where(
+        col(CriterionVersionRow.study_id) == study_id, col(CriterionVersionRow.criterion) == name
+    )
+    body = next((one for one in studies.criteria(session, study_id) if one.name == name), None)
+    guidelines = studies.current_guidelines(session, study_id)
+    return {
+        "name": name,
+        "version": session.scalars(version).one() or 1,
+        "guidelines": guidelines.version,
+        "hash": _digest([None if body is None else body.model_dump(mode="json"), guidelines.text]),
+    }
+
+
+def _population(dataset: Dataset, places: "Ints") -> dict[str, Any]:
+    keys = sorted(zip(dataset.item[places].tolist(), dataset.part[places].tolist(), strict=True))
+    return {"targets": len(keys), "hash": _digest(keys)}
+
+
+def _label_dates(session: Session, study_id: int, dataset: Dataset) -> tuple[str | None, str | None]:
+    """Return when the first and the last label were given; None if it is not known."""
+    at = col(LabelRow.at)
+    query = (
+        select(func.min(at), func.max(at))
+        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
+        .where(
+            col(LabelRow.study_id) == study_id, col(TargetRow.kind) == dataset.kind,
+            col(TargetRow.criterion) == stored_criterion(dataset.criterion),
+        )
+    )  # fmt: skip
+    dates = session.execute(query).one()
+    first, last = (None if date is None else date.isoformat(timespec="seconds") for date in dates)
+    return first, last
+
+
+# A certificate against the study of now.
+
+
+def parse(text: str) -> Certificate:
+    """Return the certificate in a file, which may be the whole output of the command `policy`."""
+    try:
+        value = json.loads(text)
+        found: dict[str, Any] = value.get("certificate", value)
+        assert found["format"] == FORMAT
+        _query(found)
+        _ = found["study"], found["criterion"]["hash"], found["population"]["hash"]
+        _ = [one[name] for one in found["judges"] for name in (*OF_JUDGE, "threshold")]
+    except (ValueError, LookupError, TypeError, AttributeError, AssertionError):
+        raise TiebreakError("This is no certificate of a policy, as `cli.py judges policy --json` prints it.") from None
+    return found
+
+
+def _query(certificate: Certificate) -> PolicyQuery:
+    promise = certificate["promise"]
+    return PolicyQuery(
+        tuple(str(judge["judge"]) for judge in certificate["judges"]), str(certificate["kind"]),
+        str(certificate["criterion"]["name"]), None, float(promise["risk"]), float(promise["confidence"]),
+        int(promise["looks"]),
+    )  # fmt: skip
+
+
+def verify(engine: Engine, study: Study, certificate: Certificate) -> Check:
+    """Compute a certificate again from its study."""
+    data = load_data(engine, study, policy.REFERENCE)
+    with connections.reading(engine) as session:
+        return check(session, study, data, certificate)
+
+
+def check(session: Session, study: Study, data: AlignmentData, certificate: Certificate) -> Check:
+    """Compute a certificate again from loaded data."""
+    query = _query(certificate)
+    try:
+        _, dataset = policy.resolve(data, query)
+    except TiebreakError:
+        return Check(Standing.expired, ("the judge or the criterion",), None, 0)
+    places = policy.population_of(dataset, query)
+    changed = _changes(session, study, data, dataset, places, certificate)
+    try:
+        verdicts, labels = policy.verdicts_of(session, study, data, dataset, query, _signals(certificate))
+    except TiebreakError:
+        changed = [*changed, "the signal"]
+    if changed:
+        return Check(Standing.expired, tuple(changed), None, 0)
+    thresholds = [judge["threshold"] for judge in certificate["judges"]]
+    level = (1 - query.confidence) / query.looks
+    risks, _ = at_thresholds(verdicts, thresholds, labels.probabilities, labels.numbers, level)
+    upper = max((risk.upper for risk in risks if risk is not None), default=0.0)
+    labelled, is_known = int(labels.used.sum()), labels.reason is policy.Reason.nothing
+    standing = Standing.holds if upper <= query.risk and is_known else Standing.broken
+    return Check(standing, (), upper, labelled)
+
+
+def _signals(certificate: Certificate) -> tuple[str, ...]:
+    return tuple(str(judge["signal"]) for judge in certificate["judges"])
+
+
+def _changes(
+    session: Session, study: Study, data: AlignmentData, dataset: Dataset, places: "Ints", certificate: Certificate
+) -> list[str]:
+    """Return what is another now."""
+    names = {"models": "model", "prompts_hash": "prompt", "settings_hash": "settings"}
+    changed = []
+    for stated in certificate["judges"]:
+        now = _judge(session, study.id, data, stated["judge"])
+        changed += [f"the {names[name]} of {stated['judge']}" for name in OF_JUDGE if stated[name] != now[name]]
+    criterion = _criterion(session, study.id, str(certificate["criterion"]["name"]))
+    if any(certificate["criterion"].get(name) != criterion[name] for name in ("version", "hash")):
+        changed.append("the criterion or the guidelines")
+    if certificate["population"]["hash"] != _population(dataset, places)["hash"]:
+        changed.append("the population")
+    return changed
+
+
+# Verdicts that stand: gold of the source "policy".
+
+
+def save(session: Session, study_id: int, certificate: Certificate) -> None:
+    """Store the certificate of a kind and criterion in the study, in place of an earlier one: its verdicts stand."""
+    _store(session, study_id, certificate["kind"], certificate["criterion"]["name"], certificate)
+    change = (
+        f"policy accepted: {certificate['accepted']:,} verdicts stand at a risk of {certificate['promise']['risk']}"
+    )
+    audit.record_change(session, study_id, change)
+
+
+def withdraw(session: Session, study_id: int, kind: str, criterion: str) -> None:
+    """Remove the certificate of a kind and criterion from the study."""
+    _store(session, study_id, kind, criterion, None)
+    audit.record_change(session, study_id, "policy withdrawn")
+
+
+def _store(session: Session, study_id: int, kind: str, criterion: str, certificate: Certificate | None) -> None:
+    studies.lock(session, study_id)
+    row = session.get_one(StudyRow, study_id)
+    rules = StudyRules.model_validate(row.rules)
+    others = [one for one in rules.policies if (one["kind"], one["criterion"]["name"]) != (kind, criterion)]
+    kept = [*others, *([] if certificate is None else [dict(certificate)])]
+    row.rules = rules.model_copy(update={"policies": tuple(kept)}).model_dump()
+
+
+def accepted_values(
+    engine: Engine, study: Study, certificate: Certificate, without: Collection[Target] = ()
+) -> dict[Target, Value]:
+    """Return target -> verdict for the verdicts that a certificate accepts and `without` does not name.
+
+    Raises TiebreakError if it does not hold any more.
+    """
+    data = load_data(engine, study, policy.REFERENCE)
+    with connections.reading(engine) as session:
+        found = check(session, study, data, certificate)
+        if found.standing is not Standing.holds:
+            raise TiebreakError(f"The policy of {study.name!r} does not stand. {found.sentence}")
+        query, dataset = policy.resolve(data, _query(certificate))
+        verdicts, labels = policy.verdicts_of(session, study, data, dataset, query, _signals(certificate))
+    thresholds = [judge["threshold"] for judge in certificate["judges"]]
+    _, pile = at_thresholds(verdicts, thresholds, labels.probabilities, labels.numbers, 1 - query.confidence)
+    places, known = policy.population_of(dataset, query), set(without)
+    accepted: dict[Target, Value] = {}
+    for number, judge in enumerate(query.judges):
+        for place in places[pile == number].tolist():
+            target = target_at(dataset, place)
+            code = dataset.judges[judge].values[place]
+            if target not in known and not np.isnan(code):
+                accepted[target] = dataset.scale.categories[int(code)]
+    return accepted
+
+
+def target_at(dataset: Dataset, place: int) -> Target:
+    """Return the target at a place of a dataset of one criterion."""
+    criterion = stored_criterion(dataset.criterion)
+    return targets.from_columns(str(dataset.item[place]), dataset.kind, criterion, str(dataset.part[place]))
+
+
+# The certificate on one page.
+
+
+def page(certificate: Certificate) -> list[Section]:
+    """Return the sections of the certificate as a page; see `core.formats.html_report`."""
+    promise, criterion = certificate["promise"], certificate["criterion"]
+    judges = [
+        {
+            "judge": one["judge"], "models": ", ".join(map(str, one["models"])), "signal": one["signal"],
+            "accepted from": one["threshold"], "n": one["n"], "errors": one["errors"], "bound": one["risk_upper"],
+            "prompts": one["prompts_hash"], "settings": one["settings_hash"],
+        }
+        for one in certificate["judges"]
+    ]  # fmt: skip
+    labels, population = certificate["labels"], certificate["population"]
+    facts = {
+        "Kind and criterion": f"{certificate['kind']}, {criterion['name'] or 'no criterion'}, version "
+        f"{criterion['version']} ({criterion['hash']})",
+        "Population": f"{population['targets']:,} targets ({population['hash']})",
+        "Design": certificate["design"],
+        "Labels": f"{certificate['n']:,}, effective {certificate['effective_n']:,.0f}; first {labels['first'] or '–'}, "
+        f"last {labels['last'] or '–'}",
+        "Seed": certificate["seed"],
+        "Versions": ", ".join(f"{name} {number}" for name, number in certificate["versions"].items()),
+        "Expires with": "; ".join(certificate["invalidated_by"]),
+    }
+    summary = (
+        f"{certificate['accepted']:,} verdicts stand without a person, {certificate['to_people']:,} targets go to "
+        f"people. At most {policy.percent(promise['risk'])} of the former differ from people's decisions, with "
+        f"{policy.percent(promise['confidence'])} confidence over {promise['looks']} planned "
+        f"look{'s' * (promise['looks'] != 1)} (bound {certificate['risk_upper']:.3f})."
+    )
+    rows = [{"what": name, "value": str(value)} for name, value in facts.items()]
+    return [
+        Section("Promise", (summary, NOTICE)),
+        Section(
+            "Judges, in their order", rows=judges, table_caption="Verdicts at or above the threshold are accepted."
+        ),
+        Section("What it is about", rows=rows),
+    ]
+
+
+def names_of_signals(certificate: Certificate) -> list[str]:
+    """Return the signals in words."""
+    return [signals.NAMES[signals.Signal(name)] for name in _signals(certificate)]

@@ -1,0 +1,233 @@
+"""Policies of a stored study: signals, states, certificates and verdicts that stand."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Engine
+
+from core.errors import TiebreakError
+from core.formats.records import Record, TraceRecord
+from core.labels import Opinion, Target
+from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
+from storage.db.connections import reading, writing
+from storage.reports import certificates, policy, signals
+from storage.reports.alignment import load_data
+from storage.reports.certificates import Standing
+from storage.reports.policy import PolicyQuery, PolicyReport, Reason, State
+from storage.reports.signals import Signal
+from storage.studies import studies
+from storage.studies.studies import Study
+from storage.transfer import imports
+from tests.conftest import make_item
+from tests.storage.reports import planted_policies as planted
+from tests.storage.reports.test_alignment import import_study
+
+PROMISE = PolicyQuery(risk=0.1)
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    return import_study(engine, planted.records())
+
+
+def certify(engine: Engine, study: Study, query: PolicyQuery = PROMISE) -> dict[str, object] | None:
+    data = load_data(engine, study, "gold")
+    with reading(engine) as session:
+        return certificates.make(session, study, data, policy.report(session, study, data, query))
+
+
+def errors_of(report: PolicyReport) -> tuple[int, int]:
+    assert report.parts[0].curve.chosen is not None
+    return report.parts[0].curve.chosen.errors, report.parts[0].curve.chosen.labelled
+
+
+def test_sure_verdicts_are_accepted_and_the_others_go_to_people(engine: Engine, study: Study) -> None:
+    report = policy.of_study(engine, study, PROMISE)
+    assert (report.state, report.query.judges, report.parts[0].signal) == (State.accept, ("careful",), Signal.stated)
+    assert report.risk_upper is not None and report.risk_upper <= 0.1
+    assert 100 < report.accepted < 500 and report.accepted + (report.pile == 1).sum() == report.targets == 500
+    assert report.labelled == 240 and report.effective == pytest.approx(240)
+    verification = report.cascade.verification
+    assert verification is not None and verification.labelled <= 24
+    assert report.hours == pytest.approx(report.undecided_by_people * 3 * 36 / 3600)
+    assert "may stand without a person" in policy.describe(report)
+    row = policy.table(report)
+    assert {"state", "signal", "threshold", "risk_upper", "accepted", "to_people", "coverage", "n"} <= set(row)
+    json.dumps(row, allow_nan=False)
+
+
+def test_a_risk_out_of_reach_is_none_with_the_labels_that_could_decide(engine: Engine, study: Study) -> None:
+    report = policy.of_study(engine, study, PolicyQuery(risk=0.01))
+    assert report.accepted == 0 and report.risk_upper is None
+    assert (report.state, report.reason) == (State.not_enough_labels, Reason.few_labels)
+    harder = import_study(engine, planted.records(error=2.0), name="harder")
+    report = policy.of_study(engine, harder, PolicyQuery(risk=0.05))
+    assert (report.state, report.reason) == (State.none, Reason.too_many_errors)
+    row = policy.table(report)
+    assert row["state"] == "none" and row["threshold"] is None and row["accepted"] == 0
+
+
+def test_labels_of_disputed_targets_say_nothing_of_the_others(engine: Engine) -> None:
+    changed: list[Record] = []
+    for number, record in enumerate(planted.records(300, labels=0)):
+        changed.append(record)
+        if isinstance(record, TraceRecord) and number % 6 == 2:
+            opinions = [replace_value(one) for one in record.events[0].verdict.opinions]  # type: ignore[union-attr]
+            event = VerdictReached(verdict=Verdict(outcome="disputed", opinions=tuple(opinions)))
+            changed[-1] = record.model_copy(update={"events": (event,)})
+            changed.append(planted.label(record.item, 1))
+    report = policy.of_study(engine, import_study(engine, changed), PROMISE)
+    assert (report.state, report.reason) == (State.not_enough_labels, Reason.disputed)
+    assert "disputed targets only" in policy.describe(report)
+
+
+def replace_value(opinion: Opinion) -> Opinion:
+    return opinion.model_copy(update={"confidence": 0.9})
+
+
+def test_a_tie_of_people_counts_as_an_error(engine: Engine, study: Study) -> None:
+    before = policy.of_study(engine, study, PROMISE)
+    threshold = before.parts[0].threshold
+    opinion_of = {
+        record.item: record.events[0].verdict.opinions[0]  # type: ignore[union-attr]
+        for record in planted.records()
+        if isinstance(record, TraceRecord)
+    }
+    labelled = [one.label.target.item for one in planted.records() if one.type == "label"]
+    sure = [item for item in labelled if (opinion_of[item].confidence or 0) >= (threshold or 0)]
+    ties = [planted.label(item, 3 - int(opinion_of[item].value), "annotator 2") for item in sure[:5]]  # type: ignore[arg-type]
+    imports.import_records(engine, study.name, ties)
+    after = policy.of_study(engine, study, PROMISE)
+    assert after.undecided == 5 and "count as errors" in policy.describe_basis(after)
+    assert after.accepted < before.accepted
+
+
+def test_names_that_a_study_does_not_have_are_refused(engine: Engine, study: Study) -> None:
+    for query in (
+        replace(PROMISE, judges=("nobody",)),
+        replace(PROMISE, criterion="other"),
+        replace(PROMISE, signal="token"),
+        replace(PROMISE, risk=0.0),
+        replace(PROMISE, looks=0),
+    ):
+        with pytest.raises(TiebreakError):
+            policy.of_study(engine, study, query)
+
+
+def panel_trace(number: int, choices: tuple[int, ...], rounds: int) -> TraceRecord:
+    """Return a debate whose verdict is 1, with the last opinions of three judges."""
+    turns = tuple(
+        TurnCompleted(
+            ask=place,
+            turn=Turn(
+                speaker=f"j{place % 3}", step="rating", round=place // 3, model="m", reply="1", reading=1,
+                shown=((1, 2), (2, 1))[place % 2], probabilities={"1": 0.5 + number / 100, "2": 0.1},
+            ),
+        )
+        for place in range(3 * rounds)
+    )  # fmt: skip
+    kind, criterion = "preference", planted.CRITERION
+    opinions = tuple(
+        Opinion(kind=kind, judge=f"j{place}", stage="last", value=value, criterion=criterion)
+        for place, value in enumerate(choices)
+    )
+    verdict = Opinion(kind=kind, judge="panel", stage="verdict", value=1, criterion=criterion)
+    concluded = Verdict(outcome="agreed", value=1, opinions=(*opinions, verdict), contention=number / 10)
+    return TraceRecord(run="panel", item=f"item {number}", events=(*turns, VerdictReached(verdict=concluded)))
+
+
+def test_signals_are_read_from_what_is_stored(engine: Engine) -> None:
+    from core.formats.records import ItemRecord
+
+    records: list[Record] = [planted.run("panel"), planted.run("twice a"), planted.run("twice b")]
+    records[1:] = [
+        run.model_copy(update={"settings": {"judge": {"name": "twice", "spec": {"model": "m"}}}})
+        for run in records[1:]  # type: ignore[union-attr]
+    ]
+    choices = ((1, 1, 1), (1, 1, 2), (1, 2, 2))
+    for number, choice in enumerate(choices):
+        item = f"item {number}"
+        records += [ItemRecord(item=make_item(f"item {number}")), panel_trace(number, choice, rounds=number + 1)]
+        records.append(planted.label(item, 1))
+        for name in ("a", "b"):
+            value = 2 if (name, number) == ("b", 0) else 1
+            one = planted.trace(item, value, None, judge="twice")
+            records.append(one.model_copy(update={"run": f"twice {name}"}))
+    study = import_study(engine, records)
+    data = load_data(engine, study, "gold")
+    (dataset,) = data.categorical_datasets
+    with reading(engine) as session:
+        of_panel = signals.of_judge(session, study.id, data.opinions, dataset, "panel")
+        twice = next(name for name in dataset.judges if name.endswith("twice a"))
+        of_repeated = signals.of_judge(session, study.id, data.opinions, dataset, twice)
+    assert of_panel[Signal.panel].tolist() == pytest.approx([1, 2 / 3, 1 / 3])
+    assert of_panel[Signal.contention].tolist() == pytest.approx([1, 0.9, 0.8])
+    assert of_panel[Signal.rounds].tolist() == pytest.approx([1, 1 / 2, 1 / 3])
+    assert of_panel[Signal.token].tolist() == pytest.approx([0.5, 0.51, 0.52])
+    assert of_repeated[Signal.repeats].tolist() == pytest.approx([0.5, 1, 1])
+    assert of_repeated[Signal.none].tolist() == [1, 1, 1]
+
+
+def test_a_certificate_holds_until_something_changes(engine: Engine, study: Study) -> None:
+    certificate = certify(engine, study)
+    assert certificate is not None and certificate == certify(engine, study)
+    parsed = certificates.parse(json.dumps({"state": "accept", "certificate": certificate}))
+    found = certificates.verify(engine, study, parsed)
+    assert found.standing is Standing.holds
+    assert found.risk_upper == pytest.approx(certificate["risk_upper"])
+    assert certificates.page(certificate)[0].sentences[0].startswith(f"{certificate['accepted']:,} verdicts stand")
+    imports.import_records(engine, study.name, [_new_item(), planted.trace("item 900", 1, 0.9)])
+    found = certificates.verify(engine, study, parsed)
+    assert (found.standing, found.changed) == (Standing.expired, ("the population",))
+
+
+def _new_item() -> Record:
+    from core.formats.records import ItemRecord
+
+    return ItemRecord(item=make_item("item 900"))
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [("models", "model"), ("prompts_hash", "prompt"), ("settings_hash", "settings")]
+)
+def test_a_certificate_of_another_judge_is_expired(engine: Engine, study: Study, part: str, name: str) -> None:
+    certificate = json.loads(json.dumps(certify(engine, study)))
+    certificate["judges"][0][part] = "another"
+    found = certificates.verify(engine, study, certificates.parse(json.dumps(certificate)))
+    assert (found.standing, found.changed) == (Standing.expired, (f"the {name} of careful",))
+
+
+def test_later_labels_can_break_a_certificate(engine: Engine, study: Study) -> None:
+    certificate = certify(engine, study)
+    assert certificate is not None
+    stored = {one.label.target.item for one in planted.records() if one.type == "label"}
+    verdicts = {one.item: one.events[0].verdict.value for one in planted.records() if isinstance(one, TraceRecord)}  # type: ignore[union-attr]
+    wrong = [planted.label(item, 3 - int(value)) for item, value in verdicts.items() if item not in stored]  # type: ignore[arg-type]
+    imports.import_records(engine, study.name, wrong)
+    found = certificates.verify(engine, study, certificate)
+    assert found.standing is Standing.broken and "Broken" in found.sentence
+
+
+def test_a_file_that_is_no_certificate_is_refused() -> None:
+    for text in ("", "[]", "{}", '{"certificate": null}', '{"format": "other"}'):
+        with pytest.raises(TiebreakError, match="no certificate"):
+            certificates.parse(text)
+
+
+def test_accepted_verdicts_stand_until_the_policy_is_withdrawn(engine: Engine, study: Study) -> None:
+    certificate = certify(engine, study)
+    assert certificate is not None
+    with writing(engine) as session:
+        certificates.save(session, study.id, certificate)
+        certificates.save(session, study.id, certificate)
+    with reading(engine) as session:
+        (stored,) = studies.by_id(session, study.id).rules.policies
+    assert stored == certificate
+    everything = certificates.accepted_values(engine, study, stored)
+    assert len(everything) == certificate["accepted"]
+    one = next(iter(everything))
+    assert isinstance(one, Target) and one not in certificates.accepted_values(engine, study, stored, [one])
+    with writing(engine) as session:
+        certificates.withdraw(session, study.id, "preference", planted.CRITERION)
+        assert studies.by_id(session, study.id).rules.policies == ()

@@ -1,0 +1,38 @@
+"""The commands about policies: one JSON object, a certificate, and whether it still holds."""
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+import cli
+from storage.db.connections import connect, upgrade
+from storage.transfer import imports
+from tests.storage.reports import planted_policies as planted
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(cli.app, list(words))
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def test_a_policy_is_one_object_and_its_certificate_can_be_verified(tmp_path: Path) -> None:
+    url, file = f"sqlite:///{tmp_path}/tiebreak.db", tmp_path / "certificate.json"
+    engine = connect(url)
+    upgrade(engine)
+    imports.import_records(engine, "s", planted.records())
+    engine.dispose()
+    words = ["--study", "s", "--judge", "careful", "--risk", "0.1", "--database", url]
+    found = json.loads(run("policy", *words, "--confidence", "0.95", "--certificate", str(file), "--json"))
+    assert (found["state"], found["signal"]) == ("accept", "stated")
+    assert found["accepted"] + found["to_people"] == 500 and found["risk_upper"] <= 0.1
+    assert found["certificate"] == json.loads(file.read_text(encoding="utf-8"))
+    assert "stand without a person" in file.with_suffix(".html").read_text(encoding="utf-8")
+    assert "may stand without a person" in run("judges", "policy", *words)
+    checked = json.loads(run("policy", "verify", str(file), "--database", url, "--json"))
+    assert checked["holds"] and checked["standing"] == "holds"
+    none = json.loads(run("policy", *words[:-4], "--risk", "0.01", "--database", url, "--json"))
+    assert (none["state"], none["certificate"]) == ("not enough labels", None)
+    missing = CliRunner().invoke(cli.app, ["policy", "verify", str(tmp_path / "none.json"), "--database", url])
+    assert missing.exit_code == 2 and "cannot be read" in missing.stderr
