@@ -14,7 +14,7 @@ from core.llm.client import available_models
 from core.wording import format_count
 from pages.parts import account_guard, items, numbers, paging, permissions, resources, shell
 from pages.parts.text import escape_markdown
-from pages.setup.parts.cards import ACTIVE, require_start
+from pages.setup.parts.cards import ACTIVE, draw_progress, require_start
 from pages.setup.parts.experiment_form import draw_notes
 from storage.accounts import access
 from storage.accounts.access import Permission
@@ -490,19 +490,8 @@ def _draw_progress(name: str | None, study: Study, progress: Progress | None) ->
         if progress.problem or progress.failed or progress.state != "finished":
             st.caption(escape_markdown(progress.problem or progress.summary()))
         return False
-
-    @permissions.fragment(run_every=1.0)
-    def refresh() -> None:
-        with connections.reading(resources.engine()) as session:
-            experiment = experiments.find(session, study.id, name)
-            now = None if experiment is None else experiments.progress(session, experiment.id)
-        if now is None or now.state not in ACTIVE:
-            st.rerun()
-        else:
-            share = (now.done + now.failed) / now.traces if now.traces else 0.0
-            st.progress(share, f"{now.done + now.failed:,} of {format_count(now.traces, 'trace')}")
-
-    refresh()
+    if (experiment := resources.read(experiments.find, study.id, name)) is not None:
+        draw_progress(experiment)
     return True
 
 

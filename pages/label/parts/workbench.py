@@ -92,7 +92,7 @@ def draw_page(name: QueueName) -> None:
     shell.require_annotator()
     chosen: tuple[QueueName, str | None] | None = name, None
     if name == "disagreements":
-        chosen = name, choose_criterion(study)
+        chosen = name, _choose("Criterion", resources.read(offers.judged_criteria, study.id))
     elif name == "scores":
         chosen = choose_scale(study)
     elif name == "critiques":
@@ -100,7 +100,7 @@ def draw_page(name: QueueName) -> None:
     if chosen is None:
         return draw_empty(study, name)
     kind, criterion = chosen
-    scenario = choose_scenario(study)
+    scenario = _choose("Scenario", resources.read(stored_items.scenarios, study.id))
     if name in ("aius", "critiques"):
         critique_queue.create_missing_targets(resources.engine(), study.id)
     has_targets = resources.read(queue.has_targets, context.queue_named(study.id, kind, criterion))
@@ -153,22 +153,12 @@ def choose_study() -> Study:
     return study
 
 
-def choose_scenario(study: Study) -> str | None:
-    """Draw the choice of a scenario in the sidebar; it is in the URL."""
-    scenarios = resources.read(stored_items.scenarios, study.id)
-    if not scenarios:
+def _choose(label: str, options: list[str]) -> str | None:
+    """Draw an optional choice in the sidebar, which is in the URL; None means all."""
+    if not options:
         return None
     with st.sidebar:
-        return st.selectbox("Scenario", scenarios, index=None, placeholder="all", key="scenario", bind="query-params")
-
-
-def choose_criterion(study: Study) -> str | None:
-    """Draw the choice of a criterion of the judges; None means all."""
-    criteria = resources.read(offers.judged_criteria, study.id)
-    if not criteria:
-        return None
-    with st.sidebar:
-        return st.selectbox("Criterion", criteria, index=None, placeholder="all", key="criterion", bind="query-params")
+        return st.selectbox(label, options, index=None, placeholder="all", key=label.lower(), bind="query-params")
 
 
 def choose_task() -> QueueName:
