@@ -23,54 +23,58 @@ def later(default: Any, **limits: Any) -> Any:
 
 
 class StudyRules(Frozen):
-    """How labels are collected."""
+    """How labels are collected. The texts below the fields are also their help on the page of the study."""
 
     overlap: int = Field(default=3, ge=1)
-    """Labels per target."""
+    """The number of annotators who label each target."""
     reveal: bool = True
-    """Whether the judges' trace is shown after a blind label."""
+    """Annotators first label without seeing the judges, then see the trace and can change their label. Both labels are
+    stored."""
     lease_minutes: int = Field(default=30, ge=1)
+    """A target is reserved for an annotator for this long."""
     evidence: bool = later(True)
-    """Whether annotators can select passages for a label."""
+    """Annotators can select passages, which are stored with the label."""
     reason: Literal["optional", "required", "none"] = later("optional")
     """Whether a label has a reason."""
     order: Literal["shuffled", "fixed", "informative"] = later("shuffled")
     """The order of a queue: another random one for each annotator, that of the items, or most informative first."""
     response_order: Literal["counterbalanced", "as_given"] = later("counterbalanced")
-    """The order in which annotators see the responses of an item, and critiques that are compared: another one for each
-    annotator and target (`storage.labelling.blocks`), or that of the item for all, which needs a reason."""
+    """Of an item, and of critiques that are compared. Who sees one response first in every item may prefer it for its
+    position. Labels have the item's own numbers in both cases, with the order in which they were given."""
     response_order_reason: str = later("")
-    """Why the responses are shown as the item has them."""
+    """Required if the order is not counterbalanced."""
     annotators: tuple[str, ...] = later(())
-    """The annotators who label; empty for all."""
+    """Empty for all annotators."""
     groups: dict[str, tuple[str, ...]] = later({})
-    """Scenario -> the annotators who label its items; all annotators for a scenario that is not listed."""
+    """All annotators label the items of other scenarios."""
     adjudication_reasons: tuple[str, ...] = later(ADJUDICATION_REASONS)
-    """The reasons that an adjudicator can select."""
+    """Adjudicators select one, and add their own words."""
     adjudicate_own: bool = later(False)
-    """Whether adjudicators can decide on targets that they have labelled."""
+    """Otherwise adjudicators cannot decide on items that they have labelled."""
     own_statistics: bool = later(True)
-    """Whether annotators see their own pace, agreement and anchoring."""
+    """Their pace, agreement and changes."""
     markdown: bool = later(False)
-    """Whether questions and responses are Markdown. Others are shown exactly as they are, as judges receive them."""
+    """Questions and responses are formatted, with code and mathematics. Otherwise they are shown exactly as they are,
+    which is what judges receive."""
     image_hosts: tuple[str, ...] = later(())
-    """Hosts whose images the server fetches and shows; no image of another host is loaded."""
+    """This server fetches images of items from these hosts and shows them. Images of other hosts are not loaded."""
     families: dict[str, str] = later({})
-    """Model, judge or system -> its family, for names from which `core.families` cannot read it."""
+    """For self-preference, by judge, model or system. The family of well-known models is read from their names."""
     slices: dict[str, tuple[tuple[str, str], ...]] = later({})
     """Name -> the conditions of a slice of the targets, such as ("scenario", "math"): it has those that meet all."""
     policies: tuple[dict[str, Any], ...] = later(())
     """The certificates of the policies whose verdicts stand without a person: `storage.reports.certificates`."""
     training_required: bool = later(True)
-    """Whether an annotator who has not passed the training gets training items only."""
+    """The queue opens after the training is passed; until then the training is repeated. Otherwise it is done once."""
     training_pass_mark: float = later(0.8, ge=0, le=1)
-    """The share of answers that have to be right in the training."""
+    """The share of training items that have to be answered correctly."""
     tolerance: float = later(0, ge=0)
-    """How far a number may be from the known answer and count as right, in the training and in hidden checks."""
+    """The maximum distance of a correct score from the known answer."""
     weight_tolerance: float = later(5, ge=0, le=100)
-    """How many percentage points each aspect's weight may be from the known one."""
+    """The maximum distance of each aspect's weight from the known one."""
     check_share: float = later(0, ge=0, le=0.5)
-    """The share of a queue that are hidden checks: targets with an adjudicated value."""
+    """The share of adjudicated targets in each queue. Annotators cannot tell them from other targets. All annotators
+    get them, regardless of the overlap; the results are on the page Annotators."""
     agreed_share: float = later(0.0, ge=0, le=1)
     """The share of the pairs on which judges agree that people label too, in the design of the study's first verdicts;
     0.1 in a new study."""

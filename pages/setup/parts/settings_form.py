@@ -1,6 +1,6 @@
 """Widgets for the settings of a protocol; limits, defaults and help texts come from the settings class."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin
 
@@ -8,6 +8,7 @@ import annotated_types
 import streamlit as st
 from pydantic.fields import FieldInfo
 
+from core.formats.study_records import StudyRules
 from core.frozen import Frozen, help_text
 from core.items import Criterion
 from pages.parts.text import sanitize_markdown
@@ -46,20 +47,7 @@ class SettingsForm:
         """Draw the widget for the type of a setting."""
         info = self.settings.model_fields[name]
         value = self.start.get(name, info.get_default())
-        widget_options: Draft = {"label": label, "key": self.key(name), "help": self.help(name)}
-        if get_origin(info.annotation) is Literal:
-            options = get_args(info.annotation)
-            return st.selectbox(
-                options=options, index=options.index(value) if value in options else 0, **widget_options
-            )
-        if info.annotation is bool:
-            return st.toggle(value=bool(value), **widget_options)
-        if info.annotation is int:
-            return st.number_input(value=int(value), step=1, **_number_limits(info), **widget_options)
-        if info.annotation is float:
-            limits: Draft = {name: float(limit) for name, limit in _number_limits(info).items()}
-            return st.number_input(value=float(value), step=0.05, **limits, **widget_options)
-        return (st.text_input if info.get_default() else st.text_area)(value=str(value), **widget_options)
+        return draw_field(info, value, label=label, key=self.key(name), help=self.help(name))
 
     def criterion(self, name: str = "criterion", label: str = "Criterion", required: bool = True) -> Draft | None:
         """Draw the choice of a criterion: one of the study's, a new one, or none if it is optional."""
@@ -93,6 +81,79 @@ class SettingsForm:
             st.session_state[count_key] = st.session_state.get(count_key, 0) + 1
             st.rerun()
         return drafts
+
+
+def draw_field(info: FieldInfo, value: Any, **options: Any) -> Any:
+    """Draw the widget for the type of a field; `options` are those of the widget, such as its label."""
+    if get_origin(info.annotation) is Literal:
+        values = get_args(info.annotation)
+        return st.selectbox(options=values, index=values.index(value) if value in values else 0, **options)
+    if info.annotation is bool:
+        return st.toggle(value=bool(value), **options)
+    if info.annotation is int:
+        return st.number_input(value=int(value), step=1, **{**_number_limits(info), **options})
+    if info.annotation is float:
+        limits: Draft = {name: float(limit) for name, limit in _number_limits(info).items()}
+        return st.number_input(value=float(value), **{"step": 0.05, **limits, **options})
+    return (st.text_input if info.get_default() else st.text_area)(value=str(value), **options)
+
+
+# The rules of a study: a widget for each field, with its description as help.
+
+ORDERS = {
+    "shuffled": "A different random order for each annotator",
+    "fixed": "The order of the items",
+    "informative": "Most informative first",
+    "counterbalanced": "Counterbalanced over annotators and items",
+    "as_given": "The item's order for everybody",
+}
+# The names of fields that say more than those of the class.
+NAMES = {
+    "overlap": "Labels per target",
+    "lease_minutes": "Lease, minutes",
+    "reveal": "Reveal judges after a blind label",
+    "order": "Order of a queue",
+    "response_order": "Order of responses",
+    "response_order_reason": "Reason for the item's order",
+    "groups": "Annotators by scenario",
+    "adjudication_reasons": "Reasons of an adjudication",
+    "own_statistics": "Annotators see their own statistics",
+    "adjudicate_own": "Adjudicate own labels",
+    "markdown": "Texts are Markdown",
+    "families": "Families of models",
+    "training_required": "Training has to be passed",
+    "tolerance": "Tolerance of scores",
+    "weight_tolerance": "Tolerance of weights, percentage points",
+}
+# How a field is written that has lines with two parts.
+LINES = {
+    "groups": "One scenario a line, such as: math: annotator 1, annotator 2.",
+    "families": "One judge, model or system a line, such as my-judge: OpenAI.",
+}
+
+
+# What a widget shows of values, or does not allow beyond the limits of the class.
+OPTIONS: Mapping[str, Draft] = {
+    "overlap": {"max_value": 100},
+    "lease_minutes": {"max_value": 10_000},
+    "order": {"format_func": ORDERS.__getitem__},
+    "response_order": {"format_func": ORDERS.__getitem__},
+    "tolerance": {"step": 0.5},
+    "weight_tolerance": {"step": 1.0},
+}
+
+
+def draw_rule(rules: StudyRules, name: str) -> Any:
+    """Draw the widget of a rule, and return what is entered: of a list its lines that are not blank."""
+    value, help = getattr(rules, name), help_text(StudyRules, name)
+    label = NAMES.get(name) or name.replace("_", " ").capitalize()
+    if not isinstance(value, tuple | dict):
+        return draw_field(StudyRules.model_fields[name], value, label=label, help=help, **OPTIONS.get(name, {}))
+    if isinstance(value, dict):
+        value = [f"{key}: {own if isinstance(own, str) else ', '.join(own)}" for key, own in value.items()]
+    help = f"{LINES.get(name, 'One a line.')} {help}"
+    text = st.text_area(label, "\n".join(value), height=110, help=help)
+    return [line for line in (" ".join(line.split()) for line in text.splitlines()) if line]
 
 
 def draw_criterion(key: str, start: Draft, *, has_scale: bool = True, is_new: bool = True) -> Draft:

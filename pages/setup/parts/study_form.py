@@ -1,8 +1,8 @@
 """The page of one study: guidelines and labelling rules, criteria, and exports."""
 
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TextIO
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TextIO
 
 import streamlit as st
 
@@ -17,6 +17,7 @@ from pages.parts import current_study, downloads, numbers, permissions, resource
 from pages.parts.downloads import File
 from pages.parts.text import escape_markdown
 from pages.setup.parts import settings_form, training_form
+from pages.setup.parts.settings_form import draw_rule
 from storage.accounts.access import Permission
 from storage.db import connections
 from storage.labelling import offers
@@ -30,90 +31,20 @@ from storage.transfer.bundle import write_bundle
 from storage.transfer.deletions import Deleted
 from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 
-# The fields of a study's rules about assignment, adjudication and statistics.
+# The rules of a study.
 
-ORDERS = {
-    "shuffled": "A different random order for each annotator",
-    "fixed": "The order of the items",
-    "informative": "Most informative first",
-}
-RESPONSE_ORDERS = {
-    "counterbalanced": "Counterbalanced over annotators and items",
-    "as_given": "The item's order for everybody",
-}
+FIRST = ("overlap", "lease_minutes", "reason")
+LEFT = ("order", "response_order", "response_order_reason", "annotators", "groups")
+RIGHT = ("adjudication_reasons", "adjudicate_own", "own_statistics", "markdown", "image_hosts", "families")
 
 
 def _draw_more_rules(rules: StudyRules) -> dict[str, Any]:
-    """Draw the rules of assignment and adjudication; lists have one entry a line."""
-    left, right = st.columns(2, gap="medium")
-    with left:
-        entered: dict[str, Any] = {
-            "order": _draw_order("Order of a queue", ORDERS, rules.order),
-            "response_order": _draw_order(
-                "Order of responses",
-                RESPONSE_ORDERS,
-                rules.response_order,
-                "Who sees one response first in every item may prefer it for its position. Labels have the item's own "
-                "numbers in both cases, with the order in which they were given.",
-            ),
-            "response_order_reason": st.text_input(
-                "Reason for the item's order",
-                rules.response_order_reason,
-                help="Required if it is not counterbalanced.",
-            ),
-            "annotators": _draw_lines("Annotators", rules.annotators, "One name a line; empty for all annotators."),
-            "groups": _draw_lines(
-                "Annotators by scenario",
-                [f"{scenario}: {', '.join(names)}" for scenario, names in rules.groups.items()],
-                "One scenario a line, such as: math: annotator 1, annotator 2. All annotators label the others.",
-            ),
-        }
-    with right:
-        entered |= {
-            "adjudication_reasons": _draw_lines(
-                "Reasons of an adjudication",
-                rules.adjudication_reasons,
-                "One reason a line. Adjudicators select one, and add their own words.",
-            ),
-            "adjudicate_own": st.toggle(
-                "Adjudicate own labels",
-                rules.adjudicate_own,
-                help="Otherwise adjudicators cannot decide on items that they have labelled.",
-            ),
-            "own_statistics": st.toggle(
-                "Annotators see their own statistics", rules.own_statistics, help="Their pace, agreement and changes."
-            ),
-            "markdown": st.toggle(
-                "Texts are Markdown",
-                rules.markdown,
-                help="Questions and responses are formatted, with code and mathematics. Otherwise they are shown "
-                "exactly as they are, which is what judges receive.",
-            ),
-            "image_hosts": _draw_lines(
-                "Image hosts",
-                rules.image_hosts,
-                "One host a line, such as images.example.org. This server fetches images of items from these hosts "
-                "and shows them. Images of other hosts are not loaded.",
-            ),
-            "families": _draw_lines(
-                "Families of models",
-                [f"{name}: {family}" for name, family in rules.families.items()],
-                "For self-preference: one judge, model or system a line, such as my-judge: OpenAI. The family of "
-                "well-known models is read from their names.",
-            ),
-        }
+    """Draw the rules of assignment and adjudication."""
+    entered: dict[str, Any] = {}
+    for column, names in zip(st.columns(2, gap="medium"), (LEFT, RIGHT), strict=True):
+        with column:
+            entered |= {name: draw_rule(rules, name) for name in names}
     return entered
-
-
-def _draw_order(label: str, names: Mapping[str, str], value: str, help: str = "") -> str:
-    orders = list(names)
-    return st.selectbox(label, orders, orders.index(value), format_func=names.__getitem__, help=help or None)
-
-
-def _draw_lines(label: str, lines: Iterable[str], help: str) -> list[str]:
-    """Draw a list with one entry a line; returns the lines that are not blank, each with single spaces."""
-    text = st.text_area(label, "\n".join(lines), height=110, help=help)
-    return [line for line in (" ".join(line.split()) for line in text.splitlines()) if line]
 
 
 def _read_rules(entered: Mapping[str, Any]) -> dict[str, Any]:
@@ -264,9 +195,6 @@ def _delete(study: Study) -> None:
     st.rerun()
 
 
-REASONS: tuple[Literal["optional", "required", "none"], ...] = ("optional", "required", "none")
-
-
 def draw_study(study: Study) -> None:
     """Draw the tabs."""
     names = ["Guidelines and rules", "Criteria", "Training and checks", "Export", "Name and deletion"]
@@ -294,32 +222,12 @@ def _draw_rules(study: Study) -> None:
             height=260,
             help="In Markdown. Annotators can open them next to every item.",
         )
-        left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
-        changed = {
-            "overlap": left.number_input(
-                "Labels per target", 1, 100, rules.overlap, help="The number of annotators who label each target."
-            ),
-            "lease_minutes": middle.number_input(
-                "Lease, minutes",
-                1,
-                10_000,
-                rules.lease_minutes,
-                help="A target is reserved for an annotator for this long.",
-            ),
-            "reason": right.selectbox(
-                "Reason", REASONS, index=REASONS.index(rules.reason), help="Whether a label has a reason."
-            ),
-        }
+        changed = {}
+        for name, column in zip(FIRST, st.columns(3, gap="medium", vertical_alignment="bottom"), strict=True):
+            with column:
+                changed[name] = draw_rule(rules, name)
         with st.container(horizontal=True, gap="large"):
-            changed["reveal"] = st.toggle(
-                "Reveal judges after a blind label",
-                rules.reveal,
-                help="Annotators first label without seeing the judges, then see the trace and can change their "
-                "label. Both labels are stored.",
-            )
-            changed["evidence"] = st.toggle(
-                "Evidence", rules.evidence, help="Annotators can select passages, which are stored with the label."
-            )
+            changed |= {name: draw_rule(rules, name) for name in ("reveal", "evidence")}
         with st.expander("Assignment and adjudication"):
             more = _draw_more_rules(rules)
         if not st.form_submit_button("Save", type="primary"):

@@ -6,9 +6,11 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.formats.study_records import StudyRules
+from core.frozen import help_text
 from core.labels import Kind, Scale, Value
 from pages.parts import numbers, permissions, resources
 from pages.parts.numbers import VERDICT_NAMES, format_value
+from pages.setup.parts.settings_form import draw_rule
 from storage.accounts.access import Permission
 from storage.db import connections
 from storage.labelling import training
@@ -16,6 +18,9 @@ from storage.labelling.training import ListedItem
 from storage.runs import aspects
 from storage.studies import studies
 from storage.studies.studies import DEFAULT_SCALES, Study
+
+# The rules that are shares, with their names and the highest percentages.
+PERCENTAGES = (("training_pass_mark", "Pass mark, percent", 100), ("check_share", "Hidden checks, percent", 50))
 
 
 def draw_training(study: Study) -> None:
@@ -42,46 +47,13 @@ def _draw_rules(study: Study) -> None:
     rules = study.rules
     with st.form("training_rules", border=False):
         left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
-        changed = {
-            "training_pass_mark": left.number_input(
-                "Pass mark, percent",
-                0,
-                100,
-                round(100 * rules.training_pass_mark),
-                help="The share of training items that have to be answered correctly.",
-            )
-            / 100,
-            "training_required": right.toggle(
-                "Training has to be passed",
-                rules.training_required,
-                help="The queue opens after the training is passed; until then the training is repeated. Otherwise it "
-                "is done once.",
-            ),
-            "check_share": left.number_input(
-                "Hidden checks, percent",
-                0,
-                50,
-                round(100 * rules.check_share),
-                help="The share of adjudicated targets in each queue. Annotators cannot tell them from other targets. "
-                "All annotators get them, regardless of the overlap; the results are on the page Annotators.",
-            )
-            / 100,
-            "tolerance": right.number_input(
-                "Tolerance of scores",
-                0.0,
-                value=float(rules.tolerance),
-                step=0.5,
-                help="The maximum distance of a correct score from the known answer.",
-            ),
-            "weight_tolerance": right.number_input(
-                "Tolerance of weights, percentage points",
-                0.0,
-                100.0,
-                float(rules.weight_tolerance),
-                step=1.0,
-                help="The maximum distance of each aspect's weight from the known one.",
-            ),
-        }
+        changed: dict[str, object] = {}
+        with left:
+            for name, label, most in PERCENTAGES:
+                share = round(100 * getattr(rules, name))
+                changed[name] = st.number_input(label, 0, most, share, help=help_text(StudyRules, name)) / 100
+        with right:
+            changed |= {name: draw_rule(rules, name) for name in ("training_required", "tolerance", "weight_tolerance")}
         if not st.form_submit_button("Save", type="primary"):
             return
     with permissions.writing(study.id, Permission.edit, "training and checks") as session:

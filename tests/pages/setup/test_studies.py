@@ -281,7 +281,7 @@ def test_the_item_s_order_of_responses_is_saved_with_a_reason_only() -> None:
     next(box for box in app.selectbox if box.label == "Order of responses").set_value("The item's order for everybody")
     submit(app, "Save").run()
     assert "needs a reason" in page_text(app)
-    next(field for field in app.text_input if field.label.startswith("Reason for")).set_value("2 revises 1.")
+    next(field for field in app.text_area if field.label.startswith("Reason for")).set_value("2 revises 1.")
     submit(app, "Save").run()
     with connections.reading(resources.engine()) as session:
         rules = studies.get(session, "s").rules
