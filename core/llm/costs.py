@@ -201,25 +201,31 @@ def estimate_run(
     count = len(items) if count is None else count
     sampled, traces = sample_traces(protocol, items, settings, count, pairs)
     factor = traces / len(sampled) if sampled else 0.0
-    simulation = _Simulation(protocol, settings, protocol.prompts if templates is None else templates, seed, sampled)
+    texts = protocol.prompts if templates is None else templates
+
+    def simulate(reading: SimulatedReading, reply: str) -> list[Ask]:
+        flows = (start_flow(protocol, item, settings, seed=seed, templates=texts, part=part) for item, part in sampled)
+        return [ask for flow in flows for ask in _simulated_asks(flow, reading, reply)]
+
     reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
     reply = "words " * protocol.reply_words(settings)
-    simulated = fewest, most = simulation.extremes(reply)
-    sent = most.requests
-    further = [request for ask in most.asks for request in _further_requests(ask, reply, extractor)]
+    asked = [(reading, simulate(reading, reply)) for reading in READINGS]
+    extremes = min(asked[:ALIKE], key=_calls), max(asked[ALIKE:] + asked[:ALIKE], key=_calls)
+    (_, fewest), (_, most) = extremes
+    sent, further = _first_requests(most), [one for ask in most for one in _further_requests(ask, reply, extractor)]
     usage = _expected_usage(sent, reply_tokens, factor)
     usual_tokens = None if recorded is None else recorded.completion_tokens
     if usual_tokens is not None:
         usual = "words " * round(usual_tokens / TOKENS_PER_WORD)
-        simulated = (simulation.simulate(fewest.reading, usual), simulation.simulate(most.reading, usual))
+        fewest, most = (simulate(reading, usual) for reading, _ in extremes)
     mean_tokens = reply_tokens if usual_tokens is None else usual_tokens
-    expected = _mean_usage([_expected_usage(one.requests, mean_tokens, factor) for one in simulated])
+    expected = _mean_usage([_expected_usage(_first_requests(asks), mean_tokens, factor) for asks in (fewest, most)])
     per_call = None if recorded is None else recorded.seconds
     at_a_time = max(1, min(parallel, expected.calls))  # a small run has fewer calls at a time
     return CostEstimate(
         items=count,
         traces=traces,
-        calls_at_least=round(len(fewest.asks) * factor),
+        calls_at_least=round(_calls(extremes[0]) * factor),
         calls_at_most=usage.calls,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
@@ -230,45 +236,14 @@ def estimate_run(
     )
 
 
-@dataclass(frozen=True)
-class _Simulation:
-    """The real flow of a run on some traces, each an item and its part, with simulated replies."""
-
-    protocol: Protocol
-    settings: Any
-    templates: Templates
-    seed: int
-    traces: Sequence[tuple[Item, str]]
-
-    def simulate(self, reading: SimulatedReading, reply: str) -> "_Simulated":
-        """Return what is asked when each reply has the text `reply` and this reading."""
-        flows = [
-            start_flow(self.protocol, item, self.settings, seed=self.seed, templates=self.templates, part=part)
-            for item, part in self.traces
-        ]
-        return _Simulated(reading, [ask for flow in flows for ask in _simulated_asks(flow, reading, reply)])
-
-    def extremes(self, reply: str) -> tuple["_Simulated", "_Simulated"]:
-        """Return the simulation with the reading that takes the fewest calls, and with the one that takes the most."""
-        alike, different = ([self.simulate(reading, reply) for reading in group] for group in _extreme_readings())
-        return min(alike, key=_Simulated.calls), max(different + alike, key=_Simulated.calls)
+def _calls(asked: tuple[SimulatedReading, Sequence[Ask]]) -> int:
+    return len(asked[1])
 
 
-@dataclass(frozen=True)
-class _Simulated:
-    """The asks of all traces, in one simulation."""
-
-    reading: SimulatedReading
-    asks: Sequence[Ask]
-
-    def calls(self) -> int:
-        return len(self.asks)
-
-    @property
-    def requests(self) -> list[Ask]:
-        """The first request of each ask; samples of one ask have the same object, as in the flow."""
-        requests: dict[int, Ask] = {}
-        return [requests.setdefault(id(ask), first_request(ask, "text")) for ask in self.asks]
+def _first_requests(asks: Sequence[Ask]) -> list[Ask]:
+    """Return the first request of each ask; samples of one ask have the same object, as in the flow."""
+    requests: dict[int, Ask] = {}
+    return [requests.setdefault(id(ask), first_request(ask, "text")) for ask in asks]
 
 
 def sample_traces(
@@ -321,15 +296,6 @@ def _further_requests(ask: Ask, reply: str, extractor: Spec | None) -> list[Ask]
     return requests
 
 
-def _extreme_readings() -> tuple[list[SimulatedReading], list[SimulatedReading]]:
-    """Return the readings among which one takes the fewest calls, and further ones that may take the most.
-
-    Judges that all agree, on a short answer or on a long one, end a discussion early; judges that differ, or of whom
-    none can be read, do not.
-    """
-    return [_ends(False, False), _ends(True, True)], [_ends(False, True), lambda ask, _: None]
-
-
 def _ends(*long: bool) -> SimulatedReading:
     """Return the reading of a short or of a long answer, in turn for the asks of a round."""
 
@@ -339,6 +305,17 @@ def _ends(*long: bool) -> SimulatedReading:
         return ask.value(ask.answer.longest() if long[number % 2] else ask.answer.shortest())
 
     return reading
+
+
+# Judges that all agree, on a short answer or on a long one, end a discussion early: one of these takes the fewest
+# calls. Judges that differ, or of whom none can be read, do not.
+READINGS: tuple[SimulatedReading, ...] = (
+    _ends(False, False),
+    _ends(True, True),
+    _ends(False, True),
+    lambda ask, _: None,
+)
+ALIKE = 2  # the first of them in which judges agree
 
 
 def _sample_evenly(values: Sequence[Sampled]) -> Sequence[Sampled]:
