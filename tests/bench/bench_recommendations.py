@@ -1,6 +1,6 @@
 """Judges that repeat an annotator, recommendations by the number of targets, and causes under unequal annotators.
 
-python -m tests.bench.bench_recommendations [--studies 100] [dependence recommendations mixed causes]
+python -m tests.bench.bench_recommendations [--studies 100] [dependence recommendations mixed nested causes]
 """
 
 import argparse
@@ -15,7 +15,7 @@ from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.annotator_dependence import State, find_dependence
 from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
-from core.statistics.reports.judges import rank_judges
+from core.statistics.reports.judges import JudgeEvaluation, rank_judges
 
 NOISE = (0.06, 0.12, 0.22)
 FIVE = (0.05, 0.1, 0.12, 0.2, 0.25)
@@ -160,7 +160,7 @@ def report_recommendations(studies: int) -> None:
             print(f"n = {items}: {judge}: {dict(sorted(decisions.items()))}", flush=True)
 
 
-def mixed_study(seed: int, items: int = 400) -> Dataset:
+def mixed_study(seed: int, items: int = 260) -> Dataset:
     """Return three annotators with 6, 12 and 22 % noise, and judges of eight kinds."""
     rng = np.random.default_rng(seed)
     truth, first = rng.integers(0, 2, items), rng.integers(1, 3, items)
@@ -180,22 +180,48 @@ def mixed_study(seed: int, items: int = 400) -> Dataset:
     return dataset_of(people, judges, first)
 
 
+RECOMMENDED = ("use", "use with review")
+
+
+def is_ordered(judges: Sequence[JudgeEvaluation]) -> bool:
+    """Return whether the judges of a mixed study are in the order of their accuracies, copies apart."""
+    place = {one.judge: number for number, one in enumerate(judges)}
+    kinds = ("excellent", "good", "biased", "mediocre", "coin")
+    return [*sorted(kinds, key=place.__getitem__)] == [*kinds] and place["good"] < place["copy of the noisiest"]
+
+
 def report_mixed(studies: int) -> None:
     """Print the recommendations in studies with judges of many kinds, and whether their order is right."""
-    counts: dict[str, Counter[str]] = {}
-    ordered = used = 0
+    for items in (35, 50, 100, 260):
+        counts: dict[str, Counter[str]] = {}
+        flags: Counter[str] = Counter()
+        ordered = used = 0
+        for seed in range(studies):
+            judges = rank_judges(mixed_study(seed, items), resamples=400).judges
+            ordered += is_ordered(judges)
+            used += all(one.judge in ("excellent", "good") for one in judges if one.decision in RECOMMENDED)
+            for one in judges:
+                counts.setdefault(one.judge, Counter())[one.decision] += 1
+                flags[one.judge] += any(found.state is State.repeats for found in one.dependence)
+        print(f"{items} targets: order as planted in {ordered} of {studies}, only good ones recommended in {used}")
+        for judge, decisions in counts.items():
+            print(f"  {judge}: {dict(sorted(decisions.items()))}, called a copy in {flags[judge]}")
+
+
+def report_nested(studies: int) -> None:
+    """Print how often a judge that is refused on all targets is recommended on the first part of the same targets."""
+    sizes = (260, 130, 70, 35)
+    more_lenient: Counter[tuple[str, int]] = Counter()
     for seed in range(studies):
-        judges = rank_judges(mixed_study(seed), resamples=400).judges
-        names = [one.judge for one in judges]
-        ordered += names.index("excellent") < names.index("good") < names.index("mediocre") < names.index("coin") and (
-            names.index("good") < min(names.index("copy of the noisiest"), names.index("biased"), names.index("silent"))
-        )
-        used += all(one.judge in ("excellent", "good") for one in judges if one.decision == "use")
-        for one in judges:
-            counts.setdefault(one.judge, Counter())[one.decision] += 1
-    print(f"{studies} mixed studies: order as planted in {ordered}, nobody but excellent and good used in {used}")
-    for judge, decisions in counts.items():
-        print(f"  {judge}: {dict(sorted(decisions.items()))}")
+        whole = mixed_study(seed)
+        refused: set[str] = set()
+        for items in sizes:
+            part = whole.subset(whole.group, np.arange(260) < items)
+            judges = rank_judges(part, resamples=400).judges
+            recommended = {one.judge for one in judges if one.decision in RECOMMENDED}
+            more_lenient.update((judge, items) for judge in recommended & refused)
+            refused |= {one.judge for one in judges} - recommended
+    print(f"{studies} studies of {sizes}: refused with more, recommended with fewer targets: {dict(more_lenient)}")
 
 
 def report_causes(studies: int) -> None:
@@ -230,6 +256,7 @@ REPORTS = {
     "dependence": report_dependence,
     "recommendations": report_recommendations,
     "mixed": report_mixed,
+    "nested": report_nested,
     "causes": report_causes,
 }
 

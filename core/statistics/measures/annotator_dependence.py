@@ -16,6 +16,10 @@ are drawn to their mean by `PRIOR` labels: three annotators say little about who
 never wrong could not be told from one that is repeated.
 
 c > `NEGLIGIBLE` is tested one-sided by the signed root of the likelihood ratio, with alpha at its best for each c.
+Without such a finding, a judge may still be a copy: few targets do not find it. So a copy, c >= `COPY`, has to be
+excluded by the same likelihood; few targets exclude nothing, and more of them never make a copy more possible, apart
+from chance. It needs not be excluded where it could change nothing: the annotator has labels of few targets, or hardly
+ever differs from others.
 """
 
 from collections.abc import Mapping
@@ -28,6 +32,7 @@ from core.statistics.data.arrays import Bools, Codes, Floats, Ints, normal_cdf, 
 from core.statistics.data.patterns import category_counts, distinct_rows
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.comparison import correct_p_values
+from core.statistics.measures.risk import upper_bound
 
 # The weight of the annotators' mean accuracy in that of each, in labels.
 PRIOR = 60.0
@@ -38,6 +43,8 @@ LEVEL = 0.05
 # A copy repeats an annotator on this share of targets; it is excluded if twice the log-likelihood ratio is above this,
 # the one-sided 5 % point of chi-squared with one degree of freedom.
 COPY, EXCLUDED = 0.9, 2.71
+# A copy changes nothing that matters if the annotator differs from others on surely less than this share of targets.
+IMMATERIAL = 0.05
 # Targets that every two of three annotators share, to tell who of them is right where two differ.
 MIN_SHARED = 10
 ITERATIONS, TOLERANCE = 200, 1e-6
@@ -54,7 +61,7 @@ class State(StrEnum):
 
     repeats = "repeats"
     unclear = "unclear"
-    """A copy is not excluded, and the labels cannot tell it from verdicts that are as right as the annotator."""
+    """A copy is not excluded: the labels are too few to tell it from verdicts that are as right as the annotator."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +79,9 @@ class Dependence:
     p_corrected: float
     """Of c <= `NEGLIGIBLE`, by Holm's method over all annotators and judges."""
     can_be_copy: bool
-    """Whether `COPY` is not excluded."""
+    """Whether a copy would matter and is not excluded: `COPY` is not, or c > `NEGLIGIBLE` before correction."""
     few_annotators: bool = False
-    """Whether it is unclear because fewer than three annotators share targets."""
+    """Whether fewer than three annotators share targets, so that nobody knows who of them is right."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ def find_dependence(
     for (judge, dependence), p in zip(found, corrected, strict=True):
         if p < LEVEL and not dependence.few_annotators:
             state = State.repeats
-        elif dependence.can_be_copy and (p if dependence.few_annotators else dependence.p_corrected) < LEVEL:
+        elif dependence.can_be_copy:
             state = State.unclear
         else:
             continue
@@ -194,13 +201,19 @@ def _estimate(
 
 
 def _test(contested: Contested, verdicts: Codes, place: int, annotator: str) -> Dependence | None:
-    """Return the test of one judge and annotator, with its p before correction; None without a target that can tell."""
+    """Return the test of one judge and annotator, with its p before correction; None if no target can tell and a copy
+    would change nothing.
+    """
     n_categories = contested.given.shape[1]
-    in_range = (verdicts >= 0) & (verdicts < n_categories)
-    rows = np.flatnonzero(contested.differ & in_range & (contested.codes[:, place] >= 0))
+    judged, labelled = verdicts >= 0, contested.codes[:, place] >= 0
+    rows = np.flatnonzero(contested.differ & judged & (verdicts < n_categories) & labelled)
+    compared = judged & (np.count_nonzero(contested.codes >= 0, axis=1) >= 2)
+    own = int((compared & labelled).sum())
+    matters = own > NEGLIGIBLE * compared.sum() and upper_bound(rows.size, own, LEVEL) > IMMATERIAL
     rows = rows[contested.given[rows, verdicts[rows]]]
     if not rows.size:
-        return None
+        few = not contested.identified[place]
+        return Dependence(annotator, State.unclear, 1.0, 0, 0, 1.0, True, few) if matters else None
     truth = np.rint(contested.truth[rows, verdicts[rows]] * BINS).astype(np.int64)
     labels = contested.given[rows].sum(axis=1)
     sides = contested.codes[rows, place] == verdicts[rows]
@@ -209,11 +222,13 @@ def _test(contested: Contested, verdicts: Codes, place: int, annotator: str) -> 
     likelihood = _likelihood(truth, labels, keys % 2 == 1, frequencies)
     best, limit = int(likelihood.argmax()), round(NEGLIGIBLE * (SHARES.size - 1))
     z = float(np.sqrt(2 * (likelihood[best] - likelihood[limit])))
+    p = normal_cdf(-z) if best > limit else 1.0
     copies = likelihood[round(COPY * (SHARES.size - 1)) :].max()
     return Dependence(
         annotator, State.unclear, float(SHARES[best]), int(sides.sum()), rows.size,
-        p_corrected=normal_cdf(-z) if best > limit else 1.0,
-        can_be_copy=bool(2 * (likelihood[best] - copies) < EXCLUDED), few_annotators=not contested.identified[place],
+        p_corrected=p,
+        can_be_copy=bool(matters and (2 * (likelihood[best] - copies) < EXCLUDED or p < LEVEL)),
+        few_annotators=not contested.identified[place],
     )  # fmt: skip
 
 

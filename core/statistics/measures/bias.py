@@ -11,10 +11,11 @@ from enum import Enum
 import numpy as np
 from scipy.special import bdtr, bdtrc, gammaln, stdtr, stdtrit
 
-from core.statistics.data.arrays import ZERO_TOLERANCE, Bools, Estimate, Floats, Ints, ratio
+from core.statistics.data.arrays import ZERO_TOLERANCE, Bools, Estimate, Floats, Ints, normal_quantile, ratio
 from core.statistics.data.dataset import SIDE_COLUMNS, Dataset, JudgeOpinions
 from core.statistics.data.sample import Sample
 from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.planning import standard_error
 from core.statistics.measures.shares import effective_counts, selected_groups, share_estimate, wilson_interval
 
 NO_VERDICT = "no decided verdict"
@@ -121,6 +122,18 @@ MIN_VERDICTS = 10
 MIN_SIGNAL = 0.1
 # Relative difference of two probabilities that are equal except for rounding.
 TOLERANCE = 1e-7
+
+
+def excess_limit(excess: Floats, groups: Sequence[str] | None) -> float:
+    """Return the largest preference for a side beyond people's, or against it, that the labels do not exclude.
+
+    `excess` (N,) is 1 where only the judge chose the side, -1 where only people did, otherwise 0. The limit is the
+    further end of the 95 % interval of its mean, the adjusted Wald interval of paired proportions (Bonett & Price
+    2012). Targets on which judge and people agree make it narrow, whatever they choose.
+    """
+    padded = np.concatenate([excess, [1.0, -1.0]])
+    error = standard_error(padded, None if groups is None else [*groups, "a win", "a loss"])
+    return abs(float(padded.mean())) + normal_quantile(0.975) * error
 
 
 class Untested(Enum):

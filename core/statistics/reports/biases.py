@@ -13,6 +13,7 @@ from core.statistics.measures.bias import (
     NO_SIDE,
     SideEffect,
     Untested,
+    excess_limit,
     preference_against_half,
     preference_beyond_people,
     preference_given_people,
@@ -53,6 +54,8 @@ class BiasRow:
     """Holm's, over the biases of all judges that were tested together."""
     flips: int | None = None
     """Pairs with another verdict in the other order, of `effect.items`; None if there are no such pairs."""
+    limit: float = 0.0
+    """The largest effect on all verdicts that the labels do not exclude; 0 if it was not asked for."""
 
     @property
     def found(self) -> bool:
@@ -151,7 +154,16 @@ def _judge_rows(dataset: Dataset, judge: str) -> Iterator[BiasRow]:
         if column in opinions.sides:
             side = np.nan_to_num(opinions.sides[column])
             if ((side == 1) | (side == 2)).any():
-                yield BiasRow(judge, bias, _effect(bias, choice, side, dataset), None)
+                limit = _limit(choice, side, dataset)
+                yield BiasRow(judge, bias, _effect(bias, choice, side, dataset), None, limit=limit)
+
+
+def _limit(choice: Floats, side: Floats, dataset: Dataset) -> float:
+    """Return the largest effect that is not excluded; a target without a side counts as one without an effect."""
+    people = dataset.to_numbers(dataset.gold)
+    used = ((choice == 1) | (choice == 2)) & ((people == 1) | (people == 2))
+    excess = np.where(side > 0, (choice == side).astype(float) - (people == side), 0.0)
+    return excess_limit(excess[used], _select(dataset.ratings.groups, used))
 
 
 def _effect(bias: Bias, choice: Floats, side: Floats, dataset: Dataset) -> SideEffect:

@@ -33,10 +33,13 @@ class Findings:
         """Return the annotators whom a judge repeats."""
         return tuple(one.annotator for one in self.dependence.get(judge, ()) if one.state is State.repeats)
 
-    def biases_of(self, judge: str, smallest: float) -> tuple[BiasRow, ...]:
-        """Return the biases of a judge that were found, of at least this effect."""
-        rows = (row for row in self.biases if row.judge == judge and row.found)
-        return tuple(row for row in rows if abs(row.effect.value or 0) >= smallest)
+    def biases_of(self, judge: str) -> tuple[BiasRow, ...]:
+        """Return the biases of a judge that were found."""
+        return tuple(row for row in self.biases if row.judge == judge and row.found)
+
+    def possible_biases(self, judge: str, effect: float) -> tuple[str, ...]:
+        """Return the biases of at least this effect that the labels do not exclude."""
+        return tuple(row.bias for row in self.biases if row.judge == judge and row.limit >= effect)
 
 
 def find(dataset: Dataset, reference_annotator: str = "") -> Findings:

@@ -25,7 +25,7 @@ from core.statistics.data.ratings import Ratings
 from core.statistics.data.sample import Sample
 from core.statistics.measures import continuous
 from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS, human_ceiling, run_on_patterns
-from core.statistics.measures.annotator_dependence import Dependence
+from core.statistics.measures.annotator_dependence import Dependence, State
 from core.statistics.measures.comparison import (
     Comparison,
     bootstrap_p_value,
@@ -43,15 +43,17 @@ from core.wording import format_estimate, format_percent
 
 # The rule by which a judge is recommended or not.
 #
-# d is the judge's accuracy minus the human ceiling, with its interval. The interval alone decides whether the judge is
-# accurate enough, so fewer data, which widen it, never make a recommendation more lenient:
+# d is the judge's accuracy minus the human ceiling, with its interval. Whatever would speak against a judge has to be
+# excluded by the data: fewer of them exclude less, so they never make a recommendation more lenient. In this order:
 #
-# use the lower end of d is above -margin, and nothing of what follows use with review the lower end of d is above
-# -margin, but the coverage or the winning rate of the alternative-annotator test is too low, the judge is not more
-# accurate than the most frequent answer alone, has a bias of at least the margin, or repeats, or may repeat, the
-# labels of one annotator do not use the upper end of d is at most -margin, or it gives one answer to every target not
-# enough data -margin is within the interval of d, or there are not two annotators, 30 targets that they share, or 30
-# targets with a reference
+# - not enough data: there are not two annotators, 30 targets that they share, or 30 targets with a reference
+# - do not use: the upper end of d is at most -margin; it gives one answer to every target; or a bias of at least twice
+#   the margin was found
+# - not enough data: -margin is within the interval of d; a bias of at least twice the margin is not excluded; the judge
+#   repeats the labels of an annotator, so nothing is known about it on targets without them; or that is not excluded
+# - use with review: the coverage or the winning rate of the alternative-annotator test is too low, it is not more
+#   accurate than the most frequent answer alone, or a bias of at least the margin was found
+# - use: otherwise
 
 
 class Decision(StrEnum):
@@ -65,6 +67,8 @@ class Decision(StrEnum):
 
 # Parameter of the rule -> its largest value; the smallest one is 0.
 LARGEST = {"min_coverage": 1.0, "min_winning_rate": 1.0, "margin": 0.5, "epsilon": 0.5}
+# No bias below this effect excludes a judge, however small the margin is.
+SMALLEST_LARGE_BIAS = 0.1
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,11 @@ class Rule:
     """Margin: the accepted difference below the human ceiling."""
     epsilon: float = EPSILON
     """Epsilon: the advantage that the alternative-annotator test concedes to a judge for its lower cost."""
+
+    @property
+    def large_bias(self) -> float:
+        """The effect of a bias that excludes a judge: a share of its verdicts."""
+        return max(2 * self.margin, SMALLEST_LARGE_BIAS)
 
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self)):
@@ -93,7 +102,7 @@ def describe_rule(rule: Rule) -> str:
         f"Use: coverage at least {rule.min_coverage:g}, winning rate ω at least {rule.min_winning_rate:g} "
         f"(ε = {rule.epsilon:g}), lower end of the difference from the human ceiling above "
         f"{-rule.margin:g}, more accurate than the most frequent answer, no bias of {rule.margin:g} or more found, "
-        "no annotator's labels repeated."
+        f"and excluded that it has one of {rule.large_bias:g} or repeats the labels of one annotator."
     )
 
 
@@ -116,12 +125,17 @@ class Evidence:
     """The same as `less_ceiling` of the targets with a verdict, if missing verdicts count in it."""
     objections: Sequence[str] = ()
     """What else speaks against use without review, in words."""
+    refusals: Sequence[str] = ()
+    """What else speaks against any use."""
+    doubts: Sequence[str] = ()
+    """What is not excluded and would speak against any use."""
 
 
 def decide(evidence: Evidence, rule: Rule) -> tuple[Decision, str]:
     """Return the recommendation and its reason, by the rule in the module's description."""
     coverage, d, winning_rate = evidence.coverage, evidence.less_ceiling, evidence.winning_rate
-    low, high, also = d.low, d.high, "".join(f"; {objection}" for objection in evidence.objections)
+    low, high = d.low, d.high
+    also = "".join(f"; {one}" for one in (*evidence.refusals, *evidence.objections))
     enough = min(d.items, evidence.referenced) >= MIN_ITEMS
     if not enough or low is None or high is None or winning_rate is None:
         return Decision.not_enough_data, why_undecided(evidence) + also
@@ -134,9 +148,11 @@ def decide(evidence: Evidence, rule: Rule) -> tuple[Decision, str]:
         return Decision.do_not_use, f"{why_below(evidence, rule)}: {facts}{also}"
     if evidence.only_answer:
         return Decision.do_not_use, f"always {evidence.only_answer}, whatever the target: {facts}{also}"
-    if low <= -rule.margin:
-        few = f"not enough targets to tell whether it is more than {rule.margin:g} below the human ceiling"
-        return Decision.not_enough_data, f"{few}: {facts}{also}"
+    if evidence.refusals:
+        return Decision.do_not_use, f"{also.removeprefix('; ')}: {facts}"
+    few = f"not enough targets to tell whether it is more than {rule.margin:g} below the human ceiling"
+    if doubts := [few] * (low <= -rule.margin) + [*evidence.doubts]:
+        return Decision.not_enough_data, f"{'; '.join(doubts)}: {facts}{also}"
     failed = list(evidence.objections)
     if (coverage.value or 0) < rule.min_coverage:
         failed.append(f"coverage under {rule.min_coverage:g}")
@@ -226,9 +242,9 @@ class JudgeEvaluation:
     reason: str
     """The decision in one sentence, with its numbers."""
     dependence: tuple[Dependence, ...] = ()
-    """Annotators whose labels it repeats, and without whom its figures are, or may repeat."""
+    """Annotators whose labels it repeats, and without whom its figures are, or who is not excluded."""
     biases: tuple[BiasRow, ...] = ()
-    """Biases that were found, of at least the margin of the rule."""
+    """Biases that were found."""
     silence: str = ""
     """The coverage, and the difference from the human ceiling where it answers, of a judge that is below it only by its
     missing verdicts."""
@@ -320,16 +336,24 @@ def without_repeated(dataset: Dataset, findings: Findings, judge: str) -> Datase
     return replace(dataset, ratings=judge_findings.without_annotators(dataset.ratings, people)) if people else dataset
 
 
-def objections(judge: str, accuracy: Estimate, settings: Settings) -> list[str]:
-    """Return what speaks against a judge apart from its difference from annotators, in words."""
+def with_concerns(evidence: Evidence, judge: str, accuracy: Estimate, settings: Settings) -> Evidence:
+    """Return the evidence with what speaks against a judge apart from its difference from annotators, in words."""
     findings, rule = settings.findings, settings.rule
-    found = [judge_findings.describe_dependence(one) for one in findings.dependence.get(judge, ())]
-    found += [row.sentence.removeprefix(f"{judge} ") for row in findings.biases_of(judge, rule.margin)]
+    doubts = [judge_findings.describe_dependence(one) for one in findings.dependence.get(judge, ())]
+    refusals: list[str] = []
+    found: list[str] = []
+    for row in findings.biases_of(judge):
+        effect = abs(row.effect.value or 0)
+        if effect >= rule.margin:
+            is_large = min(effect, row.limit) >= rule.large_bias
+            (refusals if is_large else found).append(row.sentence.removeprefix(f"{judge} "))
+    if names := wording.list_names(findings.possible_biases(judge, rule.large_bias)):
+        doubts.append(f"not enough targets to tell whether it has a bias of {rule.large_bias:g} or more ({names})")
     for baseline in settings.most_frequent:
         value = baseline.accuracy.value
         if accuracy.value is not None and value is not None and accuracy.value <= value:
             found.append(f"not more accurate than the {baseline.name} ({value:.2f})")
-    return found
+    return replace(evidence, refusals=refusals, doubts=doubts, objections=found)
 
 
 def comparable_judges(dataset: Dataset, min_share: float = MIN_SHARE) -> tuple[str, ...]:
@@ -409,13 +433,12 @@ def evaluate_judge(
         no_reference,
         only_answer(dataset, judge),
         answered_difference(asked, judge, coverage, settings),
-        objections(judge, accuracy, settings),
     )
-    decision, reason = decide(evidence, rule)
+    decision, reason = decide(with_concerns(evidence, judge, accuracy, settings), rule)
     is_silent = decision is Decision.do_not_use and is_only_silent(evidence.answered, rule)
     return JudgeEvaluation(
         judge, accuracy, limits, coverage, evidence.less_ceiling, omega, targets, decision, reason,
-        tuple(findings.dependence.get(judge, ())), findings.biases_of(judge, rule.margin),
+        tuple(findings.dependence.get(judge, ())), findings.biases_of(judge),
         describe_silence(evidence) if is_silent else "",
     )  # fmt: skip
 
@@ -581,9 +604,11 @@ def summarize(ranking: Ranking) -> str:
 
 def remarks(evaluation: JudgeEvaluation) -> list[str]:
     """Return sentences about the annotators whom a judge repeats, its biases and its missing verdicts."""
-    name, is_usable = evaluation.judge, evaluation.decision is not Decision.do_not_use
-    found = [f"{name}: {judge_findings.describe_dependence(one)}." for one in evaluation.dependence]
-    found += [f"{row.sentence}." for row in evaluation.biases if is_usable]
+    name, is_open = evaluation.judge, evaluation.decision is Decision.not_enough_data
+    is_reason = is_open and evaluation.less_ceiling.items >= MIN_ITEMS
+    dependence = [one for one in evaluation.dependence if one.state is State.repeats or is_reason]
+    found = [f"{name}: {judge_findings.describe_dependence(one)}." for one in dependence]
+    found += [f"{row.sentence}." for row in evaluation.biases]
     return found + ([f"{name} {evaluation.silence}."] if evaluation.silence else [])
 
 

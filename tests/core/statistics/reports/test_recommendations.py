@@ -352,15 +352,34 @@ def test_three_targets_with_a_reference_are_not_enough() -> None:
     assert judge.reason.startswith("30 targets with a value of the reference are needed; there are 3")
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_judge_that_is_refused_is_not_recommended_on_a_part_of_the_same_targets(seed: int) -> None:
+    whole, refused = mixed_study(seed), set[str]()
+    for items in (260, 130, 65, 35):
+        judges = rank_judges(whole.subset(whole.group, np.arange(260) < items), resamples=100).judges
+        recommended = {one.judge for one in judges if one.decision in ("use", "use with review")}
+        assert not recommended & refused and recommended <= {"excellent"}
+        refused |= {one.judge for one in judges} - recommended
+
+
+def test_what_few_targets_do_not_exclude_is_stated() -> None:
+    (right,) = rank_judges(planted_dataset({"right": noisy(1.0)}, 0, items=40, accuracy=0.98), resamples=50).judges
+    assert right.decision == "not enough data"
+    assert "not enough targets to tell whether it repeats the labels of annotator" in right.reason
+    reasons = [one.reason for seed in range(3) for one in rank_judges(mixed_study(seed, 50), resamples=50).judges]
+    assert any("not enough targets to tell whether it has a bias of 0.1 or more (position)" in one for one in reasons)
+
+
 @pytest.mark.parametrize("difference", [0.1, 0.0, -0.03, -0.07, -0.3])
 @pytest.mark.parametrize("objections", [(), ("a bias",)])
+@pytest.mark.parametrize("doubts", [(), ("a copy",)])
 def test_a_recommendation_is_never_more_lenient_with_a_wider_interval(
-    difference: float, objections: tuple[str, ...]
+    difference: float, objections: tuple[str, ...], doubts: tuple[str, ...]
 ) -> None:
     rank = {"use": 2, "use with review": 1, "not enough data": 0, "do not use": 0}
     leniencies = []
     for width in np.linspace(0, 0.6, 61).tolist():
         d = estimate(difference, difference - width, difference + width)
-        evidence = Evidence(estimate(1, 1, 1), d, 1.0, 200, objections=objections)
+        evidence = Evidence(estimate(1, 1, 1), d, 1.0, 200, objections=objections, doubts=doubts)
         leniencies.append(rank[decide(evidence, Rule())[0]])
-    assert leniencies == sorted(leniencies, reverse=True)
+    assert leniencies == sorted(leniencies, reverse=True) and not (doubts and any(leniencies))
