@@ -89,9 +89,9 @@ def test_resamples_equal_to_the_value_count_half():
 
 def test_the_levels_are_those_of_a_published_case(monkeypatch):
     """Efron & Tibshirani 1993, section 14.3: z0 .146 and acceleration .061 bound 90 % by the levels .110 and .985."""
-    monkeypatch.setattr(resampling, "LEVELS", (0.05, 0.95))
     monkeypatch.setattr(resampling, "acceleration", lambda *_: 0.061)
-    levels = bca_levels(0.5, np.repeat([0.0, 1.0], [558, 442]), np.empty(0), np.empty(0))
+    resampled = np.repeat([0.0, 1.0], [558, 442])
+    levels = bca_levels(0.5, resampled, np.empty(0), np.empty(0), float(stats.norm.ppf(0.95)))
     assert levels == pytest.approx([0.110, 0.985], abs=1e-3)
 
 
