@@ -23,6 +23,11 @@ def format_count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def format_n(items: int, effective: float | None = None) -> str:
+    """Return n, and the effective n of items that count differently: `n 120, effective 85`."""
+    return f"n {items:,}" if effective is None else f"n {items:,}, effective {effective:,.0f}"
+
+
 def scenario_name(scenario: str) -> str:
     """Return the display name of a scenario, "" for the items without one.
 

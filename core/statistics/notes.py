@@ -137,7 +137,7 @@ def column_range(values: Floats, mask: Bools) -> tuple[Floats, Floats]:
     return smallest, np.where(mask, values, -np.inf).max(axis=0, initial=-np.inf)
 
 
-def agreement_estimate(name: str, result: Resampled, summary: LabelSummary) -> Estimate:
+def agreement_estimate(name: str, result: Resampled, summary: LabelSummary, effective: float | None = None) -> Estimate:
     """Return the estimate of an agreement statistic with its counts and its reason."""
     if name in PAIR_STATISTICS and summary.shares_few_items:
         result = replace(result, low=None, high=None, missing=NoInterval.FEW_SHARED_ITEMS)
@@ -153,6 +153,7 @@ def agreement_estimate(name: str, result: Resampled, summary: LabelSummary) -> E
         pairs=summary.label_pairs,
         dropped=result.dropped,
         reason=why_undefined(name, summary) if is_undefined else agreement_caveats(name, result, summary),
+        effective=effective,
     )
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
+from core.wording import format_n
 from pages.label.parts import case_orders
 from pages.parts import live, numbers, permissions, resources, shell
 from pages.parts.shell import RUN, Link
@@ -141,7 +142,8 @@ def judge_sentences(counts: StudyCounts, leaders: Leaders | str) -> list[str]:
     judge = leaders.judge
     accuracy = numbers.format_estimate(judge.accuracy.value, judge.accuracy.low, judge.accuracy.high)
     name = escape_markdown(judge.judge)
-    n = f"n {judge.accuracy.items:,}{'' if leaders.population == ALL_TARGETS else f' {CAVEATS[leaders.population]}'}"
+    n = format_n(judge.accuracy.items, judge.accuracy.effective)
+    n += "" if leaders.population == ALL_TARGETS else f" {CAVEATS[leaders.population]}"
     compared = f" compared with {escape_markdown(leaders.debate)}" if leaders.debate else ""
     best = f"Most accurate{compared}: **{name}** · {accuracy} · {n} · {judge.decision}"
     return [" · ".join(size), best]
@@ -160,7 +162,7 @@ def people_sentences(counts: StudyCounts, agreement: AgreementRow | None, cases:
         name = catalogue.name(agreement.statistic)
         value = numbers.format_estimate(agreement.value, agreement.low, agreement.high)
         sentences.append(
-            f"{name} {value} · n {agreement.items:,} · "
+            f"{name} {value} · {format_n(agreement.items, agreement.effective)} · "
             f"{escape_markdown(agreement_rows.criterion_name(agreement.criterion))}"
         )
     if cases:

@@ -12,15 +12,20 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.annotator_names import is_unknown
+from core.designs import DISPUTED, UNJUDGED
 from core.labels import TRUTH, Scale
+from core.statistics.data.columns import Column
+from core.statistics.data.dataset import sample_of
 from core.statistics.data.frames import ALL, By, pooled_scales
 from core.statistics.data.label_table import LabelTable, combined_codes, find_pools, select_rows
+from core.statistics.data.sample import SEPARATOR
 from core.statistics.measures.agreement import COUNT_STATISTICS
 from core.statistics.reports.agreement import AgreementRow, Annotators, agreement_rows
 from core.wording import format_count, report_criterion, scenario_group
 from storage.db import connections
 from storage.db.tables import AnnotatorRow, LabelRow
-from storage.labels import targets
+from storage.labels import designs, targets
+from storage.reports import chosen_labels
 from storage.reports.opinions import (
     RaterGroup,
     RaterPanel,
@@ -35,9 +40,15 @@ from storage.studies import items
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
+    from core.statistics.data.arrays import Bools
 
+
+TARGET_KEY = ("kind", "criterion", "item", "part")
+DRAW_KEYS = ("stratum", "weight", "size")
+NOT_DRAWN = ("", 0.0, 0.0)
 HIGH_AGREEMENT = 0.8
 LOW_KAPPA = 0.4
 INTERVALS_FOR: Mapping[Annotators, str] = {
@@ -93,7 +104,7 @@ def rows(
     `annotators`: what the annotators' intervals are for; judges are fixed.
     """
     with connections.reading(engine) as session:
-        panels = [annotator_panel(session, study), *judge_panels(session, study)]
+        panels = [_drawn_panel(session, study), *judge_panels(session, study)]
         scales = find_scales(session, study, panels)
         pooled = _pooled_pairs(session, study.id)
     return [
@@ -148,7 +159,7 @@ def report(
     the caller has them.
     """
     with connections.reading(engine) as session:
-        panels = [annotator_panel(session, study)] if group == "people" else judge_panels(session, study)
+        panels = [_drawn_panel(session, study)] if group == "people" else judge_panels(session, study)
         scales = find_scales(session, study, panels)
         coverage: Mapping[tuple[str, str], float] = {}
         if group == "people":
@@ -180,7 +191,7 @@ def annotator_agreement(
 ) -> OverallAgreement:
     """Return the agreement of the annotators over everything; `annotators` as in `rows`."""
     with connections.reading(engine) as session:
-        panel = annotator_panel(session, study)
+        panel = _drawn_panel(session, study)
         scales = find_scales(session, study, [panel])
     rows = measure_panel(panel, "all", scales, resamples, annotators)
     return OverallAgreement(rows, _declared([panel], scales))
@@ -205,11 +216,55 @@ def _group_name(panel: RaterPanel, group: str, by: By) -> str:
     return " · ".join(filter(None, (panel.name, part))) if panel.stage else group
 
 
+def _drawn_panel(session: Session, study: Study) -> RaterPanel:
+    """Return the annotators' labels; where a design draws targets, those of drawn ones with what each stands for.
+
+    See `core.statistics.reports.agreement.label_sample` for the columns.
+    """
+    panel, design = annotator_panel(session, study), designs.frame(session, study.id)
+    if design is None or not len(panel.values):
+        return panel
+    columns = (panel.values[name].tolist() for name in TARGET_KEY)
+    keys = list(zip(*columns, strict=True))
+    labelled = set(keys)
+    counted: dict[tuple[str, ...], tuple[str, float, float]] = {}
+    populations: dict[tuple[str, str], str] = {}
+    for subject, rows in design.groupby(["kind", "criterion"]):
+        kind, criterion = map(str, subject)
+        targets_of_rows = list(rows[list(TARGET_KEY)].itertuples(index=False, name=None))
+        has_label = np.array([key in labelled for key in targets_of_rows], bool)
+        sample = sample_of(rows, np.arange(len(rows)), has_label)
+        assert sample is not None
+        names, sizes = np.array(sample.names, object)[sample.strata], sample.sizes[sample.strata]
+        of_criterion = [f"{criterion}{SEPARATOR}{name}" for name in names]
+        counted |= dict(zip(targets_of_rows, zip(of_criterion, sample.weights, sizes, strict=True), strict=True))
+        note = _population_note(names, sample.weights > 0)
+        populations[kind, criterion] = ", ".join(filter(None, (note, sample.describe())))
+    designed = set(populations)
+    kept = [place for place, key in enumerate(keys) if key[:2] not in designed or counted.get(key, NOT_DRAWN)[1] > 0]
+    rows_of_draws = [counted.get(keys[place], (None, None, None)) for place in kept]
+    drawn = {name: Column.of(values) for name, values in zip(DRAW_KEYS, zip(*rows_of_draws, strict=True), strict=True)}
+    values = panel.values.take(np.array(kept, np.int64))
+    return replace(panel, values=values.assign(**drawn) if kept else values, populations=populations)
+
+
+def _population_note(strata: "npt.NDArray[np.object_]", counted: "Bools") -> str:
+    """Return the strata that agreement is of, if some of those that judges saw have no label; otherwise ""."""
+    judged = strata != UNJUDGED
+    covered = sorted(set(strata[counted]))
+    if not covered or set(covered) >= set(strata[judged]):
+        return ""
+    return chosen_labels.OF_DISPUTED if covered == [DISPUTED] else f"of {', '.join(covered)} alone"
+
+
 def measure_panel(
     panel: RaterPanel, by: By, scales: Scales, resamples: int = 1000, annotators: Annotators = "fixed"
 ) -> list[AgreementRow]:
     """Return a panel's statistics; criteria that share a scale are pooled as "all" too, except by criterion."""
-    statistics = _statistics(panel, by, scales, resamples, annotators)
+    statistics = [
+        _noted(row, panel.population(row.kind, row.criterion))
+        for row in _statistics(panel, by, scales, resamples, annotators)
+    ]
     if panel.debates is None:
         return statistics
     rows = []

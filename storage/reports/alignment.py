@@ -34,8 +34,8 @@ from core.statistics.data.frames import ALL
 from core.statistics.reports.alignment import RECALL_BY_KIND, AlignmentRow, By, accuracy_rows, alignment_rows
 from core.wording import NO_CRITERION, scenario_name
 from storage.db import connections
+from storage.labels import designs, targets
 from storage.labels import labels as stored_labels
-from storage.labels import targets
 from storage.reports import _order_consistency as order_consistency
 from storage.reports import chosen_labels, references
 from storage.reports import opinions as remembered
@@ -417,6 +417,8 @@ class AlignmentData:
     """The labels and values of the reference that are mainly of disputed targets; the frames have only these."""
     all_labels: "pd.DataFrame | None" = None
     """The labels with those of other targets; None if they are the same."""
+    design: "pd.DataFrame | None" = None
+    """How targets were drawn for labelling, see `storage.labels.designs.frame`; None without a design."""
 
     @cached_property
     def token(self) -> str:
@@ -457,7 +459,7 @@ class AlignmentData:
         """Return the targets of encoded opinions with the labels and the reference, aligned once for their frame."""
         place = id(encoded.targets)
         if place not in self._aligned_targets:
-            self._aligned_targets[place] = encoded.targets, align(self.labels, encoded, self.gold)
+            self._aligned_targets[place] = encoded.targets, align(self.labels, encoded, self.gold, self.design)
         return self._aligned_targets[place][1]
 
     @cached_property
@@ -573,20 +575,28 @@ def load_data(
             opinions = add_features(session, study, opinions, items.outlines(session, study.id))
         marks = _shared_model_marks(session, study.id, chosen, opinions)
         disputed = targets.frame(session, study.id).loc[list(loaded.disputed)]
-    data = AlignmentData(labels, opinions, gold, scales, chosen, marks, loaded.systems)
+        design = designs.frame(session, study.id)
+    data = AlignmentData(labels, opinions, gold, scales, chosen, marks, loaded.systems, design=design)
     return _restrict(data, disputed)
 
 
 def _restrict(data: AlignmentData, disputed: "pd.DataFrame") -> AlignmentData:
-    """Return the data with labels of disputed targets only, for kinds and criteria whose labels are mainly of these."""
+    """Return the data with the labels that its figures are of.
+
+    Of a kind and criterion with a design those of drawn targets; where labels are mainly of disputed targets, or only
+    these are drawn, those of disputed targets.
+    """
     encoded = remembered.once(data.opinions, ("encoded for choices", _key(data.scales)), lambda: _encode_parts(data))
     of_everybody = data.reference.type in ("gold", "majority", "mean")
-    found = chosen_labels.find(data.labels, data.gold, encoded, disputed, of_everybody=of_everybody)
+    labels, gold = (chosen_labels.keep_drawn(frame, data.design) for frame in (data.labels, data.gold))
+    found = chosen_labels.find(labels, gold, encoded, disputed, of_everybody=of_everybody, design=data.design)
+    found = replace(found, left_out=chosen_labels.count_left_out(data.labels, labels))
     if found == NOTHING:
         return data
-    labels = chosen_labels.keep_disputed(data.labels, found.of_labels)
-    gold = chosen_labels.keep_disputed(data.gold, found.of_reference)
-    return replace(data, labels=labels, gold=gold, choices=found, all_labels=data.labels)
+    drawn = labels
+    labels = chosen_labels.keep_disputed(labels, found.of_labels)
+    gold = chosen_labels.keep_disputed(gold, found.of_reference)
+    return replace(data, labels=labels, gold=gold, choices=found, all_labels=drawn)
 
 
 def _encode_parts(data: AlignmentData) -> tuple[EncodedOpinions, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
+from core.designs import CONTENTION_STRATA
 from core.labels import Scale, Target
 from core.statistics.data.arrays import Bools, Estimate, Floats, Ints
 from core.statistics.data.dataset import EncodedOpinions
@@ -22,6 +23,7 @@ from core.wording import format_count, list_names, report_criterion, scenario_na
 from storage.reports import opinions as remembered
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
 
@@ -82,6 +84,8 @@ class Choices:
     """Of labels, or of several labels of a target, which the comparison of annotators with each other needs."""
     few_of_reference: Mapping[Key, FewLabels] = field(default_factory=dict)
     few_labels: Mapping[Key, FewLabels] = field(default_factory=dict)
+    left_out: Mapping[Key, int] = field(default_factory=dict)
+    """The targets whose labels were chosen, although targets are drawn by a design: they have no probability."""
 
     def population(
         self, kind: str, criterion: str, *, of_labels: bool = False, one_scenario: bool = False
@@ -103,13 +107,20 @@ class Choices:
     @property
     def notes(self) -> list[str]:
         """The notes on every kind and criterion, with their names."""
-        keys = dict.fromkeys((*self.of_reference, *self.of_labels, *self.few_of_reference, *self.few_labels))
+        found = (self.of_reference, self.of_labels, self.few_of_reference, self.few_labels, self.left_out)
+        keys = dict.fromkeys(key for one in found for key in one)
         return [f"{', '.join(filter(None, key))}: {self.note(*key)}" for key in keys]
 
     def note(self, kind: str, criterion: str, *, one_scenario: bool = False) -> str:
         """Return sentences on labels of a kind and criterion, or "all", that are not of all targets; "" if none."""
         few = [] if one_scenario else self._note_on_scenarios(kind, criterion)
-        return " ".join(filter(None, (self._note_on_disputes(kind, criterion), *few)))
+        return " ".join(
+            filter(None, (self._note_on_disputes(kind, criterion), *few, self._note_on_left_out(kind, criterion)))
+        )
+
+    def _note_on_left_out(self, kind: str, criterion: str) -> str:
+        number = sum(of_key(self.left_out, kind, criterion))
+        return f"Labels of {format_count(number, 'target')} that were not drawn are left out." if number else ""
 
     def _note_on_scenarios(self, kind: str, criterion: str) -> list[str]:
         found = of_key(self.few_of_reference, kind, criterion) or of_key(self.few_labels, kind, criterion)
@@ -158,12 +169,14 @@ def find(
     disputed: "pd.DataFrame",
     *,
     of_everybody: bool = True,
+    design: "pd.DataFrame | None" = None,
 ) -> Choices:
     """Return the labels and the values of the reference that are mainly of disputed targets.
 
     `opinions` are those of all judges of the analysis; `disputed` has the targets that a run disputed, with the columns
     item, kind, criterion and part. `of_everybody`: the reference is of all labels, so targets with labels but without a
-    majority are no targets without labels.
+    majority are no targets without labels. Where a `design` draws the targets, nothing is tested: figures are of the
+    strata that have labels.
     """
     of_reference: dict[Key, ChosenLabels] = {}
     of_labels: dict[Key, ChosenLabels] = {}
@@ -179,13 +192,71 @@ def find(
         )
         given = _count(codes[0], codes[1][own_labels["value"].notna().to_numpy(bool)])
         referenced = _count(codes[0], codes[2][own_gold[["value", "number"]].notna().any(axis=1).to_numpy(bool)])
+        draws = None if design is None else _draws(encoded, select_rows(design, *key))
         for chosen, masks in ((of_reference, [referenced > 0]), (of_labels, [given > 0, given > 1])):
-            if (found := _chosen(encoded, of_targets, masks)) is not None:
-                chosen[key] = found
+            one = _chosen(encoded, of_targets, masks) if draws is None else _uncovered(encoded, draws, masks)
+            if isinstance(one, ChosenLabels):
+                chosen[key] = one
+            elif one is not None:
+                few[chosen is of_labels][key] = one
         for chosen_scenarios, mask in zip(few, (referenced + of_everybody * given > 0, given > 0), strict=True):
-            if (rare := _few_labels(encoded, of_targets, mask)) is not None:
+            rare = _few_labels(encoded, of_targets, mask, draws)
+            if rare is not None and key not in chosen_scenarios:
                 chosen_scenarios[key] = rare
     return Choices(of_reference, of_labels, *few)
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """How T targets were drawn: their stratum, and whether each was drawn."""
+
+    strata: "npt.NDArray[np.object_]"
+    drawn: Bools
+
+
+def _draws(encoded: EncodedOpinions, design: "pd.DataFrame") -> _Draws | None:
+    """Return the draws of a kind and criterion; None without a design of it."""
+    if design.empty:
+        return None
+    rows, places = np.split(target_codes(encoded.targets, design), [len(encoded.targets)])
+    found = {place: number for number, place in enumerate(places.tolist())}
+    numbers = np.array([found.get(row, -1) for row in rows.tolist()], np.int64)
+    strata = np.append(design["stratum"].to_numpy(object), "")[numbers]
+    return _Draws(strata, np.append(design["drawn"].to_numpy(bool), False)[numbers])
+
+
+def _uncovered(encoded: EncodedOpinions, draws: _Draws, masks: Sequence[Bools]) -> ChosenLabels | FewLabels | None:
+    """Return what a design leaves out: the strata without a label, if others have some; None if none is without.
+
+    Of strata by contention the targets of those with labels; otherwise the names of those without.
+    """
+    for labelled in masks:
+        strata = set(draws.strata.tolist())
+        covered = set(draws.strata[draws.drawn & labelled].tolist())
+        if not covered or covered == strata:
+            continue
+        own = np.isin(draws.strata.astype(str), sorted(covered))
+        if strata <= set(CONTENTION_STRATA):
+            return ChosenLabels(count_labels(labelled, own), encoded.targets.loc[own, ["item", "criterion", "part"]])
+        return FewLabels(tuple(map(scenario_name, sorted(strata - covered))), 0, int((~own).sum()))
+    return None
+
+
+def keep_drawn(frame: "pd.DataFrame", design: "pd.DataFrame | None") -> "pd.DataFrame":
+    """Return labels or values of a reference, of kinds and criteria with a design only those of drawn targets."""
+    if design is None or frame.empty:
+        return frame
+    kept = np.ones(len(frame), bool)
+    for kind, criterion in design[["kind", "criterion"]].drop_duplicates().itertuples(index=False):
+        own = ((frame["kind"] == kind) & (frame["criterion"] == criterion)).to_numpy(bool)
+        kept[own] = is_among(frame[own], select_rows(design[design["drawn"]], kind, criterion))
+    return frame if kept.all() else frame[kept]
+
+
+def count_left_out(labels: "pd.DataFrame", kept: "pd.DataFrame") -> dict[Key, int]:
+    """Return how many targets have labels that `keep_drawn` left out, by kind and criterion."""
+    out = labels.loc[labels.index.difference(kept.index), ["kind", "criterion", "item", "part"]].drop_duplicates()
+    return {(str(kind), str(criterion)): len(rows) for (kind, criterion), rows in out.groupby(["kind", "criterion"])}
 
 
 def keep_disputed(frame: "pd.DataFrame", chosen: Mapping[Key, ChosenLabels]) -> "pd.DataFrame":
@@ -270,9 +341,18 @@ def _chosen(encoded: EncodedOpinions, disputes: _Disputes, masks: Sequence[Bools
     return ChosenLabels(counts, encoded.targets.loc[disputed, ["item", "criterion", "part"]])
 
 
-def _few_labels(encoded: EncodedOpinions, disputes: _Disputes, labelled: Bools) -> FewLabels | None:
-    """Return the scenarios whose targets have labels less often than those of others; None for a random part."""
+def _few_labels(
+    encoded: EncodedOpinions, disputes: _Disputes, labelled: Bools, draws: _Draws | None = None
+) -> FewLabels | None:
+    """Return the scenarios whose targets have labels less often than those of others; None for a random part.
+
+    Of a design these are drawn targets that have no label yet.
+    """
     scenario = encoded.attributes["scenario"]
+    if draws is not None:
+        labelled, clusters = labelled[draws.drawn], disputes.clusters
+        scenario = None if scenario is None else scenario[draws.drawn]
+        disputes = replace(disputes, clusters=None if clusters is None else clusters[draws.drawn])
     if scenario is None or not labelled.any() or labelled.all():
         return None
     names, codes = np.unique(scenario.astype(str), return_inverse=True)

@@ -342,6 +342,7 @@ COLUMNS = (
     Column("", lambda row: (row.evaluation.accuracy_range or (None, None))[0], key="lowest"),
     Column("", lambda row: (row.evaluation.accuracy_range or (None, None))[1], key="highest"),
     Column("", "evaluation.accuracy.items", key="targets"),
+    Column("", "evaluation.accuracy.effective", key="effective"),
     Column(
         "Coverage", "evaluation.coverage.value evaluation.coverage.low evaluation.coverage.high", "estimate",
         help="The share of the common targets with a verdict of the judge.",

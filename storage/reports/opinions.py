@@ -10,7 +10,7 @@ import weakref
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -24,6 +24,7 @@ from sqlmodel import col
 from core.annotator_names import is_unknown
 from core.labels import Kind, Scale, Value
 from core.statistics.data.columns import Column, as_text
+from core.statistics.data.frames import ALL
 from core.statistics.data.label_table import LabelTable, combined_codes, groups
 from core.wording import report_criterion
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow
@@ -65,6 +66,13 @@ class RaterPanel:
     """Whether preferences are positions in the order shown to the judge, instead of the item's response numbers."""
     debates: LabelTable | None = None
     """For judges: kind, criterion and scenario of every debate, and `excluded`: whether an opinion is unreadable."""
+    populations: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """For annotators, (kind, criterion) -> the strata that labels are of; "" if they are of all targets."""
+
+    def population(self, kind: str, criterion: str) -> str:
+        """Return the strata that figures are of; criterion "all" has those of each criterion that is not of all."""
+        found = {note for key, note in self.populations.items() if key[0] == kind and criterion in (ALL, key[1])}
+        return "; ".join(sorted(filter(None, found)))
 
     def exclusion_note(self, kind: str, criterion: str | None = None, scenario: str | None = None) -> str:
         """Return `17 of 560 debates left out: ...`; empty if none is."""

@@ -13,10 +13,13 @@ from core.formats.tables import Column
 from core.items import pair_numbers
 from core.provenance import CLUSTERED_T, PREDICTION_POWERED
 from core.statistics.data.frames import ALL, select_rows
+from core.statistics.data.sample import SEPARATOR
 from core.statistics.reports.systems import (
+    DRAW_COLUMNS,
     GAME_COLUMNS,
     SCORE_COLUMNS,
     SystemRow,
+    describe_draws,
     rate_by_games,
     rate_by_scores,
     without_value_of_all,
@@ -51,6 +54,8 @@ class SystemReport:
     """That labels are mainly of disputed targets or of some scenarios, so no row is of all; empty if they are not."""
     population: Population = ALL_TARGETS
     """The targets that the rows of all scenarios together are of."""
+    design: str = ""
+    """How the labelled targets were drawn; "" if no design is known."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +173,8 @@ def basis(report: SystemReport) -> str:
 def method(report: SystemReport) -> str:
     """Return what a caption has to state: how the figures were computed, and that none is of all targets."""
     caveat = CAVEATS.get(report.population, "")
-    return f"{caveat[0].upper()}{caveat[1:]}. {CLUSTERED_T}" if caveat else PREDICTION_POWERED
+    found = f"{caveat[0].upper()}{caveat[1:]}. {CLUSTERED_T}" if caveat else PREDICTION_POWERED
+    return f"Labels {report.design}. {found}" if report.design else found
 
 
 def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000) -> SystemReport:
@@ -180,15 +186,16 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
     chosen = _chosen(data, choice)
     if chosen:
         values = values[np.any([is_among(values, one.targets) for one in chosen], axis=0)]
+    draw = [name for name in DRAW_COLUMNS if name in values.columns]
     if choice.kind == "preference":
-        columns = values[list(GAME_COLUMNS)].astype(VALUE_TYPES)
+        columns = values[[*GAME_COLUMNS, *draw]].astype(VALUE_TYPES)
         rows = rate_by_games(
             columns,
             resamples=resamples,
             once=lambda part, compute: opinions.once(data, ("strengths", subject, part, resamples), compute),
         )
     else:
-        rows = rate_by_scores(values[list(SCORE_COLUMNS)].astype(VALUE_TYPES))
+        rows = rate_by_scores(values[[*SCORE_COLUMNS, *draw]].astype(VALUE_TYPES))
     of_labels = data.reference.type == "debate"
 
     def population(one_scenario: bool) -> Population:
@@ -199,9 +206,9 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
         row if one == ALL_TARGETS else without_value_of_all(row, one, NO_VALUES[one])
         for row, one in zip(rows, of_rows, strict=True)
     ]
-    of_all = population(one_scenario=False)
+    of_all, design = population(one_scenario=False), describe_draws(values)
     note = data.choices.note(choice.kind, choice.criterion) if of_all != ALL_TARGETS else ""
-    return SystemReport(choice.kind, choice.criterion, judge, _title(data.reference), tuple(rows), note, of_all)
+    return SystemReport(choice.kind, choice.criterion, judge, _title(data.reference), tuple(rows), note, of_all, design)
 
 
 def _chosen(data: AlignmentData, choice: Choice) -> list[ChosenLabels]:
@@ -284,6 +291,18 @@ def _scores(targets: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=[*TARGET, "scenario", "system", "people", "undecided"])
 
 
+def with_draws(values: "pd.DataFrame", data: AlignmentData, choice: Choice) -> "pd.DataFrame":
+    """Return targets with the `DRAW_COLUMNS` of their design; without, if one of their criteria has no design."""
+    if data.design is None:
+        return values
+    design = select_rows(data.design, choice.kind, _one_criterion(choice.criterion))
+    if not set(values["criterion"].unique()) <= set(design["criterion"].unique()):
+        return values
+    drawn = values.merge(design[[*TARGET, *DRAW_COLUMNS]], on=TARGET, how="left")
+    drawn["stratum"] = drawn["criterion"].astype(str) + SEPARATOR + drawn["stratum"].fillna("").astype(str)
+    return drawn.assign(probability=drawn["probability"].fillna(0.0), drawn=drawn["drawn"].eq(True))
+
+
 def _with_judge(by_people: "pd.DataFrame", data: AlignmentData, choice: Choice, judge: str) -> "pd.DataFrame":
     """Return the targets that people labelled or a judge was asked about, with its verdicts.
 
@@ -294,4 +313,7 @@ def _with_judge(by_people: "pd.DataFrame", data: AlignmentData, choice: Choice, 
     judged = opinions.assign(judge=opinions["value"].astype(float), asked=True)[[*TARGET, "judge", "asked"]]
     values = by_people.merge(judged.drop_duplicates(TARGET), on=TARGET, how="left")
     values["asked"] = values["asked"].notna()
+    drawn = with_draws(values, data, choice)
+    if drawn is not values:  # strata are counted with their targets that nobody has labelled
+        return drawn
     return values[values["people"].notna() | values["undecided"].astype(bool) | values["asked"]]

@@ -74,6 +74,7 @@ COLUMNS = {
     "reason": "caveat, or why there is no value or interval",
     "reference": "sources of the reference's values",
     "population": "the targets that the row is of: all, or disputed ones if labels are mainly of these",
+    "effective": "Kish's effective number of the items, if they count differently by the design of the labels",
     "decision": "recommendation by the rule in docs/statistics.md; ceiling or baseline for the rows that are no judge",
     "accuracy": "share of the targets on which the verdict equals the reference; no verdict is an error",
     "lowest": "accuracy if every missing verdict were wrong",

@@ -22,7 +22,7 @@ from core.statistics.data.frames import (
 )
 from core.statistics.data.patterns import category_counts, majority_category
 from core.statistics.data.ratings import Ratings, Scores, category_numbers, encode_categories, fill_grid, mean_scores
-from core.statistics.data.sample import Sample
+from core.statistics.data.sample import SEPARATOR, Sample
 from core.wording import scenario_group
 
 # The opinions of judges by target, as arrays that do not change with the labels.
@@ -305,11 +305,13 @@ ALL_DISPUTED = ", all of disputed targets"
 def source_mix(dataset: Dataset, used: Bools) -> str:
     """Return the sources of the reference on the targets where `used` (N,) is true, such as "41 by people".
 
-    Says if all of these targets are disputed ones. Empty without targets.
+    Says if all of these targets are disputed ones, and how targets were drawn by a design. Empty without targets.
     """
     codes, names = dataset.source_codes
     counts = np.bincount(codes[used], minlength=len(names)).tolist()
     mix = ", ".join(f"{count:,} {source}".strip() for source, count in sorted(zip(names, counts, strict=True)) if count)
+    if mix and dataset.sample is not None:
+        return f"{mix}, {dataset.sample.describe(used)}"
     return f"{mix}{ALL_DISPUTED}" if mix and dataset.disputed[used].all() else mix
 
 
@@ -363,7 +365,7 @@ def align(
 
 def _strata(design: pd.DataFrame, own: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
     """Return the own rows of a design; the strata of different criteria are different ones."""
-    return own(design.assign(stratum=design["criterion"].astype(str) + "\n" + design["stratum"].astype(str)))
+    return own(design.assign(stratum=design["criterion"].astype(str) + SEPARATOR + design["stratum"].astype(str)))
 
 
 def align_rows(

@@ -76,6 +76,16 @@ class Units:
         """(P,): what all items of each pattern together count: the weights that give a statistic its value."""
         return self.frequencies if self.draw is None else self.frequencies * self.draw.weights
 
+    def effective(self, used: Bools) -> float | None:
+        """Return Kish's (1965) effective number of items of the used patterns (P,); None if each counts the same."""
+        if self.draw is None:
+            return None
+        frequencies, weights = self.frequencies[used], self.draw.weights[used]
+        own = weights[(weights > 0) & (frequencies > 0)]
+        if not own.size or np.ptp(own) <= 1e-9 * own.max():
+            return None
+        return float((frequencies @ weights) ** 2 / (frequencies @ weights**2))
+
     def select(self, mask: Bools) -> "Units":
         """Return the units of some of the patterns (P,), which stand for all that are labelled."""
         clusters = self.clusters

@@ -13,6 +13,9 @@ import numpy as np
 
 from core.statistics.data.arrays import Bools, Floats, Ints, ratio
 
+# Between the criterion and the name of a stratum: those of several criteria are different strata.
+SEPARATOR = "\n"
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -61,6 +64,17 @@ class Sample:
             self.sizes,
             self.names,
         )
+
+    def describe(self, used: Bools | None = None) -> str:
+        """Return how many targets of each stratum have labels, of those where the mask (N,) is true."""
+        own = self.weights > 0 if used is None else (self.weights > 0) & used
+        labelled = np.bincount(self.strata[own], minlength=self.sizes.size)
+        parts = [
+            f"{count:,} of {size:,.0f} {name.rpartition(SEPARATOR)[2]}".strip()
+            for name, count, size in zip(self.names, labelled.tolist(), self.sizes.tolist(), strict=True)
+            if size
+        ]
+        return f"drawn by design: {', '.join(parts)}" if parts else ""
 
     @property
     def is_weighted(self) -> bool:

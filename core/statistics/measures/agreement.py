@@ -69,7 +69,8 @@ def estimate_statistics(
         of_pairs = 0 if summary.shares_few_items else resamples
         results |= zip(pair_names, bootstrap(family, by_rows.units, of_pairs, seed), strict=True)
     results |= {name: alpha_from_package(name, result, by_counts, numbers) for name, result in results.items()}
-    return {name: notes.agreement_estimate(name, results[name], summary) for name in names}
+    effective = by_rows.units.effective(np.ones(len(by_rows.codes), bool))
+    return {name: notes.agreement_estimate(name, results[name], summary, effective) for name in names}
 
 
 def pair_statistics(codes: Codes, numbers: Floats, names: Sequence[str]) -> Family:

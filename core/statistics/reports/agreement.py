@@ -60,6 +60,8 @@ class AgreementRow:
     raters: int
     pairs: int
     reason: str
+    effective: float | None = None
+    """Kish's effective number of the items, if they count differently by the design of the labels."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ def agreement_row(kind: str, criterion: str, group: str, statistic: str, estimat
     """Return an estimate as a row."""
     counts = (estimate.items, estimate.raters, estimate.pairs)
     ends = (estimate.value, estimate.low, estimate.high)
-    return AgreementRow(kind, criterion, group, statistic, *ends, *counts, estimate.reason)
+    return AgreementRow(kind, criterion, group, statistic, *ends, *counts, estimate.reason, estimate.effective)
 
 
 def label_groups(table: LabelTable, by: By, scales: Mapping[tuple[str, str], Scale]) -> Iterator[LabelGroup]:
@@ -201,7 +203,8 @@ def ratings_from_labels(labels: LabelTable, scale: Scale) -> Ratings | Scores:
         ratings = Ratings.from_rows(targets, raters, values, scale.categories, groups=groups)
     else:
         ratings = Scores.from_rows(targets, raters, values, groups=groups)
-    return replace(ratings, sample=label_sample(labels, targets)) if "weight" in labels else ratings
+    is_drawn = "weight" in labels and bool(labels["weight"].present().all())
+    return replace(ratings, sample=label_sample(labels, targets)) if is_drawn else ratings
 
 
 def label_sample(labels: LabelTable, targets: Ints) -> Sample:

@@ -228,12 +228,13 @@ def measure_estimate(measure: Measure, result: Resampled | None, patterns: Judge
     items = patterns.count_items(measure.used)
     raters = patterns.labels.count_raters(measure.used)
     counts = (items, asked, raters, measure.pairs)
+    effective = patterns.units.effective(measure.used)
     if result is None:
         assert measure.hit is not None, "only shares have an interval without resamples"
         value, low, high, caveat = pattern_share(measure.hit, measure.used, patterns.units)
-        return Estimate(value, low, high, *counts, 0, "; ".join(filter(None, (measure.note, caveat))))
+        return Estimate(value, low, high, *counts, 0, "; ".join(filter(None, (measure.note, caveat))), effective)
     reason = notes.judge_caveats(measure.name, result, items, measure.note)
-    return Estimate(result.value, result.low, result.high, *counts, result.dropped, reason)
+    return Estimate(result.value, result.low, result.high, *counts, result.dropped, reason, effective)
 
 
 def no_verdict_rate(opinions: JudgeOpinions, groups: Sequence[str] | None) -> Estimate:
@@ -458,6 +459,8 @@ class AlignmentRow:
     """The reference of the judge: the number of values by source, on the targets of the statistic."""
     population: str = "all targets"
     """The targets that the statistic is of: all, or "disputed targets" if labels are mainly of these."""
+    effective: float | None = None
+    """Kish's effective number of the items, if they count differently by the design of the labels."""
 
 
 def alignment_rows(
@@ -560,7 +563,7 @@ def rows_from_estimates(
     return [
         AlignmentRow(
             judge, kind, criterion, group, statistic, estimate.value, estimate.low, estimate.high,
-            estimate.items, estimate.raters, estimate.pairs, estimate.reason,
+            estimate.items, estimate.raters, estimate.pairs, estimate.reason, effective=estimate.effective,
         )
         for statistic, estimate in estimates.items()
     ]  # fmt: skip

@@ -523,7 +523,10 @@ def ceiling_difference(
     if of == "difference" and result.value is not None and result.missing is NoInterval.NO_SPREAD:
         low, high = interval_without_spread(result.value, items, patterns.units)
     reason = result.problem or few_groups_caveat(items, patterns.units)
-    return Estimate(result.value, low, high, items, total, ceiling.raters, ceiling.comparisons, result.dropped, reason)
+    return Estimate(
+        result.value, low, high, items, total, ceiling.raters, ceiling.comparisons, result.dropped, reason,
+        patterns.units.effective(ceiling.used),
+    )  # fmt: skip
 
 
 def interval_without_spread(value: float, items: int, units: Units) -> tuple[float, float]:

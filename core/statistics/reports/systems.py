@@ -17,6 +17,7 @@ from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.frames import ALL
 from core.statistics.data.sample import Sample
 from core.statistics.measures.designs import design_mean
+from core.statistics.measures.shares import kish
 from core.statistics.measures.systems import PredictionPoweredMean, SystemRating, prediction_powered_mean, rate_systems
 from core.wording import format_count, scenario_name
 
@@ -64,6 +65,8 @@ class SystemRow:
     population: str = "all targets"
     """The targets that the row is of: all, or those that labels are mainly of; then it has no value
     from labels and verdicts together."""
+    effective: float | None = None
+    """Kish's effective number of the labels, if they count differently by their design."""
 
 
 Strengths = dict[str, SystemRating | None]
@@ -173,6 +176,13 @@ def _values(frame: pd.DataFrame) -> _Values:
     return _Values(people, judge, asked, int(undecided.sum()), items, sample)
 
 
+def describe_draws(frame: pd.DataFrame) -> str:
+    """Return how the targets of a frame with the `DRAW_COLUMNS` were drawn; "" without these columns."""
+    if "stratum" not in frame.columns:
+        return ""
+    return _sample(frame, (frame["people"].notna() | frame["undecided"]).to_numpy(bool)).describe()
+
+
 def _sample(frame: pd.DataFrame, labelled: Bools) -> Sample:
     """Return how the targets of a frame with the `DRAW_COLUMNS` were drawn."""
     strata, names = pd.factorize(frame["stratum"])
@@ -206,6 +216,7 @@ def _row(
         mean.labelled, mean.judged, abstained, values.undecided, saved,
         *((strength.strength, strength.low, strength.high) if strength else (None, None, None)),
         reason="; ".join([*notes, *([strength.reason] if strength and strength.reason else [])]),
+        effective=kish(values.sample),
     )  # fmt: skip
 
 

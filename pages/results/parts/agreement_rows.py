@@ -13,7 +13,7 @@ from core.own_addresses import own_address
 from core.statistics import catalogue
 from core.statistics.catalogue import Role
 from core.statistics.reports.agreement import AgreementRow
-from core.wording import ALL_CRITERIA, NO_CRITERION, scenario_name
+from core.wording import ALL_CRITERIA, NO_CRITERION, format_n, scenario_name
 from pages.parts import downloads, numbers
 from pages.parts.text import natural_order
 from storage.reports.agreement import PanelReport, TagRow
@@ -81,9 +81,9 @@ def pair_cells(
     for pair, row in rows.items():
         value, earlier = numbers.format_estimate(row.value, None, None), previous.get(pair)
         first = "" if earlier is None else f"first {numbers.format_estimate(earlier.value, None, None)}"
-        text = "<br>".join(filter(None, (f"<b>{value}</b>", first, f"n {row.items:,}"))) if with_texts else ""
+        text = "<br>".join(filter(None, (f"<b>{value}</b>", first, format_n(row.items)))) if with_texts else ""
         estimate = numbers.format_estimate(row.value, row.low, row.high)
-        lines = (" × ".join(pair), row.reason, estimate, f"n {row.items:,}", "Click to list the items")
+        lines = (" × ".join(pair), row.reason, estimate, format_n(row.items, row.effective), "Click to list the items")
         column, line = sorted(pair, key=names.index)
         cells.append((line, column, row.value or 0.0, text, tuple(filter(None, lines)), list(pair)))
     return cells

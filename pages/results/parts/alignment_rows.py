@@ -14,7 +14,7 @@ from core.labels import Scale
 from core.provenance import INTERVALS
 from core.statistics.data.frames import ALL
 from core.statistics.reports.alignment import AlignmentRow
-from core.wording import NO_SCENARIO, scenario_group
+from core.wording import NO_SCENARIO, format_n, scenario_group
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, truncate
@@ -400,7 +400,7 @@ def compare_with_ceiling(line: Line, view: View) -> str:
         place = "from"
     elif row.low > 0 or row.high < 0:
         place = "above" if row.low > 0 else "below"
-    n = f"n {row.items:,}"
+    n = format_n(row.items, row.effective)
     if line.often_abstains:
         share = f"no verdict on {line.no_verdict:.0%} of all, see Accuracy"
         n = f"only on the {row.items:,} targets that it decided: {share}"

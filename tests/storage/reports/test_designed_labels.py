@@ -1,0 +1,120 @@
+"""Figures of labels that a design drew are of all targets, or name the strata that they are of."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from sqlalchemy import Engine
+
+from core.designs import Design, Form, disputes_only
+from storage.db.connections import reading, writing
+from storage.labels import designs
+from storage.reports import agreement, alignment, judge_ranking, systems
+from storage.reports.chosen_labels import OF_DISPUTED
+from storage.reports.judge_ranking import Selection
+from storage.studies import studies
+from storage.studies.studies import Study
+from storage.transfer import imports
+from tests.conftest import make_label
+from tests.storage.reports.disputed_study import PlannedPair, planned_pairs, records
+from tests.storage.reports.test_alignment import find_row, import_study
+
+ALL_OF_A = 0.592
+HALF_OF_THE_AGREED = Design(
+    Form.stratified, 7, {"disputed": 1.0, "agreed": 0.5, "unjudged": 0.0}, "contention"
+)  # fmt: skip
+
+
+def nobody(pairs: Sequence[PlannedPair]) -> Sequence[PlannedPair]:
+    return []
+
+
+def designed_study(engine: Engine, design: Design, labelled: object = None) -> Study:
+    """Return the study with a design, and labels of the drawn pairs, or of those with these numbers, by two people."""
+    study = import_study(engine, records(nobody))
+    with writing(engine) as session:
+        designs.set_design(session, study.id, "helpfulness", design)
+    chosen = drawn(engine, study) if labelled is None else labelled
+    import_labels(engine, study, chosen)  # type: ignore[arg-type]
+    return study
+
+
+def drawn(engine: Engine, study: Study) -> dict[str, bool]:
+    with reading(engine) as session:
+        frame = designs.frame(session, study.id)
+    assert frame is not None
+    return {
+        item: stratum == "disputed"
+        for item, stratum, is_drawn in zip(frame.item, frame.stratum, frame.drawn, strict=True)
+        if is_drawn
+    }
+
+
+def import_labels(engine: Engine, study: Study, items: Mapping[str, bool]) -> None:
+    pairs = {pair.key: pair for pair in planned_pairs()}
+    labels = []
+    for number, key in enumerate(sorted(items)):
+        value = pairs[key].value
+        wrong = {number % 11: 3 - value, number % 17: value}
+        labels += [make_label(wrong.get(0, value) if name == "ann" else value, name, key) for name in ("ann", "ben")]
+    imports.import_records(engine, study.name, labels)
+
+
+def win_rate(engine: Engine, study: Study, judge: str | None = "panel") -> systems.SystemRow:
+    return next(row for row in systems.report(engine, study, judge=judge, resamples=50).rows if row.system == "A")
+
+
+def test_the_win_rate_of_a_stratified_draw_is_of_all_pairs(engine: Engine) -> None:
+    study = designed_study(engine, HALF_OF_THE_AGREED)
+    for judge in ("panel", ""):
+        row = win_rate(engine, study, judge)
+        assert row.population == "all targets"
+        assert row.value is not None and row.low is not None and row.high is not None
+        assert row.low < ALL_OF_A < row.high and row.value == pytest.approx(ALL_OF_A, abs=0.03)
+    assert win_rate(engine, study).people == pytest.approx(ALL_OF_A, abs=0.03)
+
+
+def test_judges_and_agreement_are_of_all_targets(engine: Engine) -> None:
+    whole = designed_study(engine, Design(Form.everything))
+    with writing(engine) as session:
+        studies.rename(session, whole.id, "whole")
+    part = designed_study(engine, HALF_OF_THE_AGREED)
+    statistics = ("accuracy_gold", "cohen_kappa_gold", "human_ceiling", "judge_less_ceiling")
+    rows = {study.id: alignment.rows(engine, study, resamples=50) for study in (whole, part)}
+    for name in statistics:
+        expected, found = (find_row(rows[study.id], "j0", name) for study in (whole, part))
+        assert found.population == "all targets"
+        assert found.value == pytest.approx(expected.value, abs=0.03), name
+    rankings = [judge_ranking.of_study(engine, study, Selection(), resamples=50).ranking for study in (whole, part)]
+    expected, found = ({one.judge: one.accuracy.value for one in ranking.judges} for ranking in rankings)
+    assert found == pytest.approx(expected, abs=0.03)
+    percents = [
+        next(row for row in agreement.rows(engine, study, "all", resamples=50) if row.statistic == "percent")
+        for study in (whole, part)
+    ]
+    assert percents[1].value == pytest.approx(percents[0].value, abs=0.02)
+    assert OF_DISPUTED not in percents[1].reason
+
+
+def test_a_design_of_disputes_alone_is_of_disputed_targets(engine: Engine) -> None:
+    study = designed_study(engine, disputes_only())
+    row = win_rate(engine, study)
+    assert (row.value, row.population) == (None, "disputed targets")
+    percent = next(row for row in agreement.rows(engine, study, "all", resamples=50) if row.statistic == "percent")
+    assert percent.reason.startswith(OF_DISPUTED)
+
+
+def test_labels_of_pairs_that_were_not_drawn_are_left_out_and_counted(engine: Engine) -> None:
+    study = designed_study(engine, HALF_OF_THE_AGREED)
+    before, known = win_rate(engine, study), drawn(engine, study)
+    others = {pair.key: False for pair in planned_pairs() if pair.key not in known}
+    import_labels(engine, study, others)
+    after = win_rate(engine, study)
+    assert (after.people_labelled, after.value) == (before.people_labelled, pytest.approx(before.value))
+    data = alignment.load_data(engine, study)
+    assert f"Labels of {len(others)} targets that were not drawn are left out." in " ".join(data.choices.notes)
+
+
+def test_drawn_strata_without_a_label_yet_are_not_counted_as_known(engine: Engine) -> None:
+    study = designed_study(engine, HALF_OF_THE_AGREED, labelled={})
+    import_labels(engine, study, {key: True for key, disputed in drawn(engine, study).items() if disputed})
+    assert win_rate(engine, study).population == "disputed targets"
