@@ -81,6 +81,21 @@ def offer(session: Session, study: Study, criterion: str, *, count: int | None =
     return Offer(added, len(drawn), len(pairs))
 
 
+def request(session: Session, study: Study, kind: str, criterion: str, target_ids: list[int]) -> int:
+    """Add chosen targets of a kind and criterion to the annotators' queue; returns how many were not in it before.
+
+    No draw explains them, so figures of all targets leave their labels out. Each added one gets the study's overlap.
+    """
+    if kind == KIND and (KIND, criterion) not in studies.scales(session, study.id):
+        studies.declare_scale(session, study.id, ScaleRecord(kind=KIND, criterion=criterion, scale=PREFERENCE))
+    added = _add(session, study, target_ids)
+    audit.record(
+        session, Action.settings, study_id=study.id, change="targets sent to people", criterion=criterion,
+        targets=len(target_ids), added=added,
+    )  # fmt: skip
+    return added
+
+
 def _pairs(session: Session, study_id: int, criterion: str) -> Iterator[TargetKey]:
     """Yield the pairs that were judged or labelled of each item, or all of its pairs if there are none."""
     query = select(col(TargetRow.item_id), col(TargetRow.part)).where(col(TargetRow.study_id) == study_id)

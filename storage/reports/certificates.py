@@ -301,17 +301,12 @@ def accepted_values(
     accepted: dict[Target, Value] = {}
     for number, judge in enumerate(query.judges):
         for place in places[pile == number].tolist():
-            target = target_at(dataset, place)
+            item, part = str(dataset.item[place]), str(dataset.part[place])
+            target = targets.from_columns(item, dataset.kind, stored_criterion(dataset.criterion), part)
             code = dataset.judges[judge].values[place]
             if target not in known and not np.isnan(code):
                 accepted[target] = dataset.scale.categories[int(code)]
     return accepted
-
-
-def target_at(dataset: Dataset, place: int) -> Target:
-    """Return the target at a place of a dataset of one criterion."""
-    criterion = stored_criterion(dataset.criterion)
-    return targets.from_columns(str(dataset.item[place]), dataset.kind, criterion, str(dataset.part[place]))
 
 
 # The certificate on one page.

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from core.labels import Target
 from core.statistics.data.dataset import BY_PEOPLE, Dataset
 from core.statistics.data.frames import ALL
 from core.statistics.measures import policies
@@ -22,9 +23,13 @@ from core.statistics.measures.risk import RiskCurve, fewest_labels
 from core.wording import format_count, list_names, stored_criterion
 from storage.db import connections
 from storage.db.tables import LabelRow, TargetRow
-from storage.reports import judge_costs, signals
+from storage.labelling import offers
+from storage.labels import targets
+from storage.reports import disagreements, judge_costs, signals
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.chosen_labels import ALL_TARGETS, DISPUTED_TARGETS
+from storage.reports.disagreements import Drilldown, JudgeQuery
+from storage.reports.opinions import once
 from storage.reports.signals import Signal
 from storage.studies.studies import Study
 
@@ -260,7 +265,7 @@ def report(session: Session, study: Study, data: AlignmentData, query: PolicyQue
     query, dataset = resolve(data, query)
     places = population_of(dataset, query)
     labels = _labels_of(data, dataset, places)
-    found = [signals.of_judge(session, study.id, data.opinions, dataset, judge) for judge in query.judges]
+    found = [signals_of(session, study.id, data, dataset, judge) for judge in query.judges]
     if query.signal is not None and not any(query.signal in [*map(str, one)] for one in found):
         _signal(query.signal, query.judges[0], found[0])
     chosen = [
@@ -315,10 +320,70 @@ def verdicts_of(
     labels = _labels_of(data, dataset, places)
     verdicts = []
     for judge, name in zip(query.judges, names, strict=True):
-        found = signals.of_judge(session, study.id, data.opinions, dataset, judge)
+        found = signals_of(session, study.id, data, dataset, judge)
         wrong = labels.wrong(dataset.judges[judge].values[places])
         verdicts.append(Verdicts(found[_signal(name, judge, found)][places], wrong))
     return verdicts, labels
+
+
+def signals_of(
+    session: Session, study_id: int, data: AlignmentData, dataset: Dataset, judge: str
+) -> "dict[Signal, Floats]":
+    """Return the signals of a judge, each (N,), read once for the same data: see `signals.of_judge`."""
+    key = ("signals", dataset.kind, dataset.criterion, judge)
+    return once(data, key, lambda: signals.of_judge(session, study_id, data.opinions, dataset, judge))
+
+
+def available(session: Session, study_id: int, data: AlignmentData, query: PolicyQuery) -> list[Signal]:
+    """Return the signals that the first judge of a query has, the default first."""
+    full, dataset = resolve(data, query)
+    found = signals_of(session, study_id, data, dataset, full.judges[0])
+    return [signal for signal in Signal if signal in found]
+
+
+# The targets of the piles.
+
+
+def pile_keys(data: AlignmentData, report: PolicyReport, pile: int) -> list[tuple[str, str]]:
+    """Return the item and part of the targets of a pile; the last pile, of as many as there are judges, is people's."""
+    dataset = dataset_of(data, report)
+    places = report.places[report.pile == pile]
+    return list(zip(dataset.item[places].tolist(), dataset.part[places].tolist(), strict=True))
+
+
+def list_pile(
+    data: AlignmentData, report: PolicyReport, pile: int, viewer: str | None, *, limit: int, item: str | None = None
+) -> Drilldown:
+    """Return the targets of a pile with the verdicts of the judge that accepts them, or of the first judge."""
+    judge = report.query.judges[pile % len(report.parts)]
+    query = JudgeQuery(judge, report.query.kind or "", report.query.criterion or "")
+    values = disagreements.load_values(data, query, [query.criterion])
+    wanted = set(pile_keys(data, report, pile))
+    names = zip(values.opinions["item"].tolist(), values.opinions["part"].tolist(), strict=True)
+    places = np.array([place for place, key in enumerate(names) if key in wanted], int)
+    return disagreements.list_targets(values, places, judge, viewer, limit=limit, item=item)
+
+
+def without_decision(data: AlignmentData, report: PolicyReport) -> list[Target]:
+    """Return the targets that go to people and have no decision of theirs yet."""
+    dataset = dataset_of(data, report)
+    open_places = report.places[(report.pile == len(report.parts)) & ~report.has_gold]
+    criterion = stored_criterion(dataset.criterion)
+    return [
+        targets.from_columns(str(dataset.item[place]), dataset.kind, criterion, str(dataset.part[place]))
+        for place in open_places.tolist()
+    ]
+
+
+def send_to_people(session: Session, study: Study, data: AlignmentData, report: PolicyReport) -> int:
+    """Add the targets without a decision to the annotators' queue; returns how many were not in it before."""
+    ids = targets.get_or_create_ids(session, study.id, without_decision(data, report))
+    return offers.request(session, study, report.query.kind or "", criterion_of(report), list(ids.values()))
+
+
+def criterion_of(report: PolicyReport) -> str:
+    """Return the stored name of the criterion."""
+    return stored_criterion(report.query.criterion or "")
 
 
 def _prices(session: Session, study_id: int, data: AlignmentData) -> dict[str, float]:
@@ -543,8 +608,10 @@ def describe_basis(report: PolicyReport) -> str:
 
 
 def describe_verification(report: PolicyReport) -> str:
-    """Return what the labels that were kept aside say."""
+    """Return what the labels that were kept aside say; "" if no verdict is accepted."""
     found = report.cascade.verification
+    if not report.cascade.accepted:
+        return ""
     if found is None:
         return f"No label was kept aside for verification: that takes {policies.FEWEST_TO_SPLIT} labels."
     return (
