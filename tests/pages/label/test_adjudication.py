@@ -135,11 +135,6 @@ def test_a_case_of_another_study_is_one_sentence(contested):
     assert "no such case" in page.error[0].value
 
 
-def test_without_disagreement_the_page_says_what_to_do():
-    prepare_study([ItemRecord(item=make_item("item 0")), make_label(1, "ann")])
-    assert "No cases: annotators agree" in page_text(visit("label/adjudication", "eve"))
-
-
 def test_images_are_shown_as_on_the_other_pages(tmp_path, monkeypatch):
     monkeypatch.setenv("TIEBREAK_MEDIA", str(tmp_path))
     (tmp_path / "s").mkdir()

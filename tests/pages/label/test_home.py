@@ -47,12 +47,3 @@ def test_everything_that_a_search_lists_can_be_skipped_and_taken_back(waiting):
     assert counts() == (3, 0, 1)
     page.button(key="undo_skips").click().run()
     assert counts() == (2, 1, 1)
-
-
-def test_a_search_without_results_says_so(waiting):
-    assert "No item contains these words." in page_text(visit("label/home", "ann", search="zebra"))
-
-
-def test_an_empty_study_says_what_to_do():
-    prepare_study([ItemRecord(item=make_item())])
-    assert "no targets for you yet" in page_text(visit("label/home", "ann"))

@@ -3,7 +3,7 @@
 import pytest
 
 from core.formats import tiebreak
-from core.formats.records import AdjudicationRecord, CriterionRecord, ItemRecord, LabelRecord, MarkRecord, TraceRecord
+from core.formats.records import AdjudicationRecord, CriterionRecord, ItemRecord, LabelRecord, MarkRecord
 from core.items import Criterion, Item, Response
 from core.labels import Scale
 from pages.label.parts import workbench
@@ -13,8 +13,6 @@ from storage.labelling import tasks
 from storage.labelling.context import QueueContext, find_task, open_context
 from storage.labelling.queue_view import open_view
 from storage.transfer import samples
-from tests.conftest import make_item
-from tests.conftest import make_item as an_ordinary_item
 from tests.pages.reviews import option_review, prepare_sample
 from tests.pages.visits import page_text, prepare_study, switch_to, visit
 
@@ -38,13 +36,6 @@ def test_a_name_is_requested_first(sample, mounted):
     page.text_input(key="your_name").set_value("newcomer")
     page.button[0].click().run()
     assert mounted == [{"study": "tour", "kind": "disagreements"}]
-
-
-def test_a_name_of_blanks_is_one_sentence(sample):
-    page = visit("label/disagreements")
-    page.text_input(key="your_name").set_value("   ")
-    page.button[0].click().run()
-    assert page.error[0].value == "Please enter a name."
 
 
 def test_the_page_itself_has_no_text_of_an_item_or_a_judge(sample, mounted):
@@ -75,23 +66,6 @@ def test_a_link_to_an_unknown_item_opens_the_queue(sample, mounted):
     assert mounted[0]["item"] == "nowhere"
 
 
-def test_without_disputes_the_page_says_so(mounted):
-    records = [
-        record for record in tiebreak.read(samples.path()) if not isinstance(record, (TraceRecord, *HUMAN_RECORDS))
-    ]
-    prepare_study(records, "tour")
-    page = visit("label/disagreements", "newcomer")
-    assert not page.exception
-    assert "No disputed debates" in page_text(page)
-    assert mounted == []
-
-
-def test_without_a_study_the_page_says_so(mounted):
-    prepare_study()
-    page = visit("label/disagreements", "newcomer")
-    assert "no studies yet" in page_text(page)
-
-
 def test_the_name_of_a_study_cannot_become_markup(monkeypatch):
     drawn = []
     monkeypatch.setattr(workbench.st.components.v2, "component", lambda name, **options: drawn.append(options["html"]))
@@ -108,12 +82,6 @@ def test_the_page_opens_the_queue_of_a_criterion_and_shows_nothing_itself(mounte
     assert not app.exception
     assert mounted == [{"study": "s", "kind": "scores", "criterion": "engaging"}]
     assert page_text(app).strip() == "Your labels are saved under this name."
-
-
-def test_without_a_scale_the_page_says_what_to_do(mounted) -> None:
-    prepare_study([ItemRecord(item=an_ordinary_item())])
-    assert "no criterion with a scale yet" in page_text(visit("label/scores", "newcomer"))
-    assert mounted == []
 
 
 def test_an_answer_is_requested_without_the_reference(mounted) -> None:
@@ -149,12 +117,6 @@ def test_the_page_opens_the_queue_of_weights_and_shows_nothing_itself(mounted) -
     assert page_text(app).strip() == "Your labels are saved under this name."
 
 
-def test_an_empty_queue_says_where_aspects_come_from(mounted) -> None:
-    prepare_study([ItemRecord(item=Item(id="i", prompt="?"))])
-    assert "This study has no aspects yet" in page_text(switch_to("label/weights"))
-    assert mounted == []
-
-
 # AIUs.
 
 
@@ -186,12 +148,6 @@ def test_a_link_opens_the_critique_that_it_names_and_hides_its_author(critiques:
     assert "model K" not in text and "colleague" not in text
 
 
-def test_without_critiques_the_page_says_what_to_do(mounted) -> None:
-    prepare_study([ItemRecord(item=make_item())])
-    assert "This study has no critiques." in page_text(visit("label/aius", "newcomer"))
-    assert mounted == []
-
-
 # Critiques.
 
 
@@ -203,9 +159,3 @@ def test_the_page_opens_the_queue_that_the_address_names(mounted, task, kind) ->
     prepare_study(list(tiebreak.read(samples.path("metacritique"))))
     assert not switch_to("label/critiques", "newcomer", **task).exception
     assert mounted == [{"study": "s", "kind": kind}]
-
-
-def test_without_refined_answers_the_page_says_what_makes_them(mounted) -> None:
-    prepare_study([ItemRecord(item=make_item())])
-    text = page_text(switch_to("label/critiques", "newcomer", task="Compare refined answers"))
-    assert "This study has no refined answers." in text and mounted == []

@@ -58,20 +58,6 @@ def visit_selection(viewer: str, **parameters: str) -> AppTest:
     return app.run()
 
 
-def test_without_labels_the_page_says_what_to_do() -> None:
-    prepare_study([ItemRecord(item=make_item())])
-    app = visit(PAGE)
-    assert not app.exception
-    assert "This study has no labels yet" in page_text(app)
-
-
-def test_without_opinions_the_judges_view_says_so() -> None:
-    prepare_study(labelled_items("11"))
-    app = visit(PAGE, between="Judges")
-    assert not app.exception
-    assert "no targets with opinions of two or more judges" in page_text(app)
-
-
 def test_the_headline_has_interval_items_annotators_and_share_of_labels() -> None:
     prepare_study(labelled_items(*["111", "222", "112", "000"] * 5, "1--"))
     text = page_text(visit(PAGE))
@@ -99,11 +85,6 @@ def test_judges_have_first_and_last_opinions_and_excluded_debates() -> None:
     assert "2 debates · 3 judges" in text
     assert "1 of 3 debates left out: an opinion could not be read" in text.replace("\\", "")
     assert list(app.dataframe[0].value["Opinions"]) == ["first", "last"]
-
-
-def test_prevalence_is_explained() -> None:
-    prepare_study(labelled_items(*["111"] * 18, "112", "121"))
-    assert "agreement but kappa -0.03: nearly all chose 1" in page_text(visit(PAGE)).replace("\\", "")
 
 
 def test_a_selection_in_the_address_lists_its_items() -> None:
@@ -171,12 +152,6 @@ def test_the_chart_and_the_table_name_items_without_a_scenario_alike() -> None:
     chart = json.loads(app.get("plotly_chart")[0].proto.spec)
     assert any(name.startswith("(no scenario) · n") for name in chart["layout"]["yaxis"]["ticktext"])
     assert chart["layout"]["title"]["text"].endswith(", by scenario")
-
-
-def test_the_share_of_labels_collected_is_explained() -> None:
-    prepare_study(labelled_items("111", "222", "12-"))
-    helps = [caption.proto.help for caption in visit(PAGE).caption]
-    assert any("3 labels of every target that has a label" in text for text in helps)
 
 
 def test_a_list_of_pairs_begins_with_those_that_share_the_most_targets() -> None:

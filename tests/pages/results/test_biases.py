@@ -1,7 +1,5 @@
 """The page Biases: its sentence, its table, and a study without judges."""
 
-from core.formats.records import ItemRecord
-from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_format_effects import format_records
@@ -19,11 +17,6 @@ def test_the_sentence_names_the_biases_and_the_table_has_their_n() -> None:
     assert found == {("own", "self-preference"), ("long", "length")}
     assert all(row["n"] == "80" for row in rows)
     assert "also with two labels or more, with or without a majority" in page_text(app)
-
-
-def test_a_study_without_judges_says_what_is_needed() -> None:
-    prepare_study([ItemRecord(item=make_item())])
-    assert "Biases need judges and people" in page_text(visit(PAGE))
 
 
 def test_formats_of_the_criterion_have_a_section_of_their_own() -> None:

@@ -32,11 +32,6 @@ def test_a_table_without_causes_has_their_reason_and_no_empty_column() -> None:
     )
 
 
-def test_a_study_without_labels_says_what_is_needed() -> None:
-    prepare_study([ItemRecord(item=make_item())])
-    assert "no target has both a value of the reference and a verdict" in page_text(visit(PAGE))
-
-
 def test_a_slice_lists_the_targets_on_which_the_judge_differs() -> None:
     prepare_study(list(planted_records(60)))
     app = visit(PAGE, judge="long", slice="people: prefer the shorter response")

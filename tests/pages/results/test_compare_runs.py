@@ -12,11 +12,6 @@ from tests.storage.reports.test_run_comparison import a_run, a_trace, planted
 PAGE = "results/compare_runs"
 
 
-def test_a_study_with_one_run_says_what_is_needed() -> None:
-    prepare_study([ItemRecord(item=make_item()), a_run("only", "m")])
-    assert "A comparison needs two runs" in page_text(visit(PAGE))
-
-
 def test_runs_without_verdicts_show_their_settings() -> None:
     prepare_study([ItemRecord(item=make_item()), a_run("one", "small"), a_run("two", "large")])
     app = visit(PAGE)

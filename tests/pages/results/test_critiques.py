@@ -3,24 +3,15 @@
 import pytest
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord
 from storage.reports import critiques
 from storage.reports.critiques import Row
 from storage.transfer import samples
-from tests.core.protocols.critiques import make_item
 from tests.pages.visits import page_text, prepare_study, switch_to
 
 
 @pytest.fixture
 def sample() -> None:
     prepare_study(list(tiebreak.read(samples.path("metacritique"))))
-
-
-def test_a_study_without_critiques_says_what_to_do() -> None:
-    prepare_study([ItemRecord(item=make_item(critiques=()))])
-    assert "This study has no critiques." in page_text(switch_to("label/aius", study="s"))
-    app = switch_to("results/critiques", study="s")
-    assert "No critique of this study has been judged yet." in page_text(app) and not app.exception
 
 
 def test_the_leaderboard_shows_authors_and_judges(sample: None) -> None:

@@ -1,9 +1,7 @@
 """The page Discussions: a sentence, changed opinions with their targets, and fewer rounds."""
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord
 from storage.transfer import samples
-from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
 
 PAGE = "results/discussions"
@@ -23,8 +21,3 @@ def test_a_debate_has_changes_adoptions_and_ablations() -> None:
     assert f"Selected targets: {chosen['Changed'].split()[0]}" in {header.value for header in app.subheader}
     listed = app.dataframe[2].value.to_dict("records")
     assert listed and all("→" in row[chosen["Judge"]] for row in listed)
-
-
-def test_a_study_without_debates_says_so() -> None:
-    prepare_study([ItemRecord(item=make_item())])
-    assert "No judge of this study speaks twice" in page_text(visit(PAGE))

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts import live, permissions
 from pages.results.parts import alignment_data
-from tests.pages.visits import page_text, prepare_study, switch_to, visit
+from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_run_comparison import planted
 
@@ -36,12 +36,34 @@ def prepare(page: str) -> None:
     prepare_study(list(planted()) if page == "compare_runs" else planted_records())
 
 
+@pytest.fixture
+def fragments(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """The seconds between two executions of each fragment that a page declares."""
+    declared = []
+    decorate = permissions.fragment
+
+    def count(*, run_every: float | None = None) -> object:
+        declared.append(run_every)
+        return decorate(run_every=run_every)
+
+    monkeypatch.setattr(permissions, "fragment", count)
+    return declared
+
+
+# A fragment that a click runs again would leave removed elements on the screen: Streamlit forgets that they are to be
+# removed if the fragment that looks for changes begins before its messages are sent.
+ONLY_FRAGMENT = [alignment_data.INTERVAL]
+
+
 @pytest.mark.parametrize("page", FIGURES)
-def test_a_large_study_is_drawn_before_its_first_figures(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_study_is_drawn_before_its_first_figures(
+    page: str, fragments: list[float | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     prepare(page)
     monkeypatch.setattr(alignment_data, "LARGE", 1)
-    app = visit(f"results/{page}")
+    app = visit(f"results/{page}", study="s")
     assert states_computing(app) and not app.exception
+    assert fragments == ONLY_FRAGMENT
     assert FIGURES[page] not in page_text(app)
     (entry,) = live._entries.values()
     assert entry.job is not None
@@ -51,32 +73,12 @@ def test_a_large_study_is_drawn_before_its_first_figures(page: str, monkeypatch:
     assert FIGURES[page] in page_text(app)
 
 
-@pytest.mark.parametrize("large", [True, False], ids=["large", "small"])
 @pytest.mark.parametrize("page", ["overview", "critiques", "peer_errors", *FIGURES])
-def test_the_only_fragment_of_a_page_looks_for_changes(page: str, large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_study_is_drawn_with_its_figures(page: str, fragments: list[float | None]) -> None:
     prepare(page)
-    monkeypatch.setattr(alignment_data, "LARGE", 1 if large else 20_000)
-    fragments = []
-    decorate = permissions.fragment
-
-    def count(*, run_every: float | None = None) -> object:
-        fragments.append(run_every)
-        return decorate(run_every=run_every)
-
-    monkeypatch.setattr(permissions, "fragment", count)
-    assert not switch_to(f"results/{page}", study="s").exception
-    # A fragment that a click runs again would leave removed elements on the screen: Streamlit forgets that they are to
-    # be removed if the fragment that looks for changes begins before its messages are sent.
-    assert fragments == [alignment_data.INTERVAL]
-    for entry in live._entries.values():
-        if entry.job is not None:
-            entry.job.result(60)  # it reads the database of this test
-
-
-@pytest.mark.parametrize("page", FIGURES)
-def test_a_small_study_is_drawn_with_its_figures(page: str) -> None:
-    prepare(page)
-    assert FIGURES[page] in page_text(visit(f"results/{page}"))
+    app = visit(f"results/{page}", study="s")
+    assert not app.exception and fragments == ONLY_FRAGMENT
+    assert FIGURES.get(page, "") in page_text(app)
 
 
 def test_other_runs_of_a_large_study_are_compared_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,6 @@ import pytest
 from sqlalchemy import select
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord
-from core.items import Item
 from core.labels import Target
 from pages.parts import live, resources
 from storage.db import connections
@@ -53,8 +51,3 @@ def blindness_lost() -> bool:
     """Whether a view of an opinion is recorded for zoe."""
     with connections.reading(resources.engine()) as session:
         return bool(session.scalars(select(OpinionViewRow)).all())
-
-
-def test_without_scores_the_page_says_what_is_needed() -> None:
-    prepare_study([ItemRecord(item=Item(id="i", prompt="?"))])
-    assert "Needed: a run of DnA-Eval" in page_text(visit("results/laboratory"))

@@ -1,9 +1,5 @@
 """The page of a peer review's errors."""
 
-import pytest
-
-from core.formats.records import ItemRecord, Record
-from tests.conftest import make_item as an_ordinary_item
 from tests.pages.reviews import option_review, prepare_sample
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -30,10 +26,3 @@ def test_a_slice_in_the_address_lists_its_items() -> None:
     assert "Selected traces: 1" in page_text(app)
     row = app.dataframe[0].value.to_dict("records")[0]
     assert row == {"Item": "sum", "Truth": "B", "a": "A ✗", "b": "B ✓", "c": "C ✗", "Chair": "B ✓"}
-
-
-@pytest.mark.parametrize("records", [[ItemRecord(item=an_ordinary_item())], option_review(reference="it depends")])
-def test_an_empty_page_says_what_to_do(records: list[Record]) -> None:
-    prepare_study(records)
-    app = visit("results/peer_errors", "")
-    assert not app.exception and len(app.info) == 1

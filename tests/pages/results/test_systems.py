@@ -6,7 +6,7 @@ from core.formats.records import ItemRecord, Record, TraceRecord
 from core.items import Item, Response
 from pages.parts import resources
 from storage.transfer import imports
-from tests.conftest import make_item, make_label
+from tests.conftest import make_label
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.disputed_study import disputed_only, records
 from tests.storage.reports.test_alignment import make_trace
@@ -28,12 +28,6 @@ def planted_records() -> list[Record]:
             records.append(make_label(3 - large if number % 5 == 0 else large, "ann", item.id))
         records.append(make_trace(item.id, ("judge", "verdict", large)))
     return records
-
-
-def test_a_study_without_labels_says_what_to_do() -> None:
-    prepare_study([ItemRecord(item=make_item())])
-    app = visit(PAGE)
-    assert not app.exception and "Systems are compared by labels or verdicts" in page_text(app)
 
 
 def test_the_best_system_is_named_with_its_interval() -> None:

@@ -4,11 +4,8 @@ import re
 
 import pytest
 
-from core.aspects import aspect_set_id
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, LabelRecord, TraceRecord
-from core.items import Item
-from core.labels import Label, Target
+from core.formats.records import TraceRecord
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -56,22 +53,6 @@ def test_heaviest_aspects_use_the_distance_of_fagin() -> None:
     app.segmented_control[0].set_value("heaviest").run()
     assert not app.exception
     assert [box.label for box in app.selectbox][:3] == ["Study", "Number of aspects", "Penalty p for a tie"]
-
-
-def test_without_weights_the_page_says_what_to_do() -> None:
-    prepare_study([ItemRecord(item=Item(id="i", prompt="?"))])
-    assert "This study has no weights yet" in page_text(visit("results/weights"))
-
-
-def test_a_single_annotator_has_no_distance() -> None:
-    target = Target(item="i", kind="aspect_weights", part=aspect_set_id(("x", "y")))
-    label = LabelRecord(label=Label(target=target, annotator="ann", value={"x": 60, "y": 40}))
-    prepare_study([ItemRecord(item=Item(id="i", prompt="?")), label])
-    app = visit("results/weights")
-    assert not app.exception
-    text = page_text(app).replace("\\", "")
-    assert "No distance between people: at least two have to give weights to the same aspects." in text
-    assert "No distance of a judge from people: both have to give weights to the same aspects." in text
 
 
 @pytest.mark.parametrize("page", ["results/agreement", "watch/traces", "label/disagreements", "setup/studies"])

@@ -66,11 +66,6 @@ def test_a_study_can_hide_the_statistics_from_its_annotators(viewer):
     assert "does not show annotators their statistics" in page_text(page)
 
 
-def test_a_study_without_labels_says_so():
-    prepare_study([ItemRecord(item=make_item())])
-    assert "has no labels yet" in page_text(visit("setup/annotators", "eve"))
-
-
 def with_gold(**rules):
     """Return ann's page of a study in which the values of four items were known before ann labelled."""
     prepare(**rules)

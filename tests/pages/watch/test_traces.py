@@ -37,13 +37,6 @@ def find_traces(**conditions) -> list[traces.Trace]:
         return traces.find(session, traces.Filter(studies.get(session, "tour").id, **conditions))
 
 
-def test_without_a_study_the_page_says_what_to_do_next():
-    prepare_study()
-    page = visit("watch/traces")
-    assert not page.exception
-    assert "no studies yet" in page_text(page)
-
-
 def test_the_traces_of_a_study_are_listed(sample):
     page = visit("watch/traces")
     assert not page.exception
@@ -110,10 +103,6 @@ def test_an_unknown_contention_is_a_dash_with_its_reason():
     prepare_study([*(ItemRecord(item=make_item(f"item {n}")) for n in range(3)), *records], "tour")
     [table] = visit("watch/traces").dataframe
     assert list(table.value["Contention"]) == ["–", "0.50"]
-
-
-def test_a_filter_without_matches_says_so(sample):
-    assert "No trace matches" in page_text(visit("watch/traces", name="nowhere"))
 
 
 @pytest.mark.parametrize("parameter", ["run", "scenario", "criterion", "outcome"])

@@ -206,11 +206,6 @@ def test_an_unknown_judge_in_the_address_shows_all():
     assert not page.exception
 
 
-def test_where_every_reply_was_read_the_page_says_so():
-    prepare(0)
-    assert "No unreadable replies." in page_text(visit("watch/unread", "zoe"))
-
-
 def test_a_trace_page_marks_the_passage_and_shows_the_notes():
     prepare()
     page = visit_trace("readable")
