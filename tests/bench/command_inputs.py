@@ -2,6 +2,7 @@
 
 import csv
 import json
+import random
 import sqlite3
 import sys
 import tempfile
@@ -9,10 +10,41 @@ from pathlib import Path
 
 import yaml
 
-from core.formats.mapping.mapping import JudgeBlock, dump_mapping
+from core.formats.mapping.mapping import JudgeBlock, Mapping, ResponseFields, WideLabels, dump_mapping
 from core.statistics.reports.agreement import agreement_rows
 from tests.bench.bench_statistics import LIKERT, make_frame, make_ratings
-from tests.bench.bench_storage import ANNOTATORS, MAPPING, table
+
+ANNOTATORS = ("ann", "bob", "cyd")
+WORDS = ["an", "answer", "of", "ordinary", "length", "says", "what", "it", "says", "and", "then", "why", "it", "is"]
+
+
+def table(path: Path, rows: int) -> None:
+    """Write a CSV file of pairs with the labels of three annotators."""
+    rng = random.Random(7)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "question", "left", "right", "topic", *ANNOTATORS])
+        for number in range(rows):
+            left, right = (" ".join(rng.choices(WORDS, k=30)) for _ in range(2))
+            values = [rng.choice((0, 1, 2)) for _ in ANNOTATORS]
+            writer.writerow([f"pair-{number}", f"Question {number}: why?", left, right, f"topic {number % 8}", *values])
+
+
+MAPPING = Mapping(
+    id="id",
+    prompt="question",
+    responses=(ResponseFields(text="left"), ResponseFields(text="right")),
+    scenario="topic",
+    labels=(
+        WideLabels(
+            layout="wide",
+            kind="preference",
+            criterion="helpfulness",
+            annotators={name: name for name in ANNOTATORS},
+            values={"0": 0, "1": 1, "2": 2},
+        ),
+    ),
+)
 
 
 def debate_settings(path: Path, address: str) -> Path:
