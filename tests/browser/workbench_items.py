@@ -1,4 +1,4 @@
-"""Tasks for trying the workbench in a browser: five kinds, with texts that have gone wrong before."""
+"""Pairs of responses for the workbench in a browser, with texts that have gone wrong before."""
 
 from typing import Any
 
@@ -35,22 +35,6 @@ PREFERENCE = options(
     ("1", 1, "Response 1 is better", "1", "response-1"),
     ("2", 2, "Response 2 is better", "2", "response-2"),
     ("0", 0, "Neither is better", "neither", "tie"),
-)
-CRITIQUE = options(
-    ("1", 1, "Critique 1 is better", "1", "response-1"),
-    ("2", 2, "Critique 2 is better", "2", "response-2"),
-    ("0", 0, "Neither is better", "neither", "tie"),
-)
-FACTUAL = options(("1", True, "Factual", "factual", "true"), ("2", False, "Not factual", "not", "false"))
-COVERED = options(("1", True, "Covered", "covered", "true"), ("2", False, "Not covered", "not", "false"))
-LEVELS = (
-    "Useless: no statement can be used",
-    "Poor: most statements are wrong",
-    "Weak: important gaps",
-    "Fair",
-    "Good: small gaps",
-    "Very good",
-    "Perfect",
 )
 
 
@@ -120,8 +104,7 @@ def disagreements(study: int) -> list[Task]:
         )
         for n in range(8, 321)
     ]
-    training = [one | {"training": True} for one in special[:2]] if study == 3 else special[:2]
-    return [*training, *special[2:], *plain]
+    return [*special, *plain]
 
 
 def debate(number: int) -> dict[str, Any]:
@@ -217,228 +200,6 @@ def long_debate() -> dict[str, Any]:
     return {"stances": [grid | {"stages": stages, "judges": judges}]}
 
 
-CLAIMS = (
-    "The capital of Australia is Canberra.",
-    "Canberra was founded in 1913.",
-    "Sydney is larger than Canberra.",
-    "The parliament moved in 1988.",
-    "The city has a lake in its middle.",
-    "The lake is named after the architect.",
-    "Melbourne was the capital before.",
-    "The name means meeting place.",
-)
-REFERENCE = ("The answer omits the population.", "The date of the founding is right.", "The lake's name is right.")
-
-
-def aius(study: int) -> list[Task]:
-    return [critique(study, number) for number in range(1, 41)]
-
-
-def critique(study: int, number: int) -> Task:
-    name = f"a{study}-{number}"
-    parts = {"critique": CLAIMS, "reference": REFERENCE}
-    targets = [
-        *(claim(name, "precision", "critique", place, parts["critique"]) for place in range(len(CLAIMS))),
-        *(claim(name, "recall", "reference", place, parts["reference"]) for place in range(len(REFERENCE))),
-        *(rating(name, quality) for quality in ("factuality", "comprehensiveness", "overall quality")),
-    ]
-    above = [
-        block("question", "Question", "Tell me about the capital of Australia."),
-        block(
-            "answer",
-            "Answer",
-            "Canberra, founded in 1913, is the capital; Sydney is larger. Its lake is Lake Burley Griffin.",
-        ),
-        block(
-            "known",
-            "Reference answer",
-            "Canberra is the capital of Australia. It has about 450,000 inhabitants.",
-            fold=True,
-        ),
-    ]
-    columns = [
-        block("critique", "Critique", " ".join(CLAIMS)),
-        block("reference", "Reference critique", " ".join(REFERENCE)),
-    ]
-    return task(
-        name, number, "aius", "Judge the critique claim by claim.", above=above, columns=columns, targets=targets
-    )
-
-
-def claim(name: str, group: str, where: str, place: int, texts: tuple[str, ...]) -> dict[str, Any]:
-    start = sum(len(text) + 1 for text in texts[:place])
-    about = {
-        "number": place + 1,
-        "text": texts[place],
-        "aiu": f"{where}.{place + 1}",
-        "block": where,
-        "spans": [[start, start + len(texts[place])]],
-        "atomic": True,
-    }
-    return target(
-        f"g-{name}-{where}-{place + 1}",
-        f"aiu_{group}",
-        group=group,
-        claim=about,
-        options=FACTUAL if group == "precision" else COVERED,
-    )
-
-
-def rating(name: str, quality: str) -> dict[str, Any]:
-    lines = [(str(n), n, line, str(n), "level") for n, line in enumerate(LEVELS, 1)]
-    return target(
-        f"g-{name}-{quality.split()[0]}",
-        "likert",
-        group="rating",
-        required=False,
-        question=f"Rate the {quality}",
-        options=options(*lines),
-    )
-
-
-def scores(study: int) -> list[Task]:
-    levels = options(*((str(n), n, line, str(n), "level") for n, line in enumerate(LEVELS[:5], 1)))
-    found = []
-    for number in range(1, 61):
-        name = f"s{study}-{number}"
-        how: dict[str, Any] = {"number": {"low": 0, "high": 100}} if number % 2 == 0 else {"options": levels}
-        found.append(
-            task(
-                name,
-                number,
-                "scores",
-                "Which score from 0 to 100 for fluency?" if number % 2 == 0 else "Which score for fluency?",
-                above=[block("question", "Question", "Describe your last holiday.")],
-                columns=[block("response-1", "Response", f"{LEFT} ({number})", number=1)],
-                targets=[target(f"g-{name}", "score", **how)],
-            )
-        )
-    return found
-
-
-def weights(study: int) -> list[Task]:
-    named = [
-        {"letter": "A", "name": "accuracy", "definition": "Is it true?"},
-        {"letter": "B", "name": "practicality", "definition": "Can it be done today?"},
-        {"letter": "C", "name": "tone", "definition": "Is it friendly?"},
-        {"letter": "D", "name": "length", "definition": "Is it short enough?"},
-    ]
-    five = options(*((str(n), n, str(n), str(n), "level") for n in range(1, 6)))
-    found = []
-    for number in range(1, 41):
-        name = f"w{study}-{number}"
-        qualities = [
-            target(
-                f"g-{name}-{quality}", "aspect_quality", group="quality", required=False, question=quality, options=five
-            )
-            for quality in ("relevance", "clarity", "comprehensiveness")
-        ]
-        found.append(
-            task(
-                name,
-                number,
-                "weights",
-                "How much should each aspect count for this question?",
-                above=[block("question", "Question", f"How do I sleep better? ({number})")],
-                targets=[target(f"g-{name}", "aspect_weights", group="weights", aspects=named), *qualities],
-            )
-        )
-    return found
-
-
-def critiques(study: int) -> list[Task]:
-    found = []
-    for number in range(1, 41):
-        name = f"c{study}-{number}"
-        columns = [
-            block("critique-1", "Critique 1", "The answer is right but leaves out the population.", number=1),
-            block("critique-2", "Critique 2", "Good answer!", number=2),
-        ]
-        above = [
-            block("question", "Question", "Tell me about Canberra."),
-            block("answer", "Answer", "Canberra is the capital."),
-        ]
-        found.append(
-            task(
-                name,
-                number,
-                "critiques",
-                "Which critique is better?",
-                above=above,
-                columns=columns,
-                targets=[target(f"g-{name}", "preference", options=CRITIQUE)],
-            )
-        )
-    return found
-
-
-def reveal(one: Task, about: dict[str, Any]) -> dict[str, Any]:
+def reveal(one: Task) -> dict[str, Any]:
     """What is shown after the label of a target."""
-    match one["panel"]:
-        case "aius" if about["group"] == "rating":
-            return {"opinions": []}
-        case "aius":
-            value = about["claim"]["number"] % 3 != 0
-            said = {
-                "judge": "judge A",
-                "value": value,
-                "problem": "",
-                "reason": "It is in every atlas.",
-                "evidence": "Canberra, capital of Australia",
-            }
-            return {
-                "opinions": [
-                    said,
-                    said | {"judge": "judge B", "value": True, "reason": "Widely known.", "evidence": ""},
-                ]
-            }
-        case "weights":
-            judged = [
-                {"judge": "judge A", "weights": {"accuracy": 40, "practicality": 30, "tone": 20, "length": 10}},
-                {"judge": "judge B", "weights": {"accuracy": 60, "practicality": 20, "tone": 10, "length": 10}},
-            ]
-            texts = [
-                block("response-1", "Response 1", LEFT, number=1),
-                block("response-2", "Response 2", RIGHT, number=2),
-            ]
-            return {
-                "weights": judged if about["group"] == "weights" else [],
-                "columns": texts if about["group"] == "weights" else [],
-            }
-        case "scores":
-            return {"stances": [peers()]}
-        case _:
-            return long_debate() if one["number"] == 8 else debate(one["number"])
-
-
-def peers() -> dict[str, Any]:
-    turns = [("peer 1", 2, "Stiff in places."), ("peer 2", 4, "Reads well."), ("area chair", 3, "Both have a point.")]
-    judges = [
-        {
-            "name": name,
-            "turns": [
-                {
-                    "stage": 0,
-                    "value": value,
-                    "short": str(value),
-                    "colour": "level",
-                    "problem": "",
-                    "changed": False,
-                    "reason": reason,
-                    "text": reason,
-                }
-            ],
-        }
-        for name, value, reason in turns
-    ]
-    return {
-        "run": "reviews",
-        "protocol": "ReFeR",
-        "href": None,
-        "outcome": "Area chair: 3.0",
-        "stages": ["score"],
-        "judges": judges,
-    }
-
-
-KINDS = {"disagreements": disagreements, "aius": aius, "scores": scores, "weights": weights, "critiques": critiques}
+    return long_debate() if one["number"] == 8 else debate(one["number"])

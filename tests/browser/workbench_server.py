@@ -57,7 +57,7 @@ class Store:
     """What a database would hold."""
 
     tasks: dict[str, Json] = field(default_factory=dict)
-    queues: dict[tuple[int, str], list[str]] = field(default_factory=dict)
+    queues: dict[int, list[str]] = field(default_factory=dict)
     rows: list[Json] = field(default_factory=list)
     standing: dict[tuple[str, str], Json] = field(default_factory=dict)
     drafts: dict[tuple[str, str], Json] = field(default_factory=dict)
@@ -65,17 +65,17 @@ class Store:
     claims: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     seen: set[tuple[str, str]] = field(default_factory=set)
     answered: dict[tuple[str, str], dict[int, Json]] = field(default_factory=dict)
-    stacks: dict[tuple[str, int, str], Stack] = field(default_factory=lambda: defaultdict(Stack))
+    stacks: dict[tuple[str, int], Stack] = field(default_factory=lambda: defaultdict(Stack))
     read: dict[str, int] = field(default_factory=dict)
     guidelines: Json = field(default_factory=lambda: {"version": 2, "format": "markdown", "text": GUIDELINES})
     entries: int = 0
 
-    def queue(self, study: int, kind: str) -> list[str]:
-        if (study, kind) not in self.queues:
-            made = items.KINDS[kind](study)
+    def queue(self, study: int) -> list[str]:
+        if study not in self.queues:
+            made = items.disagreements(study)
             self.tasks |= {one["id"]: one for one in made}
-            self.queues[study, kind] = [one["id"] for one in made]
-        return self.queues[study, kind]
+            self.queues[study] = [one["id"] for one in made]
+        return self.queues[study]
 
     def task_of(self, target: str) -> Json:
         return next(one for one in self.tasks.values() if any(about["id"] == target for about in one["targets"]))
@@ -100,7 +100,7 @@ class Store:
             key = (who, about["id"])
             standing = self.standing.get(key)
             about |= {"version": self.version(*key), "standing": standing, "draft": self.drafts.get(key)}
-            about["reveal"] = items.reveal(one, about) if standing and key in self.seen else None
+            about["reveal"] = items.reveal(one) if standing and key in self.seen else None
         return one
 
     def full(self, who: str, task: str) -> bool:
@@ -111,8 +111,8 @@ class Store:
             return True
         return all((who, about["id"]) in self.standing for about in self.tasks[task]["targets"] if about["required"])
 
-    def progress(self, who: str, study: int, kind: str) -> Json:
-        names = self.queue(study, kind)
+    def progress(self, who: str, study: int) -> Json:
+        names = self.queue(study)
         required = [about["id"] for name in names for about in self.tasks[name]["targets"] if about["required"]]
         return {
             "labelled": sum((who, one) in self.standing for one in required),
@@ -122,8 +122,8 @@ class Store:
             "drafts": sum(person == who for person, _ in self.drafts),
         }
 
-    def history(self, who: str, study: int, kind: str, before: str | None = None) -> Json:
-        stack = self.stacks[who, study, kind]
+    def history(self, who: str, study: int, before: str | None = None) -> Json:
+        stack = self.stacks[who, study]
         end = next((at for at, entry in enumerate(stack.undo) if entry["id"] == before), len(stack.undo))
         undo, redo = stack.undo[max(0, end - 20) : end], [] if before else stack.redo[-20:]
         tasks = list(dict.fromkeys(entry["task"] for entry in (*undo, *redo)))
@@ -131,7 +131,7 @@ class Store:
 
     # ---- actions -------------------------------------------------------------------------------------------------
 
-    def carry_out(self, who: str, study: int, kind: str, body: Json) -> list[Json]:
+    def carry_out(self, who: str, study: int, body: Json) -> list[Json]:
         """The results of a request; raises KeyError if an earlier action is missing."""
         known = self.answered.get((who, body["client"]))
         last = max(known, default=0) if known is not None else 0
@@ -141,13 +141,13 @@ class Store:
         shown = set(self.seen)
         for action in body["actions"]:
             if action["seq"] not in results:
-                results[action["seq"]] = self.result(who, study, kind, action, results, shown)
+                results[action["seq"]] = self.result(who, study, action, results, shown)
         return [results[action["seq"]] for action in body["actions"]]
 
-    def result(self, who: str, study: int, kind: str, action: Json, results: Json, shown: set[tuple[str, str]]) -> Json:
+    def result(self, who: str, study: int, action: Json, results: Json, shown: set[tuple[str, str]]) -> Json:
         carry = getattr(self, f"do_{action['type']}")
         try:
-            done = carry(who, self.stacks[who, study, kind], action, results, shown)
+            done = carry(who, self.stacks[who, study], action, results, shown)
         except Refused as refused:
             target = action.get("target")
             stands = (
@@ -172,9 +172,7 @@ class Store:
         surplus = self.full(who, task["id"])
         if before is None or self.content(before) != after:
             self.row(who, action, after, blind=key not in shown, event="label")
-            entry = (
-                None if task["training"] else self.push(stack, "label", action, before and self.content(before), after)
-            )
+            entry = self.push(stack, "label", action, before and self.content(before), after)
         else:
             entry = None
             self.drafts.pop(key, None)
@@ -190,21 +188,12 @@ class Store:
 
     def revealed(self, who: str, task: Json, about: Json, action: Json) -> Json:
         study = int(task["id"].split("-")[0][1:])
-        if task["training"]:
-            correct = action["value"] == 1
-            return {
-                "feedback": {"correct": correct, "expected": 1, "text": "Response 1 is free of cost.", "passed": None}
-            }
         if not RULES[study]["reveal"]:
             return {}
         self.seen.add((who, about["id"]))
-        return {"reveal": items.reveal(task, about)}
+        return {"reveal": items.reveal(task)}
 
     def must_hold(self, about: Json, value: Any) -> None:
-        if "number" in about and not (isinstance(value, int | float) and 0 <= value <= 100):
-            raise Refused("rejected", "A score is a number from 0 to 100.")
-        if "aspects" in about and abs(sum(value.values()) - 100) > 0.01:
-            raise Refused("rejected", "Weights sum to 100.")
         if "options" in about and not any(one["value"] == value for one in about["options"]):
             raise Refused("rejected", "This value is not on the scale.")
 
@@ -284,8 +273,6 @@ class Store:
 RULES: dict[int, Json] = {
     1: {"reveal": True, "evidence": True, "reason": "optional", "quick": False},
     2: {"reveal": False, "evidence": False, "reason": "none", "quick": True},
-    3: {"reveal": True, "evidence": False, "reason": "optional", "quick": False},
-    4: {"reveal": True, "evidence": False, "reason": "required", "quick": False},
 }
 
 
@@ -319,9 +306,8 @@ def who_asks(request: Request) -> str:
     return request.cookies.get("annotator", "a-1")
 
 
-def asked(request: Request) -> tuple[str, int, str]:
-    query = request.query_params
-    return who_asks(request), int(query.get("study", 1)), query.get("kind", "disagreements")
+def asked(request: Request) -> tuple[str, int]:
+    return who_asks(request), int(request.query_params.get("study", 1))
 
 
 async def refused(request: Request, body: Json) -> Response | None:
@@ -336,19 +322,19 @@ async def refused(request: Request, body: Json) -> Response | None:
 
 
 async def session(request: Request) -> Response:
-    who, study, kind = asked(request)
-    store.queue(study, kind)
+    who, study = asked(request)
+    store.queue(study)
     return JSONResponse(
         {
             "csrf": CSRF,
             "annotator": {"key": who, "name": who.replace("a-", "annotator ")},
             "study": {"id": study, "name": "Helpfulness of assistants", "home": "/"},
-            "kind": kind,
-            "title": {"aius": "AIUs", "weights": "Aspect weights"}.get(kind, kind.capitalize()),
+            "kind": "disagreements",
+            "title": "Disagreements",
             "rules": RULES[study],
-            "guidelines": store.guidelines | {"read": store.read.get(who, 0 if study == 3 else 2)},
-            "progress": store.progress(who, study, kind),
-            "history": store.history(who, study, kind),
+            "guidelines": store.guidelines | {"read": store.read.get(who, 2)},
+            "progress": store.progress(who, study),
+            "history": store.history(who, study),
         }
     )
 
@@ -357,9 +343,9 @@ async def tasks(request: Request) -> Response:
     body = await request.json()
     if (stop := await refused(request, body)) is not None:
         return stop
-    who, study, kind = asked(request)
+    who, study = asked(request)
     tab, item = request.query_params.get("tab", "todo"), request.query_params.get("item")
-    names = store.queue(study, kind)
+    names = store.queue(study)
     if tab == "skipped":
         wanted = [one for one in names if store.marks[who, one].get("skip")]
     else:
@@ -369,21 +355,19 @@ async def tasks(request: Request) -> Response:
     ordered = list(dict.fromkeys([*first, *wanted]))
     left = [one for one in ordered if one not in set(body["have"])]
     if faults.dry:
-        return JSONResponse({"tasks": [], "complete": False, "progress": store.progress(who, study, kind)})
+        return JSONResponse({"tasks": [], "complete": False, "progress": store.progress(who, study)})
     sent = [store.shown(who, one) for one in left[: body["count"]]]
-    return JSONResponse(
-        {"tasks": sent, "complete": len(left) <= body["count"], "progress": store.progress(who, study, kind)}
-    )
+    return JSONResponse({"tasks": sent, "complete": len(left) <= body["count"], "progress": store.progress(who, study)})
 
 
 async def actions(request: Request) -> Response:
     body = await request.json()
     if (stop := await refused(request, body)) is not None:
         return stop
-    who, study, kind = asked(request)
-    store.queue(study, kind)
+    who, study = asked(request)
+    store.queue(study)
     try:
-        results = store.carry_out(who, study, kind, body)
+        results = store.carry_out(who, study, body)
     except KeyError:
         return failed(409, "sequence", "An earlier action is missing.")
     faults.posts += 1
@@ -391,7 +375,7 @@ async def actions(request: Request) -> Response:
         await asyncio.sleep(faults.delay)
     if faults.drop_every and faults.posts % faults.drop_every == 0:
         return Dropped()
-    reply: Json = {"results": results, "progress": store.progress(who, study, kind)}
+    reply: Json = {"results": results, "progress": store.progress(who, study)}
     known = max((action.get("guidelines") or 0 for action in body["actions"]), default=0)
     if store.guidelines["version"] > known:
         reply["guidelines"] = store.guidelines
@@ -399,8 +383,8 @@ async def actions(request: Request) -> Response:
 
 
 async def history(request: Request) -> Response:
-    who, study, kind = asked(request)
-    return JSONResponse(store.history(who, study, kind, request.query_params.get("before")))
+    who, study = asked(request)
+    return JSONResponse(store.history(who, study, request.query_params.get("before")))
 
 
 async def presence(request: Request) -> Response:

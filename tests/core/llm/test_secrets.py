@@ -39,11 +39,6 @@ def test_models_are_suggested_when_their_key_is_set(monkeypatch: pytest.MonkeyPa
     assert notes["claude-haiku-5-5"] == "key from ANTHROPIC_API_KEY"
 
 
-def test_the_local_model_is_described_as_weak() -> None:
-    pytest.importorskip("xllamacpp")
-    assert "a weak judge" in available_models()[0].note and available_models()[0].model == "local"
-
-
 @pytest.mark.litellm
 def test_every_suggested_model_has_a_known_price(monkeypatch: pytest.MonkeyPatch) -> None:
     from core.llm.client import _SUGGESTED_MODELS

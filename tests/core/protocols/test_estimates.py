@@ -9,7 +9,7 @@ import pytest
 from core.errors import TiebreakError
 from core.items import Criterion, Response
 from core.labels import Scale
-from core.llm.costs import CostEstimate, ExpectedUsage, RecordedCalls, estimate_run, maximum_cost, model_price
+from core.llm.costs import RecordedCalls, estimate_run, maximum_cost, model_price
 from core.llm.wire import with_entered_price
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
@@ -36,13 +36,6 @@ def test_calls_range_from_immediate_agreement_to_no_agreement() -> None:
 def test_the_maximum_of_calls_is_exact_for_any_number_of_judges(judges: str, stopping: str) -> None:
     estimate = estimate_run(SCALEEVAL, [make_item()], make_settings(judges, stopping=stopping, rounds=4))
     assert estimate.calls_at_most == len(judges) * 4
-
-
-def test_one_item_and_one_call_are_singular() -> None:
-    usage = ExpectedUsage(1, 10, 10, None)
-    assert CostEstimate(1, 1, 1, 1, 10, 10, None, usage).summary() == (
-        "1 item: 1 call, up to about 20 tokens, price unknown; at most 1 call if every reply has to be requested twice"
-    )
 
 
 def test_the_cost_is_known_where_all_prices_are_known() -> None:

@@ -1,6 +1,6 @@
 """Evidence in a text: nested and overlapping passages, markup in the text, positions outside of it."""
 
-from pages.label.parts.adjudication_panel import draw_text, highlight
+from pages.label.parts.adjudication_panel import highlight
 
 
 def plain(html):
@@ -24,7 +24,3 @@ def test_markup_in_a_text_and_positions_outside_of_it_are_inert():
 def test_positions_count_code_points():
     assert ">é𝒳</" not in highlight("a𝒳b", [(1, 2, "A")])
     assert ">𝒳<sup>" in highlight("a𝒳b", [(1, 2, "A")])
-
-
-def test_an_empty_text_says_so():
-    assert "(empty)" in draw_text("  ")

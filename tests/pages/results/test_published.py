@@ -1,8 +1,6 @@
 """The page of published tables."""
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord
-from core.items import Item
 from storage.reports import published
 from storage.reports.published import PublishedRow
 from storage.transfer import samples
@@ -29,9 +27,3 @@ def test_a_table_begins_with_its_highest_and_lowest_value() -> None:
     assert published.summarize([]).startswith("No value is defined")
     prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
     assert ": highest " in page_text(visit("results/published", table="dna-figure-5"))
-
-
-def test_a_study_without_values_links_to_the_next_step() -> None:
-    prepare_study([ItemRecord(item=Item(id="i", prompt="?"))])
-    app = visit("results/published")
-    assert not app.exception and "This study has none yet" in page_text(app)

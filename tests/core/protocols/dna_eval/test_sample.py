@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, LabelRecord, RunRecord, StudyRecord, TraceRecord
+from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.trace import ReplyUnreadable, TurnCompleted, VerdictReached
 from storage.transfer import samples
 from tests.core.protocols.sample_replays import replay_sample
@@ -16,11 +16,6 @@ ITEMS = {record.item.id: record.item for record in RECORDS if isinstance(record,
 RUNS = {record.name: record for record in RECORDS if isinstance(record, RunRecord)}
 TRACES = [record for record in RECORDS if isinstance(record, TraceRecord)]
 LABELS = [record.label for record in RECORDS if isinstance(record, LabelRecord)]
-
-
-def test_the_study_is_described_as_a_sample() -> None:
-    (study,) = [record for record in RECORDS if isinstance(record, StudyRecord)]
-    assert study.sample and "not the output of a model" in study.description
 
 
 def test_six_items_have_six_scenarios() -> None:

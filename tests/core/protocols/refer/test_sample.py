@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, LabelRecord, RunRecord, ScaleRecord, StudyRecord, TraceRecord
+from core.formats.records import ItemRecord, LabelRecord, RunRecord, ScaleRecord, TraceRecord
 from core.protocols.refer.settings import Settings
 from core.trace import VerdictReached
 from storage.db import connections
@@ -28,11 +28,6 @@ SETTINGS = Settings.model_validate(RUN.settings)
 @pytest.mark.parametrize("trace", records(TraceRecord), ids=lambda trace: trace.item)
 def test_replaying_the_replies_gives_the_same_review(trace):
     assert replay_sample(RUN, ITEMS[trace.item], trace) == list(trace.events)
-
-
-def test_the_study_is_described_as_a_sample():
-    (study,) = records(StudyRecord)
-    assert study.sample and "not the output of a model" in study.description and "no evidence" in study.description
 
 
 def test_peers_and_samples_differ_and_some_are_unreadable():

@@ -13,7 +13,7 @@ from core.statistics.data.arrays import Estimate
 from core.statistics.data.dataset import ADJUDICATED, BY_PEOPLE, Dataset
 from core.statistics.measures.annotator_dependence import State
 from core.statistics.reports.judge_findings import NO_REFERENCE, find
-from core.statistics.reports.judges import Abstentions, Evidence, Rule, decide, list_names, rank_judges, summarize
+from core.statistics.reports.judges import Abstentions, Evidence, Rule, decide, rank_judges, summarize
 from tests.core.statistics.one_dataset import build_dataset
 
 Verdict = int | None
@@ -234,11 +234,6 @@ def test_a_judge_with_one_answer_is_not_used_although_it_is_as_accurate_as_peopl
     (judge,) = rank_judges(build_dataset("preference", "c", PREFERENCE, labels, opinions, gold)).judges
     assert judge.accuracy.value == 0.95
     assert (judge.decision, judge.reason.split(":")[0]) == ("do not use", "always response 1, whatever the target")
-
-
-def test_a_sentence_lists_few_names() -> None:
-    assert list_names(["a"]) == "a" and list_names(["a", "b", "c", "d", "e"]) == "a, b, c, d and e"
-    assert list_names(list("abcdefg")) == "a, b, c, d and 3 more"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.01, 1.01])
