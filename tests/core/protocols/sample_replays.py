@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from core.formats.records import RunRecord, TraceRecord
 from core.items import Item
-from core.llm.client import Finish, Reply
+from core.llm.client import Reply
+from core.llm.wire import Finish
 from core.protocols import trace_rng
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask, Ending, Event, ReplyUnreadable, Turn, TurnCompleted
