@@ -1,0 +1,121 @@
+"""Coverage of 95 % intervals of figures from labels that a design drew, in simulated studies.
+
+    python -m tests.bench.bench_drawn_labels [--studies 400] [--labels 50 100 300] [--designs random proportional ...]
+
+1,000 pairs, 30 % of which are disputed: A is better on half of these and on 75 % of the others; people and two judges
+err more on them. Each drawn pair has labels of three people. Headline: the win rate of A with a judge's verdicts.
+"""
+
+import argparse
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from core.labels import PREFERENCE
+from core.statistics.data.arrays import Bools, Estimate, Floats
+from core.statistics.data.dataset import align, encode
+from core.statistics.measures.agreement import estimate_statistics
+from core.statistics.measures.bias import judge_biases
+from core.statistics.reports.alignment import asked_patterns, verdict_statistics
+from core.statistics.reports.judge_findings import Findings
+from core.statistics.reports.judges import compare_judges, rank_judges
+from core.statistics.reports.systems import rate_by_games
+
+PAIRS, DISPUTED = 1_000, 0.3
+DESIGNS = {"random": None, "proportional": DISPUTED, "half disputed": 0.5, "70 % disputed": 0.7}
+"""Design -> the share of the labels that disputed pairs get; None: one stratum."""
+STATISTICS = ("cohen_kappa_gold", "win_rate_1_people", "advantage_probability", "longer_preferred_less_people")
+AGREEMENT = ("percent", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
+RESAMPLES = 1_000
+
+
+class Pairs:
+    """The pairs of a study with what people and judges say of each."""
+
+    def __init__(self, rng: np.random.Generator, size: int) -> None:
+        self.disputed = rng.random(size) < DISPUTED
+        self.truth = np.where(rng.random(size) < self._by_dispute(0.5, 0.75), 1, 2)
+        self.people = [self._noisy(rng, self._by_dispute(0.75, 0.92)) for _ in range(3)]
+        self.judges = {
+            "a": self._noisy(rng, self._by_dispute(0.55, 0.9)),
+            "b": self._noisy(rng, self._by_dispute(0.6, 0.8)),
+        }
+        self.longer, self.numbers = rng.integers(1, 3, size), rng.random(size)
+
+    def _by_dispute(self, disputed: float, agreed: float) -> Floats:
+        return np.where(self.disputed, disputed, agreed)
+
+    def _noisy(self, rng: np.random.Generator, accuracy: Floats) -> Floats:
+        return np.where(rng.random(self.truth.size) < accuracy, self.truth, 3 - self.truth).astype(float)
+
+    def draw(self, share: float | None, labels: int) -> tuple[Bools, Floats, np.ndarray]:
+        """Return which pairs are drawn, with which probability, and their strata."""
+        strata = np.where(self.disputed, "disputed", "agreed") if share is not None else np.full(self.truth.size, "")
+        drawn, probability = np.zeros(self.truth.size, bool), np.zeros(self.truth.size)
+        disputed = 0 if share is None else min(round(labels * share), int(self.disputed.sum()))
+        for name, number in {"": labels, "disputed": disputed, "agreed": labels - disputed}.items():
+            own = np.flatnonzero(strata == name)
+            drawn[own[np.argsort(self.numbers[own])[:number]]] = own.size > 0
+            probability[own] = min(1.0, number / max(1, own.size))
+        return drawn, probability, strata
+
+
+def figures(pairs: Pairs, share: float | None, labels: int, resamples: int) -> Mapping[str, Estimate]:
+    """Return the estimates from the labels of drawn pairs; those of all pairs without resamples."""
+    size = pairs.truth.size
+    drawn, probability, strata = pairs.draw(share, labels) if resamples else (np.ones(size, bool), np.ones(size), "")
+    base = pd.DataFrame({"item": np.arange(size).astype(str), "kind": "preference", "criterion": "c", "part": ""})
+    opinions = [base.assign(judge=name, value=one, longer=pairs.longer) for name, one in pairs.judges.items()]
+    people = [base[drawn].assign(rater=f"annotator {n}", value=one[drawn]) for n, one in enumerate(pairs.people)]
+    design = base.assign(stratum=strata, probability=probability, drawn=drawn, number=pairs.numbers)
+    encoded = encode("preference", "c", PREFERENCE, pd.concat(opinions, ignore_index=True).astype({"value": object}))
+    rows = pd.concat(people, ignore_index=True).astype({"value": object})
+    dataset = align(rows, encoded, None, design).dataset(encoded)
+    ranking = rank_judges(dataset, resamples=resamples, findings=Findings())
+    (compared,) = compare_judges(dataset, resamples=max(2, resamples), findings=Findings())
+    judge = dataset.judges["a"]
+    statistics = verdict_statistics(dataset, judge, asked_patterns(dataset, judge), resamples=resamples)
+    statistics |= judge_biases(dataset, judge)
+    labelled = dataset.ratings.select(items=(dataset.ratings.labels >= 0).any(axis=1))
+    majority = np.where(drawn, np.median(pairs.people, axis=0), np.nan)
+    games = base.assign(
+        scenario="", first="A", second="B", people=majority, judge=pairs.judges["a"], asked=True, undecided=False,
+        stratum=strata, probability=probability, drawn=drawn,
+    )  # fmt: skip
+    a = next(row for row in rate_by_games(games, resamples=10) if row.system == "A")
+    return {
+        "win rate, labels and verdicts": Estimate(a.value, a.low, a.high, labels, size, 0, 0),
+        "win rate, labels": Estimate(a.people, a.people_low, a.people_high, labels, size, 0, 0),
+        **{f"accuracy of {one.judge}": one.accuracy for one in ranking.judges},
+        **{f"{one.judge} less ceiling": one.less_ceiling for one in ranking.judges},
+        "human ceiling": ranking.ceiling,
+        "a less b": Estimate(compared.difference, compared.low, compared.high, labels, size, 0, 0),
+        **{name: statistics[name] for name in STATISTICS},
+        **estimate_statistics(labelled, AGREEMENT, resamples=resamples),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--studies", type=int, default=400)
+    parser.add_argument("--labels", type=int, nargs="*", default=[50, 100, 300])
+    parser.add_argument("--designs", nargs="*", default=list(DESIGNS))
+    arguments = parser.parse_args()
+    truth = figures(Pairs(np.random.default_rng(0), 200_000), None, 0, 0)
+    for design in arguments.designs:
+        held = {name: [0] * len(arguments.labels) for name in truth}
+        for column, labels in enumerate(arguments.labels):
+            for seed in range(arguments.studies):
+                pairs = Pairs(np.random.default_rng(seed + 1), PAIRS)
+                for name, one in figures(pairs, DESIGNS[design], labels, RESAMPLES).items():
+                    value = truth[name].value
+                    assert value is not None
+                    held[name][column] += one.low is not None and one.high is not None and one.low <= value <= one.high
+        print(f"{design}, {arguments.studies} studies; per cent that hold the truth at {arguments.labels} labels")
+        for name, counts in held.items():
+            print(f"  {name:32}" + "".join(f"{100 * count / arguments.studies:8.1f}" for count in counts), flush=True)
+
+
+if __name__ == "__main__":
+    main()
