@@ -176,9 +176,9 @@ def design_mean(
 
     theta = sum over strata of N_h / N (lambda mean(judge in h) + weighted mean(human - lambda judge of labels in h)),
     with weights 1 / probability (Hájek 1971; with lambda the active inference of Zrnic & Candès 2024). Its variance is
-    the sum over `clusters` (N,), or targets, of their squared summed influence; lambda minimises it (Angelopoulos,
-    Duchi & Zrnic 2023). Intervals are Student's t with as many degrees of freedom as labels, or their clusters, less
-    one for each stratum.
+    the sum over `clusters` (N,), or targets, of their squared summed influence; the lambda of each stratum minimises it
+    (Angelopoulos, Duchi & Zrnic 2023; by stratum Fisch et al. 2024). Intervals are Student's t with as many degrees of
+    freedom as labels, or their clusters, less one for each stratum.
     """
     labelled = ~np.isnan(human)
     n, effective = int(labelled.sum()), effective_labels(1 / probabilities[labelled])
@@ -187,25 +187,22 @@ def design_mean(
         reason = f"no label in {len(missing)} of {np.unique(strata).size} strata" if n else "no label"
         return DesignMean(None, None, None, 0.0, n, human.size, effective, reason)
     value, influence = _parts(np.where(labelled, human, 0), labelled, probabilities, strata)
-    lam = 0.0
+    lam, fitted, total = 0.0, 0, _sum_by(influence, clusters)
     if judge is not None:
-        own_value, own_influence = _parts(judge, labelled, probabilities, strata)
-        correction = float(judge.mean()) - own_value
-        own_influence = _sum_by((judge - judge.mean()) / judge.size - own_influence, clusters)
-        spread = float((own_influence**2).sum())
-        total = _sum_by(influence, clusters)
+        corrections, own_influence = _corrections(judge, labelled, probabilities, strata)
         if judge_weight is None:
-            lam = float(np.clip(-(total * own_influence).sum() / spread, 0, 1)) if spread > 0 else 0.0
+            weights = _judge_weights(total, own_influence, judge, _Labels(labelled, probabilities, strata), clusters)
+            fitted = np.unique(weights[weights > 0]).size
         else:
-            lam = judge_weight
-        value, total = value + lam * correction, total + lam * own_influence
-    else:
-        total = _sum_by(influence, clusters)
+            weights = np.full(corrections.size, judge_weight)
+        counts = np.bincount(strata, minlength=corrections.size)
+        lam = float(counts @ weights / counts.sum())
+        value, total = value + float(weights @ corrections), total + _sum_by(weights[strata] * own_influence, clusters)
     independent = n if clusters is None else np.unique(clusters[labelled]).size
     degrees = independent - np.unique(strata).size
     variance = float((total**2).sum())
-    if lam and judge_weight is None and degrees > 1:  # lambda is fitted to the same labels
-        variance, degrees = variance * degrees / (degrees - 1), degrees - 1
+    if degrees > fitted:  # each lambda is fitted to the same labels
+        variance, degrees = variance * degrees / (degrees - fitted), degrees - fitted
     if n < FEWEST_LABELS or degrees < 1 or variance <= 0:
         reason = f"no interval: fewer than {FEWEST_LABELS} labels" if n < FEWEST_LABELS else "no interval: no variance"
         return DesignMean(value, None, None, lam, n, human.size, effective, reason)
@@ -242,6 +239,60 @@ def _parts(values: Floats, labelled: Bools, probabilities: Floats, strata: Ints)
     factor = np.where(np.isfinite(factor), factor, 1.0)
     within = weights * ratio(counts, totals)[strata] * (values - means[strata]) * factor[strata]
     return value, (means[strata] - value + within) / values.size
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """Which of N targets have a label, the probability of one, and their strata."""
+
+    given: Bools
+    probabilities: Floats
+    strata: Ints
+
+
+def _corrections(judge: Floats, labelled: Bools, probabilities: Floats, strata: Ints) -> tuple[Floats, Floats]:
+    """Return what the verdicts without a label add to the mean of the labelled ones: by stratum (H,), influence (N,).
+
+    The share of the stratum times the mean verdict of its targets less that of its labelled ones.
+    """
+    weights = np.where(labelled, 1 / probabilities, 0.0)
+    counts, labels = np.bincount(strata), np.bincount(strata, labelled)
+    means = np.bincount(strata, judge) / counts
+    totals = np.bincount(strata, weights)
+    of_labelled = ratio(np.bincount(strata, weights * judge), totals)
+    factor = np.sqrt(np.where(labels > 1, labels / np.maximum(labels - 1.0, 1), 1))
+    within = weights * (counts / totals * factor)[strata] * (judge - of_labelled[strata])
+    return counts / judge.size * (means - of_labelled), (judge - means[strata] - within) / judge.size
+
+
+def _judge_weights(
+    total: Floats, own_influence: Floats, judge: Floats, labels: _Labels, clusters: Ints | None
+) -> Floats:
+    """Return the lambda of each stratum (H,) with the least variance; of all strata for those of few labels.
+
+    The variance of verdicts is that of all of them, so it does not vary with the labelled ones.
+    """
+
+    def optimum(mask: Bools) -> float:
+        own = _sum_by(np.where(mask, own_influence, 0), clusters)
+        spread, variance = float((own**2).sum()), float(judge[mask].var(ddof=1))
+        if not spread > 0 or not variance > 0:
+            return 0.0
+        own_labels = mask & labels.given
+        weights = 1 / labels.probabilities[own_labels]
+        mean = np.average(judge[own_labels], weights=weights)
+        labelled = np.average((judge[own_labels] - mean) ** 2, weights=weights)
+        n = int(own_labels.sum())
+        return float(np.clip(-(total * own).sum() / spread * labelled * n / max(1, n - 1) / variance, 0, 1))
+
+    pooled = optimum(np.ones(judge.size, bool))
+    counts = np.bincount(labels.strata, labels.given)
+    return np.array(
+        [
+            optimum(labels.strata == stratum) if count >= FEWEST_LABELS else pooled
+            for stratum, count in enumerate(counts)
+        ]
+    )
 
 
 def _sum_by(influence: Floats, clusters: Ints | None) -> Floats:
