@@ -20,6 +20,7 @@ from storage.reports import (
 )
 from storage.reports.judge_ranking import Selection
 from storage.studies.studies import Study
+from tests.storage.reports.test_reserved_names import engine as engine
 from tests.storage.reports.test_reserved_names import study as study
 
 Report = Callable[..., object]

@@ -1,5 +1,7 @@
 """Criteria and scenarios with a name that reports use for all of them together."""
 
+from collections.abc import Iterator
+
 import pytest
 from sqlalchemy import Engine
 
@@ -7,11 +9,13 @@ from core.formats.records import ItemRecord, LabelRecord, Record, TraceRecord
 from core.items import Item, Response
 from core.labels import Label, Opinion
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
+from storage.db.connections import connect
 from storage.reports import agreement, alignment, discordance, judge_biases, judge_ranking, run_comparison, systems
 from storage.reports.judge_ranking import RankingQuery, Selection
 from storage.studies.studies import Study
 from storage.transfer import bundle
 from tests.conftest import make_target
+from tests.databases import create_database
 from tests.storage.reports.test_alignment import import_study
 from tests.storage.shared import RUN
 
@@ -20,7 +24,15 @@ CRITERIA = ("all", "help")
 SCENARIOS = ("all", "math", "")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """A SQLite database: the tests of each report read the same from PostgreSQL."""
+    opened = connect(create_database(tmp_path_factory.mktemp("reserved") / "tiebreak.db"))
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture(scope="module")
 def study(engine: Engine) -> Study:
     """Return a study whose judge is right on every target of the criterion "all" and on none of "help"."""
     records: list[Record] = [RUN.model_copy(update={"name": name}) for name in ("r", "again")]
