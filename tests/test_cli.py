@@ -199,6 +199,7 @@ def test_an_invalid_file_is_one_sentence_and_adds_nothing(run, tmp_path):
 def test_agreement_gives_the_documented_fields(run_with_sample):
     rows = json.loads(run_with_sample("people", "agreement", "--study", "tour", "--json").stdout)
     fields = ["kind", "criterion", "group", "statistic", "value", "low", "high", "items", "raters", "pairs", "reason"]
+    fields.append("effective")
     assert rows
     assert all(list(row) == fields for row in rows)
     assert {"percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1"} <= {

@@ -122,7 +122,7 @@ def test_the_columns_are_the_documented_ones():
     row = next(iter(alignment_by_name(ANNOTATORS, {"gpt": "1122220012"}).values()))
     assert list(vars(row)) == [
         "judge", "kind", "criterion", "group", "statistic", "value",
-        "low", "high", "items", "raters", "pairs", "reason", "reference", "population",
+        "low", "high", "items", "raters", "pairs", "reason", "reference", "population", "effective",
     ]  # fmt: skip
 
 
