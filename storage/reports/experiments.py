@@ -101,7 +101,7 @@ def results(engine: Engine, study: Study, experiment: Experiment, reference: str
     data = _verdicts(engine, study, experiment, runs, reference)
     cells: dict[str, list[CellResult]] = {}
     if len(data.opinions):
-        cells |= cell_statistics(data.labels, data.opinions, data.gold, data.scales, runs)
+        cells |= cell_statistics(data.labels, data.opinions, data.gold, data.scales, runs, design=data.design)
     levels = {
         axis.name: list(dict.fromkeys([*axis.labels, *(run.levels[place] for run in runs.values())]))
         for place, axis in enumerate(experiment.definition.axes)
@@ -126,7 +126,9 @@ def differences(
     data = _verdicts(engine, study, experiment, runs, reference)
     found: list[AxisDifference] = []
     if len(data.opinions):
-        found = axis_differences(data.labels, data.opinions, data.gold, data.scales, runs, axes, statistic)
+        found = axis_differences(
+            data.labels, data.opinions, data.gold, data.scales, runs, axes, statistic, design=data.design
+        )
         if not found and len({run.levels for run in runs.values()}) > 1:
             raise TiebreakError(f"No paired difference is computed in {statistic!r}.")
     return correct_differences(found)

@@ -30,7 +30,7 @@ from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigur
 from core.wording import equate_p, format_count, format_estimate, stored_criterion
 from storage.db import connections
 from storage.db.tables import OpinionRow, RunRow, TraceRow
-from storage.labels import labels, targets
+from storage.labels import designs, labels, targets
 from storage.reports import alignment, chosen_labels, references
 from storage.reports.alignment import comparable_scales
 from storage.reports.chosen_labels import DISPUTED_TARGETS, NOTHING, Choices
@@ -120,15 +120,17 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
         given = opinions[opinions["value"].notna()] if len(opinions) else opinions
         scales = comparable_scales(opinions, find_scales(session, study, [frame_panel(given)]) if len(given) else {})
         gold = references.frame(session, study.id, named, scales)
-        people = labels.frame(session, study.id)
+        design = designs.frame(session, study.id)
+        people = chosen_labels.keep_drawn(labels.frame(session, study.id), design)
+        gold = chosen_labels.keep_drawn(gold, design)
         disputed = targets.frame(session, study.id).loc[list(references.disputed_targets(session, study.id))]
         own = references.debate_run_ids(session, study.id, named.name) if named.type == "debate" else []
         costs = cost_by_run(session, run_ids)
     encoded = list(encode_opinions(opinions, scales, "criterion")) if len(opinions) else []
     of_everybody = named.type in ("gold", "majority", "mean")
-    found = chosen_labels.find(people, gold, encoded, disputed, of_everybody=of_everybody)
+    found = chosen_labels.find(people, gold, encoded, disputed, of_everybody=of_everybody, design=design)
     gold = chosen_labels.keep_disputed(gold, found.of_reference)
-    datasets = list(build_datasets(people, opinions, gold, scales, "all")) if len(opinions) else []
+    datasets = list(build_datasets(people, opinions, gold, scales, "all", design)) if len(opinions) else []
     datasets.sort(key=lambda dataset: -max(int(judge.asked.sum()) for judge in dataset.judges.values()))
     columns = dict(opinions[["judge", "run"]].drop_duplicates().itertuples(index=False, name=None))
     order = sorted(columns, key=lambda name: (run_ids.index(columns[name]), name))

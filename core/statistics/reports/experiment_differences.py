@@ -18,6 +18,7 @@ from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, grou
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import continuous
 from core.statistics.measures.comparison import bootstrap_p_value, correct_p_values, paired_comparison
+from core.statistics.measures.designs import draw_of
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
 from core.statistics.measures.resampling import SAME, Statistic, bca_interval, on_subset, weighted_mean
 from core.statistics.reports.alignment import equal_answers, judge_measures, to_codes
@@ -60,6 +61,7 @@ def axis_differences(
     *,
     resamples: int = 1000,
     seed: int = 0,
+    design: pd.DataFrame | None = None,
 ) -> list[AxisDifference]:
     """Return the difference between every two levels of an axis, for each combination of the other levels.
 
@@ -69,7 +71,7 @@ def axis_differences(
     samples = cell_samples(opinions, runs)
     named = opinions.assign(judge=opinions["run"].astype(str))
     found: list[AxisDifference] = []
-    for dataset in build_datasets(labels, named, gold, scales, "criterion"):
+    for dataset in build_datasets(labels, named, gold, scales, "criterion", design):
         of_cells = {
             levels: sample
             for (kind, criterion, levels), sample in samples.items()
@@ -95,7 +97,11 @@ class _Resampled:
     ) -> None:
         self.dataset, self.statistic, self.samples = dataset, statistic, samples
         groups = dataset.ratings.groups
-        units = Units(np.ones(dataset.item.size), group_indicator(None if groups is None else np.array(groups, object)))
+        units = Units(
+            np.ones(dataset.item.size),
+            group_indicator(None if groups is None else np.array(groups, object)),
+            draw=None if dataset.sample is None else draw_of(dataset.sample),
+        )
         functions: dict[Levels, list[Statistic]] = {}
         self._used: dict[Levels, Bools] = {}
         for run_id, run in runs.items():
@@ -113,7 +119,7 @@ class _Resampled:
         chunks = [_values(functions, weights) for weights in units.resample_weights(resamples, seed)]
         self.cells = {levels: np.concatenate([chunk[levels] for chunk in chunks]) for levels in functions}
         self._jackknife = _values(functions, jackknife)
-        self._values = {levels: float(of[0]) for levels, of in _values(functions, units.frequencies[None]).items()}
+        self._values = {levels: float(of[0]) for levels, of in _values(functions, units.counted[None]).items()}
 
     def difference(self, axes: Sequence[str], first: Levels, second: Levels, place: int) -> AxisDifference:
         """Return the difference of two cells whose levels differ at one place."""

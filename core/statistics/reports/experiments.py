@@ -133,11 +133,12 @@ def cell_statistics(
     *,
     resamples: int = 1000,
     seed: int = 0,
+    design: pd.DataFrame | None = None,
 ) -> dict[str, list[CellResult]]:
     """Return statistic -> the results of the cells, in the order of `runs`.
 
-    Frames and scales as in `alignment_rows`; `opinions` has the verdicts of the runs, one per run and target, and if
-    known `failed`: whether the trace failed, so that there is no verdict.
+    Frames and scales as in `alignment_rows`, `design` as in `dataset.align`; `opinions` has the verdicts of the runs,
+    one per run and target, and if known `failed`: whether the trace failed, so that there is no verdict.
     """
     samples = cell_samples(opinions, runs)
     results: dict[str, list[CellResult]] = {}
@@ -146,7 +147,7 @@ def cell_statistics(
         own = opinions[opinions["run"].isin(repeats)]
         if own.empty:
             continue
-        for dataset in _repeat_datasets(labels, own, gold, scales, repeats):
+        for dataset in _repeat_datasets(labels, own, gold, scales, repeats, design):
             sample = samples[dataset.kind, dataset.criterion, levels]
             for statistic, result in _cell_results(dataset, sample, levels, resamples, seed):
                 results.setdefault(statistic, []).append(result)
@@ -159,6 +160,7 @@ def _repeat_datasets(
     gold: pd.DataFrame,
     scales: Mapping[tuple[str, str], Scale],
     repeats: Mapping[int, int],
+    design: pd.DataFrame | None,
 ) -> Iterator[Dataset]:
     """Yield the datasets of one cell. Each repeat of an item is a target of its own, in the group of the item."""
     number = opinions["run"].map(repeats).astype(str)
@@ -166,13 +168,15 @@ def _repeat_datasets(
     judged = opinions.assign(judge="cell", group=_groups(opinions), item=opinions["item"] + REPEAT_SEPARATOR + number)
     judged_items = set(opinions["item"])
     copies = [
-        frame[frame["item"].isin(judged_items)].assign(group=lambda rows: _groups(rows)) for frame in (labels, gold)
+        frame[frame["item"].isin(judged_items)].assign(group=lambda rows: _groups(rows))
+        for frame in (labels, gold, design)
+        if frame is not None
     ]
     repeated = [
         pd.concat([rows.assign(item=rows["item"] + REPEAT_SEPARATOR + name) for name in names], ignore_index=True)
         for rows in copies
     ]
-    yield from build_datasets(repeated[0], judged, repeated[1], scales, "criterion")
+    yield from build_datasets(repeated[0], judged, repeated[1], scales, "criterion", *repeated[2:])
 
 
 def _groups(rows: pd.DataFrame) -> "pd.Series":

@@ -160,6 +160,6 @@ def _difference(dataset: Dataset, first: str, second: str, resamples: int, seed:
         used = ~np.isnan(before) & ~np.isnan(after) & ~np.isnan(dataset.gold)
         change = (after == dataset.gold).astype(float) - (before == dataset.gold).astype(float)
         differences = np.where(used, change, np.nan)
-        return paired_comparison(second, first, differences, groups, resamples, seed)
+        return paired_comparison(second, first, differences, groups, resamples, seed, dataset.sample)
     columns = np.column_stack([dataset.gold_scores, dataset.to_numbers(after), dataset.to_numbers(before)])
-    return correlation_difference(second, first, columns, groups, resamples, seed)
+    return correlation_difference(second, first, columns, groups, resamples, seed, dataset.sample)
