@@ -191,7 +191,7 @@ def design_mean(
     if judge is not None:
         corrections, own_influence = _corrections(judge, labelled, probabilities, strata)
         if judge_weight is None:
-            weights = _judge_weights(total, own_influence, judge, _Labels(labelled, probabilities, strata), clusters)
+            weights = _judge_weights(human, judge, probabilities, strata)
             fitted = np.unique(weights[weights > 0]).size
         else:
             weights = np.full(corrections.size, judge_weight)
@@ -241,15 +241,6 @@ def _parts(values: Floats, labelled: Bools, probabilities: Floats, strata: Ints)
     return value, (means[strata] - value + within) / values.size
 
 
-@dataclass(frozen=True)
-class _Labels:
-    """Which of N targets have a label, the probability of one, and their strata."""
-
-    given: Bools
-    probabilities: Floats
-    strata: Ints
-
-
 def _corrections(judge: Floats, labelled: Bools, probabilities: Floats, strata: Ints) -> tuple[Floats, Floats]:
     """Return what the verdicts without a label add to the mean of the labelled ones: by stratum (H,), influence (N,).
 
@@ -265,34 +256,22 @@ def _corrections(judge: Floats, labelled: Bools, probabilities: Floats, strata: 
     return counts / judge.size * (means - of_labelled), (judge - means[strata] - within) / judge.size
 
 
-def _judge_weights(
-    total: Floats, own_influence: Floats, judge: Floats, labels: _Labels, clusters: Ints | None
-) -> Floats:
+def _judge_weights(human: Floats, judge: Floats, probabilities: Floats, strata: Ints) -> Floats:
     """Return the lambda of each stratum (H,) with the least variance; of all strata for those of few labels.
 
-    The variance of verdicts is that of all of them, so it does not vary with the labelled ones.
+    cov(human, judge) / var(judge) with the variance of all verdicts, so it does not vary with the labelled ones.
     """
 
     def optimum(mask: Bools) -> float:
-        own = _sum_by(np.where(mask, own_influence, 0), clusters)
-        spread, variance = float((own**2).sum()), float(judge[mask].var(ddof=1))
-        if not spread > 0 or not variance > 0:
+        own = mask & ~np.isnan(human)
+        variance = float(judge[mask].var(ddof=1)) if own.sum() > 1 else 0.0
+        if variance <= 0:
             return 0.0
-        own_labels = mask & labels.given
-        weights = 1 / labels.probabilities[own_labels]
-        mean = np.average(judge[own_labels], weights=weights)
-        labelled = np.average((judge[own_labels] - mean) ** 2, weights=weights)
-        n = int(own_labels.sum())
-        return float(np.clip(-(total * own).sum() / spread * labelled * n / max(1, n - 1) / variance, 0, 1))
+        covariance = np.cov(human[own], judge[own], aweights=1 / probabilities[own])[0, 1]
+        return float(np.clip(covariance / variance, 0, 1))
 
-    pooled = optimum(np.ones(judge.size, bool))
-    counts = np.bincount(labels.strata, labels.given)
-    return np.array(
-        [
-            optimum(labels.strata == stratum) if count >= FEWEST_LABELS else pooled
-            for stratum, count in enumerate(counts)
-        ]
-    )
+    pooled, counts = optimum(np.ones(judge.size, bool)), np.bincount(strata, ~np.isnan(human))
+    return np.array([optimum(strata == place) if n >= FEWEST_LABELS else pooled for place, n in enumerate(counts)])
 
 
 def _sum_by(influence: Floats, clusters: Ints | None) -> Floats:
