@@ -1,59 +1,18 @@
-"""The papers' published figures, recomputed from their public data by the functions that pages call."""
+"""Published figures of public data that the tests of storage do not recompute, by the functions that pages call."""
 
 import ast
 import csv
 import re
-from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from core.labels import PREFERENCE, TRUTH
-from core.statistics.data.ratings import Ratings
-from core.statistics.measures import means
 from core.statistics.reports.agreement import agreement_rows
 from core.statistics.reports.alignment import alignment_rows
-from tests.core.statistics.builders import estimate_statistic
 from tests.core.statistics.frames import make_frame
 from tests.core.statistics.public_data import public_path, read_public_json
-
-CRITIQUES = {"human": ["human_critique"], "llm": ["llm1_critique", "llm2_critique"]}
-
-
-def count_critique_aius(records: list[dict], names: list[str]) -> means.AiuCounts:
-    rows = [
-        (f"{number} {name}", task == "recall_labels", label)
-        for number, record in enumerate(records)
-        for name in names
-        for task in ("precision_labels", "recall_labels")
-        for label in record[name][task]
-    ]
-    critique, recall, true = (np.array(column) for column in zip(*rows, strict=True))
-    return means.count_aius(critique, recall, true)
-
-
-@pytest.mark.parametrize(
-    ("source", "aius", "published"),
-    [
-        ("human", (331, 702), (87.61, 48.72, 62.62, 85.37, 50.97, 58.24)),
-        ("llm", (1620, 1404), (71.85, 53.28, 61.19, 71.07, 54.37, 58.20)),
-    ],
-)
-def test_metacritique_scores_are_the_published_ones(source, aius, published):
-    counts = count_critique_aius(read_public_json("metacritique/annotation_data.json"), CRITIQUES[source])
-    assert (counts.precision_counts[:, 1].sum(), counts.recall_counts[:, 1].sum()) == aius
-    scores = means.critique_scores(counts, resamples=50)
-    values = [100 * (scores[name].value or 0) for name in means.SCORE_NAMES]
-    assert values == pytest.approx(published, abs=0.005)
-    assert all(score.low < score.value < score.high for score in scores.values())
-
-
-def test_metacritique_pairs_are_won_as_published():
-    records = read_public_json("metacritique/annotation_data.json")
-    first, second = (count_critique_aius(records, [name]) for name in CRITIQUES["llm"])
-    outcomes = Counter(np.sign(first.f1 - second.f1).tolist())
-    assert (outcomes[1.0], outcomes[-1.0], outcomes[0.0]) == (58, 39, 3)
 
 
 def parse_weights(text: str) -> list[float]:
@@ -119,61 +78,8 @@ def test_undefined_rank_distances_are_left_out_and_counted():
     assert rows["rank_distance"].value == pytest.approx(rows[UNDEFINED_AS_0].value * 50 / 46)
 
 
-def read_debates() -> list[dict]:
-    folder = public_path("scaleeval/results/gpt3.5_vs_claude")
-    files = sorted(folder.glob("*/multiagent_score/*.jsonl"))
-    return [debate for file in files for debate in read_public_json(str(file))]
-
-
-def test_scaleeval_debates_give_the_published_kappas():
-    readable = []
-    for debate in read_debates():
-        turns = [value for key, value in debate.items() if key.startswith("Speaker")]
-        scores = [str(turn["score"]) for turn in turns[:3] + turns[-3:]]
-        if set(scores) <= {"0", "1", "2"}:
-            readable.append([int(score) for score in scores])
-    votes = np.array(readable, np.int16)
-    assert len(votes) == 543
-    for stage, published in ((votes[:, :3], 0.1529), (votes[:, 3:], 0.3781)):
-        ratings = Ratings(tuple(map(str, range(len(votes)))), ("1", "2", "3"), stage, (0, 1, 2))
-        assert estimate_statistic(ratings, "fleiss_kappa").value == pytest.approx(published, abs=5e-5)
-
-
-def parse_vote(reply: str) -> int:
-    """Return 1 or 2 as ChatEval's own code reads it; an unreadable reply is a tie, as in its row 15."""
-    votes = re.findall(r"Assistant ([12])\b", reply.rsplit("Answer:", 1)[-1])
-    return int(votes[-1]) if len(set(votes)) == 1 else 0
-
-
 def preference_row(item: int, rater: str, value: int) -> tuple:
     return (str(item), "", "preference", "", None, rater, value)
-
-
-@pytest.mark.parametrize(
-    ("name", "accuracy", "kappa"),
-    [
-        ("multi_role_two_turns_sequential_direct_pair_comparison_results", 0.5375, 0.170),
-        ("multi_role_three_turns_sequential_direct_pair_comparison_results", 0.5500, 0.187),
-        ("single_role_test_pair_comparison_results", 0.4750, 0.131),
-    ],
-)
-def test_chateval_agrees_with_annotators_as_published(name, accuracy, kappa):
-    results = read_public_json("chateval/faireval_test_80_human_majority.json")
-    codes = {"gpt35": 1, "vicuna": 2, "tie": 0}
-    labels = [preference_row(n, "majority", codes[result["human_results"]]) for n, result in enumerate(results)]
-    opinions = []
-    for number, record in enumerate(read_public_json(f"chateval/history_outputs/{name}.json")):
-        votes = Counter(parse_vote(turn["evaluation"]) for turn in record["evaluation"]).most_common()
-        has_winner = len(votes) == 1 or votes[0][1] > votes[1][1]
-        opinions.append(preference_row(number, "chateval", votes[0][0] if has_winner else 0))
-    rows = alignment_rows(
-        make_frame(*labels),
-        make_frame(*opinions).rename(columns={"rater": "judge"}),
-        scales={("preference", ""): PREFERENCE},
-    )
-    values = {row.statistic: row.value for row in rows}
-    assert values["accuracy_gold"] == pytest.approx(accuracy, abs=5e-5)
-    assert values["cohen_kappa_gold"] == pytest.approx(kappa, abs=6e-4)  # .1695, listed as .170
 
 
 def test_the_majority_of_pandalm_is_as_published():

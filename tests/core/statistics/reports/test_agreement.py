@@ -12,7 +12,6 @@ from core.labels import PREFERENCE, TRUTH, Scale
 from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow, agreement_rows
 from tests.core.statistics.frames import make_frame
-from tests.core.statistics.public_data import read_public_json
 from tests.paths import ROOT
 
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
@@ -35,52 +34,6 @@ def rows_of(
 ) -> list[AgreementRow]:
     scales = {(kind, criterion): scale for kind, criterion in zip(labels.kind, labels.criterion, strict=True)}
     return [row for row in agreement_rows(labels, by=by, scales=scales, **options) if row.statistic == statistic]
-
-
-def test_pandalm_gives_the_published_kappas():
-    records = read_public_json("pandalm/testset-v1.json")
-    labels = make_frame(
-        *(
-            (str(record["idx"]), "", "preference", "", None, annotator, record[annotator])
-            for record in records
-            for annotator in ("annotator1", "annotator2", "annotator3")
-        )
-    )
-    (fleiss,) = rows_of(labels, "fleiss_kappa")
-    assert fleiss.value == pytest.approx(0.8642, abs=5e-5)
-    assert (fleiss.items, fleiss.raters, fleiss.pairs) == (999, 3, 2997)
-    pairs = {row.group: row.value for row in rows_of(labels, "cohen_kappa", by="raters")}
-    assert pairs == {
-        "annotator1 × annotator2": pytest.approx(0.8520, abs=5e-5),
-        "annotator1 × annotator3": pytest.approx(0.8789, abs=5e-5),
-        "annotator2 × annotator3": pytest.approx(0.8617, abs=5e-5),
-    }
-
-
-TOPICAL_CHAT = {
-    "Understandable": ((0, 1), 0.5102, 0.4828),
-    "Natural": ((1, 2, 3), 0.4871, 0.4214),
-    "Maintains Context": ((1, 2, 3), 0.5599, 0.5191),
-    "Engaging": ((1, 2, 3), 0.5811, 0.5465),
-    "Uses Knowledge": ((0, 1), 0.7090, 0.7090),
-    "Overall": ((1, 2, 3, 4, 5), 0.7183, 0.6647),
-}
-
-
-@pytest.mark.parametrize("criterion", TOPICAL_CHAT)
-def test_topical_chat_gives_the_published_correlations_and_alphas(criterion):
-    categories, spearman, alpha = TOPICAL_CHAT[criterion]
-    labels = make_frame(
-        *(
-            (f"{dialogue}-{number}", "", "likert", criterion, None, f"rater {rater}", value)
-            for dialogue, record in enumerate(read_public_json("topical_chat/usr_topical_chat.json"))
-            for number, response in enumerate(record["responses"])
-            for rater, value in enumerate(response[criterion])
-        )
-    )
-    scale = Scale(level="ordinal", categories=categories)
-    assert rows_of(labels, "spearman", scale)[0].value == pytest.approx(spearman, abs=5e-5)
-    assert rows_of(labels, "krippendorff_alpha_ordinal", scale)[0].value == pytest.approx(alpha, abs=5e-5)
 
 
 def test_three_of_five_unanimous_raters_correlate_perfectly():
