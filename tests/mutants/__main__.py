@@ -7,7 +7,6 @@ never changed. Processes that a test starts itself import the unchanged file.
 """
 
 import ast
-import copy
 import gc
 import importlib.util
 import json
@@ -49,16 +48,26 @@ UNITS = {"seconds": "minutes", "minutes": "seconds", "hours": "minutes", "days":
 
 @dataclass(frozen=True)
 class Mutant:
-    """A changed tree of a module."""
+    """One change of a module."""
 
+    path: Path
     line: int
     name: str
     """The function and the change within its statement: `is_active: row.until > at => row.until >= at`."""
     tree: ast.Module
+    """The unchanged module: all of its mutants share it."""
+    place: tuple[ast.AST, str]
+    value: Any
+    """The parent and the field that change, and the new value."""
     lines: range | None
     """The lines of its statement; None if all tests depend on it: it is executed at import, or its result is cached."""
     is_inside: bool
     """Whether it is inside of a function."""
+
+    def code(self) -> CodeType:
+        """Change the tree, and return its code. To be called once, in a process of its own."""
+        setattr(*self.place, self.value)
+        return compile(self.tree, str(self.path), "exec")
 
 
 def changes(node: ast.AST) -> Iterator[ast.AST]:
@@ -99,20 +108,28 @@ Place = tuple[ast.AST, str, int | None]
 
 
 def places(tree: ast.AST, above: tuple[Place, ...] = ()) -> Iterator[tuple[Place, ...]]:
-    """Yield the way from the module to every node. Annotations and what is imported for them are left out."""
+    """Yield the way from the module to every node, without annotations and other nodes that have no effect."""
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "decorator_list"):
             continue
         for place, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if isinstance(child, ast.AST) and not (isinstance(child, ast.If) and "TYPE_CHECKING" in _text(child)):
+            if isinstance(child, ast.AST) and not _has_no_effect(tree, child):
                 way = (*above, (tree, name, place))
                 yield way
                 yield from places(child, way)
 
 
-def mutants(source: str) -> Iterator[Mutant]:
+def _has_no_effect(parent: ast.AST, node: ast.AST) -> bool:
+    """Return whether a node imports what annotations need, or states that the iterables of `zip` are equally long."""
+    match parent, node:
+        case (_, ast.If(test=ast.Name(id="TYPE_CHECKING"))) | (ast.Call(func=ast.Name(id="zip")), ast.keyword()):
+            return True
+    return False
+
+
+def mutants(path: Path) -> Iterator[Mutant]:
     """Yield every mutant of a module."""
-    tree = ast.parse(source)
+    tree = ast.parse(path.read_text())
     for way in list(places(tree)):
         parent, name, place = way[-1]
         siblings: Any = getattr(parent, name)
@@ -124,12 +141,13 @@ def mutants(source: str) -> Iterator[Mutant]:
         for changed in changes(node):
             if hasattr(node, "lineno"):
                 changed = ast.fix_missing_locations(ast.copy_location(changed, node))
-            setattr(parent, name, changed if place is None else [*siblings[:place], changed, *siblings[place + 1 :]])
+            value = changed if place is None else [*siblings[:place], changed, *siblings[place + 1 :]]
+            setattr(parent, name, value)
             after = _text(changed if within[statement] is node else within[statement])
             functions = ".".join(part.name for part in within if isinstance(part, ast.FunctionDef | ast.ClassDef))
             title = f"{functions}: {_difference(before, after)}"
-            yield Mutant(getattr(node, "lineno", 0), title, copy.deepcopy(tree), lines, is_inside)
             setattr(parent, name, siblings)
+            yield Mutant(path, getattr(node, "lineno", 0), title, tree, (parent, name), value, lines, is_inside)
 
 
 def _text(statement: ast.AST) -> str:
@@ -165,43 +183,53 @@ def _lines(within: Sequence[ast.AST]) -> range | None:
 
 
 class Mutated(SourceFileLoader):
-    """Imports one module from a tree; also the finder that is asked first."""
+    """Imports a mutant in the place of its module; also the finder that is asked first."""
 
-    def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
-        super().__init__(name, str(path))
-        self.tree = tree
+    def __init__(self, mutant: Mutant) -> None:
+        file = str(mutant.path.relative_to(ROOT))
+        super().__init__(file.removesuffix(".py").replace("/", "."), str(mutant.path))
+        self.mutant = mutant
 
     def get_code(self, fullname: str) -> Any:
-        return compile(self.tree, self.path, "exec")
+        return self.mutant.code()
 
     def find_spec(self, name: str, *_: Any) -> Any:
         return importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.name else None
 
 
-def patch(path: Path, tree: ast.Module) -> bool:
-    """Give the functions of an imported module the code of a tree; return whether that could be done."""
-    pending = [compile(tree, str(path), "exec")]
+def python_functions() -> list[FunctionType]:
+    """Return all functions, also those that are wrapped."""
+    gc.unfreeze()  # frozen objects are not listed
+    listed = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
+    gc.freeze()
+    return listed
+
+
+def patch(functions: Sequence[FunctionType], mutant: Mutant) -> bool:
+    """Give a module's functions the code of a mutant; return whether that could be done."""
+    pending = [mutant.code()]
     codes = {}
     while pending:
         code = pending.pop()
         codes[code.co_qualname, code.co_firstlineno] = code
         pending += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    gc.unfreeze()  # frozen objects are not listed
-    for function in gc.get_objects():
-        if isinstance(function, FunctionType) and function.__code__.co_filename == str(path):
-            old = function.__code__
-            new = codes.get((old.co_qualname, old.co_firstlineno), old)
-            if new.co_freevars != old.co_freevars:
-                return False
-            function.__code__ = new
+    for function in functions:
+        old = function.__code__
+        if old.co_filename != str(mutant.path):
+            continue
+        new = codes.get((old.co_qualname, old.co_firstlineno), old)
+        if new.co_freevars != old.co_freevars:
+            return False
+        function.__code__ = new
     return True
 
 
 class Loop:
     """A plugin of pytest: runs the tests in processes that are forked after the collection, one for each mutant."""
 
-    def __init__(self, path: Path, results: Path, drawn: Sequence[Mutant]) -> None:
-        self.path, self.results, self.drawn = path, results, drawn
+    def __init__(self, results: Path, drawn: Sequence[Mutant]) -> None:
+        self.results, self.drawn = results, drawn
+        self.functions: list[FunctionType] = []
 
     def pytest_configure(self) -> None:
         from hypothesis import settings  # a plugin of pytest, which has to be imported by pytest first
@@ -214,31 +242,35 @@ class Loop:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if forked(lambda: self._trace(session)):
             return True
+        self.functions = python_functions()
         traced, seconds = json.loads(self.results.read_text())
         found: list[bool | None] = []
         for mutant in self.drawn:
             names = _executing(mutant, traced)
             items = [item for item in session.items if item.nodeid in names]
+            items.sort(key=lambda item: seconds[item.nodeid])
             status = forked(partial(self._patched, session, items, mutant, seconds)) if mutant.is_inside else None
             found.append(None if status in (None, UNPATCHED) else status == 0)
         self.results.write_text(json.dumps([traced, seconds, found]))
         return True
 
     def _trace(self, session: pytest.Session) -> int:
-        """Run all tests; write line -> the names of the tests that execute it, and their times in seconds."""
+        """Run all tests; write module -> line -> the names of the tests that execute it, and their times in seconds."""
         began: dict[str, float] = {}
 
         def start(name: str) -> None:
             tracer.switch_context(name)
             began[name] = time.monotonic()
 
-        tracer = coverage.Coverage(data_file=None, include=[str(self.path)], config_file=False)
+        paths = sorted({str(mutant.path) for mutant in self.drawn})
+        tracer = coverage.Coverage(data_file=None, include=paths, config_file=False)
         tracer.start()
         status = _run(session, session.items, start)
         tracer.stop()
         ends = [*list(began.values())[1:], time.monotonic()]
         seconds = {name: end - began[name] for name, end in zip(began, ends, strict=True)}
-        self.results.write_text(json.dumps([tracer.get_data().contexts_by_lineno(str(self.path)), seconds]))
+        traced = {path: tracer.get_data().contexts_by_lineno(path) for path in paths}
+        self.results.write_text(json.dumps([traced, seconds]))
         return status
 
     def _patched(
@@ -247,7 +279,7 @@ class Loop:
         def start(name: str) -> None:
             signal.alarm(LIMIT + int(5 * seconds[name]))  # ends the process
 
-        return _run(session, items, start) if patch(self.path, mutant.tree) else UNPATCHED
+        return _run(session, items, start) if patch(self.functions, mutant) else UNPATCHED
 
 
 UNPATCHED = 7
@@ -259,9 +291,11 @@ def _is_quick(item: pytest.Item) -> bool:
     return "postgres" not in item.name and "postgres" not in fixtures and not item.get_closest_marker("browser")
 
 
-def _executing(mutant: Mutant, traced: Mapping[str, list[str]]) -> set[str]:
-    lines = traced if mutant.lines is None else map(str, mutant.lines)
-    return {name for line in lines for name in traced.get(line, ()) if name}
+def _executing(mutant: Mutant, traced: Mapping[str, Mapping[str, list[str]]]) -> set[str]:
+    """Return the names of the tests that execute the statement of a mutant."""
+    names = traced[str(mutant.path)]
+    lines = names if mutant.lines is None else map(str, mutant.lines)
+    return {name for line in lines for name in names.get(line, ()) if name}
 
 
 def _run(session: pytest.Session, items: Sequence[pytest.Item], started: Callable[[str], Any] = str) -> int:
@@ -306,15 +340,14 @@ def _pytest(tests: Sequence[str], *plugins: Any) -> int:
     return int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests], plugins=plugins))
 
 
-def survivors(path: Path, tests: Sequence[str], drawn: Sequence[Mutant]) -> list[tuple[Mutant, bool]]:
+def survivors(tests: Sequence[str], drawn: Sequence[Mutant]) -> list[tuple[Mutant, bool]]:
     """Return the mutants that no test notices, and whether a test executes them."""
-    name = str(path.relative_to(ROOT)).removesuffix(".py").replace("/", ".")
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.json"
-        forked(lambda: _pytest(tests, Loop(path, results, drawn)))
+        forked(lambda: _pytest(tests, Loop(results, drawn)))
         read = json.loads(results.read_text()) if results.exists() else None
     if read is None or len(read) < 3:
-        raise SystemExit(f"The tests of {name} fail without a mutation.")
+        raise SystemExit(f"Some of these tests fail without a mutation: {', '.join(tests)}")
     traced, seconds, found = read
     limit = 60 + 5 * sum(seconds.values())
     left = []
@@ -322,7 +355,7 @@ def survivors(path: Path, tests: Sequence[str], drawn: Sequence[Mutant]) -> list
         names = sorted(_executing(mutant, traced))
 
         def imported(mutant: Mutant = mutant, names: Sequence[str] = names) -> int:
-            sys.meta_path.insert(0, Mutated(name, path, mutant.tree))
+            sys.meta_path.insert(0, Mutated(mutant))
             return _pytest(names)
 
         if not names or survived or (survived is None and forked(imported, limit) == 0):
@@ -330,37 +363,39 @@ def survivors(path: Path, tests: Sequence[str], drawn: Sequence[Mutant]) -> list
     return left
 
 
-def measure(file: str, tests: Sequence[str], known: Mapping[str, str], sample: int, seed: int) -> tuple[int, int, int]:
-    """Print the survivors of a module that are not known; return the numbers of mutants, killed and known ones."""
-    path, began = ROOT / file, time.monotonic()
-    drawn = list(mutants(path.read_text()))
-    for gone in known.keys() - {mutant.name for mutant in drawn}:
-        print(f"    no mutant any more: {gone}")
-    if sample and sample < len(drawn):
-        drawn = random.Random(seed).sample(drawn, sample)
-    left = survivors(path, tests, drawn)
-    for mutant, is_executed in left:
-        if mutant.name not in known:
-            print(f"    {mutant.line}: {mutant.name}{'' if is_executed else '   (no test executes it)'}")
-    excused = sum(mutant.name in known for mutant, _ in left)
-    killed, seconds = len(drawn) - len(left), time.monotonic() - began
-    print(f"{file}: {killed} of {len(drawn)} killed, {excused} known survivors, {seconds:.0f} s", flush=True)
-    return len(drawn), killed, excused
+def measure(files: Sequence[str], tests: Sequence[str], sample: int, seed: int) -> tuple[int, int, int]:
+    """Print the survivors of modules that are not known; return the numbers of mutants, killed and known ones."""
+    known_of = yaml.safe_load((HERE / "survivors.yaml").read_text())
+    drawn = []
+    for file in files:
+        every = list(mutants(ROOT / file))
+        for gone in known_of.get(file, {}).keys() - {mutant.name for mutant in every}:
+            print(f"{file}: not a mutant any more: {gone}")
+        drawn += random.Random(seed).sample(every, sample) if 0 < sample < len(every) else every
+    left, excused = survivors(tests, drawn), 0
+    for file in files:
+        known, number = known_of.get(file, {}), sum(mutant.path == ROOT / file for mutant in drawn)
+        own = [(mutant, is_executed) for mutant, is_executed in left if mutant.path == ROOT / file]
+        new = [pair for pair in own if pair[0].name not in known]
+        print(f"{file}: {number - len(own)} of {number} killed, {len(own) - len(new)} known survivors", flush=True)
+        for mutant, is_executed in new:
+            print(f"    {mutant.line}: {mutant.name}{'' if is_executed else '   (no test executes it)'}", flush=True)
+        excused += len(own) - len(new)
+    return len(drawn), len(drawn) - len(left), excused
 
 
 def main() -> None:
     parser = ArgumentParser(prog="python -m tests.mutants", description="Counts the mutants that the tests kill.")
     parser.add_argument("modules", nargs="*", help="parts of module paths; all of modules.yaml without one")
-    parser.add_argument("--sample", type=int, default=30, help="mutants of each module, drawn at random; 0 for all")
+    parser.add_argument("--sample", type=int, default=40, help="mutants of each module, drawn at random; 0 for all")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     os.chdir(ROOT)
-    known = yaml.safe_load((HERE / "survivors.yaml").read_text()) or {}
-    counts = [
-        measure(file, tests, known.get(file, {}), options.sample, options.seed)
-        for file, tests in yaml.safe_load((HERE / "modules.yaml").read_text()).items()
-        if any(part in file for part in options.modules or [""])
-    ]
+    counts = []
+    for group in yaml.safe_load((HERE / "modules.yaml").read_text()):
+        files = [file for file in group["modules"] if any(part in file for part in options.modules or [""])]
+        if files:
+            counts.append(measure(files, group["tests"], options.sample, options.seed))
     total, killed, excused = map(sum, zip(*counts, strict=True))
     print(f"{killed} of {total} killed, {killed / max(total, 1):.0%}; {excused} known survivors")
 

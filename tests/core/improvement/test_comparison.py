@@ -32,6 +32,10 @@ def test_the_exact_test_of_right_and_wrong_is_that_of_mcnemar(better, worse, p):
     assert sign_flip_p_value(differences) == pytest.approx(p)
 
 
+def test_drawn_signs_that_are_all_as_extreme_give_p_1():
+    assert sign_flip_p_value(np.array([1.0, -1.0] * 8)) == 1
+
+
 def test_the_signs_of_a_group_change_together():
     differences, groups = np.array([1.0] * 6), ["a", "a", "a", "b", "b", "b"]
     assert sign_flip_p_value(differences, groups) == 0.5

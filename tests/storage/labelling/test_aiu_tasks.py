@@ -10,7 +10,7 @@ from core.critiques import precision_target, recall_target
 from core.formats.records import ItemRecord
 from storage.db.connections import reading, writing
 from storage.db.tables import LeaseRow, now
-from storage.labels import labels
+from storage.labels import labels, targets
 from storage.reports import critiques
 from storage.runs import aius
 from storage.studies import studies
@@ -273,6 +273,21 @@ def test_a_critique_is_open_to_as_many_as_the_overlap_allows(ann, engine):
     assert task["id"] in [one["id"] for one in cat.tasks()], "two AIUs are left"
     late = cat.answer(task, True, True)
     assert [result["status"] for result in late] == ["surplus", "accepted"]
+
+
+def test_a_complete_critique_of_adjudicated_aius_is_a_check_for_all_but_who_decided(ann, engine):
+    set_rules(engine, overlap=1, check_share=0.5)
+    task = ann.tasks()[0]
+    ann.answer(task, *[True] * 3)
+    bob, eve = (Critiques(engine, name, queue="aius") for name in ("bob", "eve"))
+    assert bob.do("draft", task, value=True)["claim"] == "full"
+    with writing(engine) as session:
+        study_id = studies.get(session, "s").id
+        for row in stored(engine):
+            target = targets.get(session, row.target_id)
+            labels.adjudicate(session, study_id, target, True, rule="expert", reason="", adjudicator="eve")
+    assert bob.do("draft", task, value=True)["claim"] == "mine"
+    assert eve.do("draft", task, value=True)["claim"] == "full"
 
 
 def test_a_finished_critique_is_open_again_when_an_aiu_is_split(ann, engine):

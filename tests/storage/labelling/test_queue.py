@@ -166,6 +166,18 @@ def test_a_renewed_lease_lasts_as_long_as_a_new_one(engine):
     assert timedelta(minutes=29) < until - datetime.now(UTC) <= timedelta(minutes=30)
 
 
+def test_who_leaves_a_queue_ends_the_own_claims_of_this_queue(engine):
+    queue = debates(engine, 2)
+    for annotator in ("ann", "bob"):
+        claim(engine, queue, annotator)
+    with writing(engine) as session:
+        lease(session, queue.study_id, make_target(kind="score"), "ann")
+        claims.release_all(session, open_context(session, "disagreements", "s", "ann"))
+        kept = select(TargetRow.kind, LeaseRow.annotator_id).join(LeaseRow, LeaseRow.target_id == TargetRow.id)
+        ann, bob = (annotators.find_id(session, name) for name in ("ann", "bob"))
+        assert set(session.execute(kept)) == {("score", ann), ("preference", bob)}
+
+
 def test_leases_on_postgresql_expire_by_the_clock_of_the_database(engine, monkeypatch):
     if engine.dialect.name != "postgresql":
         pytest.skip("SQLite is on the machine of the server")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.aius import Piece, Split
 from core.critiques import Aiu, Critique
 from core.errors import TiebreakError
 from core.formats import gold as gold_csv
@@ -14,8 +15,10 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, RunRecord
 from core.items import Item, Response
 from core.labels import Evidence, Label, Target
+from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from storage.db.connections import connect, reading, upgrade, writing
 from storage.labels import labels, views
+from storage.runs import aius
 from storage.studies import items, studies
 from storage.transfer import gold, imports, samples
 from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
@@ -145,6 +148,46 @@ def test_parts_are_readable(engine):
         "aspect_weights": "depth, style", "aspect_quality": "depth, style",
     }  # fmt: skip
     assert rows[0].systems == ("model 1",)
+
+
+def test_passages_of_critiques_and_of_the_context_are_exported(engine):
+    human, model = critiques = (Critique(author="human", text="Wrong."), Critique(author="model", text="Too short."))
+    item = Item(
+        id="q",
+        prompt="p",
+        context="Known.",
+        scenario="math",
+        group="g",
+        responses=(Response(text="r"),),
+        critiques=critiques,
+    )
+    rated = Target(item="q", kind="score", criterion=QUALITY, part=model.id)
+    compared = Target(item="q", kind="preference", criterion=QUALITY, part=pair_name(model, human))
+    passages = {
+        rated: [Evidence(block="critique", start=0, end=3), Evidence(block="context", start=0, end=5)],
+        compared: [Evidence(block="critique-2", start=0, end=5), Evidence(block="response-1", start=0, end=1)],
+    }
+    given_labels = [
+        Label(target=target, annotator="ann", value=1, evidence=found) for target, found in passages.items()
+    ]
+    imports.import_records(engine, "s", [ItemRecord(item=item), *(LabelRecord(label=label) for label in given_labels)])
+    with reading(engine) as session:
+        rows = {row.gold.target: row for row in gold_rows(session, studies.get(session, "s"))}
+    assert rows[rated].evidence == (("ann", "critique", "Too"), ("ann", "context", "Known"))
+    assert rows[compared].evidence == (("ann", "critique-2", "Wrong"), ("ann", "response-1", "r"))
+    assert (rows[rated].scenario, rows[rated].group, rows[rated].systems) == ("math", "g", ("",))
+
+
+def test_an_aiu_that_was_edited_away_keeps_its_text(engine):
+    critique = Critique(author="human", text="Wrong.", aius=(Aiu(id="human.1", text="It is wrong."),))
+    item = Item(id="q", prompt="p", responses=(Response(text="r"),), critiques=(critique,))
+    label = Label(target=Target(item="q", kind="aiu_precision", part="human.1"), annotator="ann", value=True)
+    imports.import_records(engine, "s", [ItemRecord(item=item), LabelRecord(label=label)])
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        pieces = Piece(text="It is."), Piece(text="It errs.")
+        aius.save_edit(session, study.id, "q", "ann", Split(aiu="human.1", into=pieces))
+        assert [row.part_text for row in gold_rows(session, study)] == ["It is wrong."]
 
 
 def test_a_time_that_is_not_finite_is_not_stored(engine, a_study):

@@ -83,3 +83,9 @@ def test_gwets_coefficients_equal_the_formula_item_by_item(ratings):
     values = estimate_values(ratings, *agreement_weights)
     for (name, weights), value in zip(agreement_weights.items(), values, strict=True):
         assert is_equal(value, gwet_by_item(ratings, weights)), name
+
+
+def test_the_ends_of_a_scale_have_no_weight_and_two_categories_are_its_ends():
+    for weights, middle in ((coefficients.linear_weights, 0.5), (coefficients.quadratic_weights, 0.75)):
+        assert weights(2).tolist() == [[1, 0], [0, 1]]
+        assert weights(3)[0].tolist() == [1, middle, 0]

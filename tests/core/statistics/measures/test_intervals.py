@@ -10,6 +10,7 @@ from core.statistics.measures import agreement, coefficients, resampling
 from core.statistics.measures.resampling import (
     NoInterval,
     Resampled,
+    SumStatistic,
     acceleration,
     bca_interval,
     bca_levels,
@@ -43,6 +44,7 @@ def test_the_acceleration_of_a_mean_is_its_skewness(rng):
     jackknife = np.array([np.delete(values, item).mean() for item in range(50)])
     expected = stats.skew(values) / (6 * np.sqrt(50))
     assert acceleration(jackknife, np.ones(50)) == pytest.approx(expected)
+    assert acceleration(np.ones(50), np.ones(50)) == 0
 
 
 def test_the_bootstrap_of_patterns_spreads_like_resampled_items():
@@ -161,6 +163,12 @@ def test_patterns_with_equal_features_are_merged_exactly(rng):
     assert len(merged) == 9
     np.testing.assert_allclose(units.frequencies @ merged, frequencies @ features)
     np.testing.assert_allclose(units.frequencies @ merged**2, frequencies @ features**2)
+
+
+@pytest.mark.parametrize(("feature", "weight"), [(1.0, 2**24 + 1), (0.1, 3)])
+def test_sums_that_are_not_exact_in_single_precision_are_computed_in_double(feature, weight):
+    statistic = SumStatistic(np.array([[feature]]), lambda sums: sums[:, 0])
+    assert statistic.of_counts(weight)(np.array([[float(weight)]])) == [feature * weight]
 
 
 @pytest.mark.parametrize("seed", range(20))
