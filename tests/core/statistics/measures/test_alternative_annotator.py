@@ -7,15 +7,22 @@ from scipy import stats
 from core.statistics.data.arrays import mean_of_defined
 from core.statistics.data.patterns import Units, judged_patterns
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.alternative_annotator import run_on_patterns, run_on_scores
+from core.statistics.data.sample import Draw
+from core.statistics.measures.alternative_annotator import (
+    AnnotatorTest,
+    annotator_test,
+    decide_winners,
+    run_on_patterns,
+    run_on_scores,
+)
 from core.statistics.measures.resampling import weighted_mean
 from core.statistics.reports.alignment import annotator_test_estimates
 from tests.core.statistics.builders import random_ratings
 from tests.core.statistics.oracles import run_by_category
 
 
-def evaluate_by_item(annotators: np.ndarray, judge: np.ndarray, epsilon: float) -> tuple[float, float]:
-    """Return winning rate and advantage probability as section 3 of the paper defines them, item by item."""
+def evaluate_by_item(annotators: np.ndarray, judge: np.ndarray, epsilon: float) -> tuple[float, float, list[float]]:
+    """Return winning rate, advantage probability and each p as section 3 of the paper defines them, item by item."""
     p, advantages = [], []
     for rater in range(annotators.shape[1]):
         deficits, has_advantage = [], []
@@ -31,7 +38,7 @@ def evaluate_by_item(annotators: np.ndarray, judge: np.ndarray, epsilon: float) 
             p.append(stats.ttest_1samp(deficits, epsilon, alternative="less").pvalue)
             advantages.append(np.mean(has_advantage))
     won = stats.false_discovery_control(p, method="by") <= 0.05
-    return float(np.mean(won)), float(np.mean(advantages))
+    return float(np.mean(won)), float(np.mean(advantages)), p
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -46,8 +53,9 @@ def test_the_test_equals_the_papers_loop(seed):
     annotators[rng.random(annotators.shape) < 0.3] = np.nan
     judge = draw_labels(0.5 + 0.05 * seed)
     test = run_by_category(annotators, judge, tuple("abcd"), units=Units(np.ones(120)), epsilon=0.1)
-    winning_rate, advantage = evaluate_by_item(annotators, judge, 0.1)
+    winning_rate, advantage, p = evaluate_by_item(annotators, judge, 0.1)
     assert test.winning_rate == pytest.approx(winning_rate)
+    assert [one.p for one in test.tests] == pytest.approx(p)
     assert test.mean_advantage(np.ones((1, 120)))[0] == pytest.approx(advantage)
 
 
@@ -57,7 +65,7 @@ def test_an_annotator_needs_thirty_items(items, tested):
     labels = np.arange(items) % 2.0
     run = run_by_category
     test = run(np.column_stack([labels, labels]), labels, ("a", "b"), units=Units(np.ones(items)))
-    assert (len(test.tests), len(test.skipped)) == (tested, 2 - tested)
+    assert (len(test.tests), len(test.skipped), test.used.all()) == (tested, 2 - tested, tested == 2)
 
 
 def test_without_annotators_nobody_is_tested():
@@ -80,6 +88,20 @@ def test_annotators_with_fewer_than_thirty_items_are_not_tested():
     annotators[25:, 2] = np.nan
     test = run_by_category(annotators, np.zeros(40), tuple("abc"), units=Units(np.ones(40)))
     assert test.skipped == ("c",)
+
+
+def test_items_that_were_drawn_more_rarely_count_more():
+    """Of 60 items of one stratum 20 were drawn, and all 20 of the other: the judge is right in the first one only."""
+    strata = np.repeat([0, 1], 20)
+    draw = Draw(strata, np.where(strata == 0, 3.0, 1.0), np.array([60.0, 20.0]))
+    test = annotator_test("a", 1.0 - strata, np.full(40, 0.5), np.ones(40), 0.1, draw)
+    assert test.advantage_probability == pytest.approx(60 / 80)
+    assert not annotator_test("a", np.zeros(40), np.zeros(40), np.ones(40), 0.0).won, "it is not better by any margin"
+
+
+def test_a_corrected_p_of_exactly_the_false_discovery_rate_wins():
+    (test,) = decide_winners([AnnotatorTest("a", 30, 1.0, 0.05, won=False)])
+    assert test.won
 
 
 def test_a_t_test_without_variance_is_flagged():

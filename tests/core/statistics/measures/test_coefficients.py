@@ -89,3 +89,11 @@ def test_the_ends_of_a_scale_have_no_weight_and_two_categories_are_its_ends():
     for weights, middle in ((coefficients.linear_weights, 0.5), (coefficients.quadratic_weights, 0.75)):
         assert weights(2).tolist() == [[1, 0], [0, 1]]
         assert weights(3)[0].tolist() == [1, middle, 0]
+
+
+def test_an_item_without_a_label_changes_nothing_and_one_category_has_no_value():
+    counts = np.array([[2.0, 0], [1, 1], [0, 2], [0, 0]])
+    for statistic in (coefficients.fleiss_kappa, coefficients.gwet_ac):
+        with_it, without = statistic(counts)(np.array([[1.0, 2, 1, 1], [1, 2, 1, 0]]))
+        assert with_it == without
+    assert np.isnan(coefficients.gwet_ac(np.array([[2.0]]))(np.ones((1, 1)))).all()

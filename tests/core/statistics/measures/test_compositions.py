@@ -45,3 +45,7 @@ def test_moving_half_of_the_weight_is_a_distance_of_a_half():
 def test_weights_that_are_all_zero_are_refused():
     with pytest.raises(ValueError, match="must not all be zero"):
         pairwise.normalize_weights(np.array([0.0, 0]))
+
+
+def test_weights_of_any_positive_sum_are_shares():
+    assert pairwise.normalize_weights(np.array([0.25, 0.25])).tolist() == [0.5, 0.5]

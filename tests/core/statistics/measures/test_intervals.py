@@ -97,10 +97,17 @@ def test_the_levels_are_those_of_a_published_case(monkeypatch):
     assert levels == pytest.approx([0.110, 0.985], abs=1e-3)
 
 
+def test_two_resamples_are_enough_for_an_interval():
+    for values, missing in (([0.4, np.nan], NoInterval.FEW_RESAMPLES), ([0.4, 0.6], None)):
+        assert bca_interval(0.5, np.array(values), np.full(4, 0.5), np.ones(4)).missing == missing
+
+
 def test_an_interval_that_excludes_its_value_is_not_returned():
     resampled = np.linspace(0.2, 0.3, 50)
     for result in (bca_interval(0.5, resampled, np.full(9, 0.5), np.ones(9)), percentile_interval(0.5, resampled)):
         assert (result.value, result.low, result.high, result.missing) == (0.5, None, None, NoInterval.VALUE_OUTSIDE)
+    for end in (0.2, 0.3):
+        assert percentile_interval(end, np.array([0.2] * 50 + [0.3] * 50)).low == 0.2, "its ends are inside"
     inside = percentile_interval(0.25, resampled)
     assert inside.low < 0.25 < inside.high
     assert not inside.problem

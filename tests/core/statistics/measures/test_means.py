@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.means import harmonic_mean, mean_estimate
 from core.statistics.measures.resampling import NoInterval
 
 
@@ -35,3 +35,8 @@ def test_few_groups_are_a_caveat_though_their_items_are_many():
     values = np.random.default_rng(0).normal(size=100)
     assert "only 20 groups of items" in mean_estimate(values, groups=[str(n // 5) for n in range(100)]).reason
     assert mean_estimate(values).reason == ""
+
+
+def test_f1_is_0_without_precision_or_recall_and_undefined_if_either_is():
+    precision, recall = np.array([0, 0.5, 0, np.nan, 0.5, 0.25]), np.array([0, 0, 1, 0.5, 0.5, 0.75])
+    np.testing.assert_array_equal(harmonic_mean(precision, recall), [0, 0, 0, np.nan, 0.5, 0.375])
