@@ -21,8 +21,10 @@ def wait_until(page, condition):
 def test_a_row_of_a_table_opens_with_the_keyboard_and_with_a_click(visit, served):
     page = visit(f"{served.address}/discussions?study={SAMPLE}")
     table = page.locator("[data-testid=stDataFrame]").first
-    table.scroll_into_view_if_needed()
+    page.locator(".js-plotly-plot .main-svg").first.wait_for()  # a chart that is drawn later moves the table
+    page.get_by_test_id("data-grid-canvas").first.wait_for()
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    table.scroll_into_view_if_needed()
     table.click(position={"x": 300, "y": 52})
     page.get_by_text("changes its opinion").wait_for()
     page.get_by_role("button", name="Close").click()
