@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -221,6 +221,10 @@ def export(
     judge_columns: Annotated[
         bool, typer.Option("--judge-columns", help="Add columns with the judges' verdicts and opinions to the gold.")
     ] = False,
+    with_policy: Annotated[
+        bool,
+        typer.Option("--with-policy", help="Add verdicts that stand by a policy to the gold: docs/policy.md."),
+    ] = False,
     pseudonyms: Annotated[
         bool, typer.Option("--pseudonyms", help="Write pseudonyms instead of annotators' names; not with --everything.")
     ] = False,
@@ -256,7 +260,7 @@ def export(
     if instructions is not None:  # first, because it raises for a study without area chairs
         write_instructions(engine, source, instructions, every_sample=every_sample)
     if gold is not None:
-        write_gold(engine, source, gold, judges=judges or [], judge_columns=judge_columns, pseudonyms=pseudonyms)
+        write_gold(engine, source, gold, tuple(judges or ()), judge_columns, pseudonyms, with_policy)
     if everything is not None:
         write_study(engine, source, everything, quiet=as_json)
     if turns is not None:
@@ -268,20 +272,31 @@ def export(
 
 
 def write_gold(
-    engine: "Engine", study: "Study", path: Path, *, judges: Sequence[str], judge_columns: bool, pseudonyms: bool
+    engine: "Engine",
+    study: "Study",
+    path: Path,
+    judges: tuple[str, ...],
+    judge_columns: bool,
+    pseudonyms: bool,
+    with_policy: bool,
 ) -> None:
     """Write the gold labels as CSV."""
     from core.formats import gold
     from core.formats.text import open_output
     from storage.db.connections import reading
+    from storage.reports.certificates import standing_values
     from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 
-    options, sources = GoldOptions(tuple(judges), judge_columns, pseudonyms), Counter[str]()
+    options = GoldOptions(judges, judge_columns, pseudonyms, standing_values(engine, study) if with_policy else {})
+    sources = Counter[str]()
     with reading(engine) as session, open_output(path) as stream:
-        columns = verdict_runs(session, study) if judge_columns else None
-        gold.write_csv(count_sources(gold_rows(session, study, options), sources), stream, columns)
+        columns = verdict_runs(session, study) if options.judge_columns else None
+        rows = count_sources(gold_rows(session, study, options), sources)
+        gold.write_csv(rows, stream, columns, with_policy=with_policy)
+    if sources["policy"]:
+        typer.echo(f"{sources['policy']:,} of {sources.total():,} values stand by a policy, not by people.", err=True)
     if sources["judges"]:
-        names = ", ".join(repr(name) for name in judges)
+        names = ", ".join(repr(name) for name in options.judges)
         typer.echo(
             f"{sources['judges']:,} of {sources.total():,} values are verdicts of {names}: do not evaluate these runs, "
             "or other runs of their judges, with this file.",

@@ -23,7 +23,7 @@ Kind = Literal[
 ]
 Value = bool | int | float | str | dict[str, float]
 Level = Literal["nominal", "ordinal", "interval"]
-Source = Literal["adjudicated", "unanimous", "majority", "mean", "single", "unresolved", "judges"]
+Source = Literal["adjudicated", "unanimous", "majority", "mean", "single", "unresolved", "judges", "policy"]
 # Kinds with the annotators' mean as gold, if their values are numbers on a scale that is not nominal.
 MEAN_KINDS: tuple[Kind, ...] = ("score", "likert", "aspect_quality", "aspect_weights")
 
@@ -187,6 +187,12 @@ def judges_gold(target: Target, verdicts: Mapping[str, Value]) -> Gold:
         distribution=(),
         reason=f"no label; the verdict of {names}" if equal else f"no label, and the verdicts of {names} differ",
     )
+
+
+def policy_gold(target: Target, value: Value, policy: str) -> Gold:
+    """Return a verdict that stands without a person as the value of a target, with the source "policy"."""
+    reason = f"no label; accepted by the policy: {policy}"
+    return Gold(target=target, value=value, source="policy", annotators=0, distribution=(), reason=reason)
 
 
 def is_match(value: Value, known: Value, tolerance: float = 0) -> bool:

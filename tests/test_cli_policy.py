@@ -1,12 +1,14 @@
 """The commands about policies: one JSON object, a certificate, and whether it still holds."""
 
+import csv
 import json
 from pathlib import Path
 
 from typer.testing import CliRunner
 
 import cli
-from storage.db.connections import connect, upgrade
+from storage.db.connections import connect, upgrade, writing
+from storage.reports import certificates
 from storage.transfer import imports
 from tests.storage.reports import planted_policies as planted
 
@@ -36,3 +38,29 @@ def test_a_policy_is_one_object_and_its_certificate_can_be_verified(tmp_path: Pa
     assert (none["state"], none["certificate"]) == ("not enough labels", None)
     missing = CliRunner().invoke(cli.app, ["policy", "verify", str(tmp_path / "none.json"), "--database", url])
     assert missing.exit_code == 2 and "cannot be read" in missing.stderr
+
+
+def test_gold_has_verdicts_that_stand_only_if_they_are_wanted(tmp_path: Path) -> None:
+    url, file = f"sqlite:///{tmp_path}/tiebreak.db", tmp_path / "gold.csv"
+    engine = connect(url)
+    upgrade(engine)
+    imports.import_records(engine, "s", planted.records())
+    words = ("data", "export", "--study", "s", "--database", url, "--gold", str(file))
+    refused = CliRunner().invoke(cli.app, [*words, "--with-policy"])
+    assert refused.exit_code == 2 and "No policy stands" in refused.stderr
+    found = json.loads(run("policy", "--study", "s", "--risk", "0.1", "--database", url, "--json"))
+    with writing(engine) as session:
+        certificates.save(session, 1, found["certificate"])
+    engine.dispose()
+    run(*words)
+    people = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+    assert len(people) == 240 and {row["source"] for row in people} == {"single"} and "policy" not in people[0]
+    run(*words, "--with-policy")
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+    standing = [row for row in rows if row["source"] == "policy"]
+    assert len(rows) - len(standing) == 240 and standing
+    assert all(("careful" in row["policy"]) == (row["source"] == "policy") for row in rows)
+    bundle = tmp_path / "bundle"
+    run("data", "bundle", "--study", "s", "--database", url, str(bundle))
+    assert json.loads((bundle / "policy_1.json").read_text(encoding="utf-8")) == found["certificate"]
+    assert (bundle / "policy_1.html").exists()

@@ -21,6 +21,7 @@ COLUMNS = (
 # The column of a run's verdicts has the name of the run after this prefix.
 VERDICT_PREFIX = "verdict: "
 OPINIONS_COLUMN = "opinions"
+POLICY_COLUMN = "policy"
 
 
 @dataclass(frozen=True)
@@ -53,20 +54,27 @@ class GoldRow:
     """Run -> its verdict; None for no verdict."""
     opinions: Mapping[str, Value | None] = field(default_factory=dict)
     """Judge -> its last opinion."""
+    policy: str = ""
+    """The policy by which the verdict of a judge stands; empty for a value of people."""
 
 
-def write_csv(rows: Iterable[GoldRow], stream: TextIO, verdict_runs: Sequence[str] | None = None) -> None:
+def write_csv(
+    rows: Iterable[GoldRow], stream: TextIO, verdict_runs: Sequence[str] | None = None, *, with_policy: bool = False
+) -> None:
     """Write a header and the rows, in the given order, without holding them all in memory.
 
-    With `verdict_runs`, columns with the verdict of each of these runs and with the judges' opinions follow.
+    With `verdict_runs`, columns with the verdict of each of these runs and with the judges' opinions follow; then, with
+    `with_policy`, one with the policy of a verdict that stands.
     """
     judge_columns = [] if verdict_runs is None else [*(VERDICT_PREFIX + run for run in verdict_runs), OPINIONS_COLUMN]
+    judge_columns += [POLICY_COLUMN] if with_policy else []
     stream.write(_format_row([*COLUMNS, *map(escape_formula, judge_columns)]))
     for row in rows:
         cells = _cells(row)
         if verdict_runs is not None:  # empty if a run did not judge the target or came to no verdict
             cells += [_format_cell(row.verdicts.get(run)) for run in verdict_runs]
             cells.append(escape_formula(_format_values(row.opinions)))
+        cells += [escape_formula(row.policy)] if with_policy else []
         stream.write(_format_row(cells))
 
 

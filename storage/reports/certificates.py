@@ -6,12 +6,11 @@ of them is another now, the certificate is expired: labels of before say nothing
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -281,31 +280,47 @@ def _store(session: Session, study_id: int, kind: str, criterion: str, certifica
     row.rules = rules.model_copy(update={"policies": tuple(kept)}).model_dump()
 
 
-def accepted_values(
-    engine: Engine, study: Study, certificate: Certificate, without: Collection[Target] = ()
-) -> dict[Target, Value]:
-    """Return target -> verdict for the verdicts that a certificate accepts and `without` does not name.
+# Verdict and policy in words.
+StandingValue = tuple[Value, str]
 
-    Raises TiebreakError if it does not hold any more.
+
+def standing_values(engine: Engine, study: Study) -> dict[Target, StandingValue]:
+    """Return target -> verdict, and the policy in words, of the verdicts that stand, labelled or not.
+
+    Raises TiebreakError if a policy of the study does not hold any more.
     """
+    if not study.rules.policies:
+        raise TiebreakError(f"No policy stands in {study.name!r}: accept one on the page Policy.")
     data = load_data(engine, study, policy.REFERENCE)
+    found: dict[Target, StandingValue] = {}
     with connections.reading(engine) as session:
-        found = check(session, study, data, certificate)
-        if found.standing is not Standing.holds:
-            raise TiebreakError(f"The policy of {study.name!r} does not stand. {found.sentence}")
-        query, dataset = policy.resolve(data, _query(certificate))
-        verdicts, labels = policy.verdicts_of(session, study, data, dataset, query, _signals(certificate))
+        for certificate in study.rules.policies:
+            checked = check(session, study, data, certificate)
+            if checked.standing is not Standing.holds:
+                raise TiebreakError(f"A policy of {study.name!r} does not stand. {checked.sentence}")
+            found |= _accepted(session, study, data, certificate)
+    return found
+
+
+def _accepted(
+    session: Session, study: Study, data: AlignmentData, certificate: Certificate
+) -> dict[Target, StandingValue]:
+    query, dataset = policy.resolve(data, _query(certificate))
+    verdicts, labels = policy.verdicts_of(session, study, data, dataset, query, _signals(certificate))
     thresholds = [judge["threshold"] for judge in certificate["judges"]]
     _, pile = at_thresholds(verdicts, thresholds, labels.probabilities, labels.numbers, 1 - query.confidence)
-    places, known = policy.population_of(dataset, query), set(without)
-    accepted: dict[Target, Value] = {}
-    for number, judge in enumerate(query.judges):
+    places = policy.population_of(dataset, query)
+    promise = f"risk {policy.percent(query.risk)}, confidence {policy.percent(query.confidence)}"
+    accepted: dict[Target, StandingValue] = {}
+    for number, judge in enumerate(certificate["judges"]):
+        words = (
+            "" if judge["threshold"] is None else f"{judge['judge']}, {judge['signal']} from {judge['threshold']:.4g}"
+        )
+        codes = dataset.judges[query.judges[number]].values
         for place in places[pile == number].tolist():
             item, part = str(dataset.item[place]), str(dataset.part[place])
             target = targets.from_columns(item, dataset.kind, stored_criterion(dataset.criterion), part)
-            code = dataset.judges[judge].values[place]
-            if target not in known and not np.isnan(code):
-                accepted[target] = dataset.scale.categories[int(code)]
+            accepted[target] = dataset.scale.categories[int(codes[place])], f"{words}; {promise}"
     return accepted
 
 

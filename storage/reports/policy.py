@@ -1,6 +1,5 @@
 """Which verdicts of a judge, or of a cascade of judges, may stand without a person, at a risk with a guarantee."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,6 +23,7 @@ from core.wording import format_count, list_names, stored_criterion
 from storage.db import connections
 from storage.db.tables import LabelRow, TargetRow
 from storage.labelling import offers
+from storage.labels import labels as stored_labels
 from storage.labels import targets
 from storage.reports import disagreements, judge_costs, signals
 from storage.reports.alignment import AlignmentData, load_data
@@ -303,7 +303,7 @@ def report(session: Session, study: Study, data: AlignmentData, query: PolicyQue
         seconds=_seconds(session, study.id, dataset),
         overlap=study.rules.overlap,
         places=places,
-        has_gold=~np.isnan(dataset.gold[places]),
+        has_gold=_has_gold(session, study.id, dataset, places),
     )
 
 
@@ -466,32 +466,46 @@ def _labels_of(data: AlignmentData, dataset: Dataset, places: "Ints") -> Labels:
     labelled = ~np.isnan(dataset.labels[places]).all(axis=1) | ~np.isnan(gold)
     keys = [f"{item}:{part}" for item, part in zip(dataset.item[places], dataset.part[places], strict=True)]
     numbers = permanent_numbers(SEED, [f"policy {key}" for key in keys])
+    population = data.choices.population(dataset.kind, dataset.criterion)
+    reason = Reason.nothing
+    if population != ALL_TARGETS:
+        reason = Reason.disputed if population == DISPUTED_TARGETS else Reason.scenarios
     probabilities, used = np.ones(places.size), labelled
-    reason, chosen = Reason.nothing, 0
     if dataset.sample is not None:
         sample = dataset.sample.select(places)
         used = labelled & sample.drawn
-        chosen = int((labelled & ~sample.drawn).sum())
-        drawn = np.bincount(sample.strata[sample.drawn], minlength=1 + int(sample.strata.max(initial=0)))
-        answered = np.bincount(sample.strata[used], minlength=drawn.size)
+        drawn = np.bincount(sample.strata[sample.drawn], minlength=sample.sizes.size)
+        answered = np.bincount(sample.strata[used], minlength=sample.sizes.size)
         probabilities = sample.probability * (answered / np.maximum(drawn, 1))[sample.strata]
-        if (probabilities <= 0).any():
-            never_drawn = (sample.probability <= 0).any()
-            reason = Reason.disputed if never_drawn else Reason.unlabelled_stratum
+        judged = np.any([~np.isnan(one.values[places]) for one in dataset.judges.values()], axis=0)
+        if reason is Reason.nothing and (judged & (probabilities <= 0)).any():
+            reason = Reason.unlabelled_stratum
         probabilities = np.where(probabilities > 0, probabilities, 1.0)
-        shares = Counter(sample.names[stratum] if sample.names else "" for stratum in sample.strata[used])
-        design = ", ".join(f"{format_count(count, 'label')} of {name or 'all'}" for name, count in shares.items())
-        design = f"drawn: {design or 'no label'}"
+        design = dataset.sample.describe()
     else:
-        population = data.choices.population(dataset.kind, dataset.criterion)
-        if population != ALL_TARGETS:
-            reason = Reason.disputed if population == DISPUTED_TARGETS else Reason.scenarios
         used = _one_of_each_group(dataset, places, labelled, numbers)
         design = "no design is stored: labels are taken as a random sample"
         if used.sum() < labelled.sum():
             design = f"{design}, one of each document, dialogue or item"
+    chosen = data.choices.left_out.get((dataset.kind, dataset.criterion), 0)
     undecided = labelled & np.isnan(gold)
     return Labels(gold, used, undecided, probabilities, numbers, chosen, design, reason)
+
+
+def _has_gold(session: Session, study_id: int, dataset: Dataset, places: "Ints") -> "Bools":
+    """Return whether people decided the targets at some places; also those whose labels were chosen."""
+    known = ~np.isnan(dataset.gold[places])
+    if dataset.sample is None:
+        return known
+    criterion, kind = stored_criterion(dataset.criterion), dataset.kind
+    decided = {
+        (gold.target.item, gold.target.part)
+        for gold in stored_labels.gold_labels(session, study_id, [kind])  # type: ignore[list-item]
+        if gold.value is not None and gold.target.criterion == criterion
+    }
+    names = zip(dataset.item[places].tolist(), dataset.part[places].tolist(), strict=True)
+    decided_places: Bools = np.array([name in decided for name in names], bool)
+    return known | decided_places
 
 
 def _one_of_each_group(dataset: Dataset, places: "Ints", labelled: "Bools", numbers: "Floats") -> "Bools":

@@ -7,7 +7,8 @@
     verdicts.csv      one opinion of a judge a row     manifest.json   hashes, versions, seed
 
 and, if there is something to compare, judges.csv (accuracy, coverage, decision), comparisons.csv (differences between
-judges), causes.csv (of disagreements with people), systems.csv and biases.csv.
+judges), causes.csv (of disagreements with people), systems.csv and biases.csv. Each policy that stands has its
+certificate, policy_1.json, and the same as a page.
 
 The same study gives the same bytes. `traces.jsonl`, imported into another database, gives the same agreement and
 alignment.
@@ -30,6 +31,7 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats import gold as gold_file
 from core.formats import tiebreak
+from core.formats.html_report import write_report
 from core.formats.tables import csv_text
 from core.formats.text import open_output, temporary_folder
 from core.provenance import RESAMPLES, SEED, versions
@@ -37,7 +39,7 @@ from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow
 from storage.db.connections import reading
 from storage.labels import labels, targets
-from storage.reports import agreement, alignment, references
+from storage.reports import agreement, alignment, certificates, references
 from storage.reports.opinions import opinion_frame
 from storage.reports.study_report import Rows, result_tables
 from storage.runs import runs
@@ -202,6 +204,10 @@ def _write_data(engine: Engine, study: Study, folder: Path, parquet: bool) -> No
         with (folder / "gold.csv").open(encoding="utf-8", newline="") as stream:
             header, *lines = csv.reader(stream)
         _write_parquet(folder / "gold.parquet", header, lines)
+    for number, certificate in enumerate(study.rules.policies, 1):
+        _write(folder / f"policy_{number}.json", json.dumps(certificate, ensure_ascii=False, indent=2) + "\n")
+        with open_output(folder / f"policy_{number}.html") as stream:
+            write_report(f"Policy of {study.name}", certificates.page(certificate), stream)
     with open_output(folder / "traces.jsonl") as stream:
         tiebreak.write(export_records(engine, study), stream)
     _write(folder / "codebook.md", codebook(engine, study, all_tables, missing))

@@ -14,12 +14,13 @@ from core.critiques import RECALL_SEPARATOR
 from core.errors import TiebreakError
 from core.formats.gold import GoldRow
 from core.items import Item, target_item
-from core.labels import Gold, Label, Scale, Target, Value, judges_gold
+from core.labels import Gold, Label, Scale, Target, Value, judges_gold, policy_gold
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from core.verdicts import contention
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.labels import labels, targets
 from storage.labels.targets import own_outcome
+from storage.reports.certificates import StandingValue
 from storage.runs import aius, runs
 from storage.studies import items, studies
 from storage.studies.studies import Study
@@ -43,6 +44,9 @@ class GoldOptions:
     """Whether columns with the judges' verdicts and opinions are added."""
     pseudonyms: bool = False
     """Whether annotators have pseudonyms: the same ones in every export of the study."""
+    policy: Mapping[Target, StandingValue] = field(default_factory=dict)
+    """The verdicts that stand without a person become gold for unlabelled targets, with the source "policy": see
+    `storage.reports.certificates.standing_values`."""
 
 
 def verdict_runs(session: Session, study: Study) -> list[str]:
@@ -69,10 +73,13 @@ def gold_rows(session: Session, study: Study, options: GoldOptions | None = None
     rename = participation.pseudonyms(session, study.id) if options.pseudonyms else str
     verdicts = _judged_values(session, study.id, "verdict") if options.judges or options.judge_columns else {}
     opinions = _judged_values(session, study.id, "last") if options.judge_columns else {}
-    for row in _rows(session, study, _with_judges(session, study.id, _agreed(session, study.id, options.judges))):
+    agreed = _agreed(session, study.id, options.judges)
+    for row in _rows(session, study, _with_judges(session, study.id, agreed, options.policy)):
         renamed, target = _rename(row, rename), row.gold.target
         if options.judge_columns:
             renamed = replace(renamed, verdicts=verdicts.get(target, {}), opinions=opinions.get(target, {}))
+        if row.gold.source == "policy":
+            renamed = replace(renamed, policy=options.policy[target][1])
         yield renamed
 
 
@@ -84,15 +91,22 @@ def _rows(session: Session, study: Study, golds: Iterator[Gold]) -> Iterator[Gol
         yield from map(export.row, batch)
 
 
-def _with_judges(session: Session, study_id: int, agreed: Mapping[Target, Mapping[str, Value]]) -> Iterator[Gold]:
+def _with_judges(
+    session: Session,
+    study_id: int,
+    agreed: Mapping[Target, Mapping[str, Value]],
+    policy: Mapping[Target, StandingValue],
+) -> Iterator[Gold]:
     """Yield people's gold, and the judges' for the targets that people neither labelled nor adjudicated."""
-    if not agreed:
+    if not agreed and not policy:
         yield from labels.gold_labels(session, study_id)
         return
     by_people = {gold.target: gold for gold in labels.gold_labels(session, study_id)}
     for _, target in targets.of_study(session, study_id):
         if target in by_people:
             yield by_people[target]
+        elif target in policy:
+            yield policy_gold(target, *policy[target])
         elif target in agreed:
             yield judges_gold(target, agreed[target])
 

@@ -26,6 +26,7 @@ from storage.reports import (
     judge_ranking,
     label_plans,
     opinions,
+    policy,
     run_comparison,
     study_report,
     systems,
@@ -139,6 +140,25 @@ class Study:
         `judge`: by default the one with most verdicts, of equals the first by name; "" for people's labels alone.
         """
         return _frame(systems.table(systems.report(self._engine, self._stored, judge=judge, reference=reference)))
+
+    def policy(
+        self,
+        *judges: str,
+        signal: str | None = None,
+        kind: str | None = None,
+        criterion: str | None = None,
+        risk: float = policy.RISK,
+        confidence: float = policy.CONFIDENCE,
+        looks: int = 1,
+    ) -> pd.DataFrame:
+        """One row per judge and threshold: verdicts at or above it, their observed risk and its upper bound.
+
+        `attrs["policy"]` has the answer: its state, the threshold, and how many verdicts stand. Several judges are a
+        cascade. Without any it is the judge with most verdicts.
+        """
+        query = policy.PolicyQuery(judges, kind, criterion, signal, risk, confidence, looks)
+        found = policy.of_study(self._engine, self._stored, query)
+        return _frame(policy.curve_rows(found), policy=policy.table(found))
 
     def comparisons(self, reference: str | None = None, **chosen: Unpack[ChosenVerdicts]) -> pd.DataFrame:
         """One row per two judges: the difference in accuracy on the same targets, its interval and corrected p.

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TextIO
 
 import streamlit as st
@@ -23,6 +24,7 @@ from storage.db import connections
 from storage.labelling import offers
 from storage.labels import views
 from storage.reports import peer_reviews
+from storage.reports.certificates import standing_values
 from storage.runs.runs import Run
 from storage.studies import annotators, studies
 from storage.studies.studies import Study
@@ -347,11 +349,17 @@ def _draw_gold_export(study: Study) -> None:
             icon=":material/warning:",
         )
     options = GoldOptions(tuple(judges), judge_columns, pseudonyms)
+    with_policy = bool(study.rules.policies) and st.toggle(
+        "Verdicts that stand by a policy as gold for unlabelled targets", key="gold_with_policy",
+        help="Their source is `policy`, and the column `policy` names it.",
+    )  # fmt: skip
 
     def write_gold(stream: TextIO) -> None:
+        policy = standing_values(resources.engine(), study) if with_policy else {}
         with connections.reading(resources.engine()) as session:
             columns = verdict_runs(session, study) if judge_columns else None
-            gold.write_csv(gold_rows(session, study, options), stream, columns)
+            rows = gold_rows(session, study, replace(options, policy=policy))
+            gold.write_csv(rows, stream, columns, with_policy=with_policy)
 
     _draw_download("Gold labels as CSV", write_gold, f"{study.name} gold.csv", "text/csv", "gold")
 

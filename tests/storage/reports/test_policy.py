@@ -6,11 +6,13 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
+from core.designs import Design, Form
 from core.errors import TiebreakError
 from core.formats.records import Record, TraceRecord
-from core.labels import Opinion, Target
+from core.labels import Opinion
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
 from storage.db.connections import reading, writing
+from storage.labels import designs
 from storage.reports import certificates, policy, signals
 from storage.reports.alignment import load_data
 from storage.reports.certificates import Standing
@@ -19,6 +21,7 @@ from storage.reports.signals import Signal
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
+from storage.transfer.gold import GoldOptions, gold_rows
 from tests.conftest import make_item
 from tests.storage.reports import planted_policies as planted
 from tests.storage.reports.test_alignment import import_study
@@ -224,10 +227,41 @@ def test_accepted_verdicts_stand_until_the_policy_is_withdrawn(engine: Engine, s
     with reading(engine) as session:
         (stored,) = studies.by_id(session, study.id).rules.policies
     assert stored == certificate
-    everything = certificates.accepted_values(engine, study, stored)
-    assert len(everything) == certificate["accepted"]
-    one = next(iter(everything))
-    assert isinstance(one, Target) and one not in certificates.accepted_values(engine, study, stored, [one])
+    with reading(engine) as session:
+        accepting = studies.by_id(session, study.id)
+    values = certificates.standing_values(engine, accepting)
+    assert len(values) == certificate["accepted"]
+    with reading(engine) as session:
+        rows = list(gold_rows(session, accepting, GoldOptions(policy=values)))
+        people = [row.gold for row in gold_rows(session, accepting)]
+    assert [row.gold for row in rows if row.gold.source != "policy"] == people
+    (first, *_) = standing = [row for row in rows if row.gold.source == "policy"]
+    labelled = {gold.target for gold in people}
+    assert len(standing) == len(values.keys() - labelled)
+    assert first.policy.startswith("careful, stated from 0.") and first.gold.value == values[first.gold.target][0]
+    imports.import_records(engine, study.name, [_new_item(), planted.trace("item 900", 1, 0.9)])
+    with pytest.raises(TiebreakError, match=r"does not stand\. Expired: the population"):
+        certificates.standing_values(engine, accepting)
     with writing(engine) as session:
         certificates.withdraw(session, study.id, "preference", planted.CRITERION)
         assert studies.by_id(session, study.id).rules.policies == ()
+        with pytest.raises(TiebreakError, match="No policy stands"):
+            certificates.standing_values(engine, studies.by_id(session, study.id))
+
+
+def test_labels_of_a_design_count_by_their_probability(engine: Engine) -> None:
+    design = Design(Form.random, 3, {"": 0.4})
+    study = import_study(engine, planted.records(600, labels=0, error=0.1))
+    with writing(engine) as session:
+        designs.set_design(session, study.id, planted.CRITERION, design)
+    with reading(engine) as session:
+        frame = designs.frame(session, study.id)
+    assert frame is not None
+    verdicts = {one.item: one.events[0].verdict.value for one in planted.records(600, 0, 0.1) if one.type == "trace"}  # type: ignore[union-attr]
+    drawn = frame.item[frame.drawn].tolist()
+    chosen = frame.item[~frame.drawn].tolist()[:20]
+    imports.import_records(engine, study.name, [planted.label(item, int(verdicts[item])) for item in [*drawn, *chosen]])  # type: ignore[arg-type]
+    report = policy.of_study(engine, study, PROMISE)
+    assert (report.state, report.accepted, report.labelled, report.chosen) == (State.accept, 600, len(drawn), 20)
+    assert "drawn by design" in report.design
+    assert int((~report.has_gold).sum()) == 600 - len(drawn) - 20
