@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -284,10 +284,13 @@ def write_gold(
     from core.formats import gold
     from core.formats.text import open_output
     from storage.db.connections import reading
-    from storage.reports.certificates import standing_values
     from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 
-    options = GoldOptions(judges, judge_columns, pseudonyms, standing_values(engine, study) if with_policy else {})
+    options = GoldOptions(judges, judge_columns, pseudonyms)
+    if with_policy:
+        from storage.reports.certificates import standing_values  # imports pandas
+
+        options = replace(options, policy=standing_values(engine, study))
     sources = Counter[str]()
     with reading(engine) as session, open_output(path) as stream:
         columns = verdict_runs(session, study) if options.judge_columns else None

@@ -20,7 +20,6 @@ from core.verdicts import contention
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.labels import labels, targets
 from storage.labels.targets import own_outcome
-from storage.reports.certificates import StandingValue
 from storage.runs import aius, runs
 from storage.studies import items, studies
 from storage.studies.studies import Study
@@ -44,7 +43,7 @@ class GoldOptions:
     """Whether columns with the judges' verdicts and opinions are added."""
     pseudonyms: bool = False
     """Whether annotators have pseudonyms: the same ones in every export of the study."""
-    policy: Mapping[Target, StandingValue] = field(default_factory=dict)
+    policy: Mapping[Target, tuple[Value, str]] = field(default_factory=dict)
     """The verdicts that stand without a person become gold for unlabelled targets, with the source "policy": see
     `storage.reports.certificates.standing_values`."""
 
@@ -95,7 +94,7 @@ def _with_judges(
     session: Session,
     study_id: int,
     agreed: Mapping[Target, Mapping[str, Value]],
-    policy: Mapping[Target, StandingValue],
+    policy: Mapping[Target, tuple[Value, str]],
 ) -> Iterator[Gold]:
     """Yield people's gold, and the judges' for the targets that people neither labelled nor adjudicated."""
     if not agreed and not policy:
