@@ -14,15 +14,15 @@ pytestmark = pytest.mark.browser
 READY = "label-workbench[data-phase=working]"
 
 
-@pytest.fixture
-def served(postgres, tmp_path):
+@pytest.fixture(scope="module")
+def served(postgres, tmp_path_factory):
     """A server on PostgreSQL with a study and the account of ann, who has signed in."""
     url = postgres.url(postgres.create())
     engine = connect(url)
     upgrade(engine)
     plant(engine, 30)
     add_account(engine, "ann")
-    server = serve(url, tmp_path / "server.log")
+    server = serve(url, tmp_path_factory.mktemp("server") / "server.log")
     yield server, engine, postgres
     stop_server(server)
     engine.dispose()
@@ -59,35 +59,37 @@ def label(page, first=True):
 @pytest.mark.parametrize("column", ["expires_at", "used_at"])
 def test_a_session_that_expires_by_time_keeps_the_label_until_the_next_sign_in(served, visit, column):
     server, engine, _ = served
+    before = count(engine)
     page = visit(f"{server.address}/disagreements?study={STUDY}")
     sign_in(page)
     label(page)
-    wait_for_labels(page, engine, 31)
+    wait_for_labels(page, engine, before + 1)
     with writing(engine) as session:
         ended = clock(session) if column == "expires_at" else clock(session) - logins.IDLE
         session.execute(update(LoginRow).values({column: ended}))
     label(page, first=False)
     page.get_by_role("link", name="Sign in").or_(page.get_by_label("Password")).first.wait_for()
-    assert count(engine) == 31
+    assert count(engine) == before + 1
     page.goto(f"{server.address}/disagreements?study={STUDY}")
     sign_in(page)
     page.locator(READY).wait_for()
-    wait_for_labels(page, engine, 32)
+    wait_for_labels(page, engine, before + 2)
 
 
 def test_labels_and_pages_go_on_after_postgresql_was_restarted_under_open_browsers(served, visit):
     server, engine, postgres = served
+    before = count(engine)
     page = visit(f"{server.address}/disagreements?study={STUDY}")
     sign_in(page)
     label(page)
     other = page.context.new_page()
     other.goto(f"{server.address}/traces?study={STUDY}")
     other.get_by_role("heading").first.wait_for()
-    wait_for_labels(page, engine, 31)
+    wait_for_labels(page, engine, before + 1)
     engine.dispose()
     postgres.restart(0.0)
     label(page, first=False)
-    wait_for_labels(page, engine, 32)
+    wait_for_labels(page, engine, before + 2)
     other.get_by_role("link", name="People", exact=True).first.click()
     other.get_by_role("heading", name="Agreement").first.wait_for()
     assert other.get_by_text("details are in the server's log").count() == 0
