@@ -74,7 +74,7 @@ def test_an_interrupted_run_is_continued_by_its_person_only(url, processes, tmp_
         command = processes(
             "runs", "start", "--study", "s", "--settings", str(file), "--parallel", "2", "--database", url
         )
-        assert wait_for(lambda: len(server.log) >= 4)
+        assert server.wait_for_requests(4)
         command.send_signal(signal.SIGINT)
         assert wait_for(lambda: run_of(engine, "trio of judges")[0].state != "requested")
         command.send_signal(signal.SIGINT)
@@ -89,6 +89,7 @@ def test_an_interrupted_run_is_continued_by_its_person_only(url, processes, tmp_
         assert (progress.totals.calls, progress.totals.interrupted) == (len(server.log), 0)
         assert progress.done < ITEMS
         assert all(entry["delivered"] for entry in server.log), "every call in progress was completed"
+        server.latency = 0.0
 
         others = [{"name": f"other {n}", "model": f"other-{n}", "address": server.address} for n in (1, 2)]
         (tmp_path / "other.yaml").write_text(json.dumps({"judges": others, "criterion": "helpfulness", "rounds": 1}))
