@@ -34,10 +34,7 @@ NO_SECOND = "people"
 # Percent of the choices of risk and confidence.
 LEAST_RISK, MOST_RISK, RISK_STEP = 0.5, 30.0, 0.5
 CONFIDENCES = ("95 %", "90 %", "99 %")
-METHOD = (
-    "Exact one-sided binomial bounds at thresholds that are tested from the highest down, and from the middle down, "
-    "each at half of 1 - confidence"
-)
+METHOD = "Exact one-sided binomial bounds at thresholds that are tested from the highest down, until the first failure"
 PROMISE_HELP = (
     "The largest share of accepted verdicts that may differ from people's decisions. Decide on it before you look at "
     "the labels: the best of several that you tried has no guarantee."

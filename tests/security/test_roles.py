@@ -41,6 +41,7 @@ PAGES = {
     "label/adjudication": {"owner", "researcher", "adjudicator"},
     "label/inbox": LABELLERS,
     "results/judges": READERS,
+    "results/policy": READERS,
     "results/biases": READERS,
     "results/compare_runs": READERS,
     "results/causes": READERS,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.statistics.data.arrays import Bools, Floats, Ints
-from core.statistics.measures.risk import SEQUENCES, RiskCurve, ThresholdRisk, risk_curve, threshold_risk, upper_bound
+from core.statistics.measures.risk import RiskCurve, ThresholdRisk, risk_curve, threshold_risk, upper_bound
 
 VERIFIED = 0.1
 """The share of labels that no threshold is found with."""
@@ -115,7 +115,7 @@ def at_thresholds(
         if threshold is None:
             found.append(None)
             continue
-        bound = level / len(judges) / SEQUENCES
+        bound = level / len(judges)
         found.append(threshold_risk(confidence, wrong, probabilities[own], numbers[own], threshold, bound))
         pile[own[confidence >= threshold]] = place
     return found, pile

@@ -2,9 +2,8 @@
 
 Thresholds are tested from the highest down, each by an exact bound of the share of verdicts at or above it that differ
 from people (Jung, Brahman & Choi 2024, "Trust or Escalate"). Their order is fixed before errors are looked at, so a
-sequence of tests that ends at its first failure needs no correction for their number (fixed-sequence testing). There
-are two sequences, each at half of the level (multi-start, Angelopoulos et al. 2021): one from the highest threshold
-that can succeed, and one from the middle, because a single error among the few highest verdicts ends the first.
+sequence of tests that ends at its first failure needs no correction for their number (fixed-sequence testing). It
+begins where a single error does not end it, which the numbers of labels decide, not the errors.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from core.statistics.data.arrays import Bools, Floats
 
 MAX_THRESHOLDS = 12
 """Thresholds that are tested at most: quantiles of the confidences, never of the errors. More end a sequence sooner."""
-SEQUENCES = 2
 
 
 @dataclass(frozen=True)
@@ -118,9 +116,12 @@ def threshold_risk(
     return ThresholdRisk(threshold, int(accepted.sum()), kept.size, errors, upper_bound(errors, kept.size, level))
 
 
-def fewest_labels(promised: float, level: float) -> float:
-    """Return the labels that a threshold needs before it is tested: as many as a bound without errors takes."""
-    return float(np.log(level / SEQUENCES) / np.log(1 - promised))
+def fewest_labels(promised: float, level: float, errors: int = 0) -> int:
+    """Return the fewest labels whose bound is at most the promised risk with this number of errors."""
+    n = errors + 1
+    while upper_bound(errors, n, level) > promised:
+        n += 1
+    return n
 
 
 def risk_curve(
@@ -138,23 +139,25 @@ def risk_curve(
     those of a label, `numbers` are in (0, 1) and independent of the errors. The promise is broken with a probability
     of at most `level` over draws of the labels.
 
-    Only thresholds are tested with enough labels for a bound without errors: log(level / 2) / log(1 - promised), 72
-    for 5 % and 5 %.
+    The first threshold that is tested has so many labels that the bound allows one error, 93 for 5 % and 5 %; if none
+    has, so many that it allows no error, 59.
     """
-    level_of_sequence = level / SEQUENCES
     points = [
-        threshold_risk(confidence, error, probabilities, numbers, float(threshold), level_of_sequence)
+        threshold_risk(confidence, error, probabilities, numbers, float(threshold), level)
         for threshold in thresholds_of(confidence)
     ]
-    fewest = fewest_labels(promised, level)
-    tested = [point for point in points if point.labelled >= fewest]
-    starts = sorted({0, len(tested) // SEQUENCES})
-    accepted_points = [
-        point for start in starts for point in takewhile(lambda one: one.upper <= promised, tested[start:])
-    ]
-    chosen = max(accepted_points, key=lambda point: point.accepted, default=None)
-    more, above = (None, None) if chosen else _more_labels(points, promised, level_of_sequence)
+    accepted = takewhile(lambda point: point.upper <= promised, _tested(points, promised, level))
+    chosen = max(accepted, key=lambda point: point.accepted, default=None)
+    more, above = (None, None) if chosen else _more_labels(points, promised, level)
     return RiskCurve(tuple(points), chosen, confidence.size, more, above)
+
+
+def _tested(points: list[ThresholdRisk], promised: float, level: float) -> list[ThresholdRisk]:
+    for errors in (1, 0):
+        fewest = fewest_labels(promised, level, errors)
+        if found := [point for point in points if point.labelled >= fewest]:
+            return found
+    return []
 
 
 def _more_labels(points: list[ThresholdRisk], promised: float, level: float) -> tuple[int | None, float | None]:
