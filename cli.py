@@ -62,6 +62,7 @@ NOUNS: dict[str, Noun | Command] = {
             "restore": Command(studies.restore),
             "members": Command(admin.members, "members"),
             "offer": Command(studies.offer, "offer"),
+            "design": Command(studies.design),
         },
     ),
     "runs": Noun(

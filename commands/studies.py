@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,11 +21,13 @@ from commands.output import (
     open_database,
     print_result,
 )
+from core.designs import AGREED, Form
 from core.errors import TiebreakError
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+    from storage.reports.label_designs import DesignReport
     from storage.transfer.deletions import Deleted
 
 
@@ -228,15 +231,27 @@ def _differences(session: "Session", study_id: int | None, check: bool) -> dict[
     }
 
 
-# More pairs for the annotators' queue.
+# Which pairs people label: more pairs for the annotators' queue, and the design that draws them.
+
+PairCriterion = Annotated[str, typer.Option("--criterion", help="The criterion on which the pairs are labelled.")]
+
+
+class Allocation(StrEnum):
+    """How a number of pairs is divided among strata."""
+
+    proportional = "proportional"
+    neyman = "neyman"
 
 
 def offer(
     source: Source,
     session: Writing,
-    criterion: Annotated[str, typer.Option(help="The criterion on which the pairs are labelled.")],
+    criterion: PairCriterion,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to draw at random. Default: every pair.")] = None,
-    seed: Annotated[int, typer.Option(help="A larger sample with the same seed contains the smaller one.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="A larger sample with the same seed contains the smaller one. Default: the design's, or 0."),
+    ] = None,
 ) -> Result:
     """Offer pairs of responses to annotators on which the judges agree, or which no judge has compared."""
     from storage.labelling import offers
@@ -244,3 +259,78 @@ def offer(
     result = offers.offer(session, source, criterion, count=pairs, seed=seed)
     text = f"Drawn: {result.drawn:,} of {result.total:,} pairs; added to the queue: {result.added:,}."
     return asdict(result), text
+
+
+def design(
+    source: Source,
+    session: Writing,
+    criterion: PairCriterion,
+    form: Annotated[Form | None, typer.Option(help="How pairs are drawn.")] = None,
+    by: Annotated[str, typer.Option(help="Strata: contention, scenario or group.")] = "",
+    agreed: Annotated[int | None, typer.Option(min=0, help="Pairs on which judges agree, drawn at random.")] = None,
+    share: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STRATUM=SHARE", help="The share of a stratum, such as agreed=0.2; 0.2 is of all others."),
+    ] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Pairs in all, divided among the strata.")] = None,
+    allocation: Annotated[
+        Allocation, typer.Option(help="By the pairs of each stratum, or by these and how labels differ in it.")
+    ] = Allocation.proportional,
+    seed: Annotated[int | None, typer.Option(help="Of the draw. Default: the present one, or 0.")] = None,
+) -> Result:
+    """Print which pairs people label, or change it: shares grow, and from the first label on they do not shrink."""
+    from storage.labelling import offers
+    from storage.reports import label_designs
+
+    shares = dict(_read_share(text) for text in share or ())
+    changes: dict[str, Any] = {"form": form, "by": by, "shares": shares, "seed": seed}
+    if any(value not in (None, "", {}) for value in (*changes.values(), agreed, size)):
+        sizes = {} if agreed is None else {AGREED: agreed}
+        if size is not None:
+            is_neyman = allocation == Allocation.neyman
+            sizes |= label_designs.sizes_of_change(session, source, criterion, size, neyman=is_neyman, **changes)
+        offers.change_design(session, source, criterion, sizes=sizes, **changes)
+    return _describe_design(criterion, label_designs.find(session, source.id, criterion))
+
+
+def _read_share(text: str) -> tuple[str, float]:
+    """Return stratum and share of `agreed=0.2`, or of `0.2` for all other strata."""
+    stratum, _, number = text.rpartition("=")
+    try:
+        return stratum, float(number)
+    except ValueError:
+        raise TiebreakError(f"A share is STRATUM=NUMBER, such as agreed=0.2, and not {text!r}.") from None
+
+
+def _describe_design(criterion: str, report: "DesignReport | None") -> Result:
+    from storage.reports import label_designs
+
+    text = label_designs.describe(report)
+    if report is None:
+        return {"criterion": criterion, "form": None}, text
+    consequence = label_designs.consequence(report)
+    rows = [
+        {
+            "stratum": one.name,
+            "share": round(one.share, 4),
+            "targets": one.targets,
+            "drawn": one.drawn,
+            "labelled": one.labelled,
+            "missing": one.missing,
+        }
+        for one in report.strata
+    ]
+    own = report.design
+    head = f"{label_designs.FORMS[own.form]} (round {own.round}, seed {own.seed}). {text} {consequence}"
+    found = {
+        "criterion": criterion,
+        "form": own.form.value,
+        "by": own.by,
+        "round": own.round,
+        "seed": own.seed,
+        "strata": rows,
+        "chosen": report.chosen,
+        "half_width": report.half_width(),
+        "consequence": consequence,
+    }
+    return found, f"{head}\n\n{format_table(rows, '')}"

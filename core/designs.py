@@ -6,7 +6,7 @@ round with larger shares contains the earlier ones.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -20,7 +20,7 @@ CONTENTION, SCENARIO, GROUP = "contention", "scenario", "group"
 STRATA = (CONTENTION, SCENARIO, GROUP)
 """By what a design can be stratified."""
 WHOLE = ""
-"""The stratum of designs with only one."""
+"""The stratum of designs with only one; of others, the strata without a share of their own."""
 FLOOR = 0.05
 """The least probability of a target in a design by uncertainty: no label weighs more than 20."""
 DEFAULT_AGREED_SHARE = 0.1
@@ -86,9 +86,9 @@ class Design:
         if self.form == Form.weighted:
             probability = min(1.0, max(self.floor, self.shares[WHOLE] * state.uncertainty))
             return Draw(stratum, probability, probability)
-        # a stratum that appeared after the draw, such as a new scenario, has the least share of all
-        least = min(self.shares, key=lambda name: self.shares[name])
-        name = stratum if stratum in self.shares else least
+        name = stratum if stratum in self.shares else WHOLE
+        if name not in self.shares:  # a stratum that appeared after the draw, such as a new scenario
+            name = min(self.shares, key=lambda name: self.shares[name])
         return Draw(stratum, self.shares[name], self.cuts.get(name, self.shares[name]))
 
     def stratum(self, state: State) -> str:
@@ -120,6 +120,30 @@ def permanent_number(seed: int, key: str) -> float:
 def disputes_only() -> Design:
     """Return the design of disputed targets alone, whose figures say nothing of the others."""
     return Design(Form.disputed, shares={DISPUTED: 1.0, AGREED: 0.0, UNJUDGED: 0.0}, by=CONTENTION)
+
+
+def composed(
+    present: Design | None, form: Form | None, by: str, shares: Mapping[str, float], seed: int | None
+) -> Design:
+    """Return the design that changes to `present` make; what is not given stays as it is.
+
+    The strata of contention begin with every disputed target and no other.
+    """
+    if form is None:
+        form = Form.stratified if by or present is None or present.form == Form.disputed else present.form
+    if form in (Form.stratified, Form.disputed):
+        by = by or (present.by if present is not None and form == Form.stratified else "") or CONTENTION
+    seed = seed if seed is not None else present.seed if present is not None else 0
+    if form == Form.disputed:
+        return replace(disputes_only(), seed=seed, by=by)
+    if form == Form.everything:
+        return Design(form, seed, by=by)
+    start: Design | None = disputes_only() if by == CONTENTION else None
+    if present is not None and present.by == by and form in (present.form, Form.stratified):
+        start = present
+    before, cuts = (dict(start.shares), dict(start.cuts)) if start is not None else ({}, {})
+    kept = {name: cut for name, cut in cuts.items() if name not in shares}
+    return Design(form, seed, before | dict(shares), by, cuts=kept)
 
 
 def default_design(agreed_share: float, seed: int) -> Design:
@@ -210,7 +234,20 @@ def with_sizes(design: Design, sizes: Mapping[str, int], members: Mapping[str, C
     return replace(design, shares=shares, cuts=cuts)
 
 
-def cut_of(numbers: list[float], size: int) -> float:
+def grown(design: Design, seed: int, share: float, cut: float) -> Design:
+    """Return the design with at least a share in each stratum, and the cut of that share."""
+    design = replace(design, seed=seed)
+    if design.form == Form.weighted:
+        return replace(design, floor=max(design.floor, share))
+    small = [name for name, own in design.shares.items() if own < share]
+    form = Form.stratified if design.form == Form.disputed and small else design.form
+    shares, cuts = dict(design.shares), dict(design.cuts)
+    return replace(
+        design, form=form, shares=shares | dict.fromkeys(small, share), cuts=cuts | dict.fromkeys(small, cut)
+    )
+
+
+def cut_of(numbers: Sequence[float], size: int) -> float:
     """Return the cut that the `size` smallest of sorted numbers are below; 1 for all of them."""
     if not size:
         return 0.0

@@ -3,33 +3,31 @@
 Every item can be scored on a criterion with a scale, without a judge's opinion.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.designs import Design, Form, composed
 from core.errors import TiebreakError
 from core.formats.study_records import ScaleRecord
-from core.items import Criterion, Item, pair_parts
+from core.items import Criterion, Item
 from core.labels import PREFERENCE, Kind, Scale, Target, Value
 from core.protocols.registry import PROTOCOLS
 from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import batches
 from storage.db.guards import QUEUE, reading_for
-from storage.db.tables import ItemRow, OpinionRow, TargetRow
+from storage.db.tables import OpinionRow, TargetRow
 from storage.labelling.context import QUEUES
-from storage.labels import targets
-from storage.labels.targets import TargetKey
+from storage.labels import designs, targets
 from storage.runs import runs, trace_opinions
 from storage.runs.runs import Run
 from storage.runs.traces import Trace
 from storage.studies import items, studies
-from storage.studies.items import rank
 from storage.studies.studies import Study
 
 # Pairs of responses that are offered to annotators although the judges agree on them, or have not judged them.
@@ -56,29 +54,18 @@ def offered_criteria(session: Session, study_id: int) -> list[str]:
     return sorted(names - {queue.criterion for queue in QUEUES.values() if queue.criterion})
 
 
-def offer(session: Session, study: Study, criterion: str, *, count: int | None = None, seed: int = 0) -> Offer:
-    """Add pairs on a criterion to the annotators' queue: `count` of all pairs, drawn at random, or every pair for None.
+def check_criterion(session: Session, study_id: int, criterion: str) -> None:
+    """Raise TiebreakError for a criterion on which pairs cannot be offered; declare the scale of one on which they can.
 
-    A larger sample with the same seed contains the smaller one. Each added pair gets the study's overlap. Raises
-    TiebreakError if the study has no such criterion, or no item with two responses.
+    `designs.set_design` then has a queue in which people can label.
     """
-    names = offered_criteria(session, study.id)
+    names = offered_criteria(session, study_id)
     if criterion not in names:
         raise TiebreakError(
             f"The study has no criterion {criterion!r}; it has: {', '.join(names) or 'none; add it on Studies'}."
         )
-    pairs = list(_pairs(session, study.id, criterion))
-    if not pairs:
-        raise TiebreakError("The study has no item with two responses.")
-    drawn = pairs if count is None else sorted(pairs, key=lambda pair: rank(seed, f"{pair[0]}:{pair[3]}"))[:count]
-    if (KIND, criterion) not in studies.scales(session, study.id):
-        studies.declare_scale(session, study.id, ScaleRecord(kind=KIND, criterion=criterion, scale=PREFERENCE))
-    added = _add(session, study, list(targets.get_or_create_by_keys(session, study.id, drawn).values()))
-    audit.record(
-        session, Action.settings, study_id=study.id, change="pairs offered", criterion=criterion, drawn=len(drawn),
-        added=added, seed=seed,
-    )  # fmt: skip
-    return Offer(added, len(drawn), len(pairs))
+    if (KIND, criterion) not in studies.scales(session, study_id):
+        studies.declare_scale(session, study_id, ScaleRecord(kind=KIND, criterion=criterion, scale=PREFERENCE))
 
 
 def request(session: Session, study: Study, kind: str, criterion: str, target_ids: list[int]) -> int:
@@ -96,21 +83,6 @@ def request(session: Session, study: Study, kind: str, criterion: str, target_id
     return added
 
 
-def _pairs(session: Session, study_id: int, criterion: str) -> Iterator[TargetKey]:
-    """Yield the pairs that were judged or labelled of each item, or all of its pairs if there are none."""
-    query = select(col(TargetRow.item_id), col(TargetRow.part)).where(col(TargetRow.study_id) == study_id)
-    known: dict[int, list[str]] = defaultdict(list)
-    for item_id, part in session.execute(
-        query.where(col(TargetRow.kind) == KIND, col(TargetRow.criterion) == criterion)
-    ):
-        known[item_id].append(part)
-    responses = func.json_array_length(col(ItemRow.body)["responses"])
-    items = select(col(ItemRow.id), col(ItemRow.key), responses).where(col(ItemRow.study_id) == study_id)
-    for item_id, key, count in session.execute(items.order_by(col(ItemRow.position))):
-        for part in known.get(item_id) or pair_parts(count):
-            yield key, KIND, criterion, part
-
-
 def _add(session: Session, study: Study, target_ids: list[int]) -> int:
     """Set the overlap of targets that are not offered yet; returns how many these are."""
     added = 0
@@ -123,6 +95,58 @@ def _add(session: Session, study: Study, target_ids: list[int]) -> int:
         )
         added += len(session.scalars(statement, execution_options={"synchronize_session": False}).all())
     return added
+
+
+def change_design(
+    session: Session,
+    study: Study,
+    criterion: str,
+    *,
+    form: Form | None = None,
+    by: str = "",
+    shares: Mapping[str, float] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    seed: int | None = None,
+) -> Design:
+    """Change the design of a criterion's pairs; what is not given stays as it is.
+
+    `shares`: stratum -> probability. `sizes`: stratum -> a number of pairs in all. Raises TiebreakError if the study
+    has no such criterion, or for a design that cannot be drawn.
+    """
+    check_criterion(session, study.id, criterion)
+    present = designs.current(session, study.id).get((KIND, criterion))
+    wanted = composed(present, form, by, shares or {}, seed)
+    return designs.set_design(session, study.id, criterion, wanted, sizes)
+
+
+def offer(
+    session: Session, study: Study, criterion: str, *, count: int | None = None, seed: int | None = None
+) -> Offer:
+    """Add pairs on a criterion to the annotators' queue: `count` of all pairs, drawn at random, or every pair for None.
+
+    It is a round of the criterion's design: what is in the queue by its present design stays there. A larger sample
+    contains the smaller one. Raises TiebreakError if the study has no such criterion, or no item with two responses, or
+    if pairs were drawn with another seed.
+    """
+    check_criterion(session, study.id, criterion)
+    total, before = designs.create_pairs(session, study.id, criterion), _count_offered(session, study.id, criterion)
+    present = designs.current(session, study.id).get((KIND, criterion))
+    if seed is None:
+        seed = present.seed if present is not None else 0
+    if count is None:
+        design = Design(Form.everything, seed)
+    else:
+        design = designs.with_sample(session, study.id, criterion, count, seed)
+    if present is None or replace(design, author="", created_at=None) != replace(present, author="", created_at=None):
+        designs.set_design(session, study.id, criterion, design)
+    added = _count_offered(session, study.id, criterion) - before
+    return Offer(added, total if count is None else min(count, total), total)
+
+
+def _count_offered(session: Session, study_id: int, criterion: str) -> int:
+    query = select(func.count()).where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == KIND)
+    query = query.where(col(TargetRow.criterion) == criterion, col(TargetRow.disputed).is_(True))
+    return session.scalars(query).one()
 
 
 # Scores and answers of every item, on a criterion and its scale.

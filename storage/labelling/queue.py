@@ -9,11 +9,12 @@ from functools import cache, lru_cache
 from threading import Lock
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, case, delete, exists, func, not_, select
+from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, case, delete, exists, func, not_, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.expression import SQLColumnExpression
 from sqlmodel import col
 
+from core import designs
 from core.formats.study_records import MarkRecord
 from core.labels import Kind, Target
 from storage.db.columns import sanitize
@@ -152,7 +153,12 @@ def target_query(*columns: Any, queue: Queue, with_items: bool = False, few: boo
         of_run = opinions.where(col(OpinionRow.run_id) == queue.run_id)
         # What `TargetRow.disputed` summarizes for all runs.
         of_trace = (col(OpinionRow.stage) == "verdict", col(TraceRow.id) == col(OpinionRow.trace_id))
-        return query.where(of_run if queue.every else of_run.where(*of_trace, own_outcome().in_(DISPUTED)))
+        has_design, is_drawn = col(TargetRow.probability).is_not(None), col(TargetRow.drawn).is_(True)
+        is_asked = or_(
+            and_(own_outcome().in_(DISPUTED), or_(not_(has_design), is_drawn)),
+            and_(is_drawn, col(TargetRow.stratum) != designs.DISPUTED),
+        )
+        return query.where(of_run if queue.every else of_run.where(*of_trace, is_asked))
     return query if queue.every else query.where(col(TargetRow.disputed).is_(True))
 
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqlalchemy import Integer, Select, and_, bindparam, case, delete, exists, func, or_, select, update
 from sqlalchemy import cast as sql_cast
@@ -25,6 +25,7 @@ from core.wording import report_criterion
 from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import batches, execute, insert_missing
+from storage.db.dialects import DEFERRED
 from storage.db.guards import QUEUE, reading_for
 from storage.db.tables import DesignRow, ItemRow, OpinionRow, StudyRow, TargetRow, TraceRow, now
 from storage.labels import targets
@@ -142,7 +143,7 @@ def apply(session: Session, target_ids: Collection[int]) -> None:
     with reading_for(QUEUE):
         by_study = _designs_of_targets(session, target_ids)
         if by_study:
-            _draw(session, by_study, _states(session, by_study, col(TargetRow.id).in_(target_ids)))
+            _draw(session, by_study, _states(session, by_study, "targets", {"targets": list(target_ids)}))
     targets.mark_disputed(session, target_ids)
 
 
@@ -155,7 +156,7 @@ def apply_to_study(session: Session, study_id: int) -> None:
     if by_subject:
         by_study = {(study_id, *subject): own for subject, own in by_subject.items()}
         with reading_for(QUEUE):
-            _draw(session, by_study, _states(session, by_study, col(TargetRow.study_id) == study_id))
+            _draw(session, by_study, _states(session, by_study, "study", {"study": study_id}))
     targets.mark_disputed_of_study(session, study_id)
 
 
@@ -220,13 +221,17 @@ def _add_default(session: Session, place: Place) -> list[Design]:
     stored = rounds(session, study_id)[kind, criterion]  # another transaction may have been faster
     if not before:
         _record(session, study_id, (kind, criterion), stored[-1])
-        _draw(session, {place: stored}, _states(session, {place: stored}, col(TargetRow.study_id) == study_id))
+        _draw(session, {place: stored}, _states(session, {place: stored}, "study", {"study": study_id}))
     return stored
 
 
 def study_seed(session: Session, study_id: int) -> int:
     """Return the seed of a study's default designs, which nobody can guess who sees the queue."""
     return int.from_bytes(studies.secret(session, study_id)[:4], "big") // 2
+
+
+# Of which targets the states are read: some of them, those of a study, or the pairs of one of its criteria.
+Scope = Literal["targets", "study", "criterion"]
 
 
 class _Known(NamedTuple):
@@ -237,12 +242,13 @@ class _Known(NamedTuple):
     stored: Drawn
 
 
-def _states(session: Session, by_study: Mapping[Place, Sequence[Design]], condition: Any) -> list[_Known]:
-    """Return the targets under the condition whose kind and criterion has a design, with their present states."""
-    weighted = any(own[-1].form == Form.weighted for own in by_study.values())
-    query = _state_query(weighted).where(condition)
+def _states(
+    session: Session, by_study: Mapping[Place, Sequence[Design]], scope: Scope, values: Mapping[str, Any]
+) -> list[_Known]:
+    """Return the targets whose kind and criterion has a design, with their present states; `values` of the scope."""
+    query = _state_query(any(own[-1].form == Form.weighted for own in by_study.values()), scope)
     found = []
-    for id, study_id, kind, criterion, item, part, scenario, group, *others in session.execute(query):
+    for id, study_id, kind, criterion, item, part, scenario, group, *others in execute(session, query, values):
         place = (study_id, kind, criterion)
         if place in by_study:
             disputed, judged, uncertainty, *stored = others
@@ -252,14 +258,20 @@ def _states(session: Session, by_study: Mapping[Place, Sequence[Design]], condit
 
 
 @cache  # to build the query takes longer than to execute it
-def _state_query(weighted: bool) -> Select[Any]:
+def _state_query(weighted: bool, scope: Scope) -> Select[Any]:
     target = (col(TargetRow.id), col(TargetRow.study_id), col(TargetRow.kind), col(TargetRow.criterion))
     item = (col(ItemRow.key), col(TargetRow.part), col(ItemRow.scenario), col(ItemRow.cluster))
     verdict = exists().where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict")
     own = (col(TargetRow.stratum), col(TargetRow.probability), col(TargetRow.drawn), col(TargetRow.round))
     uncertainty = _uncertainty() if weighted else sql_cast(None, Integer)
     columns = (*target, *item, targets.is_contested(), verdict.correlate(TargetRow), uncertainty, *own)
-    return select(*columns).join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+    query = select(*columns).join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+    if scope == "targets":
+        return query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
+    query = query.where(col(TargetRow.study_id) == bindparam("study", type_=Integer))
+    if scope == "criterion":
+        query = query.where(col(TargetRow.kind) == KIND, col(TargetRow.criterion) == bindparam("criterion"))
+    return query
 
 
 def _uncertainty() -> Any:
@@ -283,8 +295,16 @@ def _draw(session: Session, by_study: Mapping[Place, Sequence[Design]], known: S
         return
     for found, ids in changed.items():
         for batch in batches(ids, BATCH):
-            statement = update(TargetRow).where(col(TargetRow.id).in_(batch)).values(**found._asdict())
-            session.execute(statement, execution_options={"synchronize_session": False})
+            values = {f"new_{name}": value for name, value in found._asdict().items()}
+            execute(session, _update_statement(), {"targets": list(batch), **values})
+
+
+@cache  # to build the statement takes longer than to execute it
+def _update_statement() -> Any:
+    table: Any = TargetRow
+    values = {name: bindparam(f"new_{name}", type_=table.__table__.c[name].type) for name in Drawn._fields}
+    chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
+    return update(table.__table__).prefix_with(DEFERRED).where(chosen).values(**values)
 
 
 def _drawn(own: Sequence[Design], key: str, state: State) -> Drawn:
@@ -323,6 +343,34 @@ def set_design(
     return design
 
 
+def with_sample(session: Session, study_id: int, criterion: str, count: int, seed: int) -> Design:
+    """Return a round that draws `count` of all pairs of a criterion, beside what its present design draws.
+
+    Without a design it has one stratum, or with disputes those of contention, of which every dispute is drawn.
+    """
+    present = current(session, study_id).get((KIND, criterion))
+    known = _states_of_criterion(session, study_id, criterion, present or Design(Form.everything))
+    numbers = sorted(designs.permanent_number(seed, one.number_key) for one in known)
+    share, cut = min(1.0, count / len(numbers)) if numbers else 1.0, designs.cut_of(numbers, count)
+    if present is None and any(one.state.disputed for one in known):
+        present = designs.disputes_only()
+    return designs.grown(present or Design(Form.random, shares={designs.WHOLE: 0.0}), seed, share, cut)
+
+
+def preview(session: Session, study_id: int, criterion: str, design: Design) -> list[Stratum]:
+    """Return the strata that a design has, with the targets that it draws, and without their labels."""
+    known = _states_of_criterion(session, study_id, criterion, design)
+    found: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    for one in known:
+        draw = design.draw(one.state)
+        is_drawn = designs.permanent_number(design.seed, one.number_key) < draw.cut
+        found[draw.stratum].append((draw.probability, is_drawn))
+    return [
+        Stratum(name, max(share for share, _ in own), len(own), sum(drawn for _, drawn in own), 0, 0)
+        for name, own in sorted(found.items())
+    ]
+
+
 def _prepared(
     session: Session, study_id: int, criterion: str, design: Design, sizes: Mapping[str, int]
 ) -> tuple[Design, list[_Known], list[Design]]:
@@ -330,10 +378,7 @@ def _prepared(
     draws_unjudged = design.draws_unjudged or bool(sizes.get(designs.UNJUDGED))
     if draws_unjudged and not create_pairs(session, study_id, criterion):
         raise TiebreakError("The study has no item with two responses.")
-    with reading_for(QUEUE):
-        known = _states(
-            session, {(study_id, KIND, criterion): [design]}, and_(*_of_criterion(TargetRow, study_id, criterion))
-        )
+    known = _states_of_criterion(session, study_id, criterion, design)
     if sizes:
         members: dict[str, list[float]] = defaultdict(list)
         for one in known:
@@ -342,6 +387,12 @@ def _prepared(
         design = designs.with_sizes(design, sizes, members)
     designs.check(design)
     return design, known, rounds(session, study_id).get((KIND, criterion), [])
+
+
+def _states_of_criterion(session: Session, study_id: int, criterion: str, design: Design) -> list[_Known]:
+    with reading_for(QUEUE):
+        values = {"study": study_id, "criterion": criterion}
+        return _states(session, {(study_id, KIND, criterion): [design]}, "criterion", values)
 
 
 def _of_criterion(row: Any, study_id: int, criterion: str) -> tuple[Any, ...]:

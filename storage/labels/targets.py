@@ -227,7 +227,14 @@ def count_labels_of_study(session: Session, study_id: int) -> None:
 
 def mark_disputed(session: Session, target_ids: Collection[int]) -> None:
     """Set whether people are asked about targets, after their draws or opinions have changed; they must be locked."""
-    _set(session, col(TargetRow.id).in_(target_ids), disputed=is_disputed())
+    execute(session, _mark_statement(), {"targets": list(target_ids)})
+
+
+@cache
+def _mark_statement() -> Any:
+    table: Any = TargetRow
+    chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
+    return update(table.__table__).prefix_with(DEFERRED).where(chosen).values(disputed=is_disputed())
 
 
 def mark_disputed_of_study(session: Session, study_id: int) -> None:

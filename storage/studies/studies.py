@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.annotator_names import invisible_character, normalize_name
+from core.designs import DEFAULT_AGREED_SHARE
 from core.errors import TiebreakError
 from core.formats.study_records import CriterionRecord, GuidelinesRecord, ScaleRecord, StudyRecord, StudyRules
 from core.items import Criterion
@@ -104,6 +105,8 @@ def mark_guidelines_read(session: Session, study_id: int, annotator_id: int, ver
 
 
 MAX_NAME_LENGTH = 120
+NEW_STUDY = StudyRecord(rules=StudyRules(agreed_share=DEFAULT_AGREED_SHARE))
+"""What a study begins with that no file describes."""
 DEFAULT_SCALES: dict[Kind, Scale] = {"preference": PREFERENCE, "aiu_precision": TRUTH, "aiu_recall": TRUTH}
 Scales = Mapping[tuple[Kind, str], Scale]
 
@@ -160,11 +163,11 @@ def _require_unused(session: Session, name: str) -> None:
 def get_or_create(
     session: Session, name: str, record: StudyRecord | None = None, versions: Sequence[GuidelinesRecord] = ()
 ) -> Study:
-    """Return the study called `name`, locked (see `lock`); a new one is created from `record`.
+    """Return the study called `name`, locked (see `lock`); a new one is created from `record`, or as NEW_STUDY.
 
     `versions` of its guidelines are added; those in effect stay in effect.
     """
-    name, record = normalize_study_name(name), record or StudyRecord()
+    name, record = normalize_study_name(name), record or NEW_STUDY
     row = {
         "name": name,
         "description": record.description,

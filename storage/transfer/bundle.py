@@ -7,7 +7,8 @@
     verdicts.csv      one opinion of a judge a row     manifest.json   hashes, versions, seed
 
 and, if there is something to compare, judges.csv (accuracy, coverage, decision), comparisons.csv (differences between
-judges), causes.csv (of disagreements with people), systems.csv and biases.csv. Each policy that stands has its
+judges), causes.csv (of disagreements with people), systems.csv and biases.csv; with a design of labels,
+draws.csv, one target a row. Each policy that stands has its
 certificate, policy_1.json, and the same as a page.
 
 The same study gives the same bytes. `traces.jsonl`, imported into another database, gives the same agreement and
@@ -38,7 +39,7 @@ from core.provenance import RESAMPLES, SEED, versions
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow
 from storage.db.connections import reading
-from storage.labels import labels, targets
+from storage.labels import designs, labels, targets
 from storage.reports import agreement, alignment, certificates, references
 from storage.reports.opinions import opinion_frame
 from storage.reports.study_report import Rows, result_tables
@@ -85,6 +86,10 @@ COLUMNS = {
     "coverage": "share of the targets with a verdict",
     "from_ceiling": "accuracy against the other annotators' majority minus the annotators' own",
     "winning_rate": "omega of the alternative-annotator test",
+    "stratum": "stratum of the target in the design of labels",
+    "probability": "with which the target is drawn for people",
+    "drawn": "whether it is drawn: its number is below the cut of its stratum",
+    "number": "permanent random number of the target, from the seed of the design",
     "difference": "accuracy of judge minus that of other_judge on the same targets",
     "p_bootstrap": "two-sided p-value of the paired bootstrap",
     "p_t": "two-sided p-value of the paired t-test",
@@ -153,6 +158,7 @@ def tables(engine: Engine, study: Study, results: Mapping[str, Rows]) -> list[Ta
         )
         run_names = {run.id: run.name for run in runs.of_study(session, study.id)}
         opinions = targets.with_stored_criteria(opinion_frame(session, study.id))
+        draws = designs.frame(session, study.id)
     opinions["run"] = opinions["run"].map(run_names)
     agreed = [(by, *astuple(row)) for by in ("all", "scenario", "raters") for row in agreement.rows(engine, study, by)]
     aligned = [(by, *astuple(row)) for by in ("all", "scenario") for row in alignment.rows(engine, study, by)]
@@ -160,6 +166,7 @@ def tables(engine: Engine, study: Study, results: Mapping[str, Rows]) -> list[Ta
         _frame_table("labels_long", long[[*TARGET, "rater", "value"]]),
         _wide(long),
         _frame_table("verdicts", opinions[["run", *TARGET, "rater", "stage", "value"]]),
+        *([] if draws is None else [_frame_table("draws", targets.with_stored_criteria(draws))]),
         Table("agreement", ("by", *(field.name for field in fields(AgreementRow))), agreed),
         Table("alignment", ("by", *(field.name for field in fields(AlignmentRow))), aligned),
         *(Table(name, tuple(rows[0]), [tuple(row.values()) for row in rows]) for name, rows in results.items()),

@@ -1,23 +1,32 @@
 """The designs of a study: their rounds, the draws of its targets, and the queue that follows."""
 
+import csv
+import json
+import re
 import threading
+import time
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from core.designs import AGREED, CONTENTION, DISPUTED, UNJUDGED, Design, Form, disputes_only, permanent_number
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.formats.study_records import StudyRecord, StudyRules
+from storage.db import audit
 from storage.db.connections import reading, writing
-from storage.db.tables import TargetRow
+from storage.db.tables import DesignRow, StudyRow, TargetRow
+from storage.labelling import context
+from storage.labelling.queue import Queue, target_query
 from storage.labels import designs
 from storage.runs import claims, outcomes, runs
 from storage.runs.outcomes import NewEvent
 from storage.studies import studies
 from storage.transfer import deletions, exports
+from storage.transfer.bundle import write_bundle
 from storage.transfer.imports import import_records
 from tests.conftest import make_item, make_target
+from tests.storage.labelling.workbench import Client
 from tests.storage.shared import a_verdict, store_label
 
 SUBJECT = ("preference", "helpfulness")
@@ -213,6 +222,18 @@ def test_designs_and_draws_are_exported_and_imported(engine):
     ]
 
 
+def test_a_bundle_has_the_draws(engine, tmp_path):
+    study = add_study(engine, items=8)
+    add_run(engine, study)
+    with reading(engine) as session:
+        record = studies.get(session, "s")
+    write_bundle(engine, record, tmp_path / "bundle")
+    with (tmp_path / "bundle" / "draws.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["drawn"] for row in rows] == [str(drawn) for drawn in frame(engine, study)["drawn"]]
+    assert "stratum of the target" in (tmp_path / "bundle" / "codebook.md").read_text(encoding="utf-8")
+
+
 def test_two_writers_store_one_design_and_the_same_draws(engine):
     study = add_study(engine)
     with writing(engine) as session:
@@ -245,3 +266,69 @@ def test_two_writers_store_one_design_and_the_same_draws(engine):
     with writing(engine) as session:
         designs.apply_to_study(session, study)
     assert rows(engine) == before
+
+
+def test_an_annotator_cannot_tell_drawn_agreements_from_disputes(engine):
+    """Neither the tasks nor their order, the progress or the overlap tell the stratum."""
+    study = add_study(engine, items=80, share=0.6)
+    add_run(engine, study, disputed=lambda place: place % 2 == 0)
+    strata = dict(zip(frame(engine, study)["item"], frame(engine, study)["stratum"], strict=True))
+    drawn = frame(engine, study).query("drawn")["stratum"].value_counts()
+    for annotator in ("ann", "bob"):
+        client = Client(engine, annotator)
+        tasks = client.tasks(count=100)
+        work = client.work()
+        names = {task_name: strata[task.target.item] for task_name, task in tasks_by_name(engine, work, tasks)}
+        order = [names[task["id"]] for task in tasks]
+        shown = {stratum: {shape(task) for task in tasks if names[task["id"]] == stratum} for stratum in drawn.index}
+        assert shown[DISPUTED] == shown[AGREED] and len(shown) == 2
+        words = json.dumps([tasks, client.progress()])
+        assert not re.search("stratum|probability|drawn|agreed|disputed|unjudged|design", words)
+        assert order[: drawn[DISPUTED]].count(DISPUTED) < drawn[DISPUTED] or len(order) < 20
+    with reading(engine) as session:
+        assert session.scalars(select(TargetRow.overlap).distinct()).all() == [None]
+
+
+def tasks_by_name(engine, work, tasks):
+    with reading(engine) as session:
+        numbers = [work.ids.decode("t", task["id"]) for task in tasks]
+        return [(context.task_name(work, one.id), one) for one in context.find_tasks(session, work, numbers)]
+
+
+def shape(value):
+    """Return a task without its texts: names of fields and types of values."""
+    if isinstance(value, dict):
+        return tuple((name, shape(own)) for name, own in sorted(value.items()))
+    return tuple(map(shape, value)) if isinstance(value, list) else type(value).__name__
+
+
+def test_a_queue_of_one_run_has_its_disputes_and_the_drawn_agreements(engine):
+    study = add_study(engine)
+    run = add_run(engine, study)
+    with reading(engine) as session:
+        ids = session.scalars(target_query(TargetRow.id, queue=Queue(study, run_id=run))).all()
+    assert len(ids) == frame(engine, study)["drawn"].sum()
+
+
+def test_rounds_are_recorded_in_the_audit_log_and_deleted_with_the_study(engine):
+    study = add_study(engine)
+    add_run(engine, study)
+    set_design(engine, study, disputes_only())
+    with reading(engine) as session:
+        entries = audit.entries(session, audit.Filter(study_id=study, actions=("settings",)))
+    found = [(one.details["form"], one.details["round"]) for one in entries if one.details.get("form")]
+    assert found == [("disputed", 1), ("stratified", 1)]
+    with writing(engine) as session:
+        session.execute(delete(StudyRow).where(StudyRow.id == study))
+        assert session.scalars(select(DesignRow.id)).all() == []
+
+
+def test_a_large_study_is_drawn_in_two_seconds(engine):
+    study = add_study(engine, items=0)
+    import_records(engine, "s", (ItemRecord(item=make_item(f"item {n}")) for n in range(20_000)))
+    with writing(engine) as session:
+        designs.create_pairs(session, study, "helpfulness")
+    start = time.process_time()
+    set_design(engine, study, Design(Form.random, 0, {"": 0.1}))
+    assert time.process_time() - start < 4
+    assert 1_800 < frame(engine, study)["drawn"].sum() < 2_200

@@ -13,10 +13,13 @@ from sqlalchemy import UniqueConstraint, inspect, make_url, text
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.trace import TraceRestarted
+from storage.db import audit
+from storage.db.audit import Action
 from storage.db.connections import _upgrading, alembic_config, connect, newest_revision, reading, upgrade, writing
 from storage.db.tables import Table
-from storage.labels import labels, views
+from storage.labels import designs, labels, targets, views
 from storage.studies import studies
+from storage.studies.items import rank
 from storage.transfer.imports import import_records
 from tests.conftest import make_item, make_label, make_target
 from tests.paths import ROOT
@@ -296,3 +299,88 @@ def test_labels_of_the_workbench_were_given_in_the_order_of_the_item(engine):
     as_of(engine, "0026", "ALTER TABLE label DROP COLUMN shown")
     upgrade(engine)
     assert [(row.value, row.shown) for row in stored(engine)] == [(2, [1, 2]), (1, None), (1, None)]
+
+
+NO_DESIGNS = (
+    "DROP TABLE design",
+    *(f"ALTER TABLE target DROP COLUMN {name}" for name in ("stratum", "probability", "drawn", "round")),
+)
+
+
+def migrated_designs(engine, *more):
+    """Return (form, shares, drawn targets) of the designs that the upgrade from 0028 proves."""
+    as_of(engine, "0028", *NO_DESIGNS, *more)
+    upgrade(engine)
+    with reading(engine) as session:
+        study = studies.get(session, "s").id
+        found, drawn = designs.current(session, study), designs.frame(session, study)
+        return [
+            (str(one.form), dict(one.shares), set(drawn[drawn["drawn"]]["item"])) for _, one in sorted(found.items())
+        ]
+
+
+def offered(engine, drawn, seed, names):
+    """Store what an offer of an earlier version did."""
+    with writing(engine) as session:
+        study = studies.get(session, "s").id
+        keys = [(name, "preference", "helpfulness", "") for name in names]
+        targets.get_or_create_by_keys(session, study, keys)
+        audit.record(
+            session, Action.settings, study_id=study, change="pairs offered", criterion="helpfulness", drawn=drawn,
+            added=drawn, seed=seed,
+        )  # fmt: skip
+
+
+def request(names):
+    listed = ", ".join(f"'{name}'" for name in names)
+    return f"UPDATE target SET overlap = 3 WHERE item_id IN (SELECT id FROM item WHERE key IN ({listed}))"
+
+
+def ranked(names, seed):
+    return sorted(names, key=lambda name: rank(seed, f"{name}:"))
+
+
+def test_disputes_that_nobody_added_to_are_a_design(engine):
+    debates(engine, 3)
+    import_records(engine, "s", [ItemRecord(item=make_item("new"))])
+    Client(engine).label(Client(engine).tasks()[0], 1)
+    shares = {"disputed": 1, "agreed": 0, "unjudged": 0}
+    assert migrated_designs(engine) == [("disputed", shares, {"item 0", "item 1", "item 2"})]
+
+
+def test_labels_of_files_and_requests_without_an_offer_prove_no_design(engine):
+    debates(engine, 3)
+    import_records(engine, "s", [make_label(1, "bob")])
+    assert migrated_designs(engine) == []
+    debates(engine, 2, study="t")
+    assert migrated_designs(engine, request(["item 1"])) == []
+
+
+@pytest.mark.parametrize("with_disputes", [True, False])
+def test_pairs_that_were_drawn_with_one_seed_are_a_design(engine, with_disputes):
+    names = [f"item {number}" for number in range(10)]
+    debates(engine, 2 if with_disputes else 0)
+    import_records(engine, "s", [ItemRecord(item=make_item(name)) for name in names])
+    first = ranked(names, 7)[:4]
+    offered(engine, 4, 7, names)
+    disputed = {"item 0", "item 1"} if with_disputes else set()
+    shares = {"disputed": 1, "agreed": 0.4, "unjudged": 0.4} if with_disputes else {"": 0.4}
+    form = "stratified" if with_disputes else "random"
+    found = migrated_designs(engine, request(set(first) - disputed))
+    assert found == [(form, shares, {*first, *disputed})]
+
+
+@pytest.mark.parametrize("seeds", [(7, 8), (9,)])
+def test_pairs_of_several_seeds_or_other_pairs_than_those_of_the_seed_are_no_design(engine, seeds):
+    names = [f"item {number}" for number in range(10)]
+    import_records(engine, "s", [ItemRecord(item=make_item(name)) for name in names])
+    for seed in seeds:
+        offered(engine, 4, seed, names)
+    assert migrated_designs(engine, request(ranked(names, 7)[:4])) == []
+
+
+def test_an_offer_of_every_pair_is_a_design_of_everything(engine):
+    names = [f"item {number}" for number in range(4)]
+    import_records(engine, "s", [ItemRecord(item=make_item(name)) for name in names])
+    offered(engine, 4, 0, names)
+    assert migrated_designs(engine, request(names)) == [("everything", {}, set(names))]

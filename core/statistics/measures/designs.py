@@ -141,6 +141,23 @@ def draw_of(sample: Sample) -> Draw:
     return Draw(sample.strata, sample.weights, sample.sizes)
 
 
+def expected_half_width(
+    targets: Sequence[int], labels: Sequence[float], spreads: Sequence[float] | None = None
+) -> float | None:
+    """Return half of the 95 % interval that the mean over all strata would have with so many labels in each.
+
+    The variance is that of the stratified mean (`design_mean`), with the standard deviation of the labels in each
+    stratum, or 0.5: the largest of a share. None if a stratum with targets has no label.
+    """
+    counts, drawn = np.asarray(targets, float), np.asarray(labels, float)
+    deviations = np.full(counts.size, 0.5) if spreads is None else np.asarray(spreads, float)
+    some = counts > 0
+    if not some.any() or (drawn[some] <= 0).any():
+        return None
+    weights = counts[some] / counts.sum()
+    return float(1.96 * np.sqrt((weights**2 * deviations[some] ** 2 / drawn[some]).sum()))
+
+
 @dataclass(frozen=True)
 class DesignMean:
     """The mean over all targets, estimated from those with a label and from verdicts on all of them."""

@@ -119,6 +119,7 @@ NAMES = {
     "adjudication_reasons": "Reasons of an adjudication",
     "own_statistics": "Annotators see their own statistics",
     "adjudicate_own": "Adjudicate own labels",
+    "agreed_share": "Share of agreed pairs that people label",
     "markdown": "Texts are Markdown",
     "families": "Families of models",
     "training_required": "Training has to be passed",
@@ -138,6 +139,7 @@ OPTIONS: Mapping[str, Draft] = {
     "lease_minutes": {"max_value": 10_000},
     "order": {"format_func": ORDERS.__getitem__},
     "response_order": {"format_func": ORDERS.__getitem__},
+    "agreed_share": {"step": 0.05},
     "tolerance": {"step": 0.5},
     "weight_tolerance": {"step": 1.0},
 }

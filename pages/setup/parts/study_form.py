@@ -14,14 +14,13 @@ from core.formats.text import temporary_folder
 from core.items import Criterion
 from core.remote_images import normalize_host
 from core.wording import format_count
-from pages.parts import current_study, downloads, numbers, permissions, resources, shell
+from pages.parts import current_study, downloads, permissions, resources, shell
 from pages.parts.downloads import File
 from pages.parts.text import escape_markdown
-from pages.setup.parts import settings_form, training_form
+from pages.setup.parts import design_form, settings_form, training_form
 from pages.setup.parts.settings_form import draw_rule
 from storage.accounts.access import Permission
 from storage.db import connections
-from storage.labelling import offers
 from storage.labels import views
 from storage.reports import peer_reviews
 from storage.reports.certificates import standing_values
@@ -37,7 +36,15 @@ from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 
 FIRST = ("overlap", "lease_minutes", "reason")
 LEFT = ("order", "response_order", "response_order_reason", "annotators", "groups")
-RIGHT = ("adjudication_reasons", "adjudicate_own", "own_statistics", "markdown", "image_hosts", "families")
+RIGHT = (
+    "adjudication_reasons",
+    "adjudicate_own",
+    "agreed_share",
+    "own_statistics",
+    "markdown",
+    "image_hosts",
+    "families",
+)
 
 
 def _draw_more_rules(rules: StudyRules) -> dict[str, Any]:
@@ -80,31 +87,6 @@ def _family(line: str) -> tuple[str, str]:
     if not name.strip() or not family.strip():
         raise TiebreakError(f"This should be a name, a colon and a family: {line[:60]!r}.")
     return name.strip(), family.strip()
-
-
-# The form that adds pairs of responses to the annotators' queue.
-
-
-def draw_offer_form(study: Study) -> None:
-    """Draw the choice of pairs, and add them on a click."""
-    criteria = resources.read(offers.offered_criteria, study.id)
-    if not criteria:
-        return
-    with st.expander("Offer more pairs of responses"), st.form("offer", border=False):
-        st.caption(
-            "Annotators are offered the pairs on which judges disagree or give no verdict. Labels of these alone "
-            "measure judges on disputed pairs only. Offer every pair, or a random sample of all pairs, to measure "
-            "them on all, or to label before any run."
-        )
-        left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
-        criterion = left.selectbox("Criterion", criteria, key="offer_criterion")
-        count = middle.number_input("Pairs", 1, value=None, placeholder="every pair", key="offer_pairs")
-        seed = right.number_input("Random seed", 0, value=0, key="offer_seed")
-        if not st.form_submit_button("Offer", key="offer"):
-            return
-    result = permissions.write(study.id, Permission.edit, "", offers.offer, study, criterion, count=count, seed=seed)
-    added = numbers.format_count(result.added, "pair")
-    st.toast(f"{added} added to the queue, {result.drawn:,} of {result.total:,} drawn.", icon=":material/check:")
 
 
 # Renaming, archiving and deleting a study, deleting its runs, and restoring what was deleted.
@@ -203,7 +185,7 @@ def draw_study(study: Study) -> None:
     guidelines, criteria, training, exports_tab, actions = st.tabs(names)
     with guidelines:
         _draw_rules(study)
-        draw_offer_form(study)
+        design_form.draw_design(study)
     with criteria:
         _draw_criteria(study)
     with training:

@@ -7,11 +7,13 @@ from core.formats.records import CriterionRecord, ItemRecord
 from core.items import Criterion
 from storage.db.connections import reading, writing
 from storage.labelling import offers
+from storage.labels import designs
 from storage.studies import studies
 from storage.transfer import imports
-from tests.conftest import make_item
+from storage.transfer.imports import import_records
+from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import Client
-from tests.storage.shared import debates
+from tests.storage.shared import debates, store_label
 
 
 def offer(engine, criterion="helpfulness", **options):
@@ -51,3 +53,28 @@ def test_disputed_pairs_are_in_the_queue_already(engine):
 def test_an_unknown_criterion_is_refused(engine, items):
     with pytest.raises(TiebreakError, match="no criterion 'charm'; it has: helpfulness"):
         offer(engine, "charm")
+
+
+def test_an_offer_is_a_round_of_the_design_and_leaves_disputes_in_the_queue(engine):
+    queue = debates(engine, 4)
+    import_records(engine, "s", [ItemRecord(item=make_item(f"new {n}")) for n in range(6)])
+    assert offer(engine, count=5).total == 10
+    with reading(engine) as session:
+        design = designs.current(session, queue.study_id)["preference", "helpfulness"]
+        strata = {one.name: one for one in designs.counts(session, queue.study_id, "helpfulness")}
+    assert (design.form, design.shares["unjudged"]) == ("stratified", 0.5)
+    assert strata["disputed"].drawn == 4
+    assert offer(engine).added == 6 - strata["unjudged"].drawn
+    with reading(engine) as session:
+        assert designs.current(session, queue.study_id)["preference", "helpfulness"].form == "everything"
+
+
+def test_a_smaller_offer_changes_nothing_and_another_seed_is_refused_after_a_label(engine, items):
+    offer(engine, count=4, seed=7)
+    assert offer(engine, count=2).added == 0
+    with writing(engine) as session:
+        study = studies.get(session, "s").id
+        drawn = designs.frame(session, study).query("drawn")["item"].iloc[0]
+        store_label(session, study, make_target(drawn), "ann", 1)
+    with pytest.raises(TiebreakError, match="drawn with the seed 7; a further round has the same seed"):
+        offer(engine, count=6, seed=8)

@@ -1,0 +1,73 @@
+"""The form of which pairs people label."""
+
+from streamlit.testing.v1 import AppTest
+
+from core.designs import Form
+from core.formats.records import CriterionRecord, ItemRecord
+from core.formats.study_records import StudyRecord, StudyRules
+from core.items import Criterion
+from pages.parts import resources
+from storage.db.connections import reading
+from storage.labels import designs
+from storage.labels.designs import Stratum
+from storage.studies import studies
+from tests.conftest import make_item
+from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.test_designs import add_run
+
+RULES = StudyRecord(rules=StudyRules(agreed_share=0.1))
+CRITERION = CriterionRecord(criterion=Criterion(name="helpfulness"))
+
+
+def open_form(items: int = 40, *, judged: bool = True) -> AppTest:
+    prepare_study([RULES, CRITERION, *(ItemRecord(item=make_item(f"item {n}")) for n in range(items))])
+    with reading(resources.engine()) as session:
+        study = studies.get(session, "s").id
+    if judged:
+        add_run(resources.engine(), study)
+    return visit("setup/studies", "zoe", view="study", open="s")
+
+
+def strata() -> dict[str, Stratum]:
+    with reading(resources.engine()) as session:
+        study = studies.get(session, "s").id
+        return {one.name: one for one in designs.counts(session, study, "helpfulness")}
+
+
+def form() -> Form:
+    with reading(resources.engine()) as session:
+        study = studies.get(session, "s").id
+        return designs.current(session, study)["preference", "helpfulness"].form
+
+
+def test_the_design_is_described_and_more_agreed_pairs_are_one_number() -> None:
+    app = open_form()
+    text = page_text(app)
+    assert "A part of each stratum. People label 10 of 10 disputed pairs" in text and "0 have labels" in text
+    number = next(one for one in app.number_input if one.label == "Agreed pairs that people label")
+    number.set_value(12).run()
+    assert "12 agreed pairs of 30 make the win rate known to about ±23 points." in page_text(app)
+    app.button(key="design_draw").click().run()
+    assert not app.exception
+    assert (strata()["agreed"].drawn, strata()["agreed"].share) == (12, 0.4)
+
+
+def test_disputes_alone_say_what_figures_describe() -> None:
+    app = open_form()
+    next(one for one in app.selectbox if one.label == "Pairs").set_value("Disputed pairs only").run()
+    assert "then describe disputed pairs alone, and those of all pairs are not known." in page_text(app)
+    app.button(key="offer").click().run()
+    assert not app.exception
+    assert (form(), strata()["agreed"].drawn) == (Form.disputed, 0)
+
+
+def test_pairs_can_be_drawn_before_any_run() -> None:
+    app = open_form(judged=False)
+    assert "The first run draws every disputed pair and 10 % of the agreed ones" in page_text(app)
+    app.number_input(key="offer_pairs").set_value(15).run()
+    app.button(key="offer").click().run()
+    assert not app.exception
+    assert (form(), strata()[""].drawn) == (Form.random, 15)
+    next(one for one in app.selectbox if one.label == "Pairs").set_value("Every pair").run()
+    app.button(key="offer").click().run()
+    assert (form(), strata()[""].drawn) == (Form.everything, 40)

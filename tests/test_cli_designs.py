@@ -1,0 +1,79 @@
+"""The command `cli.py studies design`."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from cli import app
+from storage.db.connections import connect, upgrade
+from tests.storage.test_designs import add_run, add_study, label
+
+ALL = ("--study", "s", "--criterion", "helpfulness")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that runs a command on a study of 40 judged pairs, 10 of them disputed."""
+    url = f"sqlite:///{tmp_path}/cli.db"
+    engine = connect(url)
+    upgrade(engine)
+    add_run(engine, add_study(engine))
+
+    def invoke(*words):
+        result = CliRunner().invoke(app, ["studies", *words, *ALL, "--database", url, "--json"])
+        return json.loads(result.stdout) if result.exit_code == 0 else result.stderr
+
+    invoke.engine = engine
+    return invoke
+
+
+def test_the_design_is_printed_with_its_strata(run):
+    found = run("design")
+    assert list(found) == [
+        *("criterion", "form", "by", "round", "seed", "strata", "chosen", "half_width", "consequence"),
+    ]
+    assert (found["form"], found["by"], found["round"]) == ("stratified", "contention", 1)
+    disputed, agreed = found["strata"]
+    expected = {"stratum": "disputed", "share": 1.0, "targets": 10, "drawn": 10, "labelled": 0, "missing": 10}
+    assert disputed == expected and agreed["share"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("words", "form", "drawn"),
+    [
+        (("--agreed", "12"), "stratified", {"disputed": 10, "agreed": 12}),
+        (("--size", "25"), "stratified", {"disputed": 10, "agreed": 15}),
+        (("--size", "25", "--allocation", "neyman"), "stratified", {"disputed": 10, "agreed": 15}),
+        (("--form", "disputed"), "disputed", {"disputed": 10, "agreed": 0}),
+        (("--share", "agreed=1"), "stratified", {"disputed": 10, "agreed": 30}),
+        (("--form", "everything"), "everything", {"": 40}),
+        (("--by", "scenario", "--share", "1"), "stratified", {"math": 40}),
+        (("--form", "random", "--size", "15", "--share", "0"), "random", {"": 15}),
+    ],
+)
+def test_options_change_the_design(run, words, form, drawn):
+    found = run("design", *words)
+    assert (found["form"], {one["stratum"]: one["drawn"] for one in found["strata"]}) == (form, drawn)
+    assert run("design") == found
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--share", "agreed=x"), "A share is STRATUM=NUMBER, such as agreed=0.2, and not 'agreed=x'."),
+        (("--by", "colour"), "A stratified design needs what it is stratified by: contention, scenario, group."),
+        (("--size", "5"), "10 pairs are drawn with the share 1, so 5 in all are too few."),
+        (("--form", "disputed"), "The share of agreed targets is 0.25 and labels exist, so it cannot shrink to 0"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_sentence(run, words, message):
+    label(run.engine, 1, "item 0")
+    assert message in " ".join(run("design", *words).split())
+
+
+def test_an_offer_keeps_the_design(run):
+    assert run("offer", "--pairs", "20")["total"] == 40
+    agreed = run("design")["strata"][1]
+    assert agreed["share"] == 0.5
+    assert run("offer") == {"added": 30 - agreed["drawn"], "drawn": 40, "total": 40}
