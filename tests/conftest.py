@@ -205,12 +205,14 @@ def module_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
 @pytest.fixture
 def a_study(engine: "Engine") -> "Study":
-    """The study "s" with the items "item 0", "item 1" and "item 2"."""
+    """The study "s" with the items "item 0", "item 1" and "item 2", in which people label disputes alone."""
+    from core.formats.records import StudyRecord
     from storage.db.connections import reading
     from storage.studies import studies
     from storage.transfer import imports
 
-    imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {number}")) for number in range(3)])
+    items = [ItemRecord(item=make_item(f"item {number}")) for number in range(3)]
+    imports.import_records(engine, "s", [StudyRecord(), *items])
     with reading(engine) as session:
         return studies.get(session, "s")
 

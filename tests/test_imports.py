@@ -97,12 +97,12 @@ def test_commands_import_only_the_libraries_that_they_use(database, tmp_path):
 
     for protocol in ("scaleeval", "metacritique"):
         assert loaded("data import", protocol, str(samples.path(protocol))) <= ALLOWED["data import"]
+    assert loaded("people agreement", "scaleeval") <= ALLOWED["people agreement"]
     with run_server() as server:
         debate = settings(server.address, criterion={"name": "helpfulness"})
         assert loaded("runs start", "scaleeval", "--protocol", "scaleeval", *debate) <= ALLOWED["runs start"]
         critique = settings(server.address)
         assert loaded("runs start", "metacritique", "--protocol", "metacritique", *critique) <= ALLOWED["runs start"]
-    assert loaded("people agreement", "scaleeval") <= ALLOWED["people agreement"]
     assert loaded("studies members", "scaleeval") <= ALLOWED["studies members"]
     for words in ("server audit", "studies list", "server summaries"):
         check = ["--check"] if words == "server summaries" else []

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import Field, TypeAdapter
 
 from core.aius import Edit
-from core.designs import FLOOR, MAX_SEED, Design, Form, check
 from core.formats.study_records import ADJUDICATION_REASONS as ADJUDICATION_REASONS
 from core.formats.study_records import CriterionRecord as CriterionRecord
+from core.formats.study_records import DesignRecord as DesignRecord
 from core.formats.study_records import GuidelinesRecord as GuidelinesRecord
 from core.formats.study_records import MarkRecord as MarkRecord
 from core.formats.study_records import ScaleRecord as ScaleRecord
@@ -24,7 +24,7 @@ from core.formats.study_records import StudyRules as StudyRules
 from core.formats.study_records import later
 from core.frozen import Frozen
 from core.items import Item
-from core.labels import Adjudication, Kind, Label, Target, Value
+from core.labels import Adjudication, Label, Target, Value
 from core.trace import Event
 
 RunState = Literal["requested", "cancelling", "cancelled", "stopped", "finished"]
@@ -50,31 +50,6 @@ class TargetRecord(Frozen):
     type: Literal["target"] = "target"
     target: Target
     overlap: int | None = Field(default=None, ge=0)
-
-
-class DesignRecord(Frozen):
-    """A round of the design of a kind and criterion: which targets people label; see `core.designs`."""
-
-    type: Literal["design"] = "design"
-    kind: Kind
-    criterion: str = ""
-    round: int = Field(ge=1)
-    form: Form
-    by: Literal["", "contention", "scenario", "group"] = ""
-    seed: int = Field(ge=-MAX_SEED, le=MAX_SEED)
-    shares: dict[str, float] = Field(default_factory=dict)
-    """Stratum -> the probability of its targets."""
-    cuts: dict[str, float] = later({})
-    """Stratum -> the number below which a target is drawn, where that is not its share."""
-    floor: float = FLOOR
-    created_at: datetime | None = None
-
-    def design(self) -> Design:
-        """Return the round; raises TiebreakError if it cannot be drawn."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields.keys() & Design.__match_args__}
-        design = Design(**fields)
-        check(design)
-        return design
 
 
 class ExperimentRecord(Frozen):

@@ -1,4 +1,4 @@
-"""The records of the study itself and of its criteria, scales, guidelines and marks; see `core.formats.records`.
+"""The records of a study itself, of its criteria, scales, designs, guidelines and marks; see `core.formats.records`.
 
 They need neither traces nor AIUs, whose modules take a tenth of a second to import.
 """
@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from core.designs import FLOOR, MAX_SEED, Design, Form, check
 from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Criterion
@@ -136,6 +137,31 @@ class ScaleRecord(Frozen):
     kind: Kind
     criterion: str = ""
     scale: Scale
+
+
+class DesignRecord(Frozen):
+    """A round of the design of a kind and criterion: which targets people label; see `core.designs`."""
+
+    type: Literal["design"] = "design"
+    kind: Kind
+    criterion: str = ""
+    round: int = Field(ge=1)
+    form: Form
+    by: Literal["", "contention", "scenario", "group"] = ""
+    seed: int = Field(ge=-MAX_SEED, le=MAX_SEED)
+    shares: dict[str, float] = Field(default_factory=dict)
+    """Stratum -> the probability of its targets."""
+    cuts: dict[str, float] = later({})
+    """Stratum -> the number below which a target is drawn, where that is not its share."""
+    floor: float = FLOOR
+    created_at: datetime | None = None
+
+    def design(self) -> Design:
+        """Return the round; raises TiebreakError if it cannot be drawn."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields.keys() & Design.__match_args__}
+        design = Design(**fields)
+        check(design)
+        return design
 
 
 class MarkRecord(Frozen):

@@ -18,7 +18,7 @@ from sqlmodel import col
 from core import designs
 from core.designs import Design, Form, State
 from core.errors import TiebreakError
-from core.formats.records import DesignRecord
+from core.formats.study_records import DesignRecord
 from core.items import pair_parts
 from core.labels import Kind
 from core.wording import report_criterion
@@ -445,11 +445,11 @@ def frame(session: Session, study_id: int) -> "pd.DataFrame | None":
     Columns: item, kind, criterion (its name in reports), part, stratum, probability, drawn, and number, the permanent
     random number in (0, 1).
     """
-    import pandas as pd
-
     by_subject = current(session, study_id)
     if not by_subject:
         return None
+    import pandas as pd
+
     query = select(
         col(TargetRow.id), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), col(ItemRow.key),
         col(ItemRow.scenario), col(ItemRow.cluster), col(TargetRow.stratum), col(TargetRow.probability),

@@ -10,7 +10,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.proto.PageLink_pb2 import PageLink
 from streamlit.testing.v1 import AppTest
 
-from core.formats.records import Record
+from core.formats.records import Record, StudyRecord
 from pages.parts import live, resources
 from pages.parts.sections import ENTRIES, SECTIONS
 from storage.db import connections
@@ -60,12 +60,15 @@ def visit_trace(item: str, run: str | None = None, annotator: str = "", **parame
 
 
 def prepare_study(records: Sequence[Record] = (), study: str = "s") -> None:
-    """Create the tables, and a study of `records` if there are any, without the samples."""
+    """Create the tables, and a study of `records` if there are any, without the samples.
+
+    Without a record of the study, people label disputes alone.
+    """
     path = Path(connections.database_url().removeprefix("sqlite:///"))
     if not path.exists():
         create_database(path)
     if records:
-        imports.import_records(resources.engine(), study, records)
+        imports.import_records(resources.engine(), study, [StudyRecord(), *records])
 
 
 def page_text(app: AppTest) -> str:

@@ -6,7 +6,7 @@ from sqlalchemy import Engine, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
+from core.formats.records import ItemRecord, Record, RunRecord, StudyRecord, TraceRecord
 from core.labels import Label, Opinion, Target, Value
 from core.trace import Event, Outcome, ReplyUnreadable, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from core.verdicts import combine_verdicts
@@ -88,7 +88,7 @@ def debates(engine: Engine, count: int, *, study: str = "s") -> Queue:
     """Import a study with `count` disputed debates, and return their queue."""
     names = [f"item {number}" for number in range(count)]
     records: list[Record] = [ItemRecord(item=make_item(name)) for name in names]
-    imports.import_records(engine, study, [*records, RUN, *(a_trace(name) for name in names)])
+    imports.import_records(engine, study, [StudyRecord(), *records, RUN, *(a_trace(name) for name in names)])
     with reading(engine) as session:
         return Queue(studies.get(session, study).id)
 
