@@ -273,7 +273,7 @@ def interval_svg(marks: Sequence[Mark], axis: str, lines: Sequence[tuple[str, fl
 
     parts = [_tick(x(tick), tick, top, end) for tick in ticks]
     parts += [
-        _line(x(value), top, end) + _line_name(x(value), f"{name} {value:.2f}", top - LINE_HEIGHT * place)
+        _line(x(value), f"{name} {value:.2f}", top - LINE_HEIGHT * place, top, end)
         for place, (name, value) in enumerate(lines)
     ]
     middle = float(top)
@@ -308,12 +308,11 @@ def _tick(x: float, tick: float, top: float, end: float) -> str:
     )
 
 
-def _line(x: float, top: float, end: float) -> str:
-    return f'<line class="reference" x1="{x}" x2="{x}" y1="{top - 6}" y2="{end}"/>'
-
-
-def _line_name(x: float, text: str, top: float) -> str:
-    return f'<text class="small" x="{x}" y="{top - 12}" text-anchor="middle">{escape(text)}</text>'
+def _line(x: float, text: str, text_end: float, top: float, end: float) -> str:
+    return (
+        f'<line class="reference" x1="{x}" x2="{x}" y1="{top - 6}" y2="{end}"/>'
+        f'<text class="small" x="{x}" y="{text_end - 12}" text-anchor="middle">{escape(text)}</text>'
+    )
 
 
 def _row(mark: Mark, name: list[str], size: str, y: float, place: Callable[[float], float], name_width: int) -> str:

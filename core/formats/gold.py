@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TextIO
 
-from core.formats.tables import escape_formula
+from core.formats.tables import csv_line, escape_formula
 from core.labels import Gold, Value
 
 COLUMNS = (
@@ -68,26 +68,14 @@ def write_csv(
     """
     judge_columns = [] if verdict_runs is None else [*(VERDICT_PREFIX + run for run in verdict_runs), OPINIONS_COLUMN]
     judge_columns += [POLICY_COLUMN] if with_policy else []
-    stream.write(_format_row([*COLUMNS, *map(escape_formula, judge_columns)]))
+    stream.write(csv_line([*COLUMNS, *map(escape_formula, judge_columns)]))
     for row in rows:
         cells = _cells(row)
         if verdict_runs is not None:  # empty if a run did not judge the target or came to no verdict
             cells += [_format_cell(row.verdicts.get(run)) for run in verdict_runs]
             cells.append(escape_formula(_format_values(row.opinions)))
         cells += [escape_formula(row.policy)] if with_policy else []
-        stream.write(_format_row(cells))
-
-
-def _format_row(cells: Sequence[str]) -> str:
-    """Return one line of CSV.
-
-    The csv module does not quote a lone carriage return with these line ends, and readers would end the row there.
-    """
-    return ",".join(_quote(cell) for cell in cells) + "\n"
-
-
-def _quote(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"' if any(character in cell for character in ',"\r\n') else cell
+        stream.write(csv_line(cells))
 
 
 def _cells(row: GoldRow) -> list[str]:

@@ -1,7 +1,5 @@
 """Tables of rows as CSV for spreadsheets and as LaTeX for a paper."""
 
-import csv
-import io
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -153,6 +151,8 @@ def _without_command(found: re.Match[str]) -> str:
 # Text that begins so, without its apostrophes, may be executed as a formula. Some spreadsheets ignore leading blanks,
 # and read full-width signs as ASCII.
 FORMULA_START = re.compile(r"'*(?:[\t\r\n]|[\s\u200b\u2060\ufeff]*[=+\-@＝＋－＠])")
+# What makes quotes around a cell necessary.
+SPECIAL = re.compile(r'[,"\r\n]')
 
 
 def escape_formula(text: str) -> str:
@@ -198,11 +198,16 @@ def cell(row: Any, column: str) -> Any:
 
 def csv_text(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     """Return lines as CSV; text that a spreadsheet would run as a formula gets a leading apostrophe."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([_csv_cell(name) for name in header])
-    writer.writerows([_csv_cell(value) for value in line] for line in lines)
-    return stream.getvalue()
+    return "".join(csv_line(map(_csv_cell, line)) for line in (header, *lines))
+
+
+def csv_line(cells: Iterable[str]) -> str:
+    """Return one line of CSV.
+
+    The csv module does not quote a lone carriage return with these line ends, and readers would end the row there.
+    """
+    quoted = ('"' + cell.replace('"', '""') + '"' if SPECIAL.search(cell) else cell for cell in cells)
+    return (",".join(quoted) or '""') + "\n"
 
 
 def rows_csv(rows: Iterable[Any]) -> str:
@@ -221,14 +226,11 @@ def fold_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
     for (name, value), following in zip_longest(row.items(), list(row)[1:]):
         prefix = "" if name == "value" or following == INTERVAL_ENDS[0] else f"{name}_"
         if f"{prefix}low" in row:
-            folded[name] = _latex_estimate(value, row[f"{prefix}low"], row.get(f"{prefix}high"))
+            ends = row[f"{prefix}low"], row.get(f"{prefix}high")
+            folded[name] = None if value is None else format_estimate(value, *ends, 3)
         elif not name.endswith((*NOT_PRINTED, *INTERVAL_ENDS)):
             folded[name] = value
     return folded
-
-
-def _latex_estimate(value: float | None, low: float | None, high: float | None) -> str | None:
-    return None if value is None else format_estimate(value, low, high, 3)
 
 
 def latex_table(rows: Iterable[Any], caption: str, label: str) -> str:
@@ -312,10 +314,12 @@ def _is_number(value: object) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def _csv_cell(value: object) -> object:
+def _csv_cell(value: object) -> str:
     match value:
+        case None:
+            return ""
         case str():
             return escape_formula(value)
         case tuple() | list():
             return escape_formula(";".join(map(str, value)))
-    return value
+    return str(value)

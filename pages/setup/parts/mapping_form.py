@@ -211,7 +211,8 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], sugg
         places: Draft = (
             {"value": columns[0]} if role == "gold" else {"columns": {name: key_of(name) for name in columns}}
         )
-        blocks[role] = [leave_open(block | places, _unstated(block, preview, columns))]
+        unstated = [cell for cell in _cells(preview, columns) if cell.strip() not in block.get("values", {})]
+        blocks[role] = [leave_open(block | places, unstated)]
         _draw_meaning(role.capitalize(), blocks[role][0])
     return blocks
 
@@ -239,10 +240,6 @@ def _translate(chooser: Chooser, block: Draft, preview: Preview, columns: Sequen
 
 def _cells(preview: Preview, columns: Sequence[str]) -> Iterable[str]:
     return [row.get(column, "") for row in preview.rows for column in columns]
-
-
-def _unstated(block: Draft, preview: Preview, columns: Sequence[str]) -> list[str]:
-    return [cell for cell in _cells(preview, columns) if cell.strip() not in block.get("values", {})]
 
 
 def _draw_meaning(name: str, block: abc.Mapping[str, object]) -> None:

@@ -27,7 +27,8 @@ def draw_answer_control(answer: Answer[Any], key: str) -> Any:
     """Draw the control; returns the value, or None as long as it is incomplete."""
     match answer:
         case Choice():
-            return _draw_options(_choice_names(answer), key)
+            names = dict(enumerate(answer.names(), 1)) | ({0: "neither"} if answer.neither else {})
+            return _draw_options(names, key)
         case Truth():
             return _draw_options({True: "true", False: "false"}, key)
         case Option():
@@ -69,10 +70,6 @@ def _draw_structured(answer: Answer[Any], key: str) -> Any:
             return {name.strip(): definition.strip() for name, _, definition in pairs} or None
     st.caption("This type of answer cannot be entered here.")
     return None
-
-
-def _choice_names(answer: Choice) -> dict[int, str]:
-    return dict(enumerate(answer.names(), 1)) | ({0: "neither"} if answer.neither else {})
 
 
 def _draw_number(label: str, key: str, low: float, high: float, step: float | None) -> float | int | None:

@@ -63,5 +63,31 @@ def test_a_key_in_the_system_message_or_the_extra_parameters_is_rejected(fields:
     assert bool(list(find_problems(judge))) is is_rejected
 
 
-def test_an_address_with_an_unmatched_bracket_is_rejected() -> None:
-    assert "should look like" in describe_problem("judge-1", "http://[::1/v1", "")
+SERVER = "http://127.0.0.1:8000/v1"
+
+
+@pytest.mark.parametrize(
+    ("model", "address", "variable", "sentence"),
+    [
+        ("sk-proj-abcdefghijklmnopqrstuv", "", "", "looks like a key"),
+        ("gpt", "", "gsk_abcdefghij0123456789abcd", "looks like a key"),
+        ("gpt", "", "Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA", "looks like a key"),
+        ("gpt", "", "MY_SECRET", "_API_KEY"),
+        ("gpt", "http://me:secret@host/v1", "", "more than an address"),
+        ("gpt", "https://host/v1?api_key=abc", "", "more than an address"),
+        ("gpt", "host:8000", "", "should look like"),
+        ("gpt", "http://[::1/v1", "", "should look like"),
+        ("gpt", SERVER, "OPENAI_API_KEY", f"may not be sent to {SERVER}"),
+    ],
+)
+def test_a_key_is_refused_wherever_it_is_typed(model: str, address: str, variable: str, sentence: str) -> None:
+    assert sentence in describe_problem(model, address, variable)
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["gpt-5.4-mini", "claude-sonnet-4-5-20250929", "Qwen2.5-72B-Instruct-GPTQ-Int4", "groq/openai/gpt-oss-120b"],
+)
+def test_the_name_of_a_model_is_not_a_key(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIEBREAK_KEY_ADDRESSES", f"LAB_API_KEY={SERVER}")
+    assert describe_problem(model, SERVER, "LAB_API_KEY") == ""

@@ -30,6 +30,10 @@ def test_formulas_are_quoted_and_negative_numbers_are_not() -> None:
     assert csv_text(["name", "value"], [("=A1", -0.5)]) == "name,value\n'=A1,-0.5\n"
 
 
+def test_a_cell_with_any_line_end_is_quoted_and_an_empty_row_is_no_empty_line() -> None:
+    assert csv_text(["name"], [("a\rb",), ("a\nb",), (None,)]) == 'name\n"a\rb"\n"a\nb"\n""\n'
+
+
 def page_of_results() -> None:
     import plotly.graph_objects as go
 

@@ -113,15 +113,6 @@ def test_an_unknown_filter_value_in_the_address_is_a_warning(sample, parameter):
     assert "<b>" not in page.warning[0].value.replace("\\<", "")
 
 
-def test_a_trace_opens_with_question_responses_and_turns(sample):
-    trace = find_traces(status="disputed")[0]
-    page = visit("watch/traces", trace=str(trace.id))
-    assert not page.exception
-    shown = page_text(page)
-    for words in ("Response 1", "Response 2", "Disputed", "first opinion"):
-        assert words in shown
-
-
 @pytest.mark.parametrize("status", ["agreed", "disputed", "no_verdict"])
 def test_every_outcome_can_be_opened(sample, status):
     for trace in find_traces(status=status)[:3]:
