@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter
 
 from core.errors import FileFormatError
 from core.formats.text import read_text
+from core.formats.validation_errors import validated
 from core.frozen import Frozen
 from core.items import Criterion
 from core.llm import PARALLEL_CALLS
@@ -157,6 +158,10 @@ class Selection(Frozen):
     limit: int | None = Field(default=None, ge=1)
 
 
+# Of a cell, with the place of its fields in messages.
+SELECTION = TypeAdapter(dict[str, Selection])
+
+
 class Definition(Selection):
     """An experiment. Files that it names are part of it: a stored definition needs no other file."""
 
@@ -196,21 +201,8 @@ def from_fields(fields: Mapping[str, Any], *, name: str = "", folder: Path | Non
     fields = {"name": name, **fields, "axes": _axes(fields.get("axes") or {})}
     fields["exclude"] = [_exclusion(entry, fields["axes"]) for entry in fields.get("exclude") or ()]
     fields |= item_names(fields)
-    return validate(Definition, fields)
-
-
-Fields = TypeVar("Fields", bound=Frozen)
-
-
-def validate(model: type[Fields], fields: Mapping[str, Any], prefix: str = "") -> Fields:
-    """Return fields as a value; raises FileFormatError about the first invalid one, with `prefix` before its name."""
-    try:
-        return model.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        reason = first["msg"].removeprefix("Value error, ")
-        field = prefix + ".".join(map(str, first["loc"])) or "the experiment"
-        raise FileFormatError(f"{reason[0].lower()}{reason[1:]}.", field=field) from None
+    definition: Definition = validated(Definition, fields)
+    return definition
 
 
 def item_names(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -393,7 +385,7 @@ def _cell(definition: Definition, levels: Mapping[str, Level]) -> Cell:
     protocol = str(of_run.pop("protocol", definition.protocol))
     run = {name: getattr(definition, name) for name in Selection.model_fields}
     run |= of_run | item_names(of_run, "axes.")
-    selection = validate(Selection, run, "axes.")
+    selection = validated(SELECTION, {"axes": run})["axes"]
     return Cell({name: level.label for name, level in levels.items()}, protocol, settings, selection.model_dump())
 
 

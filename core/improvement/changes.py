@@ -13,10 +13,11 @@ from difflib import unified_diff
 from typing import Any, Literal, get_args
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from core.errors import FileFormatError, TiebreakError
+from core.errors import TiebreakError
 from core.experiments.definition import set_path
+from core.formats.validation_errors import validated
 from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.protocols import Protocol, settings_file
@@ -79,11 +80,8 @@ def find_judge(protocol: Protocol, base: Mapping[str, Any], templates: Templates
 def parse_changes(text: str) -> Changes:
     """Return the changes in a YAML text; raises FileFormatError."""
     expected = "the changes should be names and values, such as `definition: ...`."
-    try:
-        return Changes.model_validate(dict(settings_file.yaml_fields(text, expected)))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise FileFormatError(f"{first['msg']}.", field=".".join(map(str, first["loc"]))) from None
+    changes: Changes = validated(Changes, dict(settings_file.yaml_fields(text, expected)))
+    return changes
 
 
 def changes_yaml(changes: Changes) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
 from core.critiques import CritiqueRole, CritiqueSource
 from core.formats.mapping.fields import (
@@ -28,7 +28,7 @@ from core.formats.mapping.fields import (
 )
 from core.formats.mapping.rows import format_value
 from core.formats.text import read_text
-from core.formats.validation_errors import to_file_format_error
+from core.formats.validation_errors import validated
 from core.frozen import Frozen
 from core.labels import PREFERENCE, Scale, Value
 
@@ -548,10 +548,8 @@ def load_mapping(path: Path) -> Mapping:
 
 def build_mapping(draft: Any) -> Mapping:
     """Return the mapping described by a draft, from a form or a file; raises FileFormatError with the field."""
-    try:
-        return Mapping.model_validate(draft)
-    except ValidationError as error:
-        raise to_file_format_error(error) from None
+    mapping: Mapping = validated(Mapping, draft)
+    return mapping
 
 
 def dump_mapping(mapping: Mapping) -> str:
