@@ -365,16 +365,17 @@ def survivors(tests: Sequence[str], drawn: Sequence[Mutant]) -> list[tuple[Mutan
 
 def measure(files: Sequence[str], tests: Sequence[str], sample: int, seed: int) -> tuple[int, int, int]:
     """Print the survivors of modules that are not known; return the numbers of mutants, killed and known ones."""
-    known_of = yaml.safe_load((HERE / "survivors.yaml").read_text())
+    listed = yaml.safe_load((HERE / "survivors.yaml").read_text())
+    known_of = {file: {entry["mutant"] for entry in listed.get(file, ())} for file in files}
     drawn = []
     for file in files:
         every = list(mutants(ROOT / file))
-        for gone in known_of.get(file, {}).keys() - {mutant.name for mutant in every}:
+        for gone in known_of[file] - {mutant.name for mutant in every}:
             print(f"{file}: not a mutant any more: {gone}")
         drawn += random.Random(seed).sample(every, sample) if 0 < sample < len(every) else every
     left, excused = survivors(tests, drawn), 0
     for file in files:
-        known, number = known_of.get(file, {}), sum(mutant.path == ROOT / file for mutant in drawn)
+        known, number = known_of[file], sum(mutant.path == ROOT / file for mutant in drawn)
         own = [(mutant, is_executed) for mutant, is_executed in left if mutant.path == ROOT / file]
         new = [pair for pair in own if pair[0].name not in known]
         print(f"{file}: {number - len(own)} of {number} killed, {len(own) - len(new)} known survivors", flush=True)
