@@ -321,7 +321,7 @@ def _describe_design(criterion: str, report: "DesignReport | None") -> Result:
         for one in report.strata
     ]
     own = report.design
-    head = f"{label_designs.FORMS[own.form]} (round {own.round}, seed {own.seed}). {text} {consequence}"
+    head = f"{label_designs.form_name(own)} (round {own.round}, seed {own.seed}). {text} {consequence}"
     found = {
         "criterion": criterion,
         "form": own.form.value,

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sqlalchemy import Integer, Select, and_, bindparam, case, delete, exists, func, or_, select, update
+from sqlalchemy import Integer, Select, and_, bindparam, case, delete, exists, func, or_, select, tuple_, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
@@ -127,6 +127,31 @@ def add_records(session: Session, study_id: int, added: Iterable[DesignRecord]) 
                 f"The study has another design of labels on {record.criterion!r}; import the file into a new study."
             )
         add_rounds(session, study_id, subject, [design])
+
+
+def unlabelled_defaults(session: Session, study_id: int) -> set[Subject]:
+    """Return the kinds and criteria whose design no person has chosen, and on which there is no label."""
+    own = {subject for subject, design in current(session, study_id).items() if not design.author}
+    query = select(col(TargetRow.kind), col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id)
+    return own - {(kind, name) for kind, name in session.execute(query.where(col(TargetRow.counted) > 0).distinct())}
+
+
+def forget_if_chosen(session: Session, study_id: int, subjects: Collection[Subject]) -> None:
+    """Remove the designs of those that have labels of targets that were not drawn: how these were chosen is unknown.
+
+    For the first labels of a criterion, if they come from a file.
+    """
+    query = select(col(TargetRow.kind), col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id)
+    chosen = query.where(col(TargetRow.counted) > 0, col(TargetRow.drawn).is_(False)).distinct()
+    wrong = sorted({(kind, name) for kind, name in session.execute(chosen)} & set(subjects)) if subjects else []
+    if not wrong:
+        return
+    for row in (DesignRow, TargetRow):
+        is_wrong = tuple_(col(row.kind), col(row.criterion)).in_(wrong)
+        change: Any = delete(row) if row is DesignRow else update(row).values(**Drawn()._asdict())
+        own = change.where(col(row.study_id) == study_id, is_wrong)
+        session.execute(own, execution_options={"synchronize_session": False})
+    targets.mark_disputed_of_study(session, study_id)
 
 
 # The draws of targets.

@@ -118,6 +118,13 @@ FORMS = {
 }
 
 
+def form_name(design: Design) -> str:
+    """Return what a design draws, as the beginning of a sentence."""
+    if design.form == Form.stratified and design.by == CONTENTION:
+        return "Disputed pairs and a random part of the others"
+    return FORMS[design.form]
+
+
 def stratum_name(name: str) -> str:
     """Return the name of a stratum in a sentence."""
     return {UNJUDGED: "not judged", WHOLE: "all"}.get(name, name)

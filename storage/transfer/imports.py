@@ -169,6 +169,7 @@ class _Import:
         added = self.records.of(ExperimentRecord)
         experiment_ids = experiments.add_records(self.session, self.study_id, added)
         rulings = [record.ruling for record in self.records.of(AdjudicationRecord)]
+        defaults = designs.unlabelled_defaults(self.session, self.study_id)
         designs.add_records(self.session, self.study_id, self.records.of(DesignRecord))
         counts = ImportCounts(
             items=new_items,
@@ -182,6 +183,8 @@ class _Import:
         )
         if counts.items or counts.traces or self.records.of(DesignRecord):
             designs.apply_to_study(self.session, self.study_id)
+        if counts.labels:
+            designs.forget_if_chosen(self.session, self.study_id, defaults)
         return counts
 
     def check_values(self) -> None:

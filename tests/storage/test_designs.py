@@ -25,7 +25,7 @@ from storage.studies import studies
 from storage.transfer import deletions, exports
 from storage.transfer.bundle import write_bundle
 from storage.transfer.imports import import_records
-from tests.conftest import make_item, make_target
+from tests.conftest import make_item, make_label, make_target
 from tests.storage.labelling.workbench import Client
 from tests.storage.shared import a_verdict, store_label
 
@@ -114,6 +114,23 @@ def test_labels_from_before_the_first_verdicts_leave_the_design_unknown(engine):
     add_run(engine, study)
     assert frame(engine, study) is None
     assert sum(row.disputed for row in rows(engine)) == 10
+
+
+def test_first_labels_of_a_file_on_other_targets_than_those_drawn_leave_the_design_unknown(engine):
+    study = add_study(engine)
+    add_run(engine, study)
+    import_records(engine, "s", [make_label(1, "bob", item) for item in frame(engine, study).query("drawn")["item"]])
+    assert frame(engine, study) is not None
+    import_records(engine, "s", [make_label(1, "bob", f"item {n}") for n in range(40)])
+    assert frame(engine, study) is not None  # the labels before were those of the draw
+
+
+def test_a_file_with_labels_of_every_pair_leaves_the_design_unknown(engine):
+    study = add_study(engine)
+    add_run(engine, study)
+    import_records(engine, "s", [make_label(1, "bob", f"item {n}") for n in range(40)])
+    assert frame(engine, study) is None
+    assert sum(row.disputed for row in rows(engine)) == 10 and {row.probability for row in rows(engine)} == {None}
 
 
 def test_a_target_moves_to_another_stratum_with_a_later_run_and_its_deletion(engine):

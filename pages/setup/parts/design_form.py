@@ -36,7 +36,7 @@ def draw_design(study: Study) -> None:
     report = resources.read(label_designs.find, study.id, criterion)
     present = label_designs.describe(report)
     if report is not None:
-        present = f"{label_designs.FORMS[report.design.form]}. {present} {label_designs.consequence(report)}"
+        present = f"{label_designs.form_name(report.design)}. {present} {label_designs.consequence(report)}"
     st.markdown(escape_markdown(present))
     _draw_agreed(study, criterion, report)
     with st.expander("Other designs"):

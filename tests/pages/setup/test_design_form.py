@@ -43,7 +43,8 @@ def form() -> Form:
 def test_the_design_is_described_and_more_agreed_pairs_are_one_number() -> None:
     app = open_form()
     text = page_text(app)
-    assert "A part of each stratum. People label 10 of 10 disputed pairs" in text and "0 have labels" in text
+    assert "Disputed pairs and a random part of the others. People label 10 of 10 disputed pairs" in text
+    assert "0 have labels" in text
     number = next(one for one in app.number_input if one.label == "Agreed pairs that people label")
     number.set_value(12).run()
     assert "12 agreed pairs of 30 make the win rate known to about ±23 points." in page_text(app)
