@@ -167,6 +167,8 @@ def plan(asked: Asked) -> Result:
     found, not_compared = of_study.plans, of_study.not_compared
     rows = label_plans.table(found)
     sentences = [of_study.leaders.sentence] if of_study.leaders is not None else []
+    if of_study.accuracy is not None:
+        sentences.append(of_study.accuracy.sentence)
     if found.agreement is not None:
         sentences.append(f"{catalogue.name(found.statistic)} of people: {found.agreement}.")
     print_notes(notes_of(not_compared))
@@ -294,7 +296,8 @@ def discussions(asked: Asked) -> Result:
 
     Rows `changes`: first and last opinions of a judge. Rows `adopts`: replies of a judge with the value of another
     one (`source`) from which it differed. Rows `majority`: accuracy of the panel's majority with fewer rounds or
-    without a judge, from the stored opinions, and the difference from the whole discussion.
+    without a judge, from the stored opinions, and the difference from the whole discussion. Rows `effective votes`: as
+    many independent judges would vary as little as the `count` judges of the panel, before and after the discussion.
     """
     from storage.reports import discussions as found
 

@@ -140,6 +140,19 @@ ABLATION_COLUMNS = (
     Column("p", "p_corrected", "p"),
 )
 
+VOTES_COLUMNS = (
+    Column("Opinions", lambda row: "first" if row.rounds == 1 else "last"),
+    Column("Judges", "judges", "count"),
+    Column(
+        "Effective votes", "votes low high", "estimate",
+        help="K / (1 + (K - 1) rho): as many independent judges would vary as little. 1: all judges err on the same "
+        "targets; K: their errors are independent.",
+    ),
+    Column("Correlation of errors", "correlation", "estimate", help="rho: the mean over every two judges."),
+    Column("n", "discussions", "count", help="Discussions with a reference and an opinion of every judge."),
+    Column("Why", "reason"),
+)  # fmt: skip
+
 
 def _judges_of(left_out: str) -> str:
     return f"without {left_out}" if left_out else "all"
@@ -168,6 +181,12 @@ def table(reports: list[PanelReport]) -> list[dict[str, object]]:
                 | {"source": "", "n": part.targets, "value": part.accuracy}
                 | {name: fields[name] for name in ("rounds", "decided", "difference", "p", "p_corrected", "reason")}
                 | {"difference_low": part.low, "difference_high": part.high}
+            )  # fmt: skip
+        for votes in panel.votes:
+            rows.append(
+                place | {"row": "effective votes", "judge": _judges_of(""), "source": "", "rounds": votes.rounds}
+                | {"n": votes.discussions, "count": votes.judges, "value": votes.votes}
+                | {"low": votes.low, "high": votes.high, "correlation": votes.correlation, "reason": votes.reason}
             )  # fmt: skip
     columns = list(dict.fromkeys(name for row in rows for name in row))
     return [{name: row.get(name) for name in columns} for row in rows]

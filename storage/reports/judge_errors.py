@@ -13,9 +13,10 @@ from core.formats.tables import Column, records
 from core.provenance import CAUSE_RESAMPLES
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
+from core.statistics.measures.annotator_dependence import Dependence, State
 from core.statistics.measures.causes import CAUSES, Causes, Votes, causes_of_votes, count_votes
 from core.statistics.measures.planning import entropy
-from core.statistics.reports.judge_findings import without_annotators
+from core.statistics.reports.judge_findings import describe_dependence, without_annotators
 from core.wording import format_percent, list_names
 from storage.db import audit
 from storage.db.audit import Action, Filter
@@ -101,6 +102,8 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = CAUSE_R
         replace(_judge_errors(dataset, votes[repeated(name)], name, resamples), without=repeated(name))
         for name in names
     ]
+    dependence = judge_ranking.dependence(data, query).dependence
+    found = [_without_unclear(errors, dependence.get(errors.judge, ())) for errors in found]
     nothing = np.empty(0)
     found += [
         JudgeErrors(name, Causes((), 0, 0, 0, nothing.astype(bool), nothing, None, None, reason), ())
@@ -110,6 +113,14 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = CAUSE_R
     population = judge_ranking.population_of_labels(data, query)
     found = [replace(errors, population=population) for errors in found]
     return sorted(found, key=lambda errors: -errors.causes.disagreements)
+
+
+def _without_unclear(errors: JudgeErrors, dependence: Sequence[Dependence]) -> JudgeErrors:
+    """Return the errors without shares if a copy of an annotator is not excluded: its errors are those of a label."""
+    unclear = [one for one in dependence if one.state is State.unclear]
+    if not unclear or not errors.causes.shares:
+        return errors
+    return replace(errors, causes=replace(errors.causes, shares=(), reason=describe_dependence(unclear[0])))
 
 
 def _votes(dataset: Dataset, left_out: Sequence[str]) -> Votes:

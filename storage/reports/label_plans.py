@@ -8,7 +8,14 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.tables import Column, records
 from core.statistics.reports.judges import comparable_judges
-from core.statistics.reports.label_plans import PairPlan, PlanReport, pair_plan, plan_report
+from core.statistics.reports.label_plans import (
+    AccuracyPlan,
+    PairPlan,
+    PlanReport,
+    accuracy_plan,
+    pair_plan,
+    plan_report,
+)
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import JudgeReport, RankingQuery, Selection, find_independent_dataset
@@ -22,6 +29,8 @@ class StudyPlans:
     plans: PlanReport
     leaders: PairPlan | None
     """Of the two most accurate judges; None if there are fewer."""
+    accuracy: AccuracyPlan | None
+    """Of the most accurate judge."""
     not_compared: Mapping[str, str]
     """Judge without a plan -> reason."""
 
@@ -42,6 +51,14 @@ def leaders(data: AlignmentData, query: RankingQuery, ranked: JudgeReport, overl
     return pair_plan(dataset, names[0], names[1], overlap, query.abstentions)
 
 
+def accuracy(data: AlignmentData, query: RankingQuery, ranked: JudgeReport) -> AccuracyPlan | None:
+    """Return the plan for the accuracy of the most accurate judge of a ranking; None without a judge."""
+    dataset = find_independent_dataset(data, query)
+    if dataset is None or not ranked.ranking.judges:
+        return None
+    return accuracy_plan(dataset, ranked.ranking.judges[0].judge, query.abstentions)
+
+
 def of_study(engine: Engine, study: Study, selection: Selection, *, reference: str | None = None) -> StudyPlans:
     """Return the plans of a study; raises TiebreakError if no judge can be ranked."""
     data = load_data(engine, study, reference)
@@ -51,7 +68,8 @@ def of_study(engine: Engine, study: Study, selection: Selection, *, reference: s
         raise TiebreakError(f"No labels can be planned{judge_ranking.in_scenario(selection.scenario)}.")
     ranked = judge_ranking.report(data, query, resamples=2)  # only the order of the judges is used
     leading = None if ranked is None else leaders(data, query, ranked, study.rules.overlap)
-    return StudyPlans(found, leading, judge_ranking.not_compared(data, query))
+    precise = None if ranked is None else accuracy(data, query, ranked)
+    return StudyPlans(found, leading, precise, judge_ranking.not_compared(data, query))
 
 
 COLUMNS = (

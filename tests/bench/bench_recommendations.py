@@ -1,11 +1,12 @@
 """Judges that repeat an annotator, recommendations by the number of targets, and causes under unequal annotators.
 
-python -m tests.bench.bench_recommendations [--studies 100] [dependence recommendations mixed nested causes]
+python -m tests.bench.bench_recommendations [--studies 100] [dependence recommendations mixed nested causes saving]
 """
 
 import argparse
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.annotator_dependence import State, find_dependence
 from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
+from core.statistics.measures.planning import plan_strata
 from core.statistics.reports.judges import JudgeEvaluation, rank_judges
 
 NOISE = (0.06, 0.12, 0.22)
@@ -226,16 +228,15 @@ def report_nested(studies: int) -> None:
 
 def report_causes(studies: int) -> None:
     """Print how often the intervals of causes hold the true shares."""
-    for noise in (NOISE, (0.13, 0.13, 0.13), (0.05, 0.05, 0.3), FIVE):
-        for divided in (False, True):
-            for error in (0.03, 0.1, 0.3):
-                held = [one for seed in range(studies) if (one := covered(seed, noise, error, divided=divided))]
-                shares = ", ".join(f"{c} {s:.1%}" for c, s in zip(CAUSES, np.mean(held, axis=0), strict=True))
-                kind = "divided people" if divided else "clear targets"
-                print(f"noise {noise}, {kind}, judge {error:.0%} wrong, {len(held)} studies: {shares}", flush=True)
+    designs = product((NOISE, (0.05, 0.15, 0.35), (0.13, 0.13, 0.13), FIVE), (100, 300), (False, True), (0.05, 0.2))
+    for noise, items, divided, error in designs:
+        held = [one for seed in range(studies) if (one := covered(seed, noise, error, divided=divided, items=items))]
+        shares = ", ".join(f"{c} {s:.1%}" for c, s in zip(CAUSES, np.mean(held, axis=0), strict=True) if held)
+        kind = "divided people" if divided else "clear targets"
+        print(f"{noise}, {items} {kind}, judge {error:.0%} wrong, {len(held)} studies: {shares}", flush=True)
 
 
-def covered(seed: int, noise: Sequence[float], error: float, *, divided: bool, items: int = 260) -> tuple[bool, ...]:
+def covered(seed: int, noise: Sequence[float], error: float, *, divided: bool, items: int) -> tuple[bool, ...]:
     """Return whether each interval holds the true share; of divided people, pi is from Beta(.4, .4), with noise."""
     rng = np.random.default_rng(seed)
     share = rng.beta(0.4, 0.4, items) if divided else rng.integers(0, 2, items).astype(float)
@@ -252,7 +253,32 @@ def covered(seed: int, noise: Sequence[float], error: float, *, divided: bool, i
     return tuple(bool(one.low <= value <= one.high) for one, value in zip(found.shares, true, strict=True))
 
 
+def report_saving(studies: int) -> None:
+    """Print the labels of a plan for strata against a random draw of equal width, and both widths in 20 `studies`."""
+    rng = np.random.default_rng(0)
+    for share, accuracies in product((0.15, 0.3), ((0.55, 0.95), (0.6, 0.99), (0.8, 0.9))):
+        targets = np.array([round(1000 * share), 1000 - round(1000 * share)])
+        hits = np.rint(np.array(accuracies) * 20).astype(int)
+        plan = plan_strata(targets, np.array([20, 20]), hits, 0.1)
+        sizes = np.array(plan.more) + 20
+        random = plan.at_random + 40
+        right = [np.arange(n) < round(n * accuracy) for n, accuracy in zip(targets, accuracies, strict=True)]
+        everything = np.concatenate(right)
+        drawn = [
+            sum(
+                n * rng.choice(one, size, replace=False).mean()
+                for n, one, size in zip(targets, right, sizes, strict=True)
+            )
+            for _ in range(20 * studies)
+        ]
+        at_random = [rng.choice(everything, random, replace=False).mean() for _ in range(20 * studies)]
+        widths = [2 * 1.96 * float(np.std(one)) for one in (np.array(drawn) / 1000, at_random)]
+        print(f"{share:.0%} disputed, right on {accuracies}: {sizes.sum()} labels {widths[0]:.3f} wide, "
+              f"at random {random} {widths[1]:.3f}", flush=True)  # fmt: skip
+
+
 REPORTS = {
+    "saving": report_saving,
     "dependence": report_dependence,
     "recommendations": report_recommendations,
     "mixed": report_mixed,

@@ -22,20 +22,24 @@ from chance. It needs not be excluded where it could change nothing: the annotat
 ever differs from others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints, normal_cdf, ratio
-from core.statistics.data.patterns import category_counts, distinct_rows
+from core.statistics.data.patterns import Units, category_counts, cluster_table, distinct_rows
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.comparison import correct_p_values
 from core.statistics.measures.risk import upper_bound
 
 # The weight of the annotators' mean accuracy in that of each, in labels.
 PRIOR = 60.0
+# The same where the uncertainty of the accuracies is resampled: a stronger one would leave it out.
+WEAK_PRIOR = 4.0
+# The fewest and the most fits to resampled labels, and the size of all of them: large data vary little.
+REFITS, LARGEST_REFIT, REFIT_ITERATIONS = (10, 50), 500_000, 30
 # A judge that repeats an annotator on at most this share of targets is not called dependent: the model of the truth is
 # not exact enough for less.
 NEGLIGIBLE = 1 / 3
@@ -162,14 +166,35 @@ def _has_triangle(codes: Codes) -> Bools:
 def fit_truth(codes: Codes, n_categories: int) -> Floats:
     """Return the probability of each true category of N targets, (N, K), from labels (N, R) alone."""
     rows, frequencies, place = distinct_rows(codes, n_categories, return_inverse=True)
+    return _fit_rows(rows, frequencies.astype(float), n_categories, PRIOR)[place]
+
+
+def refit_truth(codes: Codes, n_categories: int, groups: Sequence[str] | None, seed: int) -> tuple[Floats, Ints]:
+    """Return the probability of each true category of P distinct rows of labels, (1 + B, P, K), and the row of each
+    target, (N,): of all targets, and with the accuracies estimated again on resampled targets, or groups of them.
+
+    Accuracies are drawn to their mean by few labels: what is uncertain about them is in the spread of the B values.
+    """
+    rows, frequencies, place = distinct_rows(codes, n_categories, return_inverse=True)
+    own = frequencies.astype(float)
+    refits = int(np.clip(LARGEST_REFIT // (len(rows) * n_categories), *REFITS))
+    units = Units(own, cluster_table(groups, place, len(rows)))
+    truth = _fit_rows(rows, own, n_categories, WEAK_PRIOR)
+    resampled = np.concatenate(list(units.resample_weights(refits, seed)))
+    again = [_fit_rows(rows, weights, n_categories, WEAK_PRIOR, truth) for weights in resampled]
+    return np.stack([truth, *again]), place
+
+
+def _fit_rows(rows: Codes, weights: Floats, n_categories: int, prior: float, start: Floats | None = None) -> Floats:
+    """Return the probability of each true category of P rows of labels with weights (P,), (P, K)."""
     targets, raters = np.nonzero(rows >= 0)
-    labels, weights = rows[targets, raters], frequencies.astype(float)
+    labels = rows[targets, raters]
     votes = category_counts(rows, n_categories)
-    posterior = ratio(votes, votes.sum(axis=1, keepdims=True))
-    posterior[np.isnan(posterior)] = 1 / n_categories
-    for _ in range(ITERATIONS):
+    posterior = ratio(votes, votes.sum(axis=1, keepdims=True)) if start is None else start
+    posterior = np.where(np.isnan(posterior), 1 / n_categories, posterior)
+    for _ in range(ITERATIONS if start is None else REFIT_ITERATIONS):
         previous = posterior
-        accuracy, directions = _estimate(previous, weights, targets, raters, labels, codes.shape[1])
+        accuracy, directions = _estimate(previous, weights, targets, raters, labels, rows.shape[1], prior)
         shares = weights @ previous + 1
         joint = np.tile(np.log(shares / shares.sum()), (len(rows), 1))
         for category in range(n_categories):
@@ -181,11 +206,11 @@ def fit_truth(codes: Codes, n_categories: int) -> Floats:
         posterior = joint / joint.sum(axis=1, keepdims=True)
         if np.abs(posterior - previous).max(initial=0) < TOLERANCE:
             break
-    return np.asarray(posterior[place])
+    return np.asarray(posterior)
 
 
 def _estimate(
-    posterior: Floats, weights: Floats, targets: Ints, raters: Ints, labels: Codes, number: int
+    posterior: Floats, weights: Floats, targets: Ints, raters: Ints, labels: Codes, number: int, prior: float
 ) -> tuple[Floats, Floats]:
     """Return the accuracy of each annotator (R,), and the share of each wrong label given the truth, (K, K)."""
     n_categories = posterior.shape[1]
@@ -193,7 +218,7 @@ def _estimate(
     hits = np.bincount(raters, posterior[targets, labels] * own, minlength=number)
     totals = np.bincount(raters, own, minlength=number)
     mean = hits.sum() / max(totals.sum(), 1)
-    accuracy = np.clip((hits + PRIOR * mean) / (totals + PRIOR), 1e-4, 1 - 1e-4)
+    accuracy = np.clip((hits + prior * mean) / (totals + prior), 1e-4, 1 - 1e-4)
     joint = posterior[targets] * own[:, None]
     answers = np.stack([np.bincount(labels, joint[:, k], minlength=n_categories) for k in range(n_categories)])
     wrong = (answers + 1) * (1 - np.eye(n_categories))

@@ -14,9 +14,10 @@ that is wrong on a share e of the clear items gives this verdict with probabilit
 
 Few labels of an item cannot tell divided people from a clear item with annotators that err, nor who of them errs. So
 there is a second model, in which every item is clear and each annotator has an accuracy of its own (Dawid & Skene 1979,
-see `annotator_dependence.fit_truth`): pi is 0 or 1, with the probability T(j) that j is the true category, and the
-judge gives it with probability e / (K - 1) or 1 - e. The shares are those of the first model, and the intervals hold
-those of both: people may be as divided as their labels allow, or never.
+see `annotator_dependence.refit_truth`): pi is 0 or 1, with the probability T(j) that j is the true category, and the
+judge gives it with probability e / (K - 1) or 1 - e. The accuracies are estimated again on resampled items. The shares
+are those of the first model, and the intervals hold those of both: people may be as divided as their labels allow, or
+never.
 """
 
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ from core.statistics.data.patterns import (
 )
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import coefficients
-from core.statistics.measures.annotator_dependence import BINS, fit_truth
+from core.statistics.measures.annotator_dependence import BINS, refit_truth
 from core.statistics.measures.resampling import LEVELS
 from core.wording import format_count
 
@@ -94,8 +95,11 @@ class Votes:
     """(N,): the category of more than half of the votes; -1 if there is none."""
     enough: Bools
     """(N,): whether the item has two votes or more."""
-    truth: Floats
-    """(N, K): the probability that each category is true, if every item is clear."""
+    truths: Floats
+    """(1 + B, D, K): the probability that each category is true, if every item is clear, of D distinct rows of labels;
+    of all items, and with the annotators' accuracies from B resamples."""
+    row: Ints
+    """(N,): the row of each item."""
     groups: npt.NDArray[np.object_] | None
     """(N,): the document or dialogue of each item; None if items are independent."""
 
@@ -104,12 +108,14 @@ def count_votes(ratings: Ratings) -> Votes:
     """Count the votes of annotators."""
     counts = category_counts(ratings.codes, len(ratings.categories))
     patterns, pattern = distinct_rows(counts.astype(np.int64))
+    truths, row = refit_truth(ratings.codes, len(ratings.categories), ratings.groups, 0)
     return Votes(
         patterns,
         pattern,
         majority_category(counts),
         counts.sum(axis=1) >= 2,
-        fit_truth(ratings.codes, len(ratings.categories)),
+        truths,
+        row,
         None if ratings.groups is None else np.array(ratings.groups, object),
     )
 
@@ -143,15 +149,17 @@ def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed
         what = "no disagreement" if n >= MIN_ITEMS else few
         return Causes((), n, decided, int(disagreeing.sum()), disagreeing, empty, None, None, what)
     differs = disagreeing[used]
-    right = np.rint(votes.truth[used, verdicts[used]] * BINS).astype(np.int64)
+    truths = votes.truths[:, votes.row[used], verdicts[used]]
+    right = np.rint(truths[0] * BINS).astype(np.int64)
     keys = ((votes.pattern[used] * n_categories + verdicts[used]) * 2 + differs) * (BINS + 1) + right
     distinct, inverse = np.unique(keys, return_inverse=True)
-    distinct, right = np.divmod(distinct, BINS + 1)
+    distinct //= BINS + 1
     counts, codes, is_different = (
         votes.patterns[distinct // 2 // n_categories], distinct // 2 % n_categories, distinct % 2,
     )  # fmt: skip
     pattern_counts = counts.astype(float)
     own = np.bincount(inverse, minlength=len(distinct)).astype(float)
+    chances = np.stack([np.bincount(inverse, of_fit, len(distinct)) for of_fit in truths]) / own
     groups = None if votes.groups is None else votes.groups[used].tolist()
     units = Units(own, cluster_table(groups, inverse, len(distinct)))
     frequencies = np.concatenate([own[None], *units.resample_weights(resamples, seed)])
@@ -163,7 +171,7 @@ def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed
     alike, place = distinct_rows(patterns)
     masses = interval_masses(alike, mean, kappas)
     errors = fit_error_rates(masses, frequencies @ (place[:, None] == np.arange(len(alike))))
-    models = (posterior(masses, errors)[:, place], clear_posterior(right / BINS, frequencies, n_categories))
+    models = (posterior(masses, errors)[:, place], clear_posterior(chances, frequencies, n_categories))
     differing = np.flatnonzero(is_different)
     point = own[differing] @ models[0][0, differing] / own[differing].sum()
     ends = [
@@ -219,20 +227,20 @@ def posterior(masses: Floats, errors: Floats) -> Floats:
 
 
 def clear_posterior(right: Floats, frequencies: Floats, n_categories: int) -> Floats:
-    """Return the probability of each cause if every item is clear, (B, P, 3); `right` (P,): T of the verdict.
+    """Return the probability of each cause if every item is clear, (B, P, 3).
 
-    The judge's error rate is estimated by EM in each resample.
+    `right` (1 + F, P) is T of the verdict, of all items and of F fits to resampled ones, which are taken in turn. The
+    judge's error rate is estimated by EM in each resample.
     """
-    values, place = np.unique(right, return_inverse=True)
-    weights = frequencies @ (place[:, None] == np.arange(values.size))
-    errors = np.full((len(weights), 1), 0.2)
+    fits = np.arange(len(frequencies) - 1) % (len(right) - 1) + 1
+    right = right[np.concatenate([[0], fits])]
+    errors = np.full((len(frequencies), 1), 0.2)
     for _ in range(ITERATIONS):
-        wrong = (1 - values) * errors / max(n_categories - 1, 1)
-        chance = wrong / np.maximum(wrong + values * (1 - errors), 1e-300)
-        mean = np.vecdot(chance, weights) / weights.sum(axis=1)
+        wrong = (1 - right) * errors / max(n_categories - 1, 1)
+        chance = wrong / np.maximum(wrong + right * (1 - errors), 1e-300)
+        mean = np.vecdot(chance, frequencies) / frequencies.sum(axis=1)
         errors = np.clip(mean, 1e-4, 1 - 1e-4)[:, None]
-    of_row = chance[:, place]
-    return np.stack([of_row, np.zeros_like(of_row), 1 - of_row], axis=2)
+    return np.stack([chance, np.zeros_like(chance), 1 - chance], axis=2)
 
 
 def draw_shares(probabilities: Floats, frequencies: Ints, seed: int) -> Floats:

@@ -1,15 +1,16 @@
 """Planning of further labels: the targets whose labels inform most, and how many labels an interval width takes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.statistics import notes
-from core.statistics.data.arrays import Floats, normal_quantile, ratio
+from core.statistics.data.arrays import Floats, Ints, normal_quantile, ratio
 from core.statistics.data.patterns import Units, count_patterns, row_patterns
 from core.statistics.data.ratings import Ratings, category_numbers
 from core.statistics.measures import agreement
+from core.statistics.measures.designs import allocate
 from core.statistics.measures.resampling import LEVELS, Family, stack_statistics
 from core.wording import format_count
 
@@ -217,3 +218,54 @@ def standard_error(values: Floats, groups: Sequence[str] | None) -> float:
     _, cluster = np.unique(np.array(groups, str), return_inverse=True)
     sums = np.bincount(cluster, weights=values - values.mean())
     return float(np.sqrt(sums @ sums) / values.size)
+
+
+# How many labels of which stratum bring the interval of a share under a width.
+
+
+@dataclass(frozen=True)
+class StrataPlan:
+    """Further labelled targets in each stratum, and how many a random draw from all targets needs."""
+
+    more: tuple[int, ...]
+    at_random: int
+    width: float | None
+    """Expected of the present labels; None if a stratum has none."""
+
+
+def plan_strata(targets: Ints, labelled: Ints, hits: Ints, target_width: float) -> StrataPlan:
+    """Plan the labels for the 95 % interval of a share over all targets, from the strata's (H,) counts.
+
+    Labels are allocated in proportion to targets x spread (Neyman 1934). A stratum's share is (hits + 1) / (labels +
+    2), so one without labels counts as the most uncertain. `at_random` is for a draw from all targets.
+    """
+    shares = (hits + 1) / (labelled + 2)
+    spreads = np.sqrt(shares * (1 - shares))
+    weights = targets / targets.sum()
+
+    def width_of(sizes: Ints) -> float:
+        variances = spreads**2 * (1 - sizes / targets) / sizes
+        return float(2 * normal_quantile((1 + CONFIDENCE) / 2) * np.sqrt((weights**2 * variances).sum()))
+
+    def sizes_of(size: int) -> Ints:
+        return np.maximum(allocate(targets.tolist(), size, spreads.tolist()), labelled)
+
+    everything, share = int(targets.sum()), float(weights @ shares)
+    size = _smallest(everything, lambda n: width_of(sizes_of(n)) <= target_width)
+    variance = share * (1 - share) * (2 * normal_quantile((1 + CONFIDENCE) / 2) / target_width) ** 2
+    at_random = int(np.ceil(1 / (1 / variance + 1 / everything)))
+    more = sizes_of(size) - labelled if not labelled.all() or width_of(labelled) > target_width else 0 * labelled
+    return StrataPlan(
+        tuple(int(number) for number in more),
+        max(0, at_random - int(labelled.sum())),
+        width_of(labelled) if labelled.all() else None,
+    )
+
+
+def _smallest(most: int, suffices: Callable[[int], bool]) -> int:
+    """Return the smallest number up to `most` that suffices, as larger ones do."""
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle + 1, high)
+    return low

@@ -11,8 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.labels import majority_value
+from core.statistics.data.arrays import Floats
+from core.statistics.data.patterns import Units, cluster_table
 from core.statistics.measures.bias import binomial_p
 from core.statistics.measures.comparison import correct_comparisons, correct_p_values, paired_comparison
+from core.statistics.measures.resampling import Statistic, bootstrap, stack_statistics
 from core.statistics.measures.shares import effective_counts, wilson_interval
 
 LEVEL = 0.05
@@ -111,6 +114,31 @@ class AblationRow:
 
 
 @dataclass(frozen=True)
+class VotesRow:
+    """How many independent votes the opinions of a panel are worth, before or after the discussion.
+
+    Judges that err on the same targets confirm each other's errors: K votes with a mean correlation rho of their errors
+    have the variance of K / (1 + (K - 1) rho) independent ones (Kish 1965, the design effect of a cluster).
+    """
+
+    rounds: int
+    """The opinions up to this number of rounds."""
+    judges: int
+    """K."""
+    discussions: int
+    """Those with a reference and an opinion of every judge."""
+    correlation: float | None
+    """rho: the sum of the covariances of every two judges' errors, divided by that of the products of their standard
+    deviations. None if no two judges err."""
+    votes: float | None = None
+    """Between 1 and K."""
+    low: float | None = None
+    high: float | None = None
+    """Of the votes: the BCa interval of rho over items, documents or dialogues."""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class PanelReport:
     """The discussions of one panel on one criterion."""
 
@@ -122,6 +150,8 @@ class PanelReport:
     influences: tuple[InfluenceRow, ...]
     ablations: tuple[AblationRow, ...]
     """The whole debate first."""
+    votes: tuple[VotesRow, ...] = ()
+    """Before the discussion, and after it."""
 
     @property
     def sentence(self) -> str:
@@ -145,7 +175,19 @@ class PanelReport:
                 f" The majority is right on {whole.accuracy:.2f} of {whole.targets:,} targets, before the discussion "
                 f"on {first.accuracy:.2f}: a difference of {gain:+.2f}{ends}."
             )
-        return text
+        return text + self.votes_sentence
+
+    @property
+    def votes_sentence(self) -> str:
+        """How many independent votes the last opinions are worth, after a space; empty if it is not known."""
+        last = self.votes[-1] if self.votes else None
+        if last is None or last.votes is None:
+            return ""
+        ends = "" if last.low is None else f" [{last.low:.1f}, {last.high:.1f}]"
+        return (
+            f" The last opinions of the {last.judges} judges are worth {last.votes:.1f}{ends} independent votes "
+            f"(n {last.discussions:,})."
+        )
 
 
 # Fewer targets with a reference have no ablation.
@@ -166,7 +208,46 @@ def report_panel(criterion: str, debates: Sequence[Debate], *, resamples: int = 
         tuple(change_rows(debates, judges)),
         tuple(influence_rows(debates)),
         tuple(ablation_rows(debates, judges, rounds, resamples=resamples)),
+        tuple(votes_row(debates, judges, number, resamples=resamples) for number in sorted({1, rounds})),
     )
+
+
+def votes_row(debates: Sequence[Debate], judges: Sequence[str], rounds: int, *, resamples: int = 1000) -> VotesRow:
+    """Return the effective number of votes of the latest opinions up to a number of rounds."""
+    wrong, groups = [], []
+    for debate in debates:
+        for discussion in debate.discussions if debate.reference is not None else ():
+            latest = {opinion.judge: opinion.value for opinion in discussion if opinion.round < rounds}
+            if len(latest) == len(judges):
+                wrong.append([latest[judge] != debate.reference for judge in judges])
+                groups.append(debate.group)
+    row = VotesRow(rounds, len(judges), len(wrong), None)
+    if len(set(groups)) < MIN_TARGETS or len(judges) < 2:
+        return replace(row, reason=f"{MIN_TARGETS} targets with a reference and an opinion of every judge are needed")
+    units = Units(np.ones(len(wrong)), cluster_table(groups, np.arange(len(wrong)), len(wrong)))
+    (found,) = bootstrap(stack_statistics([error_correlation(np.array(wrong, float))]), units, resamples, 0)
+    if found.value is None:
+        return replace(row, reason="no two judges err")
+    votes, low, high = (
+        None if rho is None else min(max(row.judges / max(1 + (row.judges - 1) * rho, 1e-9), 1.0), row.judges)
+        for rho in (found.value, found.high, found.low)
+    )
+    return replace(row, correlation=found.value, votes=votes, low=low, high=high, reason=found.problem)
+
+
+def error_correlation(wrong: Floats) -> Statistic:
+    """Return the statistic of the mean correlation of judges' errors (N, K), each pair weighed by its variation."""
+
+    def correlation(weights: Floats) -> Floats:
+        shares = weights @ wrong / weights.sum(axis=1, keepdims=True)
+        spread = np.sqrt(np.maximum(shares * (1 - shares), 0))
+        together = weights @ wrong.sum(axis=1) ** 2 / weights.sum(axis=1)
+        covariances = together - shares.sum(axis=1) ** 2 - (spread**2).sum(axis=1)
+        products = spread.sum(axis=1) ** 2 - (spread**2).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(products > 1e-12, covariances / products, np.nan)
+
+    return correlation
 
 
 def change_rows(debates: Sequence[Debate], judges: Sequence[str]) -> list[ChangeRow]:

@@ -13,11 +13,12 @@ def test_a_debate_has_changes_adoptions_and_ablations() -> None:
     assert not app.exception
     assert "opinions changed" in page_text(app) and "adopts the opinion of" in page_text(app).replace("\\", "")
     changes, ablations = (table.value.to_dict("records") for table in app.dataframe[:2])
+    assert [row["Opinions"] for row in app.dataframe[2].value.to_dict("records")] == ["first", "last"]
     assert {row["Judge"] for row in changes} == {"judge A", "judge B", "judge C"}
     assert ablations[0]["Judges"] == "all" and "without judge A" in {row["Judges"] for row in ablations}
     chosen = changes[2]
     app = visit(PAGE, change=chosen["Judge"])
     assert not app.exception
     assert f"Selected targets: {chosen['Changed'].split()[0]}" in {header.value for header in app.subheader}
-    listed = app.dataframe[2].value.to_dict("records")
+    listed = app.dataframe[3].value.to_dict("records")
     assert listed and all("→" in row[chosen["Judge"]] for row in listed)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.statistics.measures import planning
 from core.statistics.measures.planning import plan_separation
 
 
@@ -60,3 +61,20 @@ def test_the_planned_number_has_the_planned_power():
     total, true = plan.labelled + plan.targets, 561 / 1072
     found = [plan_separation(np.where(rng.random(total) < true, 1.0, -1.0)).separated for _ in range(500)]
     assert 0.75 <= np.mean(found) <= 0.85
+
+
+def test_labels_are_allocated_to_the_strata_that_vary() -> None:
+    """A judge that is right on 95 % of 700 agreed and 55 % of 300 disputed targets; 20 labels of each are known."""
+    targets, labelled, hits = np.array([300, 700]), np.array([20, 20]), np.array([11, 19])
+    plan = planning.plan_strata(targets, labelled, hits, 0.1)
+    sizes = np.array(plan.more) + labelled
+    assert sizes[0] / 300 > 1.5 * sizes[1] / 700 and plan.width is not None and plan.width > 0.1
+    rng = np.random.default_rng(0)
+    truth = [rng.random(300) < 0.55, rng.random(700) < 0.95]
+    errors = [
+        sum(len(t) * rng.choice(t, n, replace=False).mean() for t, n in zip(truth, sizes, strict=True)) / 1000
+        for _ in range(2000)
+    ]
+    width = 2 * 1.96 * np.std(errors)
+    assert width < 0.11 and sum(plan.more) < 0.85 * plan.at_random
+    assert not any(planning.plan_strata(targets, np.array([200, 300]), np.array([110, 285]), 0.1).more)

@@ -1,5 +1,6 @@
 """Opinion changes, adopted opinions and ablations of discussions, on debates counted by hand and planted ones."""
 
+import numpy as np
 import pytest
 
 from core.statistics.reports.discussions import (
@@ -9,6 +10,7 @@ from core.statistics.reports.discussions import (
     change_rows,
     influence_rows,
     report_panel,
+    votes_row,
 )
 from tests.bench.bench_planted_judges import ADOPTED, adoption_is_covered, finds_changes_to_people, plant_debates
 
@@ -72,3 +74,32 @@ def test_planted_adoptions_and_changes_are_recovered() -> None:
     assert sum(map(adoption_is_covered, seeds)) >= 18 and sum(map(finds_changes_to_people, seeds)) >= 18
     shares = [next(r.share for r in influence_rows(s) if (r.judge, r.source) == ("B", "A")) for s in seeds]
     assert sum(shares) / 20 == pytest.approx(ADOPTED, abs=0.05)
+
+
+def panel_with_errors(correlation: float, targets: int, seed: int = 0, judges: int = 5) -> list[Debate]:
+    """Return debates of one round in which judges err on 30 %, a share of them on the same targets."""
+    rng = np.random.default_rng(seed)
+    common = rng.random((targets, 1)) < 0.3
+    follows = rng.random((targets, judges)) < correlation**0.5  # two of them follow with the probability rho
+    wrong = np.where(follows, common, rng.random((targets, judges)) < 0.3)
+    return [
+        Debate(n, f"i{n}", (tuple(StatedOpinion(f"j{k}", 0, 1 + int(one)) for k, one in enumerate(row)),), 1)
+        for n, row in enumerate(wrong)
+    ]
+
+
+@pytest.mark.parametrize(("correlation", "votes"), [(0.0, 5.0), (0.5, 5 / 3), (1.0, 1.0)])
+def test_planted_correlations_of_errors_have_their_effective_votes(correlation: float, votes: float) -> None:
+    names = [f"j{number}" for number in range(5)]
+    row = votes_row(panel_with_errors(correlation, 4000), names, 1, resamples=200)
+    assert row.correlation == pytest.approx(correlation, abs=0.04) and row.votes == pytest.approx(votes, rel=0.1)
+    rows = [votes_row(panel_with_errors(correlation, 80, seed), names, 1, resamples=200) for seed in range(40)]
+    held = [one.low - 1e-9 <= votes <= one.high + 1e-9 for one in rows if one.low is not None and one.high is not None]
+    assert held.count(True) >= 36 if correlation < 1 else not held  # without spread there is no interval
+
+
+def test_effective_votes_need_errors_and_ten_targets() -> None:
+    right = [debate(number, "111") for number in range(12)]
+    assert votes_row(right, "ABC", 1).reason == "no two judges err"
+    few = votes_row(right[:9], "ABC", 1)
+    assert few.votes is None and few.reason.startswith("10 targets")
