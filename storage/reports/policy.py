@@ -587,8 +587,8 @@ def describe_more(report: PolicyReport) -> str:
     labels = format_count(more.labels, "more label")
     of = "" if report.parts[0].signal is Signal.none else f" with a confidence of at least {more.above:.3g}"
     return (
-        f"{labels} of verdicts of {more.judge}{of} could decide: so many make the bound as low as "
-        f"{percent(report.query.risk)} if the share of errors among them stays as it is."
+        f"{labels} of verdicts of {more.judge}{of} could decide: then the bound there is at "
+        f"most {percent(report.query.risk)}, if shares of errors stay and the other labels grow in proportion."
     )
 
 

@@ -6,7 +6,8 @@ sequence of tests that ends at its first failure needs no correction for their n
 begins where a single error does not end it, which the numbers of labels decide, not the errors.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import takewhile
 
 import numpy as np
@@ -15,6 +16,8 @@ from core.statistics.data.arrays import Bools, Floats
 
 MAX_THRESHOLDS = 12
 """Thresholds that are tested at most: quantiles of the confidences, never of the errors. More end a sequence sooner."""
+FEWEST_TO_FORECAST, MOST_GROWTH = 10, 20
+"""The labels from which a share of errors is taken as known, and how many times as many labels are forecast."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ def threshold_risk(
     return ThresholdRisk(threshold, int(accepted.sum()), kept.size, errors, upper_bound(errors, kept.size, level))
 
 
+@cache
 def fewest_labels(promised: float, level: float, errors: int = 0) -> int:
     """Return the fewest labels whose bound is at most the promised risk with this number of errors."""
     n = errors + 1
@@ -161,11 +165,20 @@ def _tested(points: list[ThresholdRisk], promised: float, level: float) -> list[
 
 
 def _more_labels(points: list[ThresholdRisk], promised: float, level: float) -> tuple[int | None, float | None]:
-    """Return the further labels at the threshold that needs fewest, of those with at least ten labels, and it."""
-    needed = [
-        (enough - point.labelled, point.threshold)
-        for point in points
-        if point.labelled >= 10 and (enough := labels_for(point.errors / point.labelled, promised, level)) is not None
-    ]
-    fewest, threshold = min(needed, default=(None, None))
-    return (None if fewest is None else max(1, fewest)), threshold
+    """Return the further labels at the first threshold that would succeed, and it, if all labels grow in proportion.
+
+    The shares of errors are those of the labels that there are; thresholds with fewer than ten tell none.
+    """
+    known = [point for point in points if point.labelled >= FEWEST_TO_FORECAST]
+    most, extra = max((point.labelled for point in known), default=0), 1
+    while extra <= MOST_GROWTH * most:
+        scale = 1 + extra / most
+        grown = [
+            replace(point, labelled=round(point.labelled * scale), errors=int(np.ceil(point.errors * scale)))
+            for point in known
+        ]
+        start = next(iter(_tested(grown, promised, level)), None)
+        if start is not None and upper_bound(start.errors, start.labelled, level) <= promised:
+            return start.labelled - known[grown.index(start)].labelled, start.threshold
+        extra = max(extra + 1, int(extra * 1.02))
+    return None, None
