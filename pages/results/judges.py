@@ -44,10 +44,9 @@ RULE = (
     "alone, or it has a bias of at least the margin.  \n"
     "**Do not use**: the upper end of d is not above minus the margin, the judge gives the same answer to every "
     "target, or a bias of at least twice the margin was found (at least 0.1).  \n"
-    "**Not enough data**: minus the margin is within the interval of d; such a bias, or that the judge repeats the "
-    "labels of one annotator, is not excluded or was found for the labels; or there are not two annotators, 30 targets "
-    "that they share, or 30 targets with a reference. Few data exclude little, so they never make a recommendation "
-    "more lenient."
+    "**Not enough data**: minus the margin is within the interval of d; such a bias is not excluded; the judge repeats "
+    "the labels of one annotator, or that is not excluded; or there are not two annotators, 30 targets they share, "
+    "or 30 targets with a reference. Few data exclude little, so they never make a recommendation more lenient."
 )
 # The parameters of the rule: name, name in the address, label, step and help.
 PARAMETERS = (
