@@ -54,7 +54,7 @@ def show(study: Study, data: AlignmentData, query: Query, report: SystemReport) 
     return Result(
         headline=describe(rows),
         warning=report.note,
-        caption=describe_saved(rows, report.judge),
+        caption="  \n".join(filter(None, [describe_saved(rows, report.judge), describe_design(report)])),
         figures=[system_chart(rows, report)],
         remark=describe_caveats(rows),
         tables=[Table("systems", report.rows, systems.COLUMNS[len(rows) == len(report.rows) :], report.rows)],
@@ -67,6 +67,13 @@ def describe_saved(rows: Sequence[SystemRow], judge: str) -> str:
     labels = format_labels(min(saved), max(saved)) if saved else ""
     text = f"Without the verdicts of {judge}, intervals as narrow would take {labels} of people for each system."
     return escape_markdown(text) if saved else ""
+
+
+def describe_design(report: SystemReport) -> str:
+    """Return how the labels were drawn, and their effective number, as Markdown; "" without a design."""
+    effective = next((row.effective for row in report.rows if row.scenario == ALL), None)
+    of_weights = "" if effective is None else f"; effective n {effective:,.0f}"
+    return escape_markdown(f"Labels {report.design}{of_weights}.") if report.design else ""
 
 
 def describe_caveats(rows: Sequence[SystemRow]) -> str:

@@ -15,7 +15,6 @@ from core.annotator_names import is_unknown
 from core.designs import DISPUTED, UNJUDGED
 from core.labels import TRUTH, Scale
 from core.statistics.data.columns import Column
-from core.statistics.data.dataset import sample_of
 from core.statistics.data.frames import ALL, By, pooled_scales
 from core.statistics.data.label_table import LabelTable, combined_codes, find_pools, select_rows
 from core.statistics.data.sample import SEPARATOR
@@ -25,7 +24,6 @@ from core.wording import format_count, report_criterion, scenario_group
 from storage.db import connections
 from storage.db.tables import AnnotatorRow, LabelRow
 from storage.labels import designs, targets
-from storage.reports import chosen_labels
 from storage.reports.opinions import (
     RaterGroup,
     RaterPanel,
@@ -224,6 +222,8 @@ def _drawn_panel(session: Session, study: Study) -> RaterPanel:
     panel, design = annotator_panel(session, study), designs.frame(session, study.id)
     if design is None or not len(panel.values):
         return panel
+    from core.statistics.data.dataset import sample_of  # with pandas, which few studies need here
+
     columns = (panel.values[name].tolist() for name in TARGET_KEY)
     keys = list(zip(*columns, strict=True))
     labelled = set(keys)
@@ -254,7 +254,7 @@ def _population_note(strata: "npt.NDArray[np.object_]", counted: "Bools") -> str
     covered = sorted(set(strata[counted]))
     if not covered or set(covered) >= set(strata[judged]):
         return ""
-    return chosen_labels.OF_DISPUTED if covered == [DISPUTED] else f"of {', '.join(covered)} alone"
+    return "of disputed targets" if covered == [DISPUTED] else f"of {', '.join(covered)} alone"
 
 
 def measure_panel(

@@ -12,7 +12,7 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.labels import Target
-from core.statistics.data.dataset import BY_PEOPLE, Dataset
+from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL
 from core.statistics.measures import policies
 from core.statistics.measures.calibration import Calibration, calibrate
@@ -523,15 +523,19 @@ def _one_of_each_group(dataset: Dataset, places: "Ints", labelled: "Bools", numb
 
 
 def _ceiling(dataset: Dataset) -> Ceiling | None:
-    """Return how often gold itself errs; None without targets that have two labels."""
-    labels = dataset.labels[dataset.sources == BY_PEOPLE] if dataset.sources.size else dataset.labels
+    """Return how often gold itself errs; None without targets that have two labels.
+
+    Targets whose labels have no majority count too: without them, two people would always agree.
+    """
+    labels = dataset.labels
     present = (~np.isnan(labels)).sum(axis=1)
-    several = labels[present > 1]
-    if not len(several):
+    weights = np.ones(present.size) if dataset.sample is None else dataset.sample.weights
+    several, weights = labels[present > 1], weights[present > 1]
+    if not weights.any():
         return None
     counts = np.stack([(several == code).sum(axis=1) for code in range(len(dataset.scale.categories))], axis=1)
     pairs = counts.sum(axis=1) * (counts.sum(axis=1) - 1)
-    agreement = float((counts * (counts - 1)).sum() / pairs.sum())
+    agreement = float(weights @ (counts * (counts - 1)).sum(axis=1) / (weights @ pairs))
     given = int(np.median(present[present > 0]))
     error = policies.error_of_one_label(agreement, int((counts.sum(axis=0) > 0).sum()))
     return Ceiling(agreement, len(several), given, policies.error_of_majority(error, given))
