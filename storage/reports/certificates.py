@@ -26,7 +26,7 @@ from core.wording import stored_criterion
 from storage.db import audit, connections
 from storage.db.tables import CriterionVersionRow, LabelRow, StudyRow, TargetRow
 from storage.labels import targets
-from storage.reports import policy, references, signals
+from storage.reports import policy, references
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.policy import PolicyQuery, PolicyReport, State
 from storage.runs import runs
@@ -364,8 +364,3 @@ def page(certificate: Certificate) -> list[Section]:
         ),
         Section("What it is about", rows=rows),
     ]
-
-
-def names_of_signals(certificate: Certificate) -> list[str]:
-    """Return the signals in words."""
-    return [signals.NAMES[signals.Signal(name)] for name in _signals(certificate)]

@@ -69,25 +69,6 @@ def upper_bound(errors: int, n: int, level: float) -> float:
     return 1.0 if errors >= n else float(betaincinv(errors + 1, n - errors, 1 - level))
 
 
-def labels_for(risk: float, promised: float, level: float, most: int = 100_000) -> int | None:
-    """Return the fewest labels whose bound is below the promised risk if the share of errors is `risk`.
-
-    None if `most` do not suffice, as for a risk that is not below the promised one.
-    """
-    if risk >= promised:
-        return None
-    low, high = 1, 1
-    while upper_bound(int(np.ceil(risk * high)), high, level) > promised:
-        low, high = high, high * 2
-        if high > most:
-            return None
-    while low < high:
-        middle = (low + high) // 2
-        enough = upper_bound(int(np.ceil(risk * middle)), middle, level) <= promised
-        low, high = (low, middle) if enough else (middle + 1, high)
-    return high
-
-
 def thresholds_of(confidence: Floats, most: int = MAX_THRESHOLDS) -> Floats:
     """Return the thresholds to test, from the highest: the distinct confidences (N,), or quantiles of them."""
     distinct = np.unique(confidence)[::-1]

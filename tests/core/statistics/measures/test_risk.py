@@ -18,8 +18,7 @@ def test_bounds_are_those_of_scipy(errors: int, n: int, level: float) -> None:
 
 def test_59_labels_without_an_error_promise_5_percent_at_95() -> None:
     assert risk.upper_bound(0, 59, 0.05) <= 0.05 < risk.upper_bound(0, 58, 0.05)
-    assert risk.labels_for(0.0, 0.05, 0.05) == 59
-    assert risk.labels_for(0.05, 0.05, 0.05) is None
+    assert [risk.fewest_labels(0.05, 0.05, errors) for errors in (0, 1)] == [59, 93]
 
 
 def test_labels_with_unequal_probabilities_become_a_random_sample() -> None:
