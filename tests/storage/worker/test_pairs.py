@@ -154,7 +154,9 @@ def test_pairs_are_labelled_decided_compared_ranked_and_exported_by_themselves(e
     figures = {(row.judge, row.statistic): row.value for row in alignment.rows(engine, study, "all", resamples=20)}
     assert (figures["a", "accuracy_gold"], figures["b", "accuracy_gold"]) == (1.0, 0.0)
     ranked = systems.report(engine, study, judge="a", resamples=20).rows
-    assert {row.system: row.verdicts for row in ranked} == {"ant": 1.0, "bee": 0.5, "cat": 0.0}
+    # Labels are drawn of disputed pairs alone, which are of these two systems.
+    assert {row.system: row.verdicts for row in ranked} == {"ant": 1.0, "cat": 0.0}
+    assert {row.population for row in ranked} == {"disputed targets"}
 
     records = list(exports.export_records(engine, study))
     imports.import_records(engine, "copy", records)
