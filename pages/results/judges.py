@@ -10,6 +10,7 @@ import streamlit as st
 from core.formats.tables import Column, Table
 from core.provenance import PAIRED_DIFFERENCES
 from core.statistics import catalogue
+from core.statistics.data.frames import ALL
 from core.statistics.measures.alternative_annotator import MIN_ITEMS
 from core.statistics.measures.comparison import Comparison, better_first
 from core.statistics.reports.judges import (
@@ -22,13 +23,15 @@ from core.statistics.reports.judges import (
     summarize,
 )
 from core.statistics.reports.label_plans import AccuracyPlan, PairPlan, PlanReport
-from core.wording import equate_p
-from pages.parts import charts, numbers, resources, shell
+from core.wording import equate_p, stored_criterion
+from pages.parts import charts, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, alignment_rows, item_drilldown, judge_charts
 from pages.results.renderer import MAX_CELL_TEXT, Cell, Drawn, Intervals, Mark, Matrix, Result, Section, draw_sections
+from storage.accounts.access import Permission
 from storage.db import connections
+from storage.labelling import offers
 from storage.reports import judge_costs, judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS
@@ -398,6 +401,19 @@ def show_plans(study: Study, data: AlignmentData, query: RankingQuery, found: Pl
     )
 
 
+def draw_allocation(study: Study, data: AlignmentData, query: RankingQuery, found: Plans) -> None:
+    """Draw the button that puts the planned pairs into the queue, for the editors of a study."""
+    planned = found[3]
+    is_queue = query.kind == "preference" and query.criterion != ALL and query.scenario is None
+    if planned is None or not is_queue or not any(planned.plan.more):
+        return
+    if permissions.allows(study.id, Permission.edit) and st.button("Draw these pairs", icon=":material/queue:"):
+        more = dict(zip(planned.strata, planned.plan.more, strict=True))
+        criterion = stored_criterion(query.criterion)
+        permissions.write(study.id, Permission.edit, "", offers.draw_more, study, criterion, more)
+        st.toast("The queue has these pairs.", icon=":material/check:")
+
+
 QUESTION = "Which judge can replace annotators, and is one judge better than another?"
 LINKS = (
     shell.RUN,
@@ -429,7 +445,7 @@ SECTIONS = (
         choices=alignment_filters,
     ),
     make_section("judges/cost", "Cost", load_costs, show_costs),
-    make_section("judges/plan", "More labels", plan, show_plans),
+    make_section("judges/plan", "More labels", plan, show_plans, draw_allocation),
 )
 
 study = shell.draw_header("Judges", QUESTION)

@@ -119,6 +119,16 @@ def change_design(
     return designs.set_design(session, study.id, criterion, wanted, sizes)
 
 
+def draw_more(session: Session, study: Study, criterion: str, labels: Mapping[str, int]) -> Design:
+    """Draw so many further pairs of each stratum that people have not labelled; waiting ones are counted among them.
+
+    Raises TiebreakError as `change_design`, also if the design has other strata.
+    """
+    counted = designs.counts(session, study.id, criterion)
+    sizes = {one.name: max(one.drawn, one.labelled + labels.get(one.name, 0)) for one in counted}
+    return change_design(session, study, criterion, sizes=sizes or labels)
+
+
 def offer(
     session: Session, study: Study, criterion: str, *, count: int | None = None, seed: int | None = None
 ) -> Offer:

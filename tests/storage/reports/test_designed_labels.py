@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 
 from core.designs import Design, Form, disputes_only
 from storage.db.connections import reading, writing
+from storage.labelling import offers
 from storage.labels import designs
 from storage.reports import agreement, alignment, judge_ranking, systems
 from storage.reports.chosen_labels import OF_DISPUTED
@@ -118,3 +119,13 @@ def test_drawn_strata_without_a_label_yet_are_not_counted_as_known(engine: Engin
     study = designed_study(engine, HALF_OF_THE_AGREED, labelled={})
     import_labels(engine, study, {key: True for key, disputed in drawn(engine, study).items() if disputed})
     assert win_rate(engine, study).population == "disputed targets"
+
+
+def test_more_pairs_are_drawn_beside_the_labelled_ones(engine: Engine) -> None:
+    study = designed_study(engine, HALF_OF_THE_AGREED)
+    with writing(engine) as session:
+        before = {one.name: one for one in designs.counts(session, study.id, "helpfulness")}
+        offers.draw_more(session, study, "helpfulness", {"disputed": 3, "agreed": 10})
+        after = {one.name: one for one in designs.counts(session, study.id, "helpfulness")}
+    assert after["agreed"].drawn == before["agreed"].labelled + 10
+    assert (after["agreed"].missing, after["disputed"].drawn) == (10, before["disputed"].targets)
