@@ -103,17 +103,19 @@ def with_reading_lines(records: Iterable[Record], path: Path, *, quiet: bool) ->
 def format_table(rows: Sequence[Mapping[str, Any]], empty: str) -> str:
     """Return rows as a text table: floats with three decimals, p-values under 0.001 as `< 0.001`, None as a dash.
 
-    `empty` is the text without rows. A row can lack columns of the first one.
+    `empty` is the text without rows. A row can lack columns of the first one. Without a design of labels there is no
+    column of the effective n.
     """
     from tabulate import tabulate
 
     if not rows:
         return empty
+    columns = [name for name in rows[0] if name != "effective" or any(row[name] is not None for row in rows)]
     # tabulate would turn names such as "007" and "1e3" into numbers.
-    names = [index for index, column in enumerate(rows[0]) if any(isinstance(row.get(column), str) for row in rows)]
-    cells = [[_cell(name, row.get(name)) for name in rows[0]] for row in rows]
-    alignment = ["right" if is_p_value(name) else "global" for name in rows[0]]
-    return tabulate(cells, list(rows[0]), floatfmt=".3f", missingval="–", disable_numparse=names, colalign=alignment)
+    names = [index for index, column in enumerate(columns) if any(isinstance(row.get(column), str) for row in rows)]
+    cells = [[_cell(name, row.get(name)) for name in columns] for row in rows]
+    alignment = ["right" if is_p_value(name) else "global" for name in columns]
+    return tabulate(cells, columns, floatfmt=".3f", missingval="–", disable_numparse=names, colalign=alignment)
 
 
 def with_population(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ def test_comparisons_biases_systems_and_discussions_are_frames(study):
     assert set(study.biases()["bias"]) >= {"position", "length"}
     assert study.systems()["system"].nunique() >= 2
     discussions = study.discussions()
-    assert set(discussions["row"]) == {"changes", "adopts", "majority"}
+    assert set(discussions["row"]) == {"changes", "adopts", "majority", "effective votes"}
     adopted = discussions.query("row == 'adopts' and judge == 'judge C' and source == 'judge A'").iloc[0]
     assert (adopted["count"], adopted["n"]) == (7, 23)
 

@@ -575,7 +575,8 @@ def load_data(
             opinions = add_features(session, study, opinions, items.outlines(session, study.id))
         marks = _shared_model_marks(session, study.id, chosen, opinions)
         disputed = targets.frame(session, study.id).loc[list(loaded.disputed)]
-        design = designs.frame(session, study.id)
+        # A debate has verdicts on all targets: no design has drawn them.
+        design = None if chosen.type == "debate" else designs.frame(session, study.id)
     data = AlignmentData(labels, opinions, gold, scales, chosen, marks, loaded.systems, design=design)
     return _restrict(data, disputed)
 

@@ -120,7 +120,7 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
         given = opinions[opinions["value"].notna()] if len(opinions) else opinions
         scales = comparable_scales(opinions, find_scales(session, study, [frame_panel(given)]) if len(given) else {})
         gold = references.frame(session, study.id, named, scales)
-        design = designs.frame(session, study.id)
+        design = None if named.type == "debate" else designs.frame(session, study.id)
         people = chosen_labels.keep_drawn(labels.frame(session, study.id), design)
         gold = chosen_labels.keep_drawn(gold, design)
         disputed = targets.frame(session, study.id).loc[list(references.disputed_targets(session, study.id))]
