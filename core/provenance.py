@@ -15,7 +15,10 @@ BOOTSTRAP = f"BCa bootstrap of items ({RESAMPLES:,} resamples, seed {SEED})"
 INTERVALS = f"95 % intervals: Wilson's for shares of items, otherwise {BOOTSTRAP}; documents and dialogues as units"
 
 WILSON = "95 % intervals: Wilson's"
-CLUSTERED_T = "95 % intervals: Student's t, with the pairs of an item, document or dialogue as clusters"
+CLUSTERED_T = (
+    "95 % intervals: Student's t, of win rates on the logit scale, with the pairs of an item, document or dialogue as "
+    "clusters"
+)
 PREDICTION_POWERED = (
     "Means of labels and verdicts together are prediction-powered (PPI++); a missing verdict counts as the mean of the "
     f"verdicts. {CLUSTERED_T}"

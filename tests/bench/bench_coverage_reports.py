@@ -16,11 +16,12 @@ from core.statistics.data.arrays import Bools, Estimate
 from core.statistics.data.patterns import row_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import continuous
+from core.statistics.measures.designs import design_mean
 from core.statistics.measures.means import AiuCounts, critique_scores, mean_estimate
 from core.statistics.measures.planning import Separation, plan_separation
 from core.statistics.measures.resampling import bootstrap, stack_statistics
 from core.statistics.measures.shares import share_estimate
-from core.statistics.measures.systems import prediction_powered_mean, rate_systems
+from core.statistics.measures.systems import rate_systems
 from core.statistics.reports.discordance import slice_rows
 from tests.bench.bench_coverage import DESIGNS, draw_codes
 from tests.bench.studies import Arguments, read_arguments
@@ -107,11 +108,12 @@ def prediction_powered(rng: np.random.Generator, units: int, resamples: int) -> 
     """A win rate of `units` labels and ten times as many verdicts of a judge that is right on four of five."""
     human = rng.choice([0.0, 0.5, 1.0], 11 * units, p=[0.3, 0.1, 0.6])
     judge = np.where(rng.random(human.size) < 0.8, human, rng.choice([0.0, 0.5, 1.0], human.size))
-    found = prediction_powered_mean(human[:units], judge[:units], judge[units:], limits=(0, 1))
-    return {
-        "labels and verdicts": estimate_of(found.value, found.low, found.high),
-        "labels alone": estimate_of(found.human, found.human_low, found.human_high),
+    human[units:] = np.nan
+    means = {
+        name: design_mean(human, np.ones(human.size), np.zeros(human.size, np.int64), verdicts, limits=(0, 1))
+        for name, verdicts in (("labels and verdicts", judge), ("labels alone", None))
     }
+    return {name: estimate_of(found.value, found.low, found.high) for name, found in means.items()}
 
 
 def advantage(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:

@@ -218,6 +218,8 @@ def design_mean(
     independent = n if clusters is None else np.unique(clusters[labelled]).size
     degrees = independent - np.unique(strata).size
     variance = float((total**2).sum())
+    if clusters is not None and independent > 1:  # degrees of freedom are those of clusters, not of their labels
+        variance *= independent / (independent - 1) * (n - 1) / n
     if degrees > fitted:  # each lambda is fitted to the same labels
         variance, degrees = variance * degrees / (degrees - fitted), degrees - fitted
     if n < FEWEST_LABELS or degrees < 1 or variance <= 0:
@@ -281,7 +283,8 @@ def _judge_weights(human: Floats, judge: Floats, probabilities: Floats, strata: 
 
     def optimum(mask: Bools) -> float:
         own = mask & ~np.isnan(human)
-        variance = float(judge[mask].var(ddof=1)) if own.sum() > 1 else 0.0
+        # Verdicts on targets that all have labels add nothing.
+        variance = float(judge[mask].var(ddof=1)) if 1 < own.sum() < mask.sum() else 0.0
         if variance <= 0:
             return 0.0
         covariance = np.cov(human[own], judge[own], aweights=1 / probabilities[own])[0, 1]

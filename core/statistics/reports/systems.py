@@ -16,9 +16,9 @@ import pandas as pd
 from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.frames import ALL
 from core.statistics.data.sample import Sample
-from core.statistics.measures.designs import design_mean
+from core.statistics.measures.designs import DesignMean, design_mean
 from core.statistics.measures.shares import kish
-from core.statistics.measures.systems import PredictionPoweredMean, SystemRating, prediction_powered_mean, rate_systems
+from core.statistics.measures.systems import SystemRating, rate_systems
 from core.wording import format_count, scenario_name
 
 GAME_COLUMNS = ("item", "scenario", "first", "second", "people", "judge", "asked", "undecided")
@@ -26,6 +26,10 @@ SCORE_COLUMNS = ("item", "scenario", "system", "people", "judge", "asked", "unde
 # Columns of games or scores whose targets were drawn by a design, see `sample.Sample`.
 DRAW_COLUMNS = ("stratum", "probability", "drawn")
 WIN, TIE, LOSS = 1.0, 0.5, 0.0
+# Below this many targets with only a verdict their variance, and so the labels that they save, is not known.
+FEWEST_VERDICTS = 10
+# Below this many labelled targets the interval can be too narrow, see docs/statistics.md.
+FEW_LABELS = 100
 
 
 @dataclass(frozen=True)
@@ -200,68 +204,73 @@ def _row(
 ) -> SystemRow:
     """Return the row of one system."""
     has_verdict = ~np.isnan(values.judge)
-    alone = _labels_alone(values, limits)
-    mean = _corrected_mean(values, limits) if has_verdict.any() else alone
-    notes = [mean.reason] if mean.reason else []
-    abstained = int((values.asked & ~has_verdict).sum()) if has_verdict.any() else 0
+    # A draw has strata to count; other labels are those of a random part, whose mean needs no targets without one.
+    whole = ~np.isnan(values.people) if values.sample is None else np.ones(values.people.size, bool)
+    alone = mean = _mean(values, whole, limits)
+    saved, abstained, notes = None, 0, []
     if has_verdict.any():
-        notes += _notes_on_judge(values, abstained)
+        mean = _mean(values, values.asked, limits, values.predictions)
+        saved = _labels_saved(mean, _mean(values, values.asked, limits))
+        abstained = int((values.asked & ~has_verdict).sum())
+        notes = _notes_on_judge(values, mean, abstained)
+    notes = [*_notes_on_interval(values, mean), *notes]
     if values.undecided:
         notes.append(f"{format_count(values.undecided, 'target has', 'targets have')} labels but no majority, left out")
-    saved = None if mean.effective_labels is None else max(0.0, mean.effective_labels - mean.labelled)
     return SystemRow(
         system, scenario, mean.value, mean.low, mean.high,
-        alone.human, alone.human_low, alone.human_high, alone.labelled,
+        alone.value, alone.low, alone.high, int((~np.isnan(values.people)).sum()),
         float(values.judge[has_verdict].mean()) if has_verdict.any() else None,
-        mean.labelled, mean.judged, abstained, values.undecided, saved,
+        mean.labelled, mean.targets - mean.labelled if has_verdict.any() else 0, abstained, values.undecided, saved,
         *((strength.strength, strength.low, strength.high) if strength else (None, None, None)),
         reason="; ".join([*notes, *([strength.reason] if strength and strength.reason else [])]),
         effective=kish(values.sample),
     )  # fmt: skip
 
 
-def _corrected_mean(values: _Values, limits: tuple[float, float]) -> PredictionPoweredMean:
+def _mean(
+    values: _Values, population: Bools, limits: tuple[float, float], predictions: Floats | None = None
+) -> DesignMean:
+    """Return the mean of a population of targets (N,), from labels alone or with predictions of all of them."""
+    people = values.people[population]
+    strata, probability = np.zeros(people.size, np.int64), np.ones(people.size)
     if values.sample is not None:
-        return _designed_mean(values, values.sample, values.asked, values.predictions, limits)
-    predictions, labelled = values.predictions, ~np.isnan(values.people)
-    both, only_asked = labelled & values.asked, values.asked & ~labelled
-    clusters = None if values.items is None else (values.items[both], values.items[only_asked])
-    return prediction_powered_mean(
-        values.people[both], predictions[both], predictions[only_asked], limits=limits, clusters=clusters
-    )
-
-
-def _labels_alone(values: _Values, limits: tuple[float, float]) -> PredictionPoweredMean:
-    labelled = ~np.isnan(values.people)
-    if values.sample is not None:
-        return _designed_mean(values, values.sample, np.ones(labelled.size, bool), None, limits)
-    people, none = values.people[labelled], np.empty(0)
-    clusters = None if values.items is None else (values.items[labelled], np.empty(0, np.int64))
-    return prediction_powered_mean(people, people, none, limits=limits, clusters=clusters)
-
-
-def _designed_mean(
-    values: _Values, sample: Sample, population: Bools, predictions: Floats | None, limits: tuple[float, float]
-) -> PredictionPoweredMean:
-    """Return the mean of a population of drawn targets (N,), from labels alone or with predictions of all of them."""
-    people, own = values.people[population], sample.select(population)
-    strata = np.unique(own.strata, return_inverse=True)[1].reshape(-1)
-    clusters = None if values.items is None else values.items[population]
-    drawn = (np.where(own.drawn, people, np.nan), np.where(own.drawn, own.probability, 1.0), strata)
-    alone, mean = (
-        design_mean(*drawn, judge, limits=limits, clusters=clusters)
-        for judge in (None, None if predictions is None else predictions[population])
-    )
-    saved = mean.labelled * alone.variance / mean.variance if alone.variance and mean.variance else None
-    return PredictionPoweredMean(
-        mean.value, mean.low, mean.high, alone.value, alone.low, alone.high, mean.judge_weight, mean.labelled,
-        mean.targets - mean.labelled, None if saved is None else min(saved, float(mean.targets)), mean.reason,
+        own = values.sample.select(population)
+        people = np.where(own.drawn, people, np.nan)
+        strata = np.unique(own.strata, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        probability = np.where(own.drawn, own.probability, 1.0)
+    return design_mean(
+        people, probability, strata, None if predictions is None else predictions[population], limits=limits,
+        clusters=None if values.items is None else values.items[population],
     )  # fmt: skip
 
 
-def _notes_on_judge(values: _Values, abstained: int) -> list[str]:
-    """Return the targets without a verdict, and the labelled ones that the judge was not asked about."""
-    notes = []
+def _labels_saved(mean: DesignMean, alone: DesignMean) -> float | None:
+    """Return how many more labels alone would give an interval as narrow: a verdict is worth one label at most.
+
+    None for few verdicts, whose variance is unknown.
+    """
+    verdicts = mean.targets - mean.labelled
+    if not mean.variance or not alone.variance or 0 < verdicts < FEWEST_VERDICTS:
+        return None
+    return max(0.0, min(mean.labelled * alone.variance / mean.variance, float(mean.targets)) - mean.labelled)
+
+
+def _notes_on_interval(values: _Values, mean: DesignMean) -> list[str]:
+    """Return why there is no interval, or that it can be too narrow."""
+    labels = ~np.isnan(values.people)
+    independent = int(labels.sum()) if values.items is None else np.unique(values.items[labels]).size
+    few = f"fewer than {FEW_LABELS} labelled items: the interval may be too narrow"
+    return [mean.reason] if mean.reason else [few] if independent < FEW_LABELS else []
+
+
+def _notes_on_judge(values: _Values, mean: DesignMean, abstained: int) -> list[str]:
+    """Return what is known of the targets without a label or a verdict, and of those without the judge."""
+    notes, verdicts = [], mean.targets - mean.labelled
+    if not verdicts:
+        notes.append("no items that only the judge saw: this is the mean of the human labels")
+    elif verdicts < FEWEST_VERDICTS:
+        items = format_count(verdicts, "item")
+        notes.append(f"no estimate of the labels saved: {items} that only the judge saw, {FEWEST_VERDICTS} needed")
     if abstained:
         notes.append(f"{format_count(abstained, 'target has', 'targets have')} no verdict: the mean verdict counts")
     not_asked = int((~np.isnan(values.people) & ~values.asked).sum())

@@ -102,4 +102,4 @@ def test_all_criteria_are_pooled_with_every_judge(engine: Engine) -> None:
     }
     alone = systems.report(engine, study, judge="", resamples=10)
     assert {row.system: (row.people, row.labelled) for row in alone.rows} == {"large": (1.0, 8), "small": (0.0, 8)}
-    assert all(row.low is None and "fewer than 10 labelled items" in row.reason for row in alone.rows)
+    assert all(row.low is None and "fewer than 10 labels" in row.reason for row in alone.rows)
