@@ -140,7 +140,7 @@ def load_traces(engine: Engine, run: Run, claimed: Sequence[ClaimedTrace]) -> li
         numbers = events.next_sequence_numbers(session, [trace.id for trace in claimed])
         imported = items.by_ids(session, list({trace.item_id for trace in claimed}))
         items_by_id = aius.evaluated_items(session, run, imported)
-        edited = [item_id for item_id, item in items_by_id.items() if item is not imported[item_id]]
+        edited = [item_id for item_id, item in items_by_id.items() if item is not imported[item_id] and not run.fresh]
         replies = earlier_replies(session, run, edited)
         return [
             LoadedTrace(

@@ -29,10 +29,13 @@ def study(engine: Engine) -> Study:
     return import_study(engine, ItemRecord(item=make_complete_item()))
 
 
-def run(engine: Engine, study: Study, name: str = "run", repeat: int = 1, **settings: Any) -> tuple[int, list[Ask]]:
+def run(
+    engine: Engine, study: Study, name: str = "run", repeat: int = 1, fresh: bool = False, **settings: Any
+) -> tuple[int, list[Ask]]:
     """Execute a new run; return its id, and what its model was asked."""
     model = ScriptedModel(lambda ask: REPLY)
-    request = RunRequest(study, registry.get("metacritique"), make_settings(**settings), name, repeat=repeat)
+    protocol = registry.get("metacritique")
+    request = RunRequest(study, protocol, make_settings(**settings), name, repeat=repeat, fresh=fresh)
     run_id = create_run(engine, request)
     ended, _ = asyncio.run(execute_here(engine, run_id, lambda run, progress: None, model))
     assert ended.state == "finished"
@@ -74,6 +77,12 @@ def test_other_settings_reuse_no_reply(engine: Engine, study: Study) -> None:
     save_edit(engine, study, REWORD)
     _, asked = run(engine, study, "other", words=50)
     assert len(asked) == 3
+
+
+def test_a_fresh_run_over_edited_items_makes_every_call(engine: Engine, study: Study) -> None:
+    run(engine, study)
+    save_edit(engine, study, REWORD)
+    assert len(run(engine, study, "fresh", fresh=True)[1]) == 3
 
 
 def test_a_repetition_judges_items_without_edits_again(engine: Engine, study: Study) -> None:
