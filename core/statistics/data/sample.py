@@ -13,6 +13,8 @@ import numpy as np
 
 from core.statistics.data.arrays import Bools, Floats, Ints, ratio
 
+# Below this many labels of a stratum intervals can be too narrow, see docs/statistics.md.
+FEW_LABELS = 50
 # Between the criterion and the name of a stratum: those of several criteria are different strata.
 SEPARATOR = "\n"
 
@@ -69,12 +71,15 @@ class Sample:
         """Return how many targets of each stratum have labels, of those where the mask (N,) is true."""
         own = self.weights > 0 if used is None else (self.weights > 0) & used
         labelled = np.bincount(self.strata[own], minlength=self.sizes.size)
-        parts = [
-            f"{count:,} of {size:,.0f} {name.rpartition(SEPARATOR)[2]}".strip()
+        strata = [
+            (name.rpartition(SEPARATOR)[2], count, size)
             for name, count, size in zip(self.names, labelled.tolist(), self.sizes.tolist(), strict=True)
             if size
         ]
-        return f"drawn by design: {', '.join(parts)}" if parts else ""
+        parts = [f"{count:,} of {size:,.0f} {name}".strip() for name, count, size in strata]
+        few = [name for name, count, size in strata if 0 < count < min(FEW_LABELS, size)]
+        caveat = f"; fewer than {FEW_LABELS} labels of a stratum: intervals may be too narrow" if few else ""
+        return f"drawn by design: {', '.join(parts)}{caveat}" if parts else ""
 
     @property
     def is_weighted(self) -> bool:

@@ -126,3 +126,15 @@ def test_resamples_have_the_variance_of_the_mean() -> None:
     without, occurrences = draw.without_each(frequencies, 400)
     assert occurrences.tolist() == frequencies.tolist()
     assert without.sum(axis=1) == pytest.approx([130.0] * 4)
+
+
+def test_a_draw_names_its_strata_and_the_few_labels_of_one() -> None:
+    strata = np.repeat([0, 1, 2], [60, 40, 5])
+    labelled = np.concatenate([np.arange(60) < 55, np.arange(40) < 7, np.ones(5, bool)])
+    sample = Sample.of_labelled(
+        strata, np.ones(105), np.ones(105, bool), np.zeros(105), labelled, ("c\ndisputed", "c\nagreed", "c\nwhole")
+    )
+    described = sample.describe()
+    assert described.startswith("drawn by design: 55 of 60 disputed, 7 of 40 agreed, 5 of 5 whole")
+    assert described.endswith("fewer than 50 labels of a stratum: intervals may be too narrow")
+    assert sample.select(strata != 1).describe().endswith("0 of 40 agreed, 5 of 5 whole")
