@@ -84,11 +84,13 @@ class Design:
         if self.form == Form.everything:
             return Draw(stratum, 1.0, 1.0)
         if self.form == Form.weighted:
-            probability = min(1.0, max(self.floor, self.shares[WHOLE] * state.uncertainty))
+            probability = min(1.0, max(self.floor, self.shares.get(WHOLE, 0.0) * state.uncertainty))
             return Draw(stratum, probability, probability)
         name = stratum if stratum in self.shares else WHOLE
         if name not in self.shares:  # a stratum that appeared after the draw, such as a new scenario
-            name = min(self.shares, key=lambda name: self.shares[name])
+            name = min(self.shares, key=lambda name: self.shares[name], default=WHOLE)
+        if not self.shares:  # while the sizes of its strata become shares
+            return Draw(stratum, 0.0, 0.0)
         return Draw(stratum, self.shares[name], self.cuts.get(name, self.shares[name]))
 
     def stratum(self, state: State) -> str:
@@ -224,6 +226,8 @@ def with_sizes(design: Design, sizes: Mapping[str, int], members: Mapping[str, C
 
     `members` are the permanent numbers of the targets in each stratum; the smallest ones are drawn.
     """
+    if sizes and design.form == Form.weighted:
+        raise TiebreakError("A design by uncertainty has a share, such as 0.2, and no number of pairs.")
     shares, cuts = dict(design.shares), dict(design.cuts)
     for stratum, size in sizes.items():
         numbers = sorted(members.get(stratum, ()))

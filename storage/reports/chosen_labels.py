@@ -3,6 +3,7 @@
 Decided once for the labels and for the reference of each kind and criterion, when they are loaded for an analysis.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -47,6 +48,8 @@ NO_VALUES: Mapping[Population, str] = {
     LABELLED_SCENARIOS: "no value of all targets: some scenarios have no labels, or fewer than others",
 }
 RANDOM_SAMPLE = "There is no value of all targets: label a random sample of them."
+# A stratum with fewer labels has no value: one label of it would count for all of its targets.
+FEWEST_OF_STRATUM = 10
 T = TypeVar("T")
 # Kind and criterion.
 Key = tuple[str, str]
@@ -194,7 +197,7 @@ def find(
         referenced = _count(codes[0], codes[2][own_gold[["value", "number"]].notna().any(axis=1).to_numpy(bool)])
         draws = None if design is None else _draws(encoded, select_rows(design, *key))
         for chosen, masks in ((of_reference, [referenced > 0]), (of_labels, [given > 0, given > 1])):
-            one = _chosen(encoded, of_targets, masks) if draws is None else _uncovered(encoded, draws, masks)
+            one = _part_of_all(encoded, of_targets, masks, draws)
             if isinstance(one, ChosenLabels):
                 chosen[key] = one
             elif one is not None:
@@ -225,14 +228,26 @@ def _draws(encoded: EncodedOpinions, design: "pd.DataFrame") -> _Draws | None:
     return _Draws(strata, np.append(design["drawn"].to_numpy(bool), False)[numbers])
 
 
+def _part_of_all(
+    encoded: EncodedOpinions, disputes: "_Disputes", masks: Sequence[Bools], draws: _Draws | None
+) -> ChosenLabels | FewLabels | None:
+    """Return the part of the targets that labels are of; None if they are of all."""
+    if draws is None:
+        return _chosen(encoded.targets, disputes, masks)
+    return _uncovered(encoded, draws, masks) or _chosen_of_drawn(encoded, disputes, masks, draws)
+
+
 def _uncovered(encoded: EncodedOpinions, draws: _Draws, masks: Sequence[Bools]) -> ChosenLabels | FewLabels | None:
-    """Return what a design leaves out: the strata without a label, if others have some; None if none is without.
+    """Return what a design leaves out: the strata with hardly a label, if others have more; None if none is without.
 
     Of strata by contention the targets of those with labels; otherwise the names of those without.
     """
     for labelled in masks:
-        strata = set(draws.strata.tolist())
-        covered = set(draws.strata[draws.drawn & labelled].tolist())
+        sizes = Counter(draws.strata.tolist())
+        counts = Counter(draws.strata[draws.drawn & labelled].tolist())
+        enough = (name for name, n in counts.items() if n >= min(FEWEST_OF_STRATUM, sizes[name]))
+        strata, covered = set(sizes), set(enough)
+        covered = covered or set(counts)  # of a few labels in all, none is more of the whole than the others
         if not covered or covered == strata:
             continue
         own = np.isin(draws.strata.astype(str), sorted(covered))
@@ -332,13 +347,33 @@ def _clusters(encoded: EncodedOpinions) -> Ints | None:
     return None if clusters.max(initial=-1) + 1 == clusters.size else clusters
 
 
-def _chosen(encoded: EncodedOpinions, disputes: _Disputes, masks: Sequence[Bools]) -> ChosenLabels | None:
+def _chosen_of_drawn(
+    encoded: EncodedOpinions, disputes: _Disputes, masks: Sequence[Bools], draws: _Draws
+) -> ChosenLabels | None:
+    """Return the same of drawn targets, which people could have labelled in another order than at random.
+
+    Within strata of the design; strata by contention have no others to compare.
+    """
+    if set(draws.strata.tolist()) <= set(CONTENTION_STRATA):
+        return None
+    own = draws.drawn
+    known = np.unique(draws.strata.astype(str), return_inverse=True)[1].reshape(-1)
+    strata = disputes.strata * (known.max(initial=0) + 1) + known
+    of_drawn = _Disputes(
+        tuple(mask[own] for mask in disputes.disputed),
+        strata[own],
+        None if disputes.clusters is None else disputes.clusters[own],
+    )
+    return _chosen(encoded.targets[own], of_drawn, [mask[own] for mask in masks])
+
+
+def _chosen(targets: "pd.DataFrame", disputes: _Disputes, masks: Sequence[Bools]) -> ChosenLabels | None:
     """Return the kind of dispute by which labels were chosen most clearly; None for none."""
     found = list(_ratios(disputes, masks))
     if not found:
         return None
     _, counts, disputed = max(found, key=lambda one: (one[0], one[1].disputed_labelled))
-    return ChosenLabels(counts, encoded.targets.loc[disputed, ["item", "criterion", "part"]])
+    return ChosenLabels(counts, targets.loc[disputed, ["item", "criterion", "part"]])
 
 
 def _few_labels(

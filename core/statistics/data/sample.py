@@ -81,6 +81,11 @@ class Sample:
         caveat = f"; fewer than {FEW_LABELS} labels of a stratum: intervals may be too narrow" if few else ""
         return f"drawn by design: {', '.join(parts)}{caveat}" if parts else ""
 
+    def has_few_labels(self, least: int) -> bool:
+        """Return whether a stratum with some labels has fewer than this many, and further targets."""
+        labelled = np.bincount(self.strata[self.weights > 0], minlength=self.sizes.size)
+        return bool(((labelled > 0) & (labelled < np.minimum(least, self.sizes))).any())
+
     @property
     def is_weighted(self) -> bool:
         """Whether labelled targets count differently."""

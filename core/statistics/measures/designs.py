@@ -136,6 +136,24 @@ def drawn_mean(values: Floats, frequencies: Floats, draw: Draw, clusters: "Clust
     return DrawnMean(value, within + between, draw.degrees(frequencies))
 
 
+def unseen_variance(values: Floats, frequencies: Floats, draw: Draw) -> float:
+    """Return the variance of the mean of hits (P,), 0 or 1, with at least one of each unseen in a sampled stratum.
+
+    A stratum of which a part is labelled can have errors although none was found: its share is smoothed by one hit and
+    one miss (Laplace), which a stratum without spread needs and others hardly notice.
+    """
+    weights, size = frequencies * draw.weights, draw.sizes.size
+    labels = np.bincount(draw.strata, frequencies * (draw.weights > 0), minlength=size)
+    totals = np.bincount(draw.strata, weights, minlength=size)
+    shares = np.nan_to_num(ratio(np.bincount(draw.strata, weights * values, minlength=size), totals))
+    smoothed = (shares * labels + 1) / (labels + 2)
+    own = (labels > 0) & (labels < draw.sizes)
+    spread = np.where(own, smoothed * (1 - smoothed), shares * (1 - shares))
+    total, mean = float(totals.sum()), float(totals @ shares) / float(totals.sum())
+    within = float((totals**2 * np.nan_to_num(ratio(spread, labels))).sum()) / total**2
+    return within + float(totals @ (shares - mean) ** 2) / total / max(1.0, float(draw.sizes.sum()))
+
+
 def draw_of(sample: Sample) -> Draw:
     """Return the draw of targets, each of which is a pattern of its own."""
     return Draw(sample.strata, sample.weights, sample.sizes)
@@ -156,6 +174,21 @@ def expected_half_width(
         return None
     weights = counts[some] / counts.sum()
     return float(1.96 * np.sqrt((weights**2 * deviations[some] ** 2 / drawn[some]).sum()))
+
+
+def _unseen(left: Floats, probabilities: Floats, strata: Ints, length: float) -> float:
+    """Return the variance that strata without spread lack: what is left of labels (N,), nan without, is equal there.
+
+    As `unseen_variance`, on a scale of this length.
+    """
+    labelled, counts = ~np.isnan(left), np.bincount(strata)
+    missing = 0.0
+    for stratum, count in enumerate(counts.tolist()):
+        own = left[labelled & (strata == stratum)]
+        if 0 < own.size < count and np.ptp(own) < 1e-9:
+            smoothed = 1 / (own.size + 2)
+            missing += (count / left.size) ** 2 * smoothed * (1 - smoothed) * length**2 / own.size
+    return missing
 
 
 @dataclass(frozen=True)
@@ -220,6 +253,9 @@ def design_mean(
     variance = float((total**2).sum())
     if clusters is not None and independent > 1:  # degrees of freedom are those of clusters, not of their labels
         variance *= independent / (independent - 1) * (n - 1) / n
+    if np.isfinite(limits[1] - limits[0]):
+        left = human if judge is None else human - weights[strata] * (judge - 0.5 * (limits[0] + limits[1]))
+        variance += _unseen(left, probabilities, strata, limits[1] - limits[0])
     if degrees > fitted:  # each lambda is fitted to the same labels
         variance, degrees = variance * degrees / (degrees - fitted), degrees - fitted
     if n < FEWEST_LABELS or degrees < 1 or variance <= 0:

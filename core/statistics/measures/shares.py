@@ -13,7 +13,7 @@ from core.statistics import notes
 from core.statistics.data.arrays import Bools, Estimate, Floats, normal_quantile
 from core.statistics.data.patterns import ClusterTable, Units, group_indicator
 from core.statistics.data.sample import Draw, Sample
-from core.statistics.measures.designs import draw_of, drawn_mean, effective_labels
+from core.statistics.measures.designs import draw_of, drawn_mean, effective_labels, unseen_variance
 
 Z = normal_quantile(0.975)
 
@@ -82,9 +82,10 @@ def _drawn_counts(
     if not counted.any():
         return 0.0, 0.0
     mean = drawn_mean(hit.astype(float), frequencies, draw, clusters)
+    variance = max(mean.variance, unseen_variance(hit.astype(float), frequencies, draw))
     n = float(counted.sum() ** 2 / (frequencies * draw.weights**2).sum())
-    if 0 < mean.value < 1 and mean.variance > 0:
-        n = mean.value * (1 - mean.value) / mean.variance
+    if 0 < mean.value < 1 and variance > 0:
+        n = mean.value * (1 - mean.value) / variance
     return min(1.0, mean.value) * n, n
 
 

@@ -217,6 +217,7 @@ ABSTENTION_POLICIES: Mapping[Abstentions, str] = {
 TIE = 0
 # Judges are compared that were asked about this share of the targets of the judge with the most.
 MIN_SHARE = 0.8
+FEW_OF_STRATUM = f"a stratum of the design has fewer than {MIN_ITEMS} labels, which can hide every error in it"
 # The ceiling leaves one annotator out, so another has to remain.
 MIN_ANNOTATORS = 2
 
@@ -297,7 +298,8 @@ def rank_judges(
     if not isinstance(common.ratings, Ratings):
         raise ValueError("the labels have no categories")
     constant = baselines(common)
-    settings = Settings(abstentions, rule or Rule(), findings, constant[:1], resamples, seed)
+    few = asked.sample is not None and asked.sample.has_few_labels(MIN_ITEMS)
+    settings = Settings(abstentions, rule or Rule(), findings, constant[:1], resamples, seed, few)
     evaluations, patterns = [], None
     for judge in common.judges:
         of_judge = without_repeated(asked, findings, judge)
@@ -327,6 +329,8 @@ class Settings:
     """The most frequent answer, if there is one."""
     resamples: int
     seed: int
+    few_of_stratum: bool = False
+    """Whether a design has a stratum of which only few of several targets are labelled: it can hide every error."""
 
 
 def without_repeated(dataset: Dataset, findings: Findings, judge: str) -> Dataset:
@@ -347,6 +351,8 @@ def with_concerns(evidence: Evidence, judge: str, accuracy: Estimate, settings: 
         if effect >= rule.margin:
             is_large = min(effect, row.limit) >= rule.large_bias
             (refusals if is_large else found).append(row.sentence.removeprefix(f"{judge} "))
+    if settings.few_of_stratum:
+        doubts.append(FEW_OF_STRATUM)
     if names := wording.list_names(findings.possible_biases(judge, rule.large_bias)):
         doubts.append(f"not enough targets to tell whether it has a bias of {rule.large_bias:g} or more ({names})")
     for baseline in settings.most_frequent:

@@ -129,3 +129,29 @@ def test_more_pairs_are_drawn_beside_the_labelled_ones(engine: Engine) -> None:
         after = {one.name: one for one in designs.counts(session, study.id, "helpfulness")}
     assert after["agreed"].drawn == before["agreed"].labelled + 10
     assert (after["agreed"].missing, after["disputed"].drawn) == (10, before["disputed"].targets)
+
+
+@pytest.mark.parametrize("number", [1, 9])
+def test_a_few_labels_of_a_stratum_make_no_figure_of_all_targets(engine: Engine, number: int) -> None:
+    study = designed_study(engine, HALF_OF_THE_AGREED, labelled={})
+    known = drawn(engine, study)
+    agreed = [key for key, disputed in known.items() if not disputed][:number]
+    import_labels(engine, study, {key: True for key, disputed in known.items() if disputed or key in agreed})
+    assert win_rate(engine, study).population == "disputed targets"
+    assert {
+        row.population for row in alignment.rows(engine, study, resamples=10) if row.statistic == "accuracy_gold"
+    } == {"disputed targets"}
+
+
+@pytest.mark.parametrize(
+    "design", [Design(Form.everything), Design(Form.random, 3, {"": 0.9}), Design(Form.weighted, 3, {"": 1.0})]
+)
+def test_disputes_that_were_labelled_first_are_no_random_part_of_drawn_pairs(engine: Engine, design: Design) -> None:
+    study = designed_study(engine, design, labelled={})
+    import_labels(engine, study, {key: True for key in drawn(engine, study) if disputed_keys(key)})
+    row = win_rate(engine, study)
+    assert (row.value, row.population) == (None, "disputed targets")
+
+
+def disputed_keys(key: str) -> bool:
+    return any(pair.key == key and pair.disputed for pair in planned_pairs())

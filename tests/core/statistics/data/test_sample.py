@@ -137,4 +137,5 @@ def test_a_draw_names_its_strata_and_the_few_labels_of_one() -> None:
     described = sample.describe()
     assert described.startswith("drawn by design: 55 of 60 disputed, 7 of 40 agreed, 5 of 5 whole")
     assert described.endswith("fewer than 50 labels of a stratum: intervals may be too narrow")
+    assert sample.has_few_labels(30) and not sample.select(strata != 1).has_few_labels(30)
     assert sample.select(strata != 1).describe().endswith("0 of 40 agreed, 5 of 5 whole")
