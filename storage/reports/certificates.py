@@ -54,6 +54,8 @@ class Standing(StrEnum):
     expired = "expired"
     broken = "broken"
     """Nothing has changed but the labels, with which a bound is above the promised risk now."""
+    altered = "altered"
+    """The file does not state what it was written with."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class Check:
         match self.standing:
             case Standing.expired:
                 return f"Expired: {', '.join(self.changed)} changed since."
+            case Standing.altered:
+                return "Altered: the file was changed after it was written, so it promises nothing."
             case Standing.broken:
                 return f"Broken: with {self.labelled:,} labels the bound of the risk is {self.risk_upper:.3f} now."
         return f"Holds: with {self.labelled:,} labels the bound of the risk is {self.risk_upper:.3f}."
@@ -84,7 +88,7 @@ def make(session: Session, study: Study, data: AlignmentData, report: PolicyRepo
         return None
     query, dataset = report.query, policy.dataset_of(data, report)
     first, last = _label_dates(session, study.id, dataset)
-    return {
+    stated = {
         "format": FORMAT,
         "study": study.name,
         "kind": query.kind,
@@ -110,6 +114,7 @@ def make(session: Session, study: Study, data: AlignmentData, report: PolicyRepo
         "versions": versions(),
         "invalidated_by": list(INVALIDATED_BY),
     }
+    return stated | {"checksum": _digest(stated)}
 
 
 def _bound(part: policy.JudgePart) -> dict[str, Any]:
@@ -223,6 +228,9 @@ def check(session: Session, study: Study, data: AlignmentData, certificate: Cert
         changed = [*changed, "the signal"]
     if changed:
         return Check(Standing.expired, tuple(changed), None, 0)
+    stated = {name: value for name, value in certificate.items() if name != "checksum"}
+    if certificate.get("checksum") != _digest(stated):
+        return Check(Standing.altered, (), None, 0)
     thresholds = [judge["threshold"] for judge in certificate["judges"]]
     level = (1 - query.confidence) / query.looks
     risks, _ = at_thresholds(verdicts, thresholds, labels.probabilities, labels.numbers, level)

@@ -201,6 +201,12 @@ def test_a_certificate_of_another_judge_is_expired(engine: Engine, study: Study,
     assert (found.standing, found.changed) == (Standing.expired, (f"the {name} of careful",))
 
 
+@pytest.mark.parametrize("field", ["accepted", "risk_upper", "n", "design"])
+def test_a_certificate_that_was_edited_promises_nothing(engine: Engine, study: Study, field: str) -> None:
+    edited = json.dumps(dict(certify(engine, study) or {}) | {field: 0})
+    assert certificates.verify(engine, study, certificates.parse(edited)).standing is Standing.altered
+
+
 def test_later_labels_can_break_a_certificate(engine: Engine, study: Study) -> None:
     certificate = certify(engine, study)
     assert certificate is not None
