@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord
+from core.formats.records import ItemRecord, StudyRecord
 from core.items import Criterion, Pairs, Response
 from core.llm.client import ScriptedModel
 from core.protocols import Judge
@@ -35,7 +35,7 @@ def study(engine):
     """A study of two items with three responses."""
     responses = tuple(Response(text=f"text of {name}", system=name) for name in SYSTEMS)
     records = [ItemRecord(item=make_item(f"item {number}", responses=responses)) for number in range(2)]
-    imports.import_records(engine, "s", records)
+    imports.import_records(engine, "s", [StudyRecord(), *records])  # whose rules draw disputes alone
     with reading(engine) as session:
         return studies.get(session, "s")
 
