@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.designs import FLOOR, permanent_number
+from core.designs import permanent_number
 from core.statistics.data.arrays import Bools, Floats, Ints, ratio, students_t_quantile
 from core.statistics.data.patterns import ClusterTable
 from core.statistics.data.sample import Draw, Sample
@@ -31,40 +31,6 @@ def draw(numbers: Floats, strata: Ints, sizes: Sequence[int]) -> Bools:
         members = np.flatnonzero(strata == stratum)
         drawn[members[np.argsort(numbers[members], kind="stable")[:size]]] = True
     return drawn
-
-
-def draw_weighted(numbers: Floats, probabilities: Floats, size: int) -> Bools:
-    """Return which targets (N,) are drawn with unequal probabilities: sequential Poisson sampling (Ohlsson 1998).
-
-    The targets with the smallest number / probability: the sample has the size wanted, and nearly the probabilities.
-    """
-    drawn = np.zeros(numbers.size, bool)
-    drawn[np.argsort(numbers / probabilities, kind="stable")[:size]] = True
-    return drawn
-
-
-def probabilities_of_sizes(strata: Ints, sizes: Sequence[int]) -> Floats:
-    """Return the probability of each target (N,) if `sizes` are drawn from the strata."""
-    counts = np.bincount(strata, minlength=len(sizes))
-    shares: Floats = ratio(np.minimum(sizes, counts), counts)
-    return shares[strata]
-
-
-def probabilities_of_uncertainty(uncertainty: Floats, size: int, floor: float = FLOOR) -> Floats:
-    """Return probabilities (N,) in proportion to uncertainties of at least 0, from `floor` to 1, that sum to `size`.
-
-    The probability of least variance is proportional to the error that the verdict is expected to have (Zrnic & Candès
-    2024). The sum is larger than `size` if the floor needs more.
-    """
-    most = min(size, uncertainty.size)
-    if floor * uncertainty.size >= most or not uncertainty.any():
-        return np.full(uncertainty.size, max(floor, most / max(1, uncertainty.size)))
-    low, high = 0.0, 1 / uncertainty[uncertainty > 0].min()
-    for _ in range(100):  # the sum grows with the factor
-        factor = (low + high) / 2
-        too_many = np.clip(factor * uncertainty, floor, 1).sum() > most
-        low, high = (low, factor) if too_many else (factor, high)
-    return np.asarray(np.clip(high * uncertainty, floor, 1), float)
 
 
 def allocate(counts: Sequence[int], size: int, spreads: Sequence[float] | None = None, least: int = 2) -> list[int]:

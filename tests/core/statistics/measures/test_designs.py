@@ -22,7 +22,6 @@ def test_a_second_round_contains_the_first() -> None:
     numbers, strata = designs.permanent_numbers(0, [str(number) for number in range(50)]), np.arange(50) % 2
     first, both = designs.draw(numbers, strata, [5, 10]), designs.draw(numbers, strata, [8, 20])
     assert first.sum() == 15 and both.sum() == 28 and not (first & ~both).any()
-    assert designs.probabilities_of_sizes(strata, [8, 20]).tolist() == [8 / 25, 20 / 25] * 25
 
 
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=6).filter(any), st.integers(1, 500), st.booleans())
@@ -36,22 +35,6 @@ def test_an_allocation_spends_all_labels_that_fit(counts: list[int], size: int, 
 def test_neyman_allocation_follows_the_spread() -> None:
     assert designs.allocate([1000, 1000], 100, [0.5, 0.125]) == [80, 20]
     assert designs.allocate([700, 300], 100) == [70, 30]
-
-
-def test_probabilities_of_uncertainty_sum_to_the_labels_and_have_a_floor() -> None:
-    uncertainty = np.repeat([0.0, 0.1, 0.5], [400, 400, 200])
-    found = designs.probabilities_of_uncertainty(uncertainty, 200)
-    assert found.sum() == pytest.approx(200) and found.min() == designs.FLOOR and found.max() <= 1
-    assert found[900] / found[500] == pytest.approx(5)
-
-
-def test_weighted_draws_have_nearly_their_probabilities() -> None:
-    wanted = designs.probabilities_of_uncertainty(np.repeat([0.1, 0.5], [150, 50]), 60)
-    drawn = np.mean(
-        [designs.draw_weighted(np.random.default_rng(seed).random(200), wanted, 60) for seed in SEEDS], axis=0
-    )
-    assert drawn[:150].mean() == pytest.approx(wanted[0], abs=0.02)
-    assert drawn[150:].mean() == pytest.approx(wanted[-1], abs=0.03)
 
 
 def test_effective_labels_are_kishs() -> None:
@@ -100,7 +83,7 @@ def interval_holds(seed: int, truth: float, uses_judge: bool) -> bool:
     verdicts = np.where(rng.random(300) < np.where(disputed, 0.55, 0.9), wins, 1 - wins)
     sizes = [60, int(disputed.sum())]
     drawn = designs.draw(rng.random(300), disputed, sizes)
-    probabilities = designs.probabilities_of_sizes(disputed, sizes)
+    probabilities = (np.array(sizes) / np.bincount(disputed))[disputed]
     found = designs.design_mean(
         np.where(drawn, wins, np.nan), probabilities, disputed, verdicts if uses_judge else None, limits=(0, 1)
     )
