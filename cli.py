@@ -1,8 +1,8 @@
 """Tiebreak on the command line.
 
-A command exits with 0, or with 2 and one sentence on standard error. With --json it prints one JSON value on standard
-output, and nothing else there. Old names of commands go on, with one line of notice on standard error. Modules are
-imported by the commands that need them, so `--help` is fast.
+A command exits with 0, or with 2 and one sentence on standard error; a check that fails has a code of its own. With
+--json it prints one JSON value on standard output, and nothing else there. Old names of commands go on, with one line
+of notice on standard error. Modules are imported by the commands that need them, so `--help` is fast.
 """
 
 if __name__ == "__main__":  # first: the other imports take longer than Ctrl+C

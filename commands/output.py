@@ -135,6 +135,7 @@ def print_result(value: Any, sentence: str, as_json: bool) -> None:
 
 
 Result = tuple[Any, str]  # the JSON value of a command, and its text
+Checked = tuple[Any, str, int]  # and the exit code, 0 if what was checked holds
 
 
 def as_table(rows: Sequence[Mapping[str, Any]], empty: str) -> Result:
@@ -356,7 +357,7 @@ def to_command(function: Callable[..., Any]) -> Callable[..., Any]:
     own = inspect.signature(function)
     # All options are keyword-only: an option without a default may follow one with a default.
     opened = {name: one.annotation for name, one in own.parameters.items() if one.annotation in OPENED}
-    has_result = own.return_annotation == Result
+    has_result = own.return_annotation in (Result, Checked)
     shared: dict[str, tuple[Any, Any]] = {"database": (DatabaseUrl, None)} if opened else {}
     shared |= {"as_json": (Json, False)} if has_result else {}
     options = [
@@ -379,8 +380,10 @@ def to_command(function: Callable[..., Any]) -> Callable[..., Any]:
                 arguments |= _open(opened, given, sessions)
             result = function(**arguments)
         if has_result:
-            value, text = result
+            value, text, *code = result
             print_result(value, text, given["as_json"])
+            if any(code):
+                raise typer.Exit(code[0])
         elif result is not None:
             typer.echo(result)
 

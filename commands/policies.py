@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commands.output import CriterionName, Database, Kind, Result, Source, find_study, format_table
+from commands.output import Checked, CriterionName, Database, Kind, Result, Source, find_study, format_table
 
 if TYPE_CHECKING:
     from storage.reports.certificates import Certificate
@@ -16,6 +16,7 @@ SIGNAL_HELP = (
     "The measure of confidence: stated, token, repeats, panel, contention, orders, rounds or none. Default: the first "
     "of these that the verdicts have."
 )
+BROKEN_CODE = 3
 LOOKS_HELP = "How often you will look at the result while labels arrive; declare it before the first look."
 
 
@@ -75,8 +76,11 @@ def policy_verify(
     engine: Database,
     certificate: Annotated[Path, typer.Argument(help="The certificate, or the output of the command policy.")],
     study: Annotated[str | None, typer.Option(help="The study. Default: the one that the certificate names.")] = None,
-) -> Result:
-    """Compute a certificate again from its study, and print whether it still holds."""
+) -> Checked:
+    """Compute a certificate again from its study, and print whether it still holds.
+
+    The exit code is 0 if it holds, 3 if it is expired, broken or altered, and 2 for an error.
+    """
     from core.errors import TiebreakError
     from storage.reports import certificates
 
@@ -93,4 +97,4 @@ def policy_verify(
         "risk_upper": checked.risk_upper,
         "n": checked.labelled,
     }
-    return value, checked.sentence
+    return value, checked.sentence, 0 if value["holds"] else BROKEN_CODE

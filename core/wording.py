@@ -3,6 +3,8 @@
 import re
 import textwrap
 from collections.abc import Sequence
+from enum import StrEnum
+from typing import Self
 
 # The display name of the items without a scenario.
 NO_SCENARIO = "(no scenario)"
@@ -16,6 +18,18 @@ RESERVED_CRITERIA = (NO_CRITERION, ALL_CRITERIA, ALL_CRITERIA.lower(), "all")
 
 # Names that a note lists; of more it gives the number.
 MAX_NAMES = 5
+
+
+class Described(StrEnum):
+    """Codes, each declared with what it means in words: `few = "few_labels", "There are too few labels."`."""
+
+    words: str
+
+    def __new__(cls, code: str, words: str = "") -> Self:
+        """Return the member whose value is the code."""
+        member = str.__new__(cls, code)
+        member._value_, member.words = code, words
+        return member
 
 
 def format_count(number: int, noun: str, plural: str | None = None) -> str:

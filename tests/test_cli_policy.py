@@ -36,6 +36,14 @@ def test_a_policy_is_one_object_and_its_certificate_can_be_verified(tmp_path: Pa
     assert checked["holds"] and checked["standing"] == "holds"
     none = json.loads(run("policy", *words[:-4], "--risk", "0.01", "--database", url, "--json"))
     assert (none["state"], none["certificate"]) == ("not enough labels", None)
+    broken = json.loads(file.read_text(encoding="utf-8")) | {"n": 1}
+    (tmp_path / "edited.json").write_text(json.dumps(broken), encoding="utf-8")
+    edited = CliRunner().invoke(
+        cli.app, ["policy", "verify", str(tmp_path / "edited.json"), "--database", url, "--json"]
+    )
+    assert edited.exit_code == 3 and json.loads(edited.stdout)["standing"] == "altered"
+    itself = CliRunner().invoke(cli.app, ["policy", *words, "--judge", "careful"])
+    assert itself.exit_code == 2 and itself.stderr.splitlines()[-1].startswith("'careful' cannot escalate to itself")
     missing = CliRunner().invoke(cli.app, ["policy", "verify", str(tmp_path / "none.json"), "--database", url])
     assert missing.exit_code == 2 and "cannot be read" in missing.stderr
 

@@ -20,7 +20,7 @@ from pages.results.parts import agreement_rows, alignment_data, item_drilldown
 from pages.results.parts.alignment_data import KINDS
 from pages.results.renderer import Drawn, Result, Section, draw_result, draw_sections
 from storage.accounts.access import Permission
-from storage.reports import certificates, policy, signals
+from storage.reports import certificates, policy
 from storage.reports.alignment import AlignmentData
 from storage.reports.certificates import Standing
 from storage.reports.policy import JudgePart, PolicyQuery, PolicyReport, State
@@ -60,11 +60,13 @@ def filters(study: Study, data: AlignmentData) -> PolicyQuery | None:
     criterion = alignment_data.choose("Criterion", list(of_kind), "criterion", agreement_rows.criterion_name, close)
     judges = of_kind[criterion].judges
     first = alignment_data.choose("Judge", judges, "judge", on_change=close)
+    if st.query_params.get("second") == first:
+        st.caption(f":material/warning: {escape_markdown(policy.itself(first))}")
     others = [NO_SECOND, *(name for name in judges if name != first)]
     second = alignment_data.choose("Escalates to", others, "second", on_change=close) if len(others) > 1 else NO_SECOND
     query = PolicyQuery((first,) if second == NO_SECOND else (first, second), kind, criterion)
     names = list(map(str, resources.read(policy.available, study.id, data, query)))
-    signal = alignment_data.choose("Signal", names, "signal", lambda name: signals.NAMES[Signal(name)], close)
+    signal = alignment_data.choose("Signal", names, "signal", lambda name: Signal(name).words, close)
     risk = st.slider(
         "Accepted risk", LEAST_RISK, MOST_RISK, 100 * policy.RISK, RISK_STEP, format="%g %%", key="risk",
         bind="query-params", width=240, help=PROMISE_HELP, on_change=close,
@@ -202,7 +204,7 @@ def reliability_chart(part: JudgePart, place: int) -> Drawn:
     found = part.calibrations[part.signal]
     rows = [{"confidence": one.confidence, "correct": one.correct, "n": one.labels} for one in found.bins]
     values = tuple((one.confidence, one.correct, one.labels) for one in found.bins)
-    figure = reliability_figure(values, f"{part.judge}: {signals.NAMES[part.signal]}")
+    figure = reliability_figure(values, f"{part.judge}: {part.signal.words}")
     return Drawn(f"reliability_{place}", figure, "Reliability", data=ChartData(rows, "Bins of equal size", "labels"))
 
 

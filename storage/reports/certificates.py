@@ -22,7 +22,7 @@ from core.labels import Target, Value
 from core.provenance import versions
 from core.statistics.data.dataset import Dataset
 from core.statistics.measures.policies import at_thresholds
-from core.wording import stored_criterion
+from core.wording import list_names, stored_criterion
 from storage.db import audit, connections
 from storage.db.tables import CriterionVersionRow, LabelRow, StudyRow, TargetRow
 from storage.labels import targets
@@ -134,12 +134,24 @@ def _digest(value: object) -> str:
 
 
 def _judge(session: Session, study_id: int, data: AlignmentData, judge: str) -> dict[str, Any]:
-    """Return what the promise about a judge is about: a run that repeats another one changes nothing."""
-    own = set(data.opinions.loc[data.opinions["judge"] == judge, "run"].tolist())
-    used = [run for run in runs.of_study(session, study_id) if run.id in own]
+    """Return what the promise about a judge is about: a run that repeats another one changes nothing.
+
+    A file with verdicts may state no model, which an import names like the judge, no prompts and no settings: the
+    certificate lists what is `unknown`, of which another value cannot make it expire.
+    """
+    own = data.opinions[(data.opinions["judge"] == judge).to_numpy(bool)]
+    used = [run for run in runs.of_study(session, study_id) if run.id in set(own["run"].tolist())]
+    models = {model for run in used for model in references.settings_models(run.settings)}
+    is_imported = bool(used) and all(run.source == "imported" for run in used)
+    has_prompts = all(run.prompts for run in used)
+    named = set(own["rater"].astype(str)) if is_imported and not has_prompts else set()
+    known = {"model": models - named, "prompts": has_prompts, "settings": not is_imported or has_prompts}
     return {
         "judge": judge,
-        "models": sorted({model for run in used for model in references.settings_models(run.settings)}),
+        "runs": sorted({run.name for run in used}),
+        "source": "imported" if is_imported else "run here",
+        "unknown": [name for name, value in known.items() if not value],
+        "models": sorted(models),
         "prompts_hash": _digest(sorted({_digest([run.protocol, run.prompts]) for run in used})),
         "settings_hash": _digest(sorted({_digest([run.protocol, run.settings]) for run in used})),
     }
@@ -340,7 +352,9 @@ def page(certificate: Certificate) -> list[Section]:
     promise, criterion = certificate["promise"], certificate["criterion"]
     judges = [
         {
-            "judge": one["judge"], "models": ", ".join(map(str, one["models"])), "signal": one["signal"],
+            "judge": one["judge"],
+            "models": "not known" if "model" in one.get("unknown", ()) else ", ".join(map(str, one["models"])),
+            "signal": one["signal"],
             "accepted from": one["threshold"], "n": one["n"], "errors": one["errors"], "bound": one["risk_upper"],
             "prompts": one["prompts_hash"], "settings": one["settings_hash"],
         }
@@ -364,9 +378,15 @@ def page(certificate: Certificate) -> list[Section]:
         f"{policy.percent(promise['confidence'])} confidence over {promise['looks']} planned "
         f"look{'s' * (promise['looks'] != 1)} (bound {certificate['risk_upper']:.3f})."
     )
+    unknown = [
+        f"{one['judge']} was imported with the run {list_names(one['runs'])}. Its verdicts are known, but not its "
+        f"{list_names(one['unknown'])}: if they change, this certificate does not expire."
+        for one in certificate["judges"]
+        if one.get("unknown")
+    ]
     rows = [{"what": name, "value": str(value)} for name, value in facts.items()]
     return [
-        Section("Promise", (summary, NOTICE)),
+        Section("Promise", (summary, NOTICE, *unknown)),
         Section(
             "Judges, in their order", rows=judges, table_caption="Verdicts at or above the threshold are accepted."
         ),

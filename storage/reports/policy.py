@@ -19,7 +19,7 @@ from core.statistics.measures.calibration import Calibration, calibrate
 from core.statistics.measures.designs import effective_labels, permanent_numbers
 from core.statistics.measures.policies import Cascade, Verdicts, find_cascade
 from core.statistics.measures.risk import RiskCurve, fewest_labels
-from core.wording import format_count, list_names, stored_criterion
+from core.wording import Described, format_count, list_names, stored_criterion
 from storage.db import connections
 from storage.db.tables import LabelRow, TargetRow
 from storage.labelling import offers
@@ -50,27 +50,25 @@ class State(StrEnum):
     not_enough_labels = "not enough labels"
 
 
-class Reason(StrEnum):
+class Reason(Described):
     """Why no verdict is accepted."""
 
     nothing = ""
-    disputed = "labels_of_disputed_targets"
-    scenarios = "labels_of_some_scenarios"
-    unlabelled_stratum = "stratum_without_labels"
-    few_labels = "few_labels"
-    too_many_errors = "too_many_errors"
-    verification = "verification_contradicts"
-
-
-SENTENCES: Mapping[Reason, str] = {
-    Reason.nothing: "",
-    Reason.disputed: "Labels are of disputed targets only, so the risk of the other verdicts is not known.",
-    Reason.scenarios: "Some scenarios have no labels, or fewer than others, so the risk of all verdicts is not known.",
-    Reason.unlabelled_stratum: "A part of the targets has no drawn label, so the risk of its verdicts is not known.",
-    Reason.few_labels: "There are fewer labels than a bound without any error takes.",
-    Reason.too_many_errors: "No threshold keeps the promise with the labels that there are.",
-    Reason.verification: "The labels that were kept aside contradict the promise.",
-}
+    disputed = (
+        "labels_of_disputed_targets",
+        "Labels are of disputed targets only, so the risk of the other verdicts is not known.",
+    )
+    scenarios = (
+        "labels_of_some_scenarios",
+        "Some scenarios have no labels, or fewer than others, so the risk of all verdicts is not known.",
+    )
+    unlabelled_stratum = (
+        "stratum_without_labels",
+        "A part of the targets has no drawn label, so the risk of its verdicts is not known.",
+    )
+    few_labels = "few_labels", "There are fewer labels than a bound without any error takes."
+    too_many_errors = "too_many_errors", "No threshold keeps the promise with the labels that there are."
+    verification = "verification_contradicts", "The labels that were kept aside contradict the promise."
 
 
 @dataclass(frozen=True)
@@ -237,6 +235,8 @@ def resolve(data: AlignmentData, query: PolicyQuery) -> tuple[PolicyQuery, Datas
     """Return the query with what it leaves open, and its targets."""
     if not 0 < query.risk < 1 or not 0 < query.confidence < 1 or query.looks < 1:
         raise TiebreakError("A policy needs a risk and a confidence between 0 and 1, and at least one look.")
+    if twice := next((name for name in query.judges if query.judges.count(name) > 1), None):
+        raise TiebreakError(itself(twice))
     known = choices(data)
     offered = [
         one
@@ -252,7 +252,7 @@ def resolve(data: AlignmentData, query: PolicyQuery) -> tuple[PolicyQuery, Datas
             f"are the judges {judges}, on {list_names(sorted({one.criterion for one in known})) or 'no criterion'}."
         )
     chosen = offered[0]
-    named = tuple(dict.fromkeys(query.judges)) or chosen.judges[:1]
+    named = query.judges or chosen.judges[:1]
     dataset = next(
         one for one in data.categorical_datasets if (one.kind, one.criterion) == (chosen.kind, chosen.criterion)
     )
@@ -260,22 +260,23 @@ def resolve(data: AlignmentData, query: PolicyQuery) -> tuple[PolicyQuery, Datas
     return full, dataset
 
 
+def itself(judge: str) -> str:
+    """Return why a judge is not asked twice."""
+    return f"{judge!r} cannot escalate to itself: a cascade asks each judge once."
+
+
 def report(session: Session, study: Study, data: AlignmentData, query: PolicyQuery) -> PolicyReport:
     """Return the policy of loaded data, whose reference is people's decisions."""
     query, dataset = resolve(data, query)
     places = population_of(dataset, query)
-    labels = _labels_of(data, dataset, places)
     found = [signals_of(session, study.id, data, dataset, judge) for judge in query.judges]
-    if query.signal is not None and not any(query.signal in [*map(str, one)] for one in found):
+    if query.signal is not None and not any(query.signal in one for one in found):
         _signal(query.signal, query.judges[0], found[0])
     chosen = [
-        _signal(query.signal if str(query.signal) in [*map(str, one)] else None, judge, one)
+        _signal(query.signal if query.signal in one else None, judge, one)
         for judge, one in zip(query.judges, found, strict=True)
     ]
-    verdicts = [
-        Verdicts(one[signal][places], labels.wrong(dataset.judges[judge].values[places]))
-        for judge, signal, one in zip(query.judges, chosen, found, strict=True)
-    ]
+    verdicts, labels = verdicts_of(session, study, data, dataset, query, chosen)
     level = 1 - query.confidence
     cascade = find_cascade(
         verdicts, labels.probabilities, labels.numbers, promised=query.risk, level=level, looks=query.looks
@@ -401,7 +402,7 @@ def dataset_of(data: AlignmentData, report: PolicyReport) -> Dataset:
 def _signal(name: str | None, judge: str, found: "Mapping[Signal, Floats]") -> Signal:
     if name is None:
         return next(signal for signal in Signal if signal in found)
-    if name not in [str(signal) for signal in found]:
+    if name not in found:
         raise TiebreakError(f"The verdicts of {judge!r} have no signal {name!r}; there are: {', '.join(found)}.")
     return Signal(name)
 
@@ -569,13 +570,13 @@ def describe(report: PolicyReport) -> str:
             f"{percent(query.risk)} of them differ from people's decisions, with {percent(query.confidence)} "
             f"confidence (bound {report.risk_upper:.3f})."
         )
-    return " ".join(filter(None, (f"{report.state.capitalize()}.", SENTENCES[report.reason], describe_more(report))))
+    return " ".join(filter(None, (f"{report.state.capitalize()}.", report.reason.words, describe_more(report))))
 
 
 def _threshold(part: JudgePart) -> str:
     if part.signal is Signal.none:
         return f"all of {part.judge}"
-    return f"{part.judge} at {signals.NAMES[part.signal]} of at least {part.threshold:.3g}"
+    return f"{part.judge} at {part.signal.words} of at least {part.threshold:.3g}"
 
 
 def percent(share: float) -> str:
@@ -706,7 +707,7 @@ def calibration_rows(parts: Sequence[JudgePart]) -> list[dict[str, object]]:
     """Return one row for each judge and signal that can be calibrated."""
     return [
         {
-            "judge": part.judge, "signal": str(signal), "name": signals.NAMES[signal], "n": found.labels,
+            "judge": part.judge, "signal": str(signal), "name": signal.words, "n": found.labels,
             "error": found.error, "error_low": found.error_low, "error_high": found.error_high,
             "auroc": found.auroc, "auroc_low": found.auroc_low, "auroc_high": found.auroc_high,
         }

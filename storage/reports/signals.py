@@ -8,7 +8,6 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.statistics.data.dataset import STAGES, Dataset, encode_on_scale
-from core.wording import stored_criterion
+from core.wording import Described, stored_criterion
 from storage.db.tables import EventRow, OpinionRow, TargetRow, TraceRow
 from storage.reports import _order_consistency as order_consistency
 from storage.reports.opinions import has_key
@@ -29,29 +28,19 @@ if TYPE_CHECKING:
     from core.statistics.data.arrays import Bools, Floats, Ints
 
 
-class Signal(StrEnum):
+class Signal(Described):
     """A measure of confidence; in the order in which one is chosen if none is named, which no label decides."""
 
-    stated = "stated"
-    token = "token"
-    repeats = "repeats"
-    panel = "panel"
-    contention = "contention"
-    orders = "orders"
-    rounds = "rounds"
-    none = "none"
+    stated = "stated", "stated confidence"
+    token = "token", "probability of the rating's token"
+    repeats = "repeats", "share of the judge's repetitions with the same verdict"
+    panel = "panel", "share of the panel that gives the verdict"
+    contention = "contention", "1 − contention of the debate"
+    orders = "orders", "same choice in both orders of the responses"
+    rounds = "rounds", "1 / rounds until consensus"
+    none = "none", "no signal: all verdicts or none"
 
 
-NAMES: Mapping[Signal, str] = {
-    Signal.stated: "stated confidence",
-    Signal.token: "probability of the rating's token",
-    Signal.repeats: "share of the judge's repetitions with the same verdict",
-    Signal.panel: "share of the panel that gives the verdict",
-    Signal.contention: "1 − contention of the debate",
-    Signal.orders: "same choice in both orders of the responses",
-    Signal.rounds: "1 / rounds until consensus",
-    Signal.none: "no signal: all verdicts or none",
-}
 # Trace and part -> value.
 ByPart = Mapping[tuple[int, str], float]
 

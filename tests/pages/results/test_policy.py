@@ -45,6 +45,12 @@ def test_the_piles_follow_the_promise(study: None) -> None:
     assert "Not enough labels." in page_text(app)
 
 
+def test_a_judge_does_not_escalate_to_itself() -> None:
+    prepare_study(two_judges())
+    app = visit(PAGE, judge="careful", second="careful")
+    assert "cannot escalate to itself" in page_text(app) and "Accepted from careful" in metrics(app)
+
+
 def test_a_pile_opens_its_targets(study: None) -> None:
     app = visit(PAGE, risk="10.0")
     app.button(key="open_pile_1").click().run()

@@ -185,6 +185,21 @@ def test_a_certificate_holds_until_something_changes(engine: Engine, study: Stud
     assert (found.standing, found.changed) == (Standing.expired, ("the population",))
 
 
+def test_a_certificate_states_what_is_not_known_of_an_imported_judge(engine: Engine, study: Study) -> None:
+    (judge,) = (certify(engine, study) or {})["judges"]  # type: ignore[misc]
+    assert (judge["runs"], judge["source"], judge["models"]) == (["careful"], "imported", ["m"])
+    assert judge["unknown"] == ["prompts", "settings"]
+    named = [planted.run(model=planted.JUDGE), *planted.records()[1:]]
+    certificate = certify(engine, import_study(engine, named, name="named")) or {}
+    assert certificate["judges"][0]["unknown"] == ["model", "prompts", "settings"]  # type: ignore[index]
+    sections = certificates.page(certificate)
+    assert "imported with the run careful" in " ".join(sections[0].sentences)
+    assert sections[1].rows[0]["models"] == "not known"
+    prompted = [planted.run(prompt="Judge."), *planted.records()[1:]]
+    known = certify(engine, import_study(engine, prompted, name="prompted")) or {}
+    assert known["judges"][0]["unknown"] == [] and len(certificates.page(known)[0].sentences) == 2  # type: ignore[index]
+
+
 def _new_item() -> Record:
     from core.formats.records import ItemRecord
 
