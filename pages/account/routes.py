@@ -248,7 +248,9 @@ async def _read_form(request: Request) -> Form | None:
 
 
 def _sign_in_page(following: str, name: str = "", problem: str = "", status: int = 200) -> HTMLResponse:
+    study = parse_qs(urlsplit(local_path(following)).query).get("study", [""])[0][:200]
     content = f"""
+{f'<p class="note">You continue with the study “{escape(study)}”.</p>' if study else ""}
 <form method="post" action="{own_address("/account/sign-in")}">
   <input type="hidden" name="next" value="{escape(local_path(following))}">
   <label>Name <input name="name" value="{escape(name[:200])}" autocomplete="username" required autofocus></label>
@@ -286,7 +288,7 @@ def _page(title: str, content: str, problem: str = "", *, refresh: str = "", sta
     }
     text = TEMPLATE
     for name, value in parts.items():
-        text = text.replace(f"<!--{name}-->", value, 1)
+        text = text.replace(f"<!--{name}-->", value)
     return HTMLResponse(text, status, headers=HEADERS)
 
 

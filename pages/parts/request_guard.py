@@ -7,6 +7,7 @@ any Host and any Origin, so a page of another site could use a visitor's session
 import base64
 import hashlib
 import ipaddress
+import json
 import os
 import re
 import secrets
@@ -19,7 +20,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.own_addresses import cookie_path
+from core.own_addresses import cookie_path, own_address
 
 # Host names, separated by commas, under which a proxy serves Tiebreak.
 HOSTS_VARIABLE = "TIEBREAK_HOSTS"
@@ -151,10 +152,21 @@ def content_security_policy() -> str:
     )
 
 
-def _script_hashes() -> list[str]:
-    """Return the hashes of the inline scripts in Streamlit's page."""
+@cache
+def page_html() -> str:
+    """Return Streamlit's page with the name of the app and the address of the server.
+
+    Without that address, its script looks for the server below the path of each page first, and is answered 404.
+    """
     import streamlit
 
     page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
-    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    address = f"location.origin + {json.dumps(own_address('/'))}"
+    script = f"<script>window.__streamlit = {{ BACKEND_BASE_URL: {address} }}</script>"
+    return page.replace("<title>Streamlit</title>", f"<title>Tiebreak</title>{script}")
+
+
+def _script_hashes() -> list[str]:
+    """Return the hashes of the inline scripts in the page."""
+    scripts = re.findall(r"<script>(.*?)</script>", page_html(), re.DOTALL)
     return [f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts]

@@ -14,13 +14,14 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import TiebreakError
 from core.own_addresses import route_path
 from pages.parts import account_guard, resources
+from pages.parts.request_guard import page_html
 from storage.accounts import access
 from storage.accounts.access import Permission
 from storage.accounts.registry import Actor, Identity
@@ -140,9 +141,15 @@ def _may_see(identity: Identity, study: str, address: str, mark: str) -> bool:
         )
 
 
+async def page(_: Request) -> Response:
+    """Return the page in which the browser draws every page."""
+    return HTMLResponse(page_html(), headers={"Cache-Control": "no-cache"})
+
+
 def routes() -> list[BaseRoute]:
     """Return the routes."""
-    return [Route("/ready", ready), Route("/metrics", metrics), Route(study_images.ROUTE, remote_image)]
+    pages = (Route(path, page) for path in account_guard.PAGE_PATHS)
+    return [*pages, Route("/ready", ready), Route("/metrics", metrics), Route(study_images.ROUTE, remote_image)]
 
 
 REGISTRY.register(DatabaseCollector())

@@ -48,6 +48,15 @@ _remember = st.components.v2.component(
     }
     """,
 )
+_focus_name = st.components.v2.component(
+    "focus_name",
+    js="""
+    export default function () {
+      // Streamlit draws the field once more when the page is complete.
+      setTimeout(() => document.querySelector(".st-key-your_name input")?.focus(), 200);
+    }
+    """,
+)
 _collapsible = st.components.v2.component("collapsible", js=read_asset("parts/collapsible.js"))
 _unsent = st.components.v2.component("unsent", js=read_asset("parts/unsent.js"))
 _study_links = st.components.v2.component("study_links", js=read_asset("parts/study_links.js"))
@@ -137,7 +146,7 @@ def require_annotator() -> str:
         if st.session_state.get("annotator_new"):
             _remember(key="remember", data={"cookie": COOKIE, "path": cookie_path(), "name": name})
         return name
-    st.subheader("Sign in")
+    st.subheader("Sign in to Tiebreak", anchor=False)
     st.write(
         "Your labels are saved under this name. Only this machine can connect to the server, so no password is needed."
     )
@@ -145,6 +154,7 @@ def require_annotator() -> str:
         entered_name = st.text_input("Your name", key="your_name", max_chars=annotators.MAX_NAME_LENGTH, width=320)
         if st.form_submit_button("Continue", type="primary"):
             st.session_state["entered_name"] = annotators.normalize_name(entered_name)
+    _focus_name(key="focus_name")
     if entered := st.session_state.get("entered_name"):
         _check_similar(entered)
         _sign_in(entered)

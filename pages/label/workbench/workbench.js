@@ -48,6 +48,7 @@ export class LabelWorkbench extends HTMLElement {
       this.redraw();
     });
     this.shadowRoot.append(style, this.frame.node);
+    this.#keepTabFromPage(true);
     this.#listen();
     this.#start();
   }
@@ -57,8 +58,14 @@ export class LabelWorkbench extends HTMLElement {
     this.style.setProperty("--workbench-top", `${Math.max(0, this.getBoundingClientRect().top + window.scrollY)}px`);
   }
 
+  /** The region around the item, which Streamlit lets Tab stop at, scrolls nothing here. */
+  #keepTabFromPage(kept) {
+    document.querySelector("[data-testid=stMain]")?.setAttribute("tabindex", kept ? "-1" : "0");
+  }
+
   disconnectedCallback() {
     this.visit += 1;
+    this.#keepTabFromPage(false);
     this.listening?.abort();
     this.lock?.release();
     this.outbox?.stop("closing");
