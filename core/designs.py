@@ -77,6 +77,8 @@ class Design:
     floor: float = FLOOR
     author: str = ""
     created_at: datetime | None = None
+    before: tuple[str, ...] = ()
+    """Keys of the targets that this round is the first to draw, and that had a label before it: somebody chose them."""
 
     def draw(self, state: State) -> Draw:
         """Return the stratum, the probability and the cut of a target."""
@@ -98,6 +100,11 @@ class Design:
         if self.by == CONTENTION:
             return DISPUTED if state.disputed else AGREED if state.judged else UNJUDGED
         return {SCENARIO: state.scenario, GROUP: state.group}.get(self.by, WHOLE)
+
+    @property
+    def rule(self) -> "Design":
+        """The design without who made it, when, and what was labelled then."""
+        return replace(self, author="", created_at=None, before=())
 
     @property
     def is_by_chance(self) -> bool:

@@ -155,6 +155,8 @@ class DesignRecord(Frozen):
     """Stratum -> the number below which a target is drawn, where that is not its share."""
     floor: float = FLOOR
     created_at: datetime | None = None
+    before: tuple[str, ...] = later(())
+    """Keys (`item:part`) of the targets that this round is the first to draw, and that had a label before it."""
 
     def design(self) -> Design:
         """Return the round; raises TiebreakError if it cannot be drawn."""

@@ -193,6 +193,8 @@ class DesignRow(Row, table=True):
     floor: float
     created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
     author: str
+    before: Any = Field(default_factory=list, sa_column=Column(Json, nullable=False, server_default=text("'[]'")))
+    """Keys of targets that had a label before this round, the first to draw them."""
 
 
 class AnnotatorRow(Row, table=True):

@@ -4,7 +4,7 @@ Every item can be scored on a criterion with a scale, without a judge's opinion.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 from sqlalchemy import func, select, update
@@ -147,7 +147,7 @@ def offer(
         design = Design(Form.everything, seed)
     else:
         design = designs.with_sample(session, study.id, criterion, count, seed)
-    if present is None or replace(design, author="", created_at=None) != replace(present, author="", created_at=None):
+    if present is None or design.rule != present.rule:
         designs.set_design(session, study.id, criterion, design)
     added = _count_offered(session, study.id, criterion) - before
     return Offer(added, total if count is None else min(count, total), total)

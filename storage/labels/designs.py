@@ -40,6 +40,8 @@ Subject = tuple[str, str]
 KIND: Kind = "preference"
 """The only kind whose queue does not have every target."""
 FRAME_COLUMNS = ("item", "kind", "criterion", "part", "stratum", "probability", "drawn", "number")
+# The first round that draws a target, whether it had a label before, and whether it has one.
+ANSWERS = ("first", "chosen", "labelled")
 # Targets in a statement.
 BATCH = 2_000
 # Distinct draws up to which targets are updated together.
@@ -89,12 +91,12 @@ def current(session: Session, study_id: int) -> dict[Subject, Design]:
 
 
 def _design_columns(row: Any) -> list[Any]:
-    names = ("kind", "criterion", "form", "seed", "shares", "by", "round", "cuts", "floor", "author", "created_at")
-    return [col(getattr(row, name)) for name in names]
+    names = ("kind", "criterion", "before", "form", "seed", "shares", "by", "round", "cuts", "floor", "author")
+    return [col(getattr(row, name)) for name in (*names, "created_at")]
 
 
-def _design(form: str, *columns: Any) -> Design:
-    return Design(Form(form), *columns)
+def _design(before: Sequence[str], form: str, *columns: Any) -> Design:
+    return replace(Design(Form(form), *columns), before=tuple(before))
 
 
 def add_rounds(session: Session, study_id: int, subject: Subject, added: Iterable[Design]) -> None:
@@ -102,7 +104,8 @@ def add_rounds(session: Session, study_id: int, subject: Subject, added: Iterabl
     kind, criterion = subject
     rows = [
         {"study_id": study_id, "kind": kind, "criterion": criterion, **asdict(one), "form": one.form.value}
-        | {"shares": dict(one.shares), "cuts": dict(one.cuts), "created_at": one.created_at or now()}
+        | {"shares": dict(one.shares), "cuts": dict(one.cuts), "before": list(one.before)}
+        | {"created_at": one.created_at or now()}
         for one in added
     ]
     insert_missing(session, DesignRow, rows)
@@ -122,7 +125,7 @@ def add_records(session: Session, study_id: int, added: Iterable[DesignRecord]) 
     for record in sorted(added, key=lambda record: record.round):
         subject, design = (record.kind, record.criterion), record.design()
         known = stored.setdefault((subject, record.round), design)
-        if replace(known, author="", created_at=None) != replace(design, created_at=None):
+        if known.rule != design.rule or known.before != design.before:
             raise TiebreakError(
                 f"The study has another design of labels on {record.criterion!r}; import the file into a new study."
             )
@@ -348,17 +351,21 @@ def set_design(
     """Store a round of the design of a criterion's pairs, draw, and fill the queue; return the round.
 
     `sizes`: stratum -> a fixed number of targets, which becomes its share. A design can be replaced until the first
-    label on the criterion; from then on shares only grow. Raises TiebreakError for a design that cannot be drawn.
+    label on the criterion; from then on shares only grow. Labelled targets that the round is the first to draw are
+    stored with it: somebody chose them. Raises TiebreakError for a design that cannot be drawn.
     """
     _lock(session, study_id)
     design, known, own = _prepared(session, study_id, criterion, design, sizes or {})
     place, subject = (study_id, KIND, criterion), (KIND, criterion)
     design = replace(design, author=audit.actor_name(), created_at=now(), round=1)
-    if own and _has_labels(session, study_id, criterion):
+    labelled = _labelled(session, study_id, criterion)
+    if own and labelled:
         design = designs.further_round(own[-1], design, [one.state for one in known])
     elif own:
         own = []
         session.execute(delete(DesignRow).where(*_of_criterion(DesignRow, study_id, criterion)))
+    chosen = [one for one in known if one.id in labelled]
+    design = replace(design, before=tuple(one.number_key for one in chosen if _is_first([*own, design], one)))
     add_rounds(session, study_id, subject, [design])
     _record(session, study_id, subject, design)
     session.get_one(StudyRow, study_id).removals += 1  # what was computed from the draws is out of date
@@ -424,9 +431,14 @@ def _of_criterion(row: Any, study_id: int, criterion: str) -> tuple[Any, ...]:
     return col(row.study_id) == study_id, col(row.kind) == KIND, col(row.criterion) == criterion
 
 
-def _has_labels(session: Session, study_id: int, criterion: str) -> bool:
+def _labelled(session: Session, study_id: int, criterion: str) -> set[int]:
     query = select(col(TargetRow.id)).where(*_of_criterion(TargetRow, study_id, criterion), col(TargetRow.counted) > 0)
-    return session.execute(query.limit(1)).first() is not None
+    return set(session.scalars(query))
+
+
+def _is_first(own: Sequence[Design], known: _Known) -> bool:
+    """Return whether the last round is the first to draw a target."""
+    return _drawn(own, known.number_key, known.state).round == own[-1].round
 
 
 def _lock(session: Session, study_id: int) -> None:
@@ -468,9 +480,10 @@ def frame(session: Session, study_id: int) -> "pd.DataFrame | None":
     """Return the draw of each target of a kind and criterion with a design, by id; None without any design.
 
     Columns: item, kind, criterion (its name in reports), part, stratum, probability, drawn, and number, the permanent
-    random number in (0, 1).
+    random number in (0, 1). Where a round drew targets that had a label before it, the probability is that of being
+    drawn and labelled (`sample.answered`), and targets of a round with too few labels yet are not drawn.
     """
-    by_subject = current(session, study_id)
+    by_subject = rounds(session, study_id)
     if not by_subject:
         return None
     import pandas as pd
@@ -478,20 +491,39 @@ def frame(session: Session, study_id: int) -> "pd.DataFrame | None":
     query = select(
         col(TargetRow.id), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), col(ItemRow.key),
         col(ItemRow.scenario), col(ItemRow.cluster), col(TargetRow.stratum), col(TargetRow.probability),
-        col(TargetRow.drawn),
+        col(TargetRow.drawn), col(TargetRow.round), col(TargetRow.counted),
     ).join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))  # fmt: skip
     query = query.where(col(TargetRow.study_id) == study_id).order_by(col(TargetRow.id))
+    chosen = {subject: {key for one in own for key in one.before} for subject, own in by_subject.items()}
     rows = []
-    for id, kind, criterion, part, item, scenario, group, *stored in session.execute(query):
-        if (design := by_subject.get((kind, criterion))) is None:
+    for id, kind, criterion, part, item, scenario, group, *stored, first, counted in session.execute(query):
+        if (own := by_subject.get((kind, criterion))) is None:
             continue
+        design = own[-1]
         number = designs.permanent_number(design.seed, f"{item}:{part}")
         stratum, probability, is_drawn = stored
         if probability is None:  # added since by a label or a mark, without a verdict
             stratum, probability, cut = design.draw(State(False, False, scenario or "", group or ""))
             is_drawn = number < cut
-        rows.append((id, item, kind, report_criterion(criterion), part, stratum, probability, is_drawn, number))
-    return pd.DataFrame(rows, columns=["id", *FRAME_COLUMNS]).set_index("id")
+        draw = (id, item, kind, report_criterion(criterion), part, stratum, probability, is_drawn, number)
+        rows.append((*draw, first or 0, f"{item}:{part}" in chosen[kind, criterion], counted > 0))
+    found = pd.DataFrame(rows, columns=["id", *FRAME_COLUMNS, *ANSWERS])
+    if found["chosen"].any():
+        for places in found.groupby(["kind", "criterion", "stratum"]).groups.values():
+            _answered(found, places)
+    return found.drop(columns=list(ANSWERS)).set_index("id")
+
+
+def _answered(found: "pd.DataFrame", places: Any) -> None:
+    """Correct the draws of a stratum (rows at `places`) of which some targets had a label before they were drawn."""
+    from core.statistics.data.sample import answered
+
+    own = found.loc[places]
+    if (own["drawn"] & own["chosen"]).any():
+        first, *masks = (own[name].to_numpy() for name in ("first", "chosen", "drawn", "labelled"))
+        drawn, share = answered(first, *masks)
+        found.loc[places, "drawn"] = drawn
+        found.loc[places, "probability"] *= share
 
 
 def counts(session: Session, study_id: int, criterion: str) -> list[Stratum]:

@@ -16,6 +16,7 @@ from core.labels import Scale, Target
 from core.statistics.data.arrays import Bools, Estimate, Floats, Ints
 from core.statistics.data.dataset import EncodedOpinions
 from core.statistics.data.frames import ALL, select_rows, target_codes
+from core.statistics.data.sample import FEWEST_OF_STRATUM
 from core.statistics.measures.chosen_labels import LabelCounts, count_labels, dispute_ratio, scenarios_without
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.judges import Decision, Ranking
@@ -48,8 +49,6 @@ NO_VALUES: Mapping[Population, str] = {
     LABELLED_SCENARIOS: "no value of all targets: some scenarios have no labels, or fewer than others",
 }
 RANDOM_SAMPLE = "There is no value of all targets: label a random sample of them."
-# A stratum with fewer labels has no value: one label of it would count for all of its targets.
-FEWEST_OF_STRATUM = 10
 T = TypeVar("T")
 # Kind and criterion.
 Key = tuple[str, str]
@@ -123,7 +122,12 @@ class Choices:
 
     def _note_on_left_out(self, kind: str, criterion: str) -> str:
         number = sum(of_key(self.left_out, kind, criterion))
-        return f"Labels of {format_count(number, 'target')} that were not drawn are left out." if number else ""
+        if not number:
+            return ""
+        return (
+            f"Labels of {format_count(number, 'target')} are left out: these were not drawn, or too few of their round "
+            "have labels yet."
+        )
 
     def _note_on_scenarios(self, kind: str, criterion: str) -> list[str]:
         found = of_key(self.few_of_reference, kind, criterion) or of_key(self.few_labels, kind, criterion)

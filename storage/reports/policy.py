@@ -459,9 +459,9 @@ class Labels:
 def _labels_of(data: AlignmentData, dataset: Dataset, places: "Ints") -> Labels:
     """Return the labels of the targets at some places.
 
-    Of a design, a label counts 1 / its probability: that of the draw times the share of the drawn targets of its
-    stratum that have a label, which is right if labels are missing at random within strata. Without a design, labels
-    are a random sample unless they are mainly of some targets; then one target of each group counts.
+    Of a design, a label counts 1 / its probability: that of the draw, scaled so that the labels of a stratum stand for
+    its targets, which is right if labels are missing at random within strata. Without a design, labels are a random
+    sample unless they are mainly of some targets; then one target of each group counts.
     """
     gold = dataset.gold[places]
     labelled = ~np.isnan(dataset.labels[places]).all(axis=1) | ~np.isnan(gold)
@@ -475,9 +475,10 @@ def _labels_of(data: AlignmentData, dataset: Dataset, places: "Ints") -> Labels:
     if dataset.sample is not None:
         sample = dataset.sample.select(places)
         used = labelled & sample.drawn
-        drawn = np.bincount(sample.strata[sample.drawn], minlength=sample.sizes.size)
-        answered = np.bincount(sample.strata[used], minlength=sample.sizes.size)
-        probabilities = sample.probability * (answered / np.maximum(drawn, 1))[sample.strata]
+        counts = np.bincount(sample.strata, minlength=sample.sizes.size)
+        stands_for = np.where(used & (sample.probability > 0), 1 / np.maximum(sample.probability, 1e-9), 0.0)
+        answered = np.bincount(sample.strata, stands_for, minlength=sample.sizes.size)
+        probabilities = sample.probability * (answered / np.maximum(counts, 1))[sample.strata]
         judged = np.any([~np.isnan(one.values[places]) for one in dataset.judges.values()], axis=0)
         if reason is Reason.nothing and (judged & (probabilities <= 0)).any():
             reason = Reason.unlabelled_stratum

@@ -87,7 +87,7 @@ COLUMNS = {
     "from_ceiling": "accuracy against the other annotators' majority minus the annotators' own",
     "winning_rate": "omega of the alternative-annotator test",
     "stratum": "stratum of the target in the design of labels",
-    "probability": "with which the target is drawn for people",
+    "probability": "with which the target is drawn for people (and labelled, if others had labels before their draw)",
     "drawn": "whether it is drawn: its number is below the cut of its stratum",
     "number": "permanent random number of the target, from the seed of the design",
     "difference": "accuracy of judge minus that of other_judge on the same targets",

@@ -1,9 +1,12 @@
 """Coverage of 95 % intervals of figures from labels that a design drew, in simulated studies.
 
     python -m tests.bench.bench_drawn_labels [--studies 400] [--labels 50 100 300] [--designs random proportional ...]
+    python -m tests.bench.bench_drawn_labels --studies 2000 --designs "labelled before"
 
 1,000 pairs, 30 % of which are disputed: A is better on half of these and on 75 % of the others; people and two judges
 err more on them. Each drawn pair has labels of three people. Headline: the win rate of A with a judge's verdicts.
+"labelled before": all disputed pairs and 10, then 25, then 40 % of the others are drawn; before each round people chose
+pairs, mostly those that A wins. Of each round after the first so many per cent as `--labels` have labels.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import pandas as pd
 from core.labels import PREFERENCE
 from core.statistics.data.arrays import Bools, Estimate, Floats
 from core.statistics.data.dataset import align, encode
+from core.statistics.data.sample import answered
 from core.statistics.measures.agreement import estimate_statistics
 from core.statistics.measures.bias import judge_biases
 from core.statistics.reports.alignment import asked_patterns, verdict_statistics
@@ -24,6 +28,7 @@ from core.statistics.reports.systems import rate_by_games
 
 PAIRS, DISPUTED = 1_000, 0.3
 DESIGNS = {"random": None, "proportional": DISPUTED, "half disputed": 0.5, "70 % disputed": 0.7}
+LABELLED_BEFORE = "labelled before"
 """Design -> the share of the labels that disputed pairs get; None: one stratum."""
 STATISTICS = ("cohen_kappa_gold", "win_rate_1_people", "advantage_probability", "longer_preferred_less_people")
 AGREEMENT = ("percent", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
@@ -79,14 +84,8 @@ def figures(pairs: Pairs, share: float | None, labels: int, resamples: int) -> M
     statistics |= judge_biases(dataset, judge)
     labelled = dataset.ratings.select(items=(dataset.ratings.labels >= 0).any(axis=1))
     majority = np.where(drawn, np.median(pairs.people, axis=0), np.nan)
-    games = base.assign(
-        scenario="", first="A", second="B", people=majority, judge=pairs.judges["a"], asked=True, undecided=False,
-        stratum=strata, probability=probability, drawn=drawn,
-    )  # fmt: skip
-    a = next(row for row in rate_by_games(games, resamples=10) if row.system == "A")
     return {
-        "win rate, labels and verdicts": Estimate(a.value, a.low, a.high, labels, size, 0, 0),
-        "win rate, labels": Estimate(a.people, a.people_low, a.people_high, labels, size, 0, 0),
+        **win_rates(pairs, strata, probability, drawn, majority),
         **{f"accuracy of {one.judge}": one.accuracy for one in ranking.judges},
         **{f"{one.judge} less ceiling": one.less_ceiling for one in ranking.judges},
         "human ceiling": ranking.ceiling,
@@ -94,6 +93,42 @@ def figures(pairs: Pairs, share: float | None, labels: int, resamples: int) -> M
         **{name: statistics[name] for name in STATISTICS},
         **estimate_statistics(labelled, AGREEMENT, resamples=resamples),
     }
+
+
+def win_rates(
+    pairs: Pairs, strata: np.ndarray | str, probability: Floats, drawn: Bools, majority: Floats
+) -> Mapping[str, Estimate]:
+    """Return the win rate of A from labels and from labels and verdicts."""
+    size = pairs.truth.size
+    games = pd.DataFrame(
+        {
+            "item": np.arange(size).astype(str), "kind": "preference", "criterion": "c", "part": "", "scenario": "",
+            "first": "A", "second": "B", "people": majority, "judge": pairs.judges["a"], "asked": True,
+            "undecided": False, "stratum": strata, "probability": probability, "drawn": drawn,
+        }
+    )  # fmt: skip
+    a = next(row for row in rate_by_games(games, resamples=10) if row.system == "A")
+    return {
+        "win rate, labels and verdicts": Estimate(a.value, a.low, a.high, 0, size, 0, 0),
+        "win rate, labels": Estimate(a.people, a.people_low, a.people_high, 0, size, 0, 0),
+    }
+
+
+def labelled_before(pairs: Pairs, percent: int, rng: np.random.Generator) -> Mapping[str, Estimate]:
+    """Return the win rates after three rounds, with so many per cent of the labels of the second and the third."""
+    size, shares = pairs.truth.size, (0.1, 0.25, 0.4)
+    first = np.where(pairs.disputed, 1, 1 + np.searchsorted(shares, pairs.numbers))
+    majority = np.median(pairs.people, axis=0)
+    drawn, chosen = first <= len(shares), np.zeros(size, bool)
+    for number in (2, 3):
+        chosen |= (first >= number) & (rng.random(size) < np.where(majority == 1, 0.3, 0.05))
+    labelled = drawn & (chosen | (first == 1) | (rng.random(size) < percent / 100))
+    probability = np.where(pairs.disputed, 1, shares[-1])
+    agreed = ~pairs.disputed
+    drawn[agreed], share = answered(first[agreed], chosen[agreed], drawn[agreed], labelled[agreed])
+    probability[agreed] *= share
+    strata = np.where(agreed, "agreed", "disputed")
+    return win_rates(pairs, strata, probability, drawn, np.where(labelled & drawn, majority, np.nan))
 
 
 def main() -> None:
@@ -108,12 +143,18 @@ def main() -> None:
         for column, labels in enumerate(arguments.labels):
             for seed in range(arguments.studies):
                 pairs = Pairs(np.random.default_rng(seed + 1), PAIRS)
-                for name, one in figures(pairs, DESIGNS[design], labels, RESAMPLES).items():
+                if design == LABELLED_BEFORE:
+                    found = labelled_before(pairs, labels, np.random.default_rng([seed, labels]))
+                else:
+                    found = figures(pairs, DESIGNS[design], labels, RESAMPLES)
+                for name, one in found.items():
                     value = truth[name].value
                     assert value is not None
                     held[name][column] += one.low is not None and one.high is not None and one.low <= value <= one.high
         print(f"{design}, {arguments.studies} studies; per cent that hold the truth at {arguments.labels} labels")
         for name, counts in held.items():
+            if design == LABELLED_BEFORE and not name.startswith("win rate, "):
+                continue
             print(f"  {name:32}" + "".join(f"{100 * count / arguments.studies:8.1f}" for count in counts), flush=True)
 
 

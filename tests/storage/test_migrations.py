@@ -10,6 +10,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import UniqueConstraint, inspect, make_url, text
 
+from core.designs import Design, Form
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.trace import TraceRestarted
@@ -384,3 +385,22 @@ def test_an_offer_of_every_pair_is_a_design_of_everything(engine):
     import_records(engine, "s", [ItemRecord(item=make_item(name)) for name in names])
     offered(engine, 4, 0, names)
     assert migrated_designs(engine, request(names)) == [("everything", {}, set(names))]
+
+
+@pytest.mark.parametrize("of_file", [False, True])
+def test_labels_that_are_known_to_precede_a_round_are_stored_with_it(engine, of_file):
+    names = [f"item {number}" for number in range(3)]
+    import_records(engine, "s", [ItemRecord(item=make_item(name)) for name in names])
+    if of_file:
+        import_records(engine, "s", [make_label(1, "ann", "item 1")])
+    with writing(engine) as session:
+        study = studies.get(session, "s").id
+        if not of_file:
+            store_label(session, study, make_target("item 1"), "ann", 1)
+        designs.set_design(session, study, "helpfulness", Design(Form.everything))
+        store_label(session, study, make_target("item 2"), "ann", 1)
+    as_of(engine, "0029", "ALTER TABLE design DROP COLUMN before")
+    upgrade(engine)
+    with reading(engine) as session:
+        (design,) = designs.rounds(session, study)["preference", "helpfulness"]
+    assert design.before == (() if of_file else ("item 1:",))

@@ -15,6 +15,8 @@ from core.statistics.data.arrays import Bools, Floats, Ints, ratio
 
 # Below this many labels of a stratum intervals can be too narrow, see docs/statistics.md.
 FEW_LABELS = 50
+# A stratum with fewer labels has no value: one label of it would count for all of its targets.
+FEWEST_OF_STRATUM = 10
 # Between the criterion and the name of a stratum: those of several criteria are different strata.
 SEPARATOR = "\n"
 
@@ -170,3 +172,25 @@ def draw_of_patterns(inverse: Ints, sample: Sample) -> tuple[Ints, Ints, Draw]:
     keys, new = np.unique(inverse * len(known) + code.reshape(-1), return_inverse=True)
     pattern, own = np.divmod(keys, len(known))
     return pattern, new, Draw(known[own, 0].astype(np.int64), known[own, 1], sample.sizes)
+
+
+def answered(first: Ints, chosen: Bools, drawn: Bools, labelled: Bools) -> tuple[Bools, Floats]:
+    """Return which of the N targets of a stratum count as drawn, and the share of each one's class with a label.
+
+    `first` (N,) is the round that drew a target, `chosen` (N,) whether it had a label before: all of these have labels,
+    of the others of the round only some, so those with labels are no random part of the drawn ones. They are classes
+    that answer differently (Särndal, Swensson & Wretman 1992, section 15.6): with the probability times the share of
+    its class that has a label, each class counts as many as were drawn of it. Until enough of a class have labels, its
+    round and later ones do not count as drawn: the earlier rounds alone are a random part.
+    """
+    start = int(first[drawn & chosen].min())
+    classes = np.where(first < start, 0, 2 * first + chosen)
+    kept, share = drawn.copy(), np.ones(first.size)
+    for code in np.unique(classes[drawn]).tolist():
+        own = drawn & (classes == code)
+        count = int((own & labelled).sum())
+        if count < min(1 if code % 2 else FEWEST_OF_STRATUM, own.sum()):
+            kept &= classes < max(code - code % 2, 1)
+            break
+        share[own] = count / own.sum()
+    return kept, share

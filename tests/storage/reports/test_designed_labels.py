@@ -1,6 +1,7 @@
 """Figures of labels that a design drew are of all targets, or name the strata that they are of."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import Engine
@@ -112,7 +113,7 @@ def test_labels_of_pairs_that_were_not_drawn_are_left_out_and_counted(engine: En
     after = win_rate(engine, study)
     assert (after.people_labelled, after.value) == (before.people_labelled, pytest.approx(before.value))
     data = alignment.load_data(engine, study)
-    assert f"Labels of {len(others)} targets that were not drawn are left out." in " ".join(data.choices.notes)
+    assert f"Labels of {len(others)} targets are left out: these were not drawn" in " ".join(data.choices.notes)
 
 
 def test_drawn_strata_without_a_label_yet_are_not_counted_as_known(engine: Engine) -> None:
@@ -129,6 +130,25 @@ def test_more_pairs_are_drawn_beside_the_labelled_ones(engine: Engine) -> None:
         after = {one.name: one for one in designs.counts(session, study.id, "helpfulness")}
     assert after["agreed"].drawn == before["agreed"].labelled + 10
     assert (after["agreed"].missing, after["disputed"].drawn) == (10, before["disputed"].targets)
+
+
+def test_labels_from_before_a_round_are_no_random_part_of_what_it_draws(engine: Engine) -> None:
+    less, more = (replace(HALF_OF_THE_AGREED, shares={**HALF_OF_THE_AGREED.shares, "agreed": x}) for x in (0.3, 0.9))
+    study = designed_study(engine, less)
+    first, known = win_rate(engine, study, ""), drawn(engine, study)
+    others = [pair for pair in planned_pairs() if not pair.disputed and pair.key not in known]
+    import_labels(engine, study, {pair.key: False for pair in others if pair.better == "A"})
+    with writing(engine) as session:
+        further = designs.set_design(session, study.id, "helpfulness", more)
+    chosen = {pair.key for pair in others if pair.better == "A"}
+    assert {key.partition(":")[0] for key in further.before} < chosen
+    unchanged = win_rate(engine, study, "")
+    assert (unchanged.value, unchanged.people_labelled) == (pytest.approx(first.value), first.people_labelled)
+    waiting = [pair.key for pair in others if pair.better == "B"]
+    import_labels(engine, study, dict.fromkeys(waiting[: len(waiting) // 2], False))
+    row = win_rate(engine, study, "")
+    assert row.population == "all targets" and row.people_labelled > first.people_labelled + 50
+    assert row.value == pytest.approx(ALL_OF_A, abs=0.02)
 
 
 @pytest.mark.parametrize("number", [1, 9])
