@@ -137,16 +137,20 @@ def interval_figure(chart: IntervalChart, accent: str = ACCENT) -> "go.Figure":
         )
     if chart.zero is not None:
         figure.add_vline(x=chart.zero, line={"dash": "dash", "color": GREY}, layer="below")
+    first, last, ticks = axis_of(chart.marks, [*chart.lines, *([("", chart.zero)] if chart.zero is not None else [])])
     for place, (name, value) in enumerate(chart.lines):
         # Each name in a line of its own: values may be near each other.
         text = {"text": f"{escape(name, quote=False)} {value:.2f}", "yanchor": "bottom", "y": 1}
+        side = {"yshift": LINE_HEIGHT * place, "xanchor": "left" if value < (first + last) / 2 else "right"}
         line = {"dash": "dash", "color": GREY}
-        figure.add_vline(value, line=line, layer="below", annotation=text | {"yshift": LINE_HEIGHT * place})
+        figure.add_vline(value, line=line, layer="below", annotation=text | side)
     figure.update_yaxes(
         tickvals=list(rows.positions.values()), ticktext=list(map(rows.labels.__getitem__, rows.positions)),
         range=[-0.1, rows.end + 0.1], showgrid=False, zeroline=False,
     )  # fmt: skip
-    figure.update_xaxes(title=chart.axis, showgrid=True, zeroline=False, nticks=5)
+    edge = 0.03 * (last - first)  # for the half of a point at the end
+    axis_range = [first - edge, last + edge]
+    figure.update_xaxes(title=chart.axis, showgrid=True, zeroline=False, range=axis_range, tickvals=ticks)
     several = len(figure.data) > 1
     return apply_layout(figure, chart.title, 130 + rows.height, legend=several, lines=len(chart.lines))
 

@@ -28,7 +28,7 @@ from pages.parts import charts, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, alignment_rows, item_drilldown, judge_charts
-from pages.results.renderer import MAX_CELL_TEXT, Cell, Drawn, Intervals, Mark, Matrix, Result, Section, draw_sections
+from pages.results.renderer import MAX_CELL_TEXT, Cell, Drawn, Matrix, Result, Section, draw_sections
 from storage.accounts.access import Permission
 from storage.db import connections
 from storage.labelling import offers
@@ -150,7 +150,7 @@ def show_accuracy(study: Study, data: AlignmentData, query: RankingQuery, report
         headline=summarize(ranking),
         warning=report.chosen,
         caption="\n\n".join(describe(data, query, report)),
-        figures=[accuracy_chart(ranking, files), Drawn("coverage", coverage, alt, data=files)],
+        figures=[judge_charts.accuracy_chart(ranking, files), Drawn("coverage", coverage, alt, data=files)],
         notes=describe_decisions(ranking),
         tables=[Table("judges", rows, (*judge_ranking.COLUMNS, *judge_ranking.LAST_COLUMNS))],
     )
@@ -202,26 +202,6 @@ def describe_decisions(ranking: Ranking) -> list[str]:
         people = numbers.format_count(ranking.ceiling.items, "target")
         lines.append(f"Human ceiling: each annotator against the others, {people}.")
     return lines
-
-
-def accuracy_chart(ranking: Ranking, files: ChartData) -> Intervals:
-    """Return a row for each judge, with the human ceiling and the best baseline."""
-    marks = [
-        Mark(
-            judge.judge, accuracy.value, accuracy.low, accuracy.high, judge.decision, f"{accuracy.items:,}",
-            f"{judge.decision}, coverage {judge.coverage.value or 0:.0%}", judge.judge,
-        )
-        for judge in ranking.judges
-        if (accuracy := judge.accuracy).value is not None
-    ]  # fmt: skip
-    estimates = [("human ceiling", ranking.ceiling)]
-    estimates += [(baseline.name.partition(":")[0], baseline.accuracy) for baseline in ranking.baselines[:1]]
-    lines = [(name, estimate.value) for name, estimate in estimates if estimate.value is not None]
-    series = list(judge_charts.SYMBOLS.items())
-    return Intervals(
-        "ranking", "Accuracy of each judge", "Accuracy and 95 % interval", series, marks, lines=lines, data=files,
-        selected=st.query_params.get("judge"),
-    )  # fmt: skip
 
 
 Comparisons = tuple[JudgeReport | None, tuple[Comparison, ...]]

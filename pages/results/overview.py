@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -10,11 +12,13 @@ from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import format_n
 from pages.label.parts import case_orders
-from pages.parts import live, numbers, permissions, resources, shell
+from pages.parts import chart_files, charts, live, numbers, permissions, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.shell import RUN, Link
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data
+from pages.results.parts import agreement_rows, alignment_data, judge_charts
 from pages.results.parts.alignment_data import Version
+from pages.results.renderer import Drawn, Intervals, Mark, draw_chart
 from storage.accounts.access import Permission
 from storage.db import connections
 from storage.labelling import home
@@ -23,6 +27,9 @@ from storage.reports import overview
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS
 from storage.reports.overview import Leaders, StudyCounts
 from storage.studies.studies import Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 IMPORT: Link = (shell.STUDIES, "Import items", ":material/upload_file:")
 LABEL: Link = ("label/home.py", "Label", ":material/edit:")
@@ -34,13 +41,20 @@ PAGE = "overview"
 AGREEMENT: Link = ("results/agreement.py", "Agreement", ":material/monitoring:")
 
 
-def load_people(study: Study, version: Version) -> tuple[AgreementRow | None, int]:
-    """Return the agreement and the number of open adjudications at a version."""
+# The agreement of each kind and criterion, the number of open adjudications, and the labels of each day.
+People = tuple[list[AgreementRow], int, dict[str, int]]
+# Judges that the chart has: the page fits a screen.
+MAX_JUDGES = 8
+
+
+def load_people(study: Study, version: Version) -> People:
+    """Return what the page shows of people at a version."""
     url = str(resources.engine().url)
     with connections.reading(resources.engine()) as session:
         scales = case_orders.scales_key(session, study.id)
+        by_day = overview.labels_by_day(session, study.id)
     cases = case_orders.at_version(url, study.id, version, scales).undecided
-    return overview.agreement(alignment_data.load_agreement(url, study.id, version)), cases
+    return overview.agreement(alignment_data.load_agreement(url, study.id, version)), cases, by_day
 
 
 def draw_page(study: Study) -> None:
@@ -55,7 +69,7 @@ def draw_page(study: Study) -> None:
     if not permissions.permit(study.id, Permission.view):
         return
 
-    def compute(newer: Version) -> tuple[Leaders | str, tuple[AgreementRow | None, int]]:
+    def compute(newer: Version) -> tuple[Leaders | str, People]:
         reference = next(iter(alignment_data.load_references(url, study.id, newer)))
         overlap = study.rules.overlap
 
@@ -67,30 +81,26 @@ def draw_page(study: Study) -> None:
 
     if alignment_data.is_large(study) and not alignment_data.has_figures(study, PAGE, version, compute):
         return draw_computing(study, counts)
-    leaders, (agreement, cases) = compute(version)
+    leaders, people = compute(version)
     alignment_data.computed(study, PAGE, version, start, compute)
-    draw_row(
-        study,
-        "Judges",
-        judge_sentences(counts, leaders),
-        [TRACES, JUDGES] if counts.traces else [JUDGES],
-    )
+    cases = people[1]
+    if permissions.allows(study.id, Permission.edit):
+        draw_row(study, "Next", *next_steps(counts, waiting, cases, leaders))
+    left, right = st.columns(2)
+    with left:
+        links = [TRACES, JUDGES] if counts.traces else [JUDGES]
+        draw_card(study, "Judges", judge_sentences(counts, leaders), links, judge_charts_of(leaders))
     links = [AGREEMENT, *([ADJUDICATE] if cases else [])] if counts.labels else [LABEL]
-    draw_row(study, "People", people_sentences(counts, agreement, cases), links)
-    if not permissions.allows(study.id, Permission.edit):
-        return
-    sentence, link = next_step(counts, waiting, cases, leaders)
-    plan = None if isinstance(leaders, str) else leaders.plan
-    more_labels = [] if plan is None or plan.evidence.separated else [escape_markdown(plan.sentence)]
-    draw_row(study, "Next", [sentence, *more_labels], [link])
+    with right:
+        draw_card(study, "People", people_sentences(counts, *people[:2]), links, people_charts(people))
 
 
 def draw_computing(study: Study, counts: StudyCounts) -> None:
     """Draw the rows of judges and people without their figures."""
     computing = alignment_data.describe_computing(study)
-    draw_row(study, "Judges", judge_sentences(counts, computing), [TRACES, JUDGES])
+    draw_card(study, "Judges", judge_sentences(counts, computing), [TRACES, JUDGES])
     people = people_size(counts)
-    draw_row(study, "People", [people, *([computing] if counts.labels else [])], [AGREEMENT])
+    draw_card(study, "People", [people, *([computing] if counts.labels else [])], [AGREEMENT])
 
 
 def load_counts(study: Study) -> StudyCounts:
@@ -107,13 +117,13 @@ def draw_waiting(study: Study) -> int:
     """Draw the row of the annotator who is signed in; returns the number of targets that wait."""
     annotator = shell.current_annotator()
     if annotator is None:
-        draw_row(study, "For you", ["Sign in on a label page to see what waits for you."], [LABEL])
+        draw_row(study, "For you", "Sign in on a label page to see what waits for you.", LABEL)
         return 0
     home.prepare(resources.engine(), study.id, annotator)
     with connections.reading(resources.engine()) as session:
         summaries = home.summaries(session, study, annotator)
     waiting = sum(summary.todo for summary in summaries)
-    draw_row(study, "For you", [waiting_sentence(summaries)], [LABEL] if waiting else [])
+    draw_row(study, "For you", waiting_sentence(summaries), LABEL if waiting else None)
     return waiting
 
 
@@ -149,14 +159,14 @@ def judge_sentences(counts: StudyCounts, leaders: Leaders | str) -> list[str]:
     return [" · ".join(size), best]
 
 
-def people_sentences(counts: StudyCounts, agreement: AgreementRow | None, cases: int) -> list[str]:
+def people_sentences(counts: StudyCounts, rows: Sequence[AgreementRow], cases: int) -> list[str]:
     """Return the number of labels, their agreement, and the open adjudications."""
     sentences = [people_size(counts)]
     if not counts.labels:
         return sentences
-    if agreement is None:
+    if not rows:
         sentences.append("Agreement needs two labels of the same target.")
-    elif agreement.value is None:
+    elif (agreement := rows[0]).value is None:
         sentences.append(f"Agreement, n {agreement.items:,}: {escape_markdown(agreement.reason)}.")
     else:
         name = catalogue.name(agreement.statistic)
@@ -179,6 +189,61 @@ def people_size(counts: StudyCounts) -> str:
     )
 
 
+def judge_charts_of(leaders: Leaders | str) -> list[Intervals | Drawn]:
+    """Return the accuracies of the judges with the human ceiling, the best first; a click opens the judge."""
+    if isinstance(leaders, str):
+        return []
+    first = replace(leaders.ranking, judges=leaders.ranking.judges[:MAX_JUDGES])
+    chart = judge_charts.accuracy_chart(first, ChartData())
+    return [replace(chart, name="best_judges", on_select=partial(open_clicked, "best_judges", JUDGES[0], "judge"))]
+
+
+def people_charts(people: People) -> list[Intervals | Drawn]:
+    """Return the agreement on each criterion, and the labels of each day."""
+    rows, _, by_day = people
+    drawn: list[Intervals | Drawn] = []
+    marks = [
+        Mark(
+            agreement_rows.criterion_name(row.criterion), row.value, row.low, row.high, catalogue.name(row.statistic),
+            f"{row.items:,}", alignment_data.KINDS.get(row.kind, row.kind), row.criterion,
+        )
+        for row in rows[:MAX_JUDGES]
+        if row.value is not None
+    ]  # fmt: skip
+    if marks:
+        series = [(name, "circle") for name in dict.fromkeys(mark.series for mark in marks)]
+        opens = partial(open_clicked, "agreement_of_people", AGREEMENT[0], "criterion")
+        title, axis = "Agreement of the annotators", "Value and 95 % interval"
+        drawn.append(Intervals("agreement_of_people", title, axis, series, marks, on_select=opens))
+    if len(by_day) > 1:
+        drawn.append(Drawn("labels_by_day", day_figure(by_day), "Labels of each day"))
+    return drawn
+
+
+@chart_files.built_once
+def day_figure(by_day: dict[str, int]) -> "go.Figure":
+    """Return the labels of each day as bars."""
+    import plotly.graph_objects as go
+
+    colour = charts.accent_colour()
+    figure = go.Figure(go.Bar(x=list(by_day), y=list(by_day.values()), marker={"color": colour}))
+    figure.update_yaxes(title="Labels", showgrid=True)
+    return charts.apply_layout(figure, "Labels of each day (UTC)", 190)
+
+
+def open_clicked(chart: str, script: str, parameter: str) -> None:
+    """Open a page with the clicked point of a chart as a choice."""
+    if (clicked := charts.clicked_point(chart)) is not None:
+        st.session_state["open_from_overview"] = script, {parameter: clicked}
+
+
+def next_steps(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | str) -> tuple[str, Link, str]:
+    """Return what to do next, the page on which to do it, and the labels that tell the best judges apart."""
+    plan = None if isinstance(leaders, str) else leaders.plan
+    more_labels = "" if plan is None or plan.evidence.separated else escape_markdown(plan.sentence)
+    return *next_step(counts, waiting, cases, leaders), more_labels
+
+
 def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | str) -> tuple[str, Link]:
     """Return what to do next, and the page on which to do it."""
     if not counts.runs:
@@ -194,14 +259,27 @@ def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | 
     return "See which judge can be used, and how sure that is.", JUDGES
 
 
-def draw_row(study: Study, title: str, sentences: Sequence[str], links: Sequence[Link]) -> None:
-    """Draw a title, its sentences, and links to pages of the study."""
+def draw_row(study: Study, title: str, sentence: str, link: Link | None, more: str = "") -> None:
+    """Draw a sentence with a link to a page of the study in a line; `more` is shown on request."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{title}:** {sentence}", width="content", help=more or None)
+        if link is not None:
+            shell.draw_links(study, link)
+
+
+def draw_card(
+    study: Study,
+    title: str,
+    sentences: Sequence[str],
+    links: Sequence[Link],
+    figures: Sequence[Intervals | Drawn] = (),
+) -> None:
+    """Draw a title, its sentences and charts, and links to pages of the study."""
     with st.container(border=True):
-        left, middle, right = st.columns([1, 5, 2], vertical_alignment="center")
-        left.markdown(f"**{title}**")
-        middle.markdown("  \n".join(sentences))
-        with right:
-            shell.draw_links(study, *links, horizontal=False)
+        st.markdown("  \n".join([f"**{title}**", *sentences]))
+        for figure in figures:
+            draw_chart(figure, title)
+        shell.draw_links(study, *links)
 
 
 def draw_steps(study: Study) -> None:
@@ -215,9 +293,11 @@ def draw_steps(study: Study) -> None:
         ("3. Label", "Label what the judges could not agree on.", LABEL),
     )
     for title, sentence, link in steps:
-        draw_row(study, title, [sentence], [link])
+        draw_card(study, title, [sentence], [link])
 
 
+if opened := st.session_state.pop("open_from_overview", None):
+    st.switch_page(shell.page_path(opened[0]), query_params={**st.query_params.to_dict(), **opened[1]})
 if "trace" in st.query_params:  # the address of a trace before this page was the first one
     st.switch_page(shell.page_path("watch/traces.py"), query_params=st.query_params.to_dict())
 draw_page(shell.draw_header("Overview", "Your open targets, the judges, the people, and the next step."))

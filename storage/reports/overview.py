@@ -1,6 +1,7 @@
 """A study in a few numbers: what it contains, the agreement of its annotators, its best judge."""
 
 from dataclasses import dataclass
+from operator import itemgetter
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -8,7 +9,7 @@ from sqlmodel import col
 
 from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
-from core.statistics.reports.judges import JudgeEvaluation
+from core.statistics.reports.judges import JudgeEvaluation, Ranking
 from core.statistics.reports.label_plans import PairPlan
 from storage.db.guards import COUNTS, reading_for
 from storage.db.tables import ItemRow, LabelRow, RunRow, TraceRow
@@ -65,32 +66,47 @@ def counts(session: Session, study_id: int) -> StudyCounts:
     )
 
 
-def agreement(overall: OverallAgreement) -> AgreementRow | None:
-    """Return the agreement on the kind and criterion with the most items; None if no target has two labels.
+@reading_for(COUNTS)
+def labels_by_day(session: Session, study_id: int) -> dict[str, int]:
+    """Return day, such as "2026-11-24" -> the labels stored on it (UTC); those without a time are in none."""
+    day = func.date(col(LabelRow.at))
+    dated = col(LabelRow.study_id) == study_id, col(LabelRow.at).is_not(None)
+    query = select(day, func.count()).where(*dated).group_by(day).order_by(day)
+    return {str(found): count for found, count in session.execute(query)}
 
-    The row has no value, and a reason, if it is not defined for any kind and criterion.
+
+def agreement(overall: OverallAgreement) -> list[AgreementRow]:
+    """Return the main statistic of each kind and criterion of which targets have two labels, the most items first.
+
+    A row has no value, and a reason, if it is not defined; these are last.
     """
-    candidates = [
-        (row.value is None, -row.items, statistics.index(row.statistic), number, row)
-        for number, row in enumerate(overall.rows)
-        if row.items
-        and (scale := overall.scales.get((row.kind, row.criterion))) is not None
-        and row.statistic in (statistics := catalogue.headlines_of(scale.level))
-    ]
-    return min(candidates)[-1] if candidates else None
+    best: dict[tuple[str, str], tuple[tuple[bool, int, int], AgreementRow]] = {}
+    for row in overall.rows:
+        scale = overall.scales.get((row.kind, row.criterion))
+        statistics = catalogue.headlines_of(scale.level) if scale is not None else ()
+        if row.items and row.statistic in statistics:
+            candidate = (row.value is None, -row.items, statistics.index(row.statistic)), row
+            subject = row.kind, row.criterion
+            best[subject] = min(best.get(subject, candidate), candidate, key=itemgetter(0))
+    return [row for _, row in sorted(best.values(), key=itemgetter(0))]
 
 
 @dataclass(frozen=True)
 class Leaders:
-    """The most accurate judge, and the labels that separate it from the second one."""
+    """The judges by their accuracy, and the labels that separate the best from the second one."""
 
-    judge: JudgeEvaluation
+    ranking: Ranking
     plan: PairPlan | None
     """None if there is one judge only."""
     population: Population = ALL_TARGETS
     """The targets that the accuracy is of."""
     debate: str = ""
     """The title of the reference if it is a debate instead of labels of people."""
+
+    @property
+    def judge(self) -> JudgeEvaluation:
+        """The most accurate judge."""
+        return self.ranking.judges[0]
 
 
 def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) -> Leaders | str:
@@ -104,4 +120,4 @@ def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) 
         return judge_ranking.NO_COMMON_TARGET
     plan = label_plans.leaders(data, query, report, overlap)
     debate = data.reference.title if data.reference.type == "debate" else ""
-    return Leaders(report.ranking.judges[0], plan, report.population, debate)
+    return Leaders(report.ranking, plan, report.population, debate)

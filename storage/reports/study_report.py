@@ -62,7 +62,7 @@ def sections(engine: Engine, study: Study, *, reference: str | None = None) -> l
 def _overview(engine: Engine, study: Study) -> Section:
     with reading(engine) as session:
         counts = overview.counts(session, study.id)
-    row = overview.agreement(agreement.annotator_agreement(engine, study))
+    row = next(iter(overview.agreement(agreement.annotator_agreement(engine, study))), None)
     sentences = [study.description] if study.description else []
     sentences.append(
         f"{counts.items:,} items; {counts.runs:,} runs with {counts.traces:,} traces, of which {counts.disputed:,} are "
@@ -238,7 +238,7 @@ def judge_points(ranking: Ranking) -> tuple[list[Mark], list[tuple[str, float]]]
 
 def agreement_values(engine: Engine, study: Study, rows: Sequence[AgreementRow]) -> tuple[str, list[AgreementRow]]:
     """Return the name of the statistic of a study, and the rows with its value for a kind, criterion and raters."""
-    row = overview.agreement(agreement.annotator_agreement(engine, study, resamples=0))
+    row = next(iter(overview.agreement(agreement.annotator_agreement(engine, study, resamples=0))), None)
     names = chain(() if row is None else (row.statistic,), *map(catalogue.headlines_of, get_args(Level)))
     defined = {row.statistic for row in rows if row.value is not None}
     headline = next((name for name in names if name in defined), "")

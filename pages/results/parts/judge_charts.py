@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+import streamlit as st
+
 from core.statistics.reports.judges import Decision, JudgeEvaluation, Ranking
 from pages.parts import chart_files, charts, numbers
 from pages.parts.chart_files import ChartData
-from pages.results.renderer import Drawn
+from pages.results.renderer import Drawn, Intervals, Mark
 from storage.reports.judge_costs import UNITS
 from storage.reports.judge_ranking import RankedRow
 
@@ -28,6 +30,26 @@ METHOD = (
     "of these calls"
 )
 NAMES = {"dollars": "price", "seconds": "duration"}
+
+
+def accuracy_chart(ranking: Ranking, files: ChartData) -> Intervals:
+    """Return a row for each judge, with the human ceiling and the best baseline."""
+    marks = [
+        Mark(
+            judge.judge, accuracy.value, accuracy.low, accuracy.high, judge.decision, f"{accuracy.items:,}",
+            f"{judge.decision}, coverage {judge.coverage.value or 0:.0%}", judge.judge,
+        )
+        for judge in ranking.judges
+        if (accuracy := judge.accuracy).value is not None
+    ]  # fmt: skip
+    estimates = [("human ceiling", ranking.ceiling)]
+    estimates += [(baseline.name.partition(":")[0], baseline.accuracy) for baseline in ranking.baselines[:1]]
+    lines = [(name, estimate.value) for name, estimate in estimates if estimate.value is not None]
+    series = list(SYMBOLS.items())
+    return Intervals(
+        "ranking", "Accuracy of each judge", "Accuracy and 95 % interval", series, marks, lines=lines, data=files,
+        selected=st.query_params.get("judge"),
+    )  # fmt: skip
 
 
 @chart_files.built_once
