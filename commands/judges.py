@@ -171,6 +171,7 @@ def plan(asked: Asked) -> Result:
         sentences.append(of_study.accuracy.sentence)
     if found.agreement is not None:
         sentences.append(f"{catalogue.name(found.statistic)} of people: {found.agreement}.")
+    sentences.append(of_study.threshold)
     print_notes(notes_of(not_compared))
     text = "\n".join([*asked.note(), *sentences, format_table(rows, FEW_JUDGES)])
     return rows + rows_without_values(not_compared, rows), text

@@ -73,8 +73,9 @@ PLANS = (
     "the accuracies of both become lower than on all targets; which judge is better remains right. The order “most "
     "informative first” of the study's settings puts the targets on which judges or people differ first."
 )
-# The ranking, the plans of all judges, and those of the two most accurate ones and of the most accurate one.
-Plans = tuple[JudgeReport | None, PlanReport | None, PairPlan | None, AccuracyPlan | None]
+# The ranking, the plans of all judges, those of the two most accurate ones and of the most accurate one, and which
+# labels could decide the policy of the latter.
+Plans = tuple[JudgeReport | None, PlanReport | None, PairPlan | None, AccuracyPlan | None, str]
 
 
 def filters(data: AlignmentData) -> RankingQuery | None:
@@ -362,19 +363,20 @@ def plan(study: Study, data: AlignmentData, query: RankingQuery) -> Plans:
     report, overlap = judge_ranking.report(data, query), study.rules.overlap
     leaders = None if report is None else label_plans.leaders(data, query, report, overlap)
     accuracy = None if report is None else label_plans.accuracy(data, query, report)
-    return report, label_plans.report(data, query, overlap), leaders, accuracy
+    deciding = resources.read(label_plans.threshold, study, data, query, report)
+    return report, label_plans.report(data, query, overlap), leaders, accuracy, deciding
 
 
 def show_plans(study: Study, data: AlignmentData, query: RankingQuery, found: Plans) -> Result | str:
     """Return the labels that separate the two most accurate judges, and every two judges."""
-    report, plans, leaders, accuracy = found
+    report, plans, leaders, accuracy, deciding = found
     if report is None or plans is None:
         return why_unranked(data, query, report) or "No labels can be planned without targets that judges share."
     names = [judge.judge for judge in report.ranking.judges]
     people = f"{catalogue.name(plans.statistic)} of people: {plans.agreement}."
     columns = (Column("A × B", partial(pair_numbers, names), "figure", help="The numbers of the two judges."),)
     return Result(
-        headline=" ".join(plan.sentence for plan in (leaders, accuracy) if plan is not None),
+        headline=" ".join([*(plan.sentence for plan in (leaders, accuracy) if plan is not None), deciding]).strip(),
         warning=report.chosen,
         caption="\n\n".join([*([escape_markdown(people)] if plans.agreement is not None else []), PLANS]),
         tables=[Table("plan", plans.pairs, (*columns, *label_plans.COLUMNS))],

@@ -285,6 +285,8 @@ def draw_actions(study: Study, data: AlignmentData, report: PolicyReport) -> Non
                 with permissions.writing(study.id, Permission.edit, "") as session:
                     added = policy.send_to_people(session, study, data, report)
                 st.session_state["sent_to_people"] = study.id, report.undecided_by_people, added
+        if may_edit and report.query.kind == "preference" and report.more is not None:
+            draw_more_labels(study, report, sum(report.more.strata.values()))
         if may_edit and certificate is not None:
             label = f"Let {numbers.format_count(report.accepted, 'verdict')} stand as gold"
             if st.button(label, icon=":material/verified:", key="accept_policy"):
@@ -297,6 +299,14 @@ def draw_actions(study: Study, data: AlignmentData, report: PolicyReport) -> Non
         others = f" {sent - added:,} were in it already." if sent > added else ""
         st.success(f"{numbers.format_count(added, 'target')} added to the annotators' queue.{others}")
         shell.draw_links(study, ("label/home.py", "Label", ":material/checklist:"))
+
+
+def draw_more_labels(study: Study, report: PolicyReport, count: int) -> None:
+    """Draw the button that puts the labels that could decide into the queue."""
+    label = f"Draw {numbers.format_count(count, 'pair')} that could decide"
+    if count and st.button(label, icon=":material/queue:", key="draw_more"):
+        permissions.write(study.id, Permission.edit, "", policy.draw_more, study, report)
+        st.toast("The queue has these pairs.", icon=":material/check:")
 
 
 def draw_standing(study: Study, data: AlignmentData, report: PolicyReport, may_edit: bool) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
 from core.formats.tables import Column, records
@@ -16,9 +17,11 @@ from core.statistics.reports.label_plans import (
     pair_plan,
     plan_report,
 )
-from storage.reports import judge_ranking
+from storage.db import connections
+from storage.reports import judge_ranking, policy
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import JudgeReport, RankingQuery, Selection, find_independent_dataset
+from storage.reports.policy import PolicyQuery
 from storage.studies.studies import Study
 
 
@@ -31,6 +34,8 @@ class StudyPlans:
     """Of the two most accurate judges; None if there are fewer."""
     accuracy: AccuracyPlan | None
     """Of the most accurate judge."""
+    threshold: str
+    """The labels that could decide which verdicts of it may stand; "" if none could, or no more are needed."""
     not_compared: Mapping[str, str]
     """Judge without a plan -> reason."""
 
@@ -59,6 +64,19 @@ def accuracy(data: AlignmentData, query: RankingQuery, ranked: JudgeReport) -> A
     return accuracy_plan(dataset, ranked.ranking.judges[0].judge, query.abstentions)
 
 
+def threshold(
+    session: Session, study: Study, data: AlignmentData, query: RankingQuery, ranked: JudgeReport | None
+) -> str:
+    """Return which labels could decide the policy of the most accurate judge, by people's decisions; "" if none."""
+    of_people = str(data.reference) == policy.REFERENCE and query.scenario is None
+    if ranked is None or not ranked.ranking.judges or not of_people:
+        return ""
+    wanted = PolicyQuery((ranked.ranking.judges[0].judge,), query.kind, query.criterion)
+    offered = policy.choices(data, wanted)
+    found = policy.describe_more(policy.report(session, study, data, wanted)) if offered else ""
+    return f"Which verdicts may stand without a person: {found}" if found else ""
+
+
 def of_study(engine: Engine, study: Study, selection: Selection, *, reference: str | None = None) -> StudyPlans:
     """Return the plans of a study; raises TiebreakError if no judge can be ranked."""
     data = load_data(engine, study, reference)
@@ -69,7 +87,9 @@ def of_study(engine: Engine, study: Study, selection: Selection, *, reference: s
     ranked = judge_ranking.report(data, query, resamples=2)  # only the order of the judges is used
     leading = None if ranked is None else leaders(data, query, ranked, study.rules.overlap)
     precise = None if ranked is None else accuracy(data, query, ranked)
-    return StudyPlans(found, leading, precise, judge_ranking.not_compared(data, query))
+    with connections.reading(engine) as session:
+        deciding = threshold(session, study, data, query, ranked)
+    return StudyPlans(found, leading, precise, deciding, judge_ranking.not_compared(data, query))
 
 
 COLUMNS = (

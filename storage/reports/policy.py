@@ -14,6 +14,7 @@ from core.errors import TiebreakError
 from core.labels import Target
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL
+from core.statistics.data.sample import SEPARATOR, Sample
 from core.statistics.measures import policies
 from core.statistics.measures.calibration import Calibration, calibrate
 from core.statistics.measures.designs import effective_labels, permanent_numbers
@@ -88,6 +89,9 @@ class PolicyQuery:
     """How often the result will be looked at while labels arrive; each look spends an equal part of 1 - confidence."""
 
 
+NO_QUERY = PolicyQuery()
+
+
 @dataclass(frozen=True)
 class Choice:
     """A kind and criterion with the judges that a policy can be made for, most verdicts first."""
@@ -158,6 +162,8 @@ class PolicyReport:
     """(N,): the places of the targets of the piles in `dataset_of`."""
     has_gold: "Bools"
     """(N,): whether people have decided a target."""
+    sample: Sample | None
+    """The draw of the targets; None without a design."""
 
     @property
     def pile(self) -> "Ints":
@@ -194,7 +200,9 @@ class PolicyReport:
     def more(self) -> "MoreLabels | None":
         """The further labels that could decide."""
         found = [
-            MoreLabels(part.curve.more_labels, part.judge, part.curve.more_above)
+            MoreLabels(
+                part.curve.more_labels, part.judge, part.curve.more_above, _labels_of_strata(part.curve, self.sample)
+            )
             for part in self.parts
             if part.curve.more_labels is not None and part.curve.more_above is not None
         ]
@@ -210,12 +218,34 @@ class MoreLabels:
     judge: str
     above: float
     """Of verdicts with at least this confidence."""
+    strata: Mapping[str, int]
+    """Stratum of the design -> its labels that have to be drawn to have them; empty without a design."""
 
 
-def choices(data: AlignmentData) -> list[Choice]:
-    """Return what policies can be made for, most labels first."""
+def _labels_of_strata(curve: RiskCurve, sample: Sample | None) -> dict[str, int]:
+    """Return the labels that raise the least share of labelled targets in proportion: the bound takes equal shares."""
+    point = next((one for one in curve.points if one.threshold == curve.more_above), None)
+    if sample is None or point is None or not point.labelled:
+        return {}
+    labelled = np.bincount(sample.strata[sample.weights > 0], minlength=sample.sizes.size)
+    share = (point.labelled + (curve.more_labels or 0)) / point.accepted
+    wanted = np.ceil(share * sample.sizes) - labelled
+    names = [name.rpartition(SEPARATOR)[2] for name in sample.names]
+    return {name: int(more) for name, more in zip(names, wanted, strict=True) if more > 0}
+
+
+def choices(data: AlignmentData, query: PolicyQuery = NO_QUERY) -> list[Choice]:
+    """Return what policies can be made for with the kind, criterion and judges of a query, most labels first."""
     found = [_choice(dataset) for dataset in data.categorical_datasets if dataset.criterion != ALL]
-    return sorted((one for one in found if one.judges), key=lambda one: (-one.labelled, one.kind, one.criterion))
+    offered = [
+        one
+        for one in found
+        if one.judges
+        and query.kind in (None, one.kind)
+        and query.criterion in (None, one.criterion, stored_criterion(one.criterion))
+        and set(query.judges) <= set(one.judges)
+    ]
+    return sorted(offered, key=lambda one: (-one.labelled, one.kind, one.criterion))
 
 
 def _choice(dataset: Dataset) -> Choice:
@@ -237,15 +267,9 @@ def resolve(data: AlignmentData, query: PolicyQuery) -> tuple[PolicyQuery, Datas
         raise TiebreakError("A policy needs a risk and a confidence between 0 and 1, and at least one look.")
     if twice := next((name for name in query.judges if query.judges.count(name) > 1), None):
         raise TiebreakError(itself(twice))
-    known = choices(data)
-    offered = [
-        one
-        for one in known
-        if query.kind in (None, one.kind)
-        and query.criterion in (None, one.criterion, stored_criterion(one.criterion))
-        and set(query.judges) <= set(one.judges)
-    ]
+    offered = choices(data, query)
     if not offered:
+        known = choices(data)
         judges = list_names(sorted({name for one in known for name in one.judges})) or "none"
         raise TiebreakError(
             f"A policy needs verdicts on a scale with categories, of a judge and a criterion that the study has; there "
@@ -305,6 +329,7 @@ def report(session: Session, study: Study, data: AlignmentData, query: PolicyQue
         overlap=study.rules.overlap,
         places=places,
         has_gold=_has_gold(session, study.id, dataset, places),
+        sample=None if dataset.sample is None else dataset.sample.select(places),
     )
 
 
@@ -592,10 +617,17 @@ def describe_more(report: PolicyReport) -> str:
         return ""
     labels = format_count(more.labels, "more label")
     of = "" if report.parts[0].signal is Signal.none else f" with a confidence of at least {more.above:.3g}"
+    drawn = list_names([f"{count:,} {name}".strip() for name, count in more.strata.items()])
+    to_draw = f" That takes labels of {drawn} targets, drawn at random." if drawn else ""
     return (
         f"{labels} of verdicts of {more.judge}{of} could decide: then the bound there is at "
-        f"most {percent(report.query.risk)}, if shares of errors stay and the other labels grow in proportion."
+        f"most {percent(report.query.risk)}, if shares of errors stay and the other labels grow in proportion.{to_draw}"
     )
+
+
+def draw_more(session: Session, study: Study, report: PolicyReport) -> None:
+    """Draw the labels that could decide into the annotators' queue, by the design of the study."""
+    offers.draw_more(session, study, criterion_of(report), report.more.strata if report.more else {})
 
 
 def describe_ceiling(report: PolicyReport) -> str:
@@ -664,7 +696,7 @@ def table(report: PolicyReport) -> dict[str, object]:
         "undecided": report.undecided,
         "chosen": report.chosen,
         "design": report.design,
-        "more_labels": None if more is None else {"labels": more.labels, "judge": more.judge, "above": more.above},
+        "more_labels": None if more is None else vars(more) | {"strata": dict(more.strata)},
         "verification": _verification(report),
         "gold_error": None if report.ceiling is None else report.ceiling.gold_error,
         "stages": [_stage(report, place) for place in range(len(report.parts))],

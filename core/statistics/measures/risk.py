@@ -79,13 +79,15 @@ def thresholds_of(confidence: Floats, most: int = MAX_THRESHOLDS) -> Floats:
     return np.unique(ordered[places])[::-1]
 
 
-def equal_probability_part(probabilities: Floats, numbers: Floats) -> Bools:
-    """Return which of the labelled targets (n,) are kept so that all have the least probability of them.
+def equal_probability_part(probabilities: Floats, numbers: Floats, least: float) -> Bools:
+    """Return which of the labelled targets (n,) are kept so that all have the same probability.
 
-    A target with probability p is kept with least / p. Which ones depends on `numbers` (n,) in (0, 1), not on errors:
-    the kept ones are a simple random sample, for which the exact bound holds.
+    It is the `least` of the accepted verdicts, with and without a label: a stratum of which no label was drawn by
+    chance is accepted too. A target with probability p is kept with least / p. Which ones depends on `numbers` (n,) in
+    (0, 1), not on errors: the kept ones are a simple random sample, for which the exact bound holds. Bounds of all
+    labels with weights (Waudby-Smith & Ramdas 2024) accept less; see docs/policy.md.
     """
-    kept: Bools = numbers * probabilities < probabilities.min(initial=1.0) * (1 + 1e-12)
+    kept: Bools = numbers * probabilities < least * (1 + 1e-12)
     return kept
 
 
@@ -95,7 +97,8 @@ def threshold_risk(
     """Return the risk at one threshold, with its bound at a level; the arrays are those of `risk_curve`."""
     accepted = confidence >= threshold
     own = np.flatnonzero(accepted & ~np.isnan(error))
-    kept = own[equal_probability_part(probabilities[own], numbers[own])]
+    least = float(probabilities[accepted].min(initial=1.0))
+    kept = own[equal_probability_part(probabilities[own], numbers[own], least)]
     errors = int(error[kept].sum())
     return ThresholdRisk(threshold, int(accepted.sum()), kept.size, errors, upper_bound(errors, kept.size, level))
 
@@ -145,6 +148,12 @@ def _tested(points: list[ThresholdRisk], promised: float, level: float) -> list[
     return []
 
 
+def _grown(point: ThresholdRisk, scale: float) -> ThresholdRisk:
+    """Return a point with so many times as many labels, at most those of all accepted verdicts."""
+    labelled = min(round(point.labelled * scale), max(point.accepted, point.labelled))
+    return replace(point, labelled=labelled, errors=int(np.ceil(point.errors * labelled / point.labelled)))
+
+
 def _more_labels(points: list[ThresholdRisk], promised: float, level: float) -> tuple[int | None, float | None]:
     """Return the further labels at the first threshold that would succeed, and it, if all labels grow in proportion.
 
@@ -154,10 +163,7 @@ def _more_labels(points: list[ThresholdRisk], promised: float, level: float) -> 
     most, extra = max((point.labelled for point in known), default=0), 1
     while extra <= MOST_GROWTH * most:
         scale = 1 + extra / most
-        grown = [
-            replace(point, labelled=round(point.labelled * scale), errors=int(np.ceil(point.errors * scale)))
-            for point in known
-        ]
+        grown = [_grown(point, scale) for point in known]
         start = next(iter(_tested(grown, promised, level)), None)
         if start is not None and upper_bound(start.errors, start.labelled, level) <= promised:
             return start.labelled - known[grown.index(start)].labelled, start.threshold

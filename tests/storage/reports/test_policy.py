@@ -13,9 +13,10 @@ from core.labels import Opinion
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
 from storage.db.connections import reading, writing
 from storage.labels import designs
-from storage.reports import certificates, policy, signals
+from storage.reports import certificates, label_plans, policy, signals
 from storage.reports.alignment import load_data
 from storage.reports.certificates import Standing
+from storage.reports.judge_ranking import Selection
 from storage.reports.policy import PolicyQuery, PolicyReport, Reason, State
 from storage.reports.signals import Signal
 from storage.studies import studies
@@ -69,6 +70,32 @@ def test_a_risk_out_of_reach_is_none_with_the_labels_that_could_decide(engine: E
     assert (report.state, report.reason) == (State.none, Reason.too_many_errors)
     row = policy.table(report)
     assert row["state"] == "none" and row["threshold"] is None and row["accepted"] == 0
+
+
+def test_labels_that_could_decide_are_drawn_by_the_design(engine: Engine) -> None:
+    study = import_study(engine, planted.records(600, labels=0, error=0.1))
+    with writing(engine) as session:
+        designs.set_design(session, study.id, planted.CRITERION, Design(Form.random, 3, {"": 0.08}))
+    with reading(engine) as session:
+        frame = designs.frame(session, study.id)
+    assert frame is not None
+    verdicts = {one.item: one.events[0].verdict.value for one in planted.records(600, 0, 0.1) if one.type == "trace"}  # type: ignore[union-attr]
+    drawn = frame.item[frame.drawn].tolist()
+    imports.import_records(engine, study.name, [planted.label(item, int(verdicts[item])) for item in drawn])  # type: ignore[arg-type]
+    query = PolicyQuery(risk=0.05, signal="stated")
+    before = policy.of_study(engine, study, query)
+    assert before.reason is Reason.few_labels and before.more is not None
+    assert f"labels of {before.more.strata['']:,} targets, drawn" in policy.describe_more(before)
+    ranking = label_plans.of_study(engine, study, Selection())
+    assert ranking.threshold.endswith(policy.describe_more(before))
+    with writing(engine) as session:
+        policy.draw_more(session, study, before)
+    with reading(engine) as session:
+        frame = designs.frame(session, study.id)
+    assert frame is not None and frame.drawn.sum() == len(drawn) + before.more.strata[""]
+    new = [planted.label(item, int(verdicts[item])) for item in set(frame.item[frame.drawn]) - set(drawn)]  # type: ignore[arg-type]
+    imports.import_records(engine, study.name, new)
+    assert policy.of_study(engine, study, query).state is State.accept
 
 
 def test_labels_of_disputed_targets_say_nothing_of_the_others(engine: Engine) -> None:

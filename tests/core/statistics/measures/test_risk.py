@@ -23,8 +23,19 @@ def test_59_labels_without_an_error_promise_5_percent_at_95() -> None:
 
 def test_labels_with_unequal_probabilities_become_a_random_sample() -> None:
     probabilities = np.repeat([1.0, 0.1], [5_000, 500])
-    kept = risk.equal_probability_part(probabilities, np.random.default_rng(0).random(5_500))
+    kept = risk.equal_probability_part(probabilities, np.random.default_rng(0).random(5_500), 0.1)
     assert kept[5_000:].all() and kept[:5_000].mean() == pytest.approx(0.1, abs=0.02)
+
+
+def test_a_stratum_without_a_label_by_chance_is_not_taken_as_right() -> None:
+    rare, broken = np.arange(150) < 12, 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        probabilities = np.where(rare, 0.1, 0.5)
+        errors = np.where(rng.random(150) < probabilities, rare, np.nan)
+        curve = risk.risk_curve(np.ones(150), errors, probabilities, rng.random(150), promised=0.05)
+        broken += curve.chosen is not None
+    assert broken <= 200 * 0.05
 
 
 def planted(seed: int, promised: float, share_of_errors: float) -> tuple[risk.RiskCurve, float]:
