@@ -23,6 +23,7 @@ from commands.output import (
 )
 from core.designs import AGREED, Form
 from core.errors import TiebreakError
+from core.labels import Kind
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -233,7 +234,14 @@ def _differences(session: "Session", study_id: int | None, check: bool) -> dict[
 
 # Which pairs people label: more pairs for the annotators' queue, and the design that draws them.
 
-PairCriterion = Annotated[str, typer.Option("--criterion", help="The criterion on which the pairs are labelled.")]
+PairCriterion = Annotated[str, typer.Option("--criterion", help="The criterion on which people label.")]
+
+
+class Drawn(StrEnum):
+    """The kinds of targets that a design can draw."""
+
+    preference = "preference"
+    score = "score"
 
 
 class Allocation(StrEnum):
@@ -265,6 +273,7 @@ def design(
     source: Source,
     session: Writing,
     criterion: PairCriterion,
+    kind: Annotated[Drawn, typer.Option(help="What of the criterion people label.")] = Drawn.preference,
     form: Annotated[Form | None, typer.Option(help="How pairs are drawn.")] = None,
     by: Annotated[str, typer.Option(help="Strata: contention, scenario or group.")] = "",
     agreed: Annotated[int | None, typer.Option(min=0, help="Pairs on which judges agree, drawn at random.")] = None,
@@ -288,9 +297,11 @@ def design(
         sizes = {} if agreed is None else {AGREED: agreed}
         if size is not None:
             is_neyman = allocation == Allocation.neyman
-            sizes |= label_designs.sizes_of_change(session, source, criterion, size, neyman=is_neyman, **changes)
-        offers.change_design(session, source, criterion, sizes=sizes, **changes)
-    return _describe_design(criterion, label_designs.find(session, source.id, criterion))
+            sizes |= label_designs.sizes_of_change(
+                session, source, criterion, size, neyman=is_neyman, kind=kind.value, **changes
+            )
+        offers.change_design(session, source, criterion, sizes=sizes, kind=kind.value, **changes)
+    return _describe_design(criterion, kind.value, label_designs.find(session, source.id, criterion, kind.value))
 
 
 def _read_share(text: str) -> tuple[str, float]:
@@ -302,12 +313,12 @@ def _read_share(text: str) -> tuple[str, float]:
         raise TiebreakError(f"A share is STRATUM=NUMBER, such as agreed=0.2, and not {text!r}.") from None
 
 
-def _describe_design(criterion: str, report: "DesignReport | None") -> Result:
+def _describe_design(criterion: str, kind: Kind, report: "DesignReport | None") -> Result:
     from storage.reports import label_designs
 
-    text = label_designs.describe(report)
+    text = label_designs.describe(report, kind)
     if report is None:
-        return {"criterion": criterion, "form": None}, text
+        return {"criterion": criterion, "kind": kind, "form": None}, text
     consequence = label_designs.consequence(report)
     rows = [
         {
@@ -321,9 +332,10 @@ def _describe_design(criterion: str, report: "DesignReport | None") -> Result:
         for one in report.strata
     ]
     own = report.design
-    head = f"{label_designs.form_name(own)} (round {own.round}, seed {own.seed}). {text} {consequence}"
+    head = f"{label_designs.form_name(report)} (round {own.round}, seed {own.seed}). {text} {consequence}"
     found = {
         "criterion": criterion,
+        "kind": report.kind,
         "form": own.form.value,
         "by": own.by,
         "round": own.round,

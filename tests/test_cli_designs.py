@@ -31,7 +31,7 @@ def run(tmp_path):
 def test_the_design_is_printed_with_its_strata(run):
     found = run("design")
     assert list(found) == [
-        *("criterion", "form", "by", "round", "seed", "strata", "chosen", "half_width", "consequence"),
+        *("criterion", "kind", "form", "by", "round", "seed", "strata", "chosen", "half_width", "consequence"),
     ]
     assert (found["form"], found["by"], found["round"]) == ("stratified", "contention", 1)
     disputed, agreed = found["strata"]

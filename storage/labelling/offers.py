@@ -107,16 +107,28 @@ def change_design(
     shares: Mapping[str, float] | None = None,
     sizes: Mapping[str, int] | None = None,
     seed: int | None = None,
+    kind: Kind = KIND,
 ) -> Design:
-    """Change the design of a criterion's pairs; what is not given stays as it is.
+    """Change the design of a criterion's pairs, or of its scores; what is not given stays as it is.
 
     `shares`: stratum -> probability. `sizes`: stratum -> a number of pairs in all. Raises TiebreakError if the study
     has no such criterion, or for a design that cannot be drawn.
     """
-    check_criterion(session, study.id, criterion)
-    present = designs.current(session, study.id).get((KIND, criterion))
+    if kind == "score":
+        _check_scores(session, study.id, criterion)
+    else:
+        check_criterion(session, study.id, criterion)
+    present = designs.current(session, study.id).get((kind, criterion))
     wanted = composed(present, form, by, shares or {}, seed)
-    return designs.set_design(session, study.id, criterion, wanted, sizes)
+    return designs.set_design(session, study.id, criterion, wanted, sizes, kind)
+
+
+def _check_scores(session: Session, study_id: int, criterion: str) -> None:
+    """Raise TiebreakError for a criterion without a scale for scores; of others every item gets its scores."""
+    scale = scales(session, study_id).get(("score", criterion))
+    if scale is None:
+        raise TiebreakError(f"The study has no scores on {criterion!r}.")
+    create_targets(session, study_id, "score", criterion, scale)
 
 
 def draw_more(session: Session, study: Study, criterion: str, labels: Mapping[str, int]) -> Design:

@@ -149,6 +149,8 @@ def target_query(*columns: Any, queue: Queue, with_items: bool = False, few: boo
     opinions = exists().where(col(OpinionRow.target_id) == col(TargetRow.id))
     if queue.compared:
         query = query.where(opinions.where(col(OpinionRow.value).is_not(None)))
+    if queue.kind == "score":  # without a design people are asked about every score
+        query = query.where(or_(col(TargetRow.probability).is_(None), col(TargetRow.disputed).is_(True)))
     if queue.run_id is not None:
         of_run = opinions.where(col(OpinionRow.run_id) == queue.run_id)
         # What `TargetRow.disputed` summarizes for all runs.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # A kind and the stored name of a criterion.
 Subject = tuple[str, str]
 KIND: Kind = "preference"
-"""The only kind whose queue does not have every target."""
+"""The only kind whose queue does not have every target without a design."""
 FRAME_COLUMNS = ("item", "kind", "criterion", "part", "stratum", "probability", "drawn", "number")
 # The first round that draws a target, whether it had a label before, and whether it has one.
 ANSWERS = ("first", "chosen", "labelled")
@@ -298,7 +298,9 @@ def _state_query(weighted: bool, scope: Scope) -> Select[Any]:
         return query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
     query = query.where(col(TargetRow.study_id) == bindparam("study", type_=Integer))
     if scope == "criterion":
-        query = query.where(col(TargetRow.kind) == KIND, col(TargetRow.criterion) == bindparam("criterion"))
+        query = query.where(
+            col(TargetRow.kind) == bindparam("kind"), col(TargetRow.criterion) == bindparam("criterion")
+        )
     return query
 
 
@@ -346,24 +348,29 @@ def _drawn(own: Sequence[Design], key: str, state: State) -> Drawn:
 
 
 def set_design(
-    session: Session, study_id: int, criterion: str, design: Design, sizes: Mapping[str, int] | None = None
+    session: Session,
+    study_id: int,
+    criterion: str,
+    design: Design,
+    sizes: Mapping[str, int] | None = None,
+    kind: Kind = KIND,
 ) -> Design:
-    """Store a round of the design of a criterion's pairs, draw, and fill the queue; return the round.
+    """Store a round of the design of a criterion's pairs, or scores, draw, and fill the queue; return the round.
 
     `sizes`: stratum -> a fixed number of targets, which becomes its share. A design can be replaced until the first
     label on the criterion; from then on shares only grow. Labelled targets that the round is the first to draw are
     stored with it: somebody chose them. Raises TiebreakError for a design that cannot be drawn.
     """
     _lock(session, study_id)
-    design, known, own = _prepared(session, study_id, criterion, design, sizes or {})
-    place, subject = (study_id, KIND, criterion), (KIND, criterion)
+    design, known, own = _prepared(session, study_id, criterion, design, sizes or {}, kind)
+    place, subject = (study_id, kind, criterion), (kind, criterion)
     design = replace(design, author=audit.actor_name(), created_at=now(), round=1)
-    labelled = _labelled(session, study_id, criterion)
+    labelled = _labelled(session, study_id, criterion, kind)
     if own and labelled:
         design = designs.further_round(own[-1], design, [one.state for one in known])
     elif own:
         own = []
-        session.execute(delete(DesignRow).where(*_of_criterion(DesignRow, study_id, criterion)))
+        session.execute(delete(DesignRow).where(*_of_criterion(DesignRow, study_id, criterion, kind)))
     chosen = [one for one in known if one.id in labelled]
     design = replace(design, before=tuple(one.number_key for one in chosen if _is_first([*own, design], one)))
     add_rounds(session, study_id, subject, [design])
@@ -389,9 +396,9 @@ def with_sample(session: Session, study_id: int, criterion: str, count: int, see
     return designs.grown(present or Design(Form.random, shares={designs.WHOLE: 0.0}), seed, share, cut)
 
 
-def preview(session: Session, study_id: int, criterion: str, design: Design) -> list[Stratum]:
+def preview(session: Session, study_id: int, criterion: str, design: Design, kind: Kind = KIND) -> list[Stratum]:
     """Return the strata that a design has, with the targets that it draws, and without their labels."""
-    known = _states_of_criterion(session, study_id, criterion, design)
+    known = _states_of_criterion(session, study_id, criterion, design, kind)
     found: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for one in known:
         draw = design.draw(one.state)
@@ -404,13 +411,13 @@ def preview(session: Session, study_id: int, criterion: str, design: Design) -> 
 
 
 def _prepared(
-    session: Session, study_id: int, criterion: str, design: Design, sizes: Mapping[str, int]
+    session: Session, study_id: int, criterion: str, design: Design, sizes: Mapping[str, int], kind: Kind
 ) -> tuple[Design, list[_Known], list[Design]]:
     """Return a checked design with the shares of its sizes, all targets of the criterion, and the earlier rounds."""
     draws_unjudged = design.draws_unjudged or bool(sizes.get(designs.UNJUDGED))
-    if draws_unjudged and not create_pairs(session, study_id, criterion):
+    if kind == KIND and draws_unjudged and not create_pairs(session, study_id, criterion):
         raise TiebreakError("The study has no item with two responses.")
-    known = _states_of_criterion(session, study_id, criterion, design)
+    known = _states_of_criterion(session, study_id, criterion, design, kind)
     if sizes:
         members: dict[str, list[float]] = defaultdict(list)
         for one in known:
@@ -418,22 +425,24 @@ def _prepared(
             members[design.stratum(one.state)].append(number)
         design = designs.with_sizes(design, sizes, members)
     designs.check(design)
-    return design, known, rounds(session, study_id).get((KIND, criterion), [])
+    return design, known, rounds(session, study_id).get((kind, criterion), [])
 
 
-def _states_of_criterion(session: Session, study_id: int, criterion: str, design: Design) -> list[_Known]:
+def _states_of_criterion(
+    session: Session, study_id: int, criterion: str, design: Design, kind: Kind = KIND
+) -> list[_Known]:
     with reading_for(QUEUE):
-        values = {"study": study_id, "criterion": criterion}
-        return _states(session, {(study_id, KIND, criterion): [design]}, "criterion", values)
+        values = {"study": study_id, "kind": kind, "criterion": criterion}
+        return _states(session, {(study_id, kind, criterion): [design]}, "criterion", values)
 
 
-def _of_criterion(row: Any, study_id: int, criterion: str) -> tuple[Any, ...]:
-    return col(row.study_id) == study_id, col(row.kind) == KIND, col(row.criterion) == criterion
+def _of_criterion(row: Any, study_id: int, criterion: str, kind: Kind = KIND) -> tuple[Any, ...]:
+    return col(row.study_id) == study_id, col(row.kind) == kind, col(row.criterion) == criterion
 
 
-def _labelled(session: Session, study_id: int, criterion: str) -> set[int]:
-    query = select(col(TargetRow.id)).where(*_of_criterion(TargetRow, study_id, criterion), col(TargetRow.counted) > 0)
-    return set(session.scalars(query))
+def _labelled(session: Session, study_id: int, criterion: str, kind: Kind) -> set[int]:
+    own = _of_criterion(TargetRow, study_id, criterion, kind)
+    return set(session.scalars(select(col(TargetRow.id)).where(*own, col(TargetRow.counted) > 0)))
 
 
 def _is_first(own: Sequence[Design], known: _Known) -> bool:
@@ -448,7 +457,7 @@ def _lock(session: Session, study_id: int) -> None:
 
 def _record(session: Session, study_id: int, subject: Subject, design: Design) -> None:
     audit.record(
-        session, Action.settings, study_id=study_id, change="design of labels", criterion=subject[1],
+        session, Action.settings, study_id=study_id, change="design of labels", kind=subject[0], criterion=subject[1],
         form=design.form.value, by=design.by, seed=design.seed, shares=dict(design.shares), round=design.round,
     )  # fmt: skip
 
@@ -526,9 +535,9 @@ def _answered(found: "pd.DataFrame", places: Any) -> None:
         found.loc[places, "probability"] *= share
 
 
-def counts(session: Session, study_id: int, criterion: str) -> list[Stratum]:
-    """Return the strata of the design of a criterion's pairs, in the order of their names; none without a design."""
-    design = current(session, study_id).get((KIND, criterion))
+def counts(session: Session, study_id: int, criterion: str, kind: Kind = KIND) -> list[Stratum]:
+    """Return the strata of the design of a criterion's targets, in the order of their names; none without a design."""
+    design = current(session, study_id).get((kind, criterion))
     if design is None:
         return []
     is_labelled = col(TargetRow.counted) > 0
@@ -544,5 +553,5 @@ def counts(session: Session, study_id: int, criterion: str) -> list[Stratum]:
     if design.by == designs.CONTENTION:  # a label or a mark added a target that no judge has seen
         stratum = case((col(TargetRow.probability).is_(None), designs.UNJUDGED), else_=stratum).label("own")
     query = select(stratum, func.max(col(TargetRow.probability)), func.count(), *sums)
-    rows = session.execute(query.where(*_of_criterion(TargetRow, study_id, criterion)).group_by(stratum)).all()
+    rows = session.execute(query.where(*_of_criterion(TargetRow, study_id, criterion, kind)).group_by(stratum)).all()
     return [Stratum(name, share or 0.0, *map(int, numbers)) for name, share, *numbers in sorted(rows)]

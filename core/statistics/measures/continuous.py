@@ -13,6 +13,7 @@ import numpy.typing as npt
 from core.statistics import notes
 from core.statistics.data.arrays import Estimate, Floats, Ints, clipped_correlation, indicator_matrix, ratio, rescale
 from core.statistics.data.patterns import Units, distinct_scores
+from core.statistics.data.sample import Sample
 from core.statistics.measures.coefficients import alpha_from_moments
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION, mask_small_samples, sign_matrix
 from core.statistics.measures.resampling import Family, Statistic, bootstrap, percentile_interval, stack_statistics
@@ -120,7 +121,9 @@ def kendall_tau_b_by_scipy(x: Floats, y: Floats) -> Statistic:
     from scipy import stats  # takes a third of a second to import and is seldom needed
 
     def statistic(weights: Floats) -> Floats:
-        resampled_items = (np.repeat(np.arange(x.size), row.astype(np.int64)) for row in weights)
+        # Drawn items stand for a fraction more than whole ones, so tenths are repeated.
+        unit = 1 if np.array_equal(weights, np.rint(weights)) else 10
+        resampled_items = (np.repeat(np.arange(x.size), np.rint(row * unit).astype(np.int64)) for row in weights)
         return np.array([stats.kendalltau(x[items], y[items]).statistic for items in resampled_items])
 
     return statistic
@@ -171,11 +174,18 @@ Names = Sequence[str] | npt.NDArray[np.object_]
 
 
 def item_level_correlations(
-    judge: Floats, reference: Floats, *, groups: Names | None = None, resamples: int = 1000, seed: int = 0
+    judge: Floats,
+    reference: Floats,
+    *,
+    groups: Names | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    sample: Sample | None = None,
 ) -> dict[str, Estimate]:
     """Estimate Pearson's r, Spearman's rho and Kendall's tau-b over items from scores (N,), nan missing.
 
-    Items are resampled, or whole groups of items if groups (N,) are passed.
+    Items are resampled, or whole groups of items if groups (N,) are passed. With a `sample`, items count what they
+    stand for.
     """
     both = ~np.isnan(judge) & ~np.isnan(reference)
     x, y = judge[both], reference[both]
@@ -183,7 +193,8 @@ def item_level_correlations(
         reason = f"a correlation needs {MIN_ITEMS_FOR_CORRELATION} items with both scores"
         return undefined_correlations(reason, x.size, judge.size)
     group_names = None if groups is None else tuple(np.array(groups, object)[both])
-    rows, units = distinct_scores(np.column_stack([x, y]), group_names)
+    own = None if sample is None else sample.select(both)
+    rows, units = distinct_scores(np.column_stack([x, y]), group_names, own)
     family = stack_statistics([function(*rows.T) for function in FUNCTIONS.values()])
     results = bootstrap(family, units, resamples, seed)
     return {
@@ -193,9 +204,17 @@ def item_level_correlations(
 
 
 def group_level_correlations(
-    judge: Floats, reference: Floats, groups: Names, *, resamples: int = 1000, seed: int = 0
+    judge: Floats,
+    reference: Floats,
+    groups: Names,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    weights: Floats | None = None,
 ) -> dict[str, Estimate]:
     """Estimate the mean over groups of the correlation within each; groups (N,) are resampled.
+
+    `weights` (N,): what each item stands for, 1 by default.
 
     A group with fewer than two items, or with equal scores on either side, has no correlation and is left out; the
     reason gives the number of such groups.
@@ -203,7 +222,9 @@ def group_level_correlations(
     both = ~np.isnan(judge) & ~np.isnan(reference)
     names, group = np.unique(np.array(groups, object)[both].astype(str), return_inverse=True)
     x, y = judge[both], reference[both]
-    scores_by_group = [(x[group == number], y[group == number]) for number in range(names.size)]
+    counted = np.ones(x.size) if weights is None else weights[both]
+    columns = np.stack([x, y, counted])
+    scores_by_group = [columns[:, group == number] for number in range(names.size)]
     estimates = {}
     for name, function in FUNCTIONS.items():
         correlations = np.array([correlate(function, *scores) for scores in scores_by_group])
@@ -211,9 +232,12 @@ def group_level_correlations(
     return estimates
 
 
-def correlate(function: Callable[[Floats, Floats], Statistic], x: Floats, y: Floats) -> float:
-    """Return the correlation of two columns; nan if it is undefined."""
-    return float(function(x, y)(np.ones((1, x.size)))[0]) if x.size > 1 else np.nan
+def correlate(
+    function: Callable[[Floats, Floats], Statistic], x: Floats, y: Floats, weights: Floats | None = None
+) -> float:
+    """Return the correlation of two columns, each row with its weight, or 1; nan if it is undefined."""
+    counted = np.ones(x.size) if weights is None else weights
+    return float(function(x, y)(counted[None])[0]) if x.size > 1 else np.nan
 
 
 def mean_over_groups(correlations: Floats, items: int, items_total: int, resamples: int, seed: int) -> Estimate:
@@ -228,11 +252,19 @@ def mean_over_groups(correlations: Floats, items: int, items_total: int, resampl
 
 
 def system_level_correlations(
-    judge: Floats, reference: Floats, systems: Names, items: Names, *, resamples: int = 1000, seed: int = 0
+    judge: Floats,
+    reference: Floats,
+    systems: Names,
+    items: Names,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    weights: Floats | None = None,
 ) -> dict[str, Estimate]:
     """Estimate the correlation of the systems' mean scores, from both sides' scores (N,).
 
-    `systems` and `items` (N,): which system answered which item. Both are resampled ("boot-both" of Deutsch et al.
+    `systems` and `items` (N,): which system answered which item; `weights` (N,): what each item stands for, 1 by
+    default. Both are resampled ("boot-both" of Deutsch et al.
     2021), so the interval covers other systems on other items.
     """
     both = ~np.isnan(judge) & ~np.isnan(reference)
@@ -242,15 +274,18 @@ def system_level_correlations(
         reason = f"a correlation needs {MIN_ITEMS_FOR_CORRELATION} systems; there are {names.size}"
         return undefined_correlations(reason, int(both.sum()), judge.size)
     scores = np.stack([judge[both], reference[both]])
-    values = row_correlations(system_means(np.ones((1, item.size)), system, scores))[:, 0]
-    resampled = resampled_system_correlations(system, item, scores, resamples, seed)
+    counted = np.ones(item.size) if weights is None else weights[both]
+    values = row_correlations(system_means(counted[None], system, scores))[:, 0]
+    resampled = resampled_system_correlations(system, item, scores, counted, resamples, seed)
     return {
         name: notes.system_estimate(percentile_interval(float(value), row), names.size, item.size, judge.size)
         for name, value, row in zip(FUNCTIONS, values, resampled, strict=True)
     }
 
 
-def resampled_system_correlations(system: Ints, item: Ints, scores: Floats, resamples: int, seed: int) -> Floats:
+def resampled_system_correlations(
+    system: Ints, item: Ints, scores: Floats, counted: Floats, resamples: int, seed: int
+) -> Floats:
     """Return the three correlations, (3, B), with systems and items drawn with replacement."""
     rng = np.random.default_rng(seed)
     n_systems, n_items = int(system.max()) + 1, int(item.max()) + 1
@@ -258,7 +293,7 @@ def resampled_system_correlations(system: Ints, item: Ints, scores: Floats, resa
     for start in range(0, resamples, chunk):
         b = min(chunk, resamples - start)
         weights = rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=b)[:, item]
-        means = system_means(weights.astype(float), system, scores)
+        means = system_means(weights * counted, system, scores)
         drawn_systems = rng.integers(0, n_systems, (b, n_systems))
         correlations.append(row_correlations(np.take_along_axis(means, drawn_systems[None], axis=2)))
     return np.concatenate(correlations, axis=1)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -352,17 +352,15 @@ def judge_correlations(
     dataset: Dataset, judge: Floats, reference: Floats, resamples: int, seed: int
 ) -> dict[str, Estimate]:
     """Estimate the correlations of a judge's scores with a reference (N,) at each level that the data has."""
-    groups = dataset.ratings.groups
-    estimates = dict(
-        continuous.item_level_correlations(judge, reference, groups=groups, resamples=resamples, seed=seed)
-    )
+    groups, sample = dataset.ratings.groups, dataset.sample
+    options: Any = {"resamples": resamples, "seed": seed}
+    estimates = continuous.item_level_correlations(judge, reference, groups=groups, sample=sample, **options)
+    options |= {"weights": None if sample is None else sample.weights}
     if groups is not None and len(set(groups)) < len(groups):
-        within = continuous.group_level_correlations(judge, reference, groups, resamples=resamples, seed=seed)
+        within = continuous.group_level_correlations(judge, reference, groups, **options)
         estimates |= {f"{name}_within_groups": estimate for name, estimate in within.items()}
     if dataset.system is not None:
-        between = continuous.system_level_correlations(
-            judge, reference, dataset.system, dataset.item, resamples=resamples, seed=seed
-        )
+        between = continuous.system_level_correlations(judge, reference, dataset.system, dataset.item, **options)
         estimates |= {f"{name}_between_systems": estimate for name, estimate in between.items()}
     return estimates
 

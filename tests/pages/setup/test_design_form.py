@@ -4,8 +4,9 @@ from streamlit.testing.v1 import AppTest
 
 from core.designs import Form
 from core.formats.records import CriterionRecord, ItemRecord
-from core.formats.study_records import StudyRecord, StudyRules
+from core.formats.study_records import ScaleRecord, StudyRecord, StudyRules
 from core.items import Criterion
+from core.labels import Scale
 from pages.parts import resources
 from storage.db.connections import reading
 from storage.labels import designs
@@ -72,3 +73,18 @@ def test_pairs_can_be_drawn_before_any_run() -> None:
     next(one for one in app.selectbox if one.label == "Pairs").set_value("Every pair").run()
     app.button(key="offer").click().run()
     assert (form(), strata()[""].drawn) == (Form.everything, 40)
+
+
+def test_scores_have_a_design_on_request() -> None:
+    scale = ScaleRecord(kind="score", criterion="clarity", scale=Scale(level="interval", low=1, high=5))
+    prepare_study([scale, *(ItemRecord(item=make_item(f"item {n}")) for n in range(40))])
+    app = visit("setup/studies", "zoe", view="study", open="s")
+    assert "people are asked about every score." in page_text(app)
+    app.number_input(key="offer_pairs").set_value(15).run()
+    app.button(key="offer").click().run()
+    assert not app.exception
+    with reading(resources.engine()) as session:
+        study = studies.get(session, "s").id
+        (stratum,) = designs.counts(session, study, "clarity", "score")
+    assert (stratum.drawn, stratum.targets) == (15, 80)
+    assert "The mean score of all scores is then known to about ±1" in page_text(app)

@@ -1,16 +1,24 @@
 """Figures of labels that a design drew are of all targets, or name the strata that they are of."""
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from sqlalchemy import Engine
 
 from core.designs import Design, Form, disputes_only
+from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
+from core.items import Item, Response
+from core.labels import Label, Opinion, Target
+from core.trace import TurnCompleted, Verdict, VerdictReached
 from storage.db.connections import reading, writing
-from storage.labelling import offers
+from storage.db.tables import ItemRow
+from storage.labelling import offers, queue
+from storage.labelling.queue import Queue
 from storage.labels import designs
-from storage.reports import agreement, alignment, judge_ranking, systems
+from storage.reports import agreement, alignment, judge_ranking, label_designs, systems
 from storage.reports.chosen_labels import OF_DISPUTED
 from storage.reports.judge_ranking import Selection
 from storage.studies import studies
@@ -19,6 +27,7 @@ from storage.transfer import imports
 from tests.conftest import make_label
 from tests.storage.reports.disputed_study import PlannedPair, planned_pairs, records
 from tests.storage.reports.test_alignment import find_row, import_study
+from tests.storage.shared import a_turn
 
 ALL_OF_A = 0.592
 HALF_OF_THE_AGREED = Design(
@@ -175,3 +184,72 @@ def test_disputes_that_were_labelled_first_are_no_random_part_of_drawn_pairs(eng
 
 def disputed_keys(key: str) -> bool:
     return any(pair.key == key and pair.disputed for pair in planned_pairs())
+
+
+def scored_study(engine: Engine) -> tuple[Study, dict[str, int]]:
+    """Return a study of 300 responses of A and B with scores of a panel, and the score that people would give each.
+
+    30 % are disputed, and are worse.
+    """
+    rng, scores, found = random.Random(2), {}, []
+    settings = {"criterion": {"name": "clarity", "scale": {"level": "interval", "low": 1, "high": 5}}}
+    found.append(RunRecord(name="panel", protocol="refer", criterion="clarity", settings=settings))
+    for number in range(300):
+        disputed, key = rng.random() < 0.3, f"i{number}"
+        scores[key] = rng.randrange(1, 4) if disputed else rng.randrange(3, 6)
+        item = Item(id=key, prompt="?", responses=(Response(text="!", system="AB"[number % 2]),))
+        values = [scores[key], 1, 5] if disputed else [scores[key]] * 3
+        given = [*((f"j{place}", "last", value) for place, value in enumerate(values)), ("panel", "verdict", values[0])]
+        opinions = [
+            Opinion(kind="score", criterion="clarity", judge=judge, value=value, stage=stage)
+            for judge, stage, value in given
+        ]
+        verdict = Verdict(outcome="disputed" if disputed else "agreed", value=values[0], opinions=tuple(opinions))
+        events = (TurnCompleted(ask=0, turn=a_turn().turn), VerdictReached(verdict=verdict))
+        found += [ItemRecord(item=item), TraceRecord(run="panel", item=key, events=events)]
+    return import_study(engine, found), scores
+
+
+def label_scores(engine: Engine, study: Study, scores: Mapping[str, int]) -> None:
+    targets = [Target(item=key, kind="score", criterion="clarity") for key in scores]
+    labels = [Label(target=one, annotator=name, value=scores[one.item]) for one in targets for name in ("ann", "ben")]
+    imports.import_records(engine, study.name, [LabelRecord(label=one) for one in labels])
+
+
+def correlations(engine: Engine, study: Study) -> list[float | None]:
+    rows = alignment.rows(engine, study, resamples=20)
+    return [
+        row.value for row in rows if row.judge == "j1" and row.statistic in ("pearson", "spearman", "kendall_tau_b")
+    ]
+
+
+def score_queue(engine: Engine, study: Study) -> set[str]:
+    with reading(engine) as session:
+        query = queue.target_query(ItemRow.key, queue=Queue(study.id, "score", "clarity", every=True), with_items=True)
+        return set(session.scalars(query))
+
+
+def test_scores_are_drawn_by_a_design_and_their_figures_are_of_all(engine: Engine) -> None:
+    study, scores = scored_study(engine)
+    assert score_queue(engine, study) == set(scores)
+    with writing(engine) as session:
+        offers.change_design(session, study, "clarity", sizes={"agreed": 60}, kind="score")
+    asked = drawn(engine, study)
+    assert score_queue(engine, study) == set(asked)
+    assert sum(not disputed for disputed in asked.values()) == 60
+    label_scores(engine, study, {key: scores[key] for key in asked})
+    report = systems.report(engine, study, kind="score", judge="", resamples=20)
+    for system, own in (("A", 0), ("B", 1)):
+        truth = np.mean([scores[f"i{number}"] for number in range(own, 300, 2)])
+        row = next(row for row in report.rows if row.system == system)
+        assert row.population == "all targets" and row.low is not None and row.high is not None
+        assert row.low < truth < row.high and row.value == pytest.approx(truth, abs=0.25)
+    with reading(engine) as session:
+        found = label_designs.find(session, study.id, "clarity", "score")
+    assert found is not None
+    part = correlations(engine, study)
+    label_scores(engine, study, {key: score for key, score in scores.items() if key not in asked})
+    with writing(engine) as session:
+        offers.change_design(session, study, "clarity", sizes={"agreed": 300}, kind="score")
+    assert part == pytest.approx(correlations(engine, study), abs=0.02)
+    assert "60 of " in label_designs.describe(found) and "mean score of all scores" in label_designs.consequence(found)
