@@ -51,6 +51,8 @@ class Response(Frozen):
     system: str | None = None
     image: str | None = None
     """A path inside the study's media folder, or a URL."""
+    transcript: str | None = Field(default=None, exclude_if=lambda digest: digest is None)
+    """The digest of the transcript (`core.transcripts`) whose final answer `text` is. Serialised only if present."""
 
 
 class Item(Frozen):
@@ -70,8 +72,16 @@ class Item(Frozen):
     aspects: tuple[str, ...] = Field(default=(), exclude_if=lambda aspects: not aspects)
     """The aspects to judge this item by, each a name or `name: definition`. Serialised only if present, as `image`
     is."""
+    transcript: str | None = Field(default=None, exclude_if=lambda digest: digest is None)
+    """The digest of the transcript that `prompt` renders as text. Serialised only if present, as `image` is."""
     critiques: tuple[Critique, ...] = Field(default=(), exclude_if=lambda critiques: not critiques)
     """Critiques of the responses, if critiques are evaluated. Serialised only if present, as `image` is."""
+
+    @property
+    def transcripts(self) -> tuple[str, ...]:
+        """The digests of its transcripts: the prompt's, then those of the responses."""
+        digests = (self.transcript, *(response.transcript for response in self.responses))
+        return tuple(digest for digest in digests if digest)
 
     @field_validator("aspects")
     @classmethod

@@ -26,6 +26,7 @@ from core.frozen import Frozen
 from core.items import Item
 from core.labels import Adjudication, Label, Target, Value
 from core.trace import Event
+from core.transcripts import Transcript
 
 RunState = Literal["requested", "cancelling", "cancelled", "stopped", "finished"]
 
@@ -42,6 +43,13 @@ class ItemRecord(Frozen):
 
     type: Literal["item"] = "item"
     item: Item
+
+
+class TranscriptRecord(Frozen):
+    """A transcript, before the items that refer to its digest."""
+
+    type: Literal["transcript"] = "transcript"
+    transcript: Transcript
 
 
 class TargetRecord(Frozen):
@@ -211,6 +219,7 @@ AnyRecord = (
     | AnnotatorRecord
     | CriterionRecord
     | ScaleRecord
+    | TranscriptRecord
     | ItemRecord
     | TargetRecord
     | DesignRecord

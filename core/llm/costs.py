@@ -87,6 +87,8 @@ class CostEstimate:
     """Calls that are known to be stored: they cost nothing, and are part of the other numbers."""
     stored_dollars: float = 0.0
     """What the stored calls cost when they were made, as far as it is known."""
+    hides_images: bool = False
+    """Whether transcripts have images, which are not sent."""
 
     def summary(self) -> str:
         """Return the estimate as one sentence."""
@@ -100,6 +102,7 @@ class CostEstimate:
         return (
             f"{format_count(self.items, 'item')}{pairs}: {calls}, up to about {format_count(tokens, 'token')}, {cost}; "
             f"{likely}{self.upper_bound_summary()}{self.stored_summary()}"
+            f"{'; images in transcripts are not sent, only that there is one' if self.hides_images else ''}"
         )
 
     def stored_summary(self) -> str:

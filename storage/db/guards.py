@@ -162,6 +162,7 @@ CHANGE_PERMISSIONS: Mapping[str, frozenset[str]] = {
     "study": EDITING,
     "guidelines": EDITING,
     "item": EDITING,
+    "transcript": EDITING,
     "scale": EDITING | {"label"},  # the page Scores stores the scale on which it asks
     "known_answer": EDITING,
     "deleted_run": EDITING,

@@ -150,6 +150,16 @@ class ItemRow(Row, table=True):
     body: Any = Field(sa_column=Column(Json, nullable=False))
 
 
+class TranscriptRow(Row, table=True):
+    """A transcript under the digest by which items refer to it; see `storage.studies.transcripts`."""
+
+    __table_args__ = (UniqueConstraint("study_id", "digest"),)
+    study_id: int = Field(sa_column=owner_column("study.id"))
+    digest: str
+    body: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    """Compressed JSON."""
+
+
 class TargetRow(Row, table=True):
     """A unit that a person and a protocol can both judge: a kind, a criterion and a part of an item."""
 

@@ -37,7 +37,7 @@ from storage.runs.claims import VERDICTS
 from storage.runs.events import next_sequence_numbers, stored_events
 from storage.runs.outcomes import NewEvent
 from storage.runs.traces import Trace
-from storage.studies import annotators, items, studies
+from storage.studies import annotators, items, studies, transcripts
 from storage.studies.studies import Study
 
 PERSON = "person: "
@@ -264,5 +264,6 @@ def _flow_of(session: Session, trace: Trace) -> Callable[[], Flow]:
     settings = validate_settings(run.settings, protocol)
     study = studies.by_id(session, trace.study_id)
     templates = run.prompts if run.prompts and protocol.is_current(run.prompts) else study.templates(run.protocol)
-    item = aius.evaluated_item(session, run, items.get(session, trace.study_id, trace.item))
+    found = transcripts.with_text(session, run.study_id, items.get(session, trace.study_id, trace.item))
+    item = aius.evaluated_item(session, run, found)
     return lambda: start_flow(protocol, item, settings, seed=run.seed, templates=templates, part=trace.part)

@@ -18,7 +18,15 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord, LabelRecord, PlainLabels, Record, RunRecord, TraceRecord
+from core.formats.records import (
+    ItemRecord,
+    LabelRecord,
+    PlainLabels,
+    Record,
+    RunRecord,
+    TraceRecord,
+    TranscriptRecord,
+)
 from core.formats.text import current_line
 from core.items import Item
 from core.labels import Label, Target, Value
@@ -34,8 +42,9 @@ from storage.labels.targets import TargetKey, key_of
 from storage.runs import call_totals, outcomes, trace_opinions
 from storage.runs.events import event_row, opinion_row, verdict_columns
 from storage.runs.outcomes import NewEvent, Owner
-from storage.studies import items
+from storage.studies import items, transcripts
 from storage.studies.items import ItemColumns, content_digest
+from storage.studies.transcripts import Encoded
 
 # Entries of an import in a temporary file.
 
@@ -206,6 +215,10 @@ class SortedRecords:
     def __init__(self, records: Iterable[Record | PlainLabels]) -> None:
         """Read the records to their end; raises TiebreakError for two different items with one id."""
         self.items, self.labels = Spool[ItemColumns](BATCH), Spool[SpooledLabel](BATCH)
+        self.transcripts = Spool[Encoded](BATCH)
+        self.transcript_digests: dict[str, None] = {}
+        self.referenced: dict[str, str] = {}
+        """Digest of each transcript that an item refers to -> the first such item."""
         self.traces = SpooledTraces()
         self.item_digests: dict[str, bytes] = {}
         """Name of each item in the file -> digest of its content."""
@@ -256,6 +269,7 @@ class SortedRecords:
     def close(self) -> None:
         """Delete the temporary files."""
         self.items.close()
+        self.transcripts.close()
         self.labels.close()
         self.traces.close()
 
@@ -267,6 +281,11 @@ class SortedRecords:
                 self._add_label(label)
             case ItemRecord(item=item):
                 self._add_item(item)
+            case TranscriptRecord(transcript=transcript):
+                digest, body = transcripts.encode(transcript)
+                if digest not in self.transcript_digests:
+                    self.transcript_digests[digest] = None
+                    self.transcripts.add((digest, body), len(body))
             case TraceRecord():
                 self.traces.add(record)
             case _:
@@ -281,6 +300,8 @@ class SortedRecords:
             self.repeated_items += 1
             return
         self.items.add((item.id, item.scenario, item.group, body), len(body))
+        for referenced in item.transcripts:
+            self.referenced.setdefault(referenced, item.id)
         if item.critiques:
             self.add_targets(critique_queue.targets_of_item(item.id, item.critiques))
 

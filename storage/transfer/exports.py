@@ -39,12 +39,13 @@ from storage.db.tables import (
     RunRow,
     ScaleRow,
     TraceRow,
+    TranscriptRow,
 )
 from storage.labels import designs, labels
 from storage.runs import aius, experiments, runs, traces
 from storage.runs.events import parse_event
 from storage.runs.traces import Filter, Trace
-from storage.studies import studies
+from storage.studies import studies, transcripts
 from storage.studies.studies import Study
 from storage.transfer import participation
 
@@ -94,7 +95,7 @@ def count_records(engine: Engine, study: Study) -> int:
     """Return the number of records that `export_records` yields."""
     tables: tuple[Any, ...] = (
         *(GuidelinesRow, CriterionRow, ScaleRow, ItemRow, DesignRow, ExperimentRow, RunRow, TraceRow),
-        *(LabelRow, AiuEditRow),
+        *(LabelRow, AiuEditRow, TranscriptRow),
         *(AdjudicationRow, *participation.TABLES.values()),
     )
     with reading(engine) as session:
@@ -104,6 +105,8 @@ def count_records(engine: Engine, study: Study) -> int:
 
 
 def _items(session: Session, study_id: int) -> Iterator[records.Record]:
+    for transcript in transcripts.of_study(session, study_id):
+        yield records.TranscriptRecord(transcript=transcript)
     query = select(cast(col(ItemRow.body), Text)).where(col(ItemRow.study_id) == study_id)
     query = query.order_by(col(ItemRow.position)).execution_options(yield_per=CHUNK)
     for body in session.scalars(query):

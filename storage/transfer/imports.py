@@ -50,7 +50,7 @@ from storage.labels import designs, targets
 from storage.labels.targets import TargetKey
 from storage.runs import aius, experiments
 from storage.runs.inputs import Input
-from storage.studies import annotators, items, studies
+from storage.studies import annotators, items, studies, transcripts
 from storage.transfer import _spool, participation
 from storage.transfer._spool import BATCH, SortedRecords, SpooledLabel
 
@@ -215,6 +215,7 @@ class _Import:
 
     def import_items(self) -> int:
         """Add the new ones of the items, and return their number."""
+        self.import_transcripts()
         digests, added = self.records.item_digests, 0
         stored = items.stored_contents(self.session, self.study_id, digests)
         self.advance(self.records.repeated_items)
@@ -229,6 +230,17 @@ class _Import:
             added += len(new)
             self.advance(len(batch))
         return added
+
+    def import_transcripts(self) -> None:
+        """Add the new ones of the transcripts; raises TiebreakError if an item refers to one that is nowhere."""
+        stored = transcripts.digests(self.session, self.study_id)
+        for digest, item in self.records.referenced.items():
+            if digest not in stored and digest not in self.records.transcript_digests:
+                raise TiebreakError(
+                    f"Item {item!r} refers to the transcript {digest!r}, which is neither in the file nor in the study."
+                )
+        for batch in self.records.transcripts.batches():
+            transcripts.add_encoded(self.session, self.study_id, [one for one in batch if one[0] not in stored])
 
     def find_ids(self) -> None:
         """Set the ids of every target and annotator in the file; new ones are added."""

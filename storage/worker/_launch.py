@@ -26,12 +26,13 @@ from core.llm.router import Router
 from core.protocols import Protocol, registry, settings_file, start_flow, trace_parts
 from core.templates import replace_templates
 from core.trace import Ask, Flow, Spec, Turn, model_specs, with_seeds_of_repeat
+from core.transcripts import HIDDEN_IMAGE
 from storage.db.connections import batches, read, reading, write, writing
 from storage.db.tables import EventRow, RunRow
 from storage.runs import aius, calls, claims, experiments, runs
 from storage.runs.calls import model_names
 from storage.runs.runs import Progress, Run
-from storage.studies import studies
+from storage.studies import studies, transcripts
 from storage.studies.items import ItemSelection
 from storage.studies.studies import Study
 from storage.worker._outages import StopRequests, ignore
@@ -257,6 +258,7 @@ def estimate_with_paid_calls(
     _check_images(request, sample)
     models = {spec.model for _, spec in model_specs(request.settings)}
     with reading(engine) as session:
+        sample = list(transcripts.with_texts(session, request.study.id, dict(enumerate(sample))).values())
         recorded = find_recorded(session, request.study.id, request.protocol.name, models)
     estimate = costs.estimate_run(
         request.protocol,
@@ -274,6 +276,8 @@ def estimate_with_paid_calls(
     paid = find_paid(engine, request, sampled)
     factor = traces / len(sampled) if sampled else 0.0
     stored = replace(estimate, stored_calls=round(paid.calls * factor), stored_dollars=paid.dollars * factor)
+    if any(HIDDEN_IMAGE in response.text for item in sample for response in item.responses):
+        stored = replace(stored, hides_images=True)
     return stored, paid, factor
 
 

@@ -33,7 +33,7 @@ from storage.runs.claims import ClaimedTrace
 from storage.runs.events import parse_event
 from storage.runs.outcomes import NewEvent
 from storage.runs.runs import Run
-from storage.studies import items, studies
+from storage.studies import items, studies, transcripts
 from storage.worker._transactions import EventWriter
 
 # Interval between two renewals of a worker's claims. A cancelled run stops after at most this time.
@@ -138,7 +138,8 @@ def load_traces(engine: Engine, run: Run, claimed: Sequence[ClaimedTrace]) -> li
     """Return claimed traces of a run with their items and events."""
     with reading(engine) as session:
         numbers = events.next_sequence_numbers(session, [trace.id for trace in claimed])
-        imported = items.by_ids(session, list({trace.item_id for trace in claimed}))
+        found = items.by_ids(session, list({trace.item_id for trace in claimed}))
+        imported = transcripts.with_texts(session, run.study_id, found)
         items_by_id = aius.evaluated_items(session, run, imported)
         edited = [item_id for item_id, item in items_by_id.items() if item is not imported[item_id] and not run.fresh]
         replies = earlier_replies(session, run, edited)

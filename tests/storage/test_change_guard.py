@@ -34,6 +34,7 @@ ROLES = {
     "study": EDITORS,
     "guidelines": EDITORS,
     "item": EDITORS,
+    "transcript": EDITORS,
     "known_answer": EDITORS,
     "deleted_run": EDITORS,
     "criterion": EDITORS,

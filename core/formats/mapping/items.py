@@ -38,6 +38,7 @@ from core.formats.validation_errors import validated
 from core.items import Item
 from core.labels import Kind
 from core.trace import TurnCompleted, VerdictReached
+from core.transcripts import Transcript, render
 
 # Characters. Longer group names, such as a whole question, are cut and made unique by a digest of the full text.
 MAX_GROUP_LENGTH = 80
@@ -58,6 +59,8 @@ class ItemReader:
         """Item id -> the hashes of its fields, if it can have several rows."""
         self.systems: tuple[str | None, ...] = ()
         """The systems of the responses of the item that was read last."""
+        self.transcripts: list[Transcript] = []
+        """The transcripts of that item."""
         self.row = 1
         """The number of the row that was read last among those of its item."""
         self.further_rows = Counter[str]()
@@ -66,7 +69,8 @@ class ItemReader:
         """Return the item's id, and its record the first time it occurs."""
         mapping = self.mapping
         item_id = parse_name(scope.resolve(mapping.id), scope.line, source_name(mapping.id))
-        item = _read_item(item_id, mapping, scope)
+        self.transcripts = []
+        item = _read_item(item_id, mapping, scope, self.transcripts)
         self.systems = tuple(response.system for response in item.responses)
         if item_id in self.first_lines:
             self._check_repeat(item, scope.line)
@@ -96,15 +100,24 @@ def _hash_fields(item: Item) -> bytes:
     return array("q", [hash(getattr(item, name)) for name in Item.model_fields]).tobytes()
 
 
-def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
+def _read_item(item_id: str, mapping: Mapping, scope: Scope, transcripts: list[Transcript]) -> Item:
+    """Return an item, and add its transcripts to a list."""
     texts: dict[str, str | None] = {}
+    conversation = None if isinstance(mapping.prompt, tuple) else scope.conversation(mapping.prompt)
     for name in ("prompt", "context", "reference"):
         sources = getattr(mapping, name)
-        texts[name] = scope.join_texts(as_tuple(sources)) if sources else None
+        is_rendered = name == "prompt" and conversation is not None
+        texts[name] = scope.join_texts(as_tuple(sources)) if sources and not is_rendered else None
+    responses = _read_responses(mapping, scope, transcripts)
+    question = transcripts[0].question if transcripts and mapping.prompt is None else ""
+    if conversation is not None:
+        transcripts.append(conversation)
+        question = render(conversation)
     fields: dict[str, Any] = {
         "id": item_id,
-        "prompt": texts["prompt"] or "",
-        "responses": _read_responses(mapping, scope),
+        "prompt": texts["prompt"] or question,
+        "transcript": None if conversation is None else conversation.digest,
+        "responses": responses,
         "scenario": (scope.resolve(mapping.scenario) or "").strip() or None if mapping.scenario else None,
         "group": _group_name(mapping.group, scope),
         "image": scope.optional(mapping.image) or None,
@@ -119,30 +132,39 @@ def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
     return item
 
 
-def _read_responses(mapping: Mapping, scope: Scope) -> tuple[dict[str, str | None], ...]:
-    """Return the fields of each response."""
+def _read_responses(mapping: Mapping, scope: Scope, transcripts: list[Transcript]) -> tuple[dict[str, str | None], ...]:
+    """Return the fields of each response, and add their transcripts to a list."""
     responses: list[dict[str, str | None]] = []
     parts = mapping.responses
     pairs = ((part, own) for part in parts for own in (scope.elements(part.each) if part.each else (scope,)))
     for fields, own in pairs:
         image = own.optional(fields.image) or None
         text = own.text(fields.text) if fields.text else "" if image else None
+        transcript = own.transcript(fields.transcript) if fields.transcript else None
+        if transcript is not None:
+            transcripts.append(transcript)
+            text = transcript.answer if text is None else text
         if text is None and not fields.optional:
             raise _missing_text(fields, own)
         if text is not None and (text or not fields.optional):
             system = own.resolve(fields.system) if fields.system else fields.name
             if fields.name and is_template(fields.name):
                 system = own.resolve(fields.name)
-            responses.append({"text": text, "system": system or None, "image": image})
+            digest = None if transcript is None else transcript.digest
+            responses.append({"text": text, "system": system or None, "image": image, "transcript": digest})
     if mapping.responses and not responses:
-        field = source_name(mapping.responses[0].text or mapping.responses[0].image)
+        field = source_name(_main_source(mapping.responses[0]))
         raise FileFormatError("expected at least one response", line=scope.line, field=field)
     return tuple(responses)
 
 
+def _main_source(fields: ResponseFields) -> Source | None:
+    return fields.text or fields.transcript or fields.image
+
+
 def _missing_text(fields: ResponseFields, scope: Scope) -> FileFormatError:
     """Return the error of a response without a text, which names the next step."""
-    field = source_name(fields.text or fields.image)
+    field = source_name(_main_source(fields))
     lists = [name for name, cell in scope.row.items() if isinstance(cell, list) and cell and isinstance(cell[0], dict)]
     if scope.get(field) is MISSING and lists and (lists == ["value"] or len(lists) == len(scope.row) > 1):
         return FileFormatError(

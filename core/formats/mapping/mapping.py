@@ -61,6 +61,8 @@ class ResponseFields(Frozen):
     name: str | None = None
     """The system's name, if it is the same in all rows, or a template."""
     image: FieldPath | None = None
+    transcript: FieldPath | None = None
+    """A list of messages, with tool calls and results: without `text`, the final answer is the text."""
     optional: bool = False
     """Whether rows may lack it; an empty text of a response that is not optional is an empty answer."""
     each: FieldPath | None = None
@@ -68,8 +70,8 @@ class ResponseFields(Frozen):
 
     @model_validator(mode="after")
     def _check_system(self) -> Self:
-        if self.text is None and self.image is None:
-            raise ValueError("a response needs a `text`, or an `image` if it is only an image")
+        if self.text is None and self.image is None and self.transcript is None:
+            raise ValueError("a response needs a `text`, a `transcript`, or an `image` if it is only an image")
         if self.each is not None and self.optional:
             raise ValueError("responses of `each` are as many as the list has, and not `optional`")
         if self.system is not None and self.name is not None:
@@ -492,7 +494,7 @@ def response_paths(response: ResponseFields) -> Iterator[FieldPath]:
     if response.each is not None:
         yield response.each
         return
-    for source in (response.text, response.image):
+    for source in (response.text, response.image, response.transcript):
         yield from value_paths(source)
     yield from source_paths(response.system)
     if response.name is not None and is_template(response.name):

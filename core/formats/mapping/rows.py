@@ -32,6 +32,7 @@ from core.formats.text import (
     refuse_large_json,
     refuse_read_errors,
 )
+from core.formats.transcripts import traces
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
 
@@ -320,14 +321,14 @@ def read_rows(path: Path, separator: str | None = None, quotes: bool | None = No
 
     `separator` and `quotes` are those of delimited text; None detects them.
 
-    A record that is a list, such as a dialogue, is the field `value`. Raises FileFormatError, possibly after some rows:
-    callers must not store any of them before the last.
+    A record that is a list, such as a dialogue, is the field `value`; of recorded traces a row is a trace. Raises
+    FileFormatError, possibly after some rows: callers must not store any of them before the last.
     """
     suffix = data_suffix(path)
     if suffix not in SUFFIXES:
         raise FileFormatError(f"{path.name} is not a table; readable files end in {', '.join(SUFFIXES)}")
     is_empty = True
-    for pair in _records(path, suffix, separator, quotes):
+    for pair in traces.grouped(_records(path, suffix, separator, quotes)):
         is_empty = False
         yield pair
     if is_empty:

@@ -36,6 +36,8 @@ from core.formats.mapping.mapping import (
     response_paths,
 )
 from core.formats.mapping.rows import expect_number, is_empty, parse_list, parse_name, parse_text
+from core.formats.transcripts import messages
+from core.transcripts import Transcript, render
 
 # Explodes the record itself: each of its fields is an item, such as {"q1": {...}, "q2": {...}}.
 EVERY_KEY = "*"
@@ -73,7 +75,23 @@ class Scope:
         if not isinstance(cell, str) and isinstance(cell, list | dict):  # most cells are text, which is checked faster
             rendered = render_messages(cell)
             cell = cell if rendered is None else rendered
+            if isinstance(cell, list) and messages.is_messages(cell):
+                return render(messages.read_transcript(cell, self.line, path))
         return parse_text(cell, self.line, path)
+
+    def transcript(self, path: FieldPath) -> Transcript | None:
+        """Return the transcript in a field; None for an empty or missing one."""
+        cell = self.get(path)
+        return None if is_empty(cell) or cell == [] else messages.read_transcript(cell, self.line, path)
+
+    def conversation(self, source: Source | None) -> Transcript | None:
+        """Return the transcript in the field of a prompt: texts, or messages with more than a role and a text."""
+        if not isinstance(source, str) or is_template(source):
+            return None
+        cell = self.get(source)
+        are_texts = isinstance(cell, list) and bool(cell) and all(isinstance(text, str) for text in cell)
+        is_plain = not messages.is_messages(cell) or render_messages(cell) is not None
+        return None if is_plain and not are_texts else messages.read_transcript(cell, self.line, source)
 
     def resolve(self, source: Source) -> str | None:
         """Return a constant, or the text of a field path, of a part of it, or of a template.

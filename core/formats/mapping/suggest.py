@@ -9,6 +9,7 @@ from core.formats.mapping import guess, suggest_blocks
 from core.formats.mapping.fields import CONTENT_KEYS, is_template, render_messages
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, parse_cell, preview_table
+from core.formats.transcripts.messages import is_messages, message_parts
 
 # Rows that are searched for columns and values.
 ROWS = 200
@@ -16,6 +17,8 @@ ROWS = 200
 ASSISTANT = "\n\nAssistant:"
 # What marks errors in translations.
 MARKS = ("<v>", "</v>")
+# Usual names of columns with the transcript of the only response.
+TRANSCRIPTS = ("transcript", "trajectory", "messages", "conversation", "history", "trace", "steps", "turns", "dialogue")
 # A row of a preview.
 Cells = abc.Mapping[str, str]
 
@@ -59,6 +62,10 @@ def suggest(preview: Preview, explode: str | None = None) -> guess.Draft:
         columns = [column for column in columns if column.startswith("orig_")]
     draft = guess.suggest_mapping(columns, explode)
     draft |= _responses(preview, draft)
+    draft |= _transcript(preview, {field: value for field, value in draft.items() if value})
+    for response in draft.get("responses", []):
+        if _are_transcripts([parse_cell(row.get(response.get("text", ""), "")) for row in preview.rows]):
+            response["transcript"] = response.pop("text")
     _refer_to_parts(draft, preview)
     draft |= suggest_blocks.BlockSuggester(preview, draft).suggest()
     _name_items(draft, preview)
@@ -83,12 +90,20 @@ def _list_of_two(preview: Preview) -> guess.Draft:
     """Return the responses of a table with a list of two in each row."""
     for column in preview.lists:
         elements = [parse_cell(row.get(column, "")) for row in preview.rows]
+        if any(map(_is_conversation, elements)):
+            continue
         keys = [key for key in ("text", *CONTENT_KEYS, "response") if _all_have(elements, key)]
         if keys and {len(element) for element in elements} == {2}:
             system = next((key for key in ("policy", "model", "system") if _all_have(elements, key)), None)
             parts = [f"{column}.{n}." for n in (0, 1)]
             return {"responses": [_response(part + keys[0], system and part + system) for part in parts]}
     return {}
+
+
+def _is_conversation(messages: Any) -> bool:
+    """Return whether a value is a list of messages, of which some are not the assistant's."""
+    roles = {part.role for part in message_parts(messages)} if is_messages(messages) else set()
+    return roles != {"assistant"} and bool(roles & {"user", "system"})
 
 
 def _all_have(elements: Sequence[Any], key: str) -> bool:
@@ -103,7 +118,7 @@ def _response(text: str, system: str | None) -> guess.Draft:
 def _refer_to_parts(draft: guess.Draft, preview: Preview) -> None:
     """Refer to the last message of conversations, the first of several texts, and texts without marks."""
     for response in draft.get("responses", []):
-        field = response["text"]
+        field = response.get("text", "")
         cells = [row.get(field, "") for row in preview.rows]
         parsed = [parse_cell(cell) for cell in cells]
         if all(isinstance(cell, list) and cell and render_messages(cell) for cell in parsed):
@@ -118,9 +133,51 @@ def _refer_to_parts(draft: guess.Draft, preview: Preview) -> None:
             response["text"] = {"field": field, "remove": list(MARKS)}
             if isinstance(prompt := draft.get("prompt"), str):
                 draft["prompt"] = {"field": prompt, "remove": list(MARKS)}
+    _refer_to_first(draft, preview)
+
+
+def _refer_to_first(draft: guess.Draft, preview: Preview) -> None:
+    """Refer to the first of several turns if there is a reply to each; with one reply, they are a conversation."""
     prompt = draft.get("prompt")
-    if isinstance(prompt, str) and _are_texts([parse_cell(row.get(prompt, "")) for row in preview.rows]):
+    has_several = any(str(response.get("text")).endswith(".0") for response in draft.get("responses", []))
+    if (
+        has_several
+        and isinstance(prompt, str)
+        and _are_texts([parse_cell(row.get(prompt, "")) for row in preview.rows])
+    ):
         draft["prompt"] = f"{prompt}.0"
+
+
+def _transcript(preview: Preview, draft: guess.Draft) -> guess.Draft:
+    """Return the response of a table whose only response is in a list of messages, under any name."""
+    names = guess.names_of(preview.columns)
+    listed = {name: [parse_cell(row.get(column, "")) for row in preview.rows] for name, column in names.items()}
+    found = sorted(name for name, cells in listed.items() if any(map(is_messages, cells)))
+    usual = [name for name in TRANSCRIPTS if name in found] or found
+    if not usual or "responses" in draft:
+        return {}
+    column, cells = names[usual[0]], [cell for cell in listed[usual[0]] if cell not in ("", [])]
+    if not all(map(is_messages, cells)):
+        return {}
+    others = {field: None for field in ("prompt", "context", "group") if draft.get(field) == column}
+    system = guess.first_of(names, ("system", "model", "model_name", "agent"))
+    exchanges = all(render_messages(cell) and _is_exchange(cell) for cell in cells)
+    response: guess.Draft = {"text": f"{column}.-1"} if exchanges else {"transcript": column}
+    prompt = None if not exchanges or others.get("prompt", draft.get("prompt")) else {"prompt": f"{column}.:-1"}
+    return others | (prompt or {}) | {"responses": [response | ({"system": system} if system else {})]}
+
+
+def _is_exchange(messages: list[Any]) -> bool:
+    """Return whether the last message is the only reply, and nothing else is known of any."""
+    roles = [part.role for part in message_parts(messages)]
+    is_only = len(roles) > 1 and roles[-1] == "assistant" and roles.count("assistant") == 1
+    return is_only and not any("kind" in message for message in messages)
+
+
+def _are_transcripts(cells: Sequence[Any]) -> bool:
+    """Return whether cells are lists of messages of which some have more than a role and a text."""
+    known = [cell for cell in cells if cell not in ("", [])]
+    return bool(known) and all(map(is_messages, known)) and any(render_messages(cell) is None for cell in known)
 
 
 def _are_texts(cells: Sequence[Any]) -> bool:
@@ -163,7 +220,7 @@ def _name_items(draft: guess.Draft, preview: Preview) -> None:
 
 def _are_items(items: abc.Mapping[tuple[str, ...], Sequence[Cells]], draft: guess.Draft, *, is_long: bool) -> bool:
     """Return whether rows with one name are one item: only if they are labels, and with the same responses."""
-    texts = [response["text"] for response in draft.get("responses", [])]
+    texts = [response.get("text") or response["transcript"] for response in draft.get("responses", [])]
     return all(
         all(key)
         and (is_long or len(rows) == 1)

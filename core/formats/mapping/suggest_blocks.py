@@ -54,7 +54,7 @@ class BlockSuggester:
 
     def __init__(self, preview: Preview, draft: Draft) -> None:
         self.preview, self.draft = preview, draft
-        used = {str(response["text"]) for response in draft.get("responses", [])} | {str(draft.get("prompt"))}
+        used = {str(response.get("text")) for response in draft.get("responses", [])} | {str(draft.get("prompt"))}
         counts = Counter(normalize(column) for column in preview.columns)
         named = names_of(preview.columns).items()
         self.names = {name: column for name, column in named if column not in used and counts[name] <= 1}
@@ -103,7 +103,7 @@ class BlockSuggester:
             return {"kind": "preference", "value": {"system": column}, **({"values": ties} if ties else {})}
         if _are_between(cells, 1, 2):
             return {"kind": "preference", "value": {"compare": [{"constant": "1.5"}, column]}}
-        counted_from_0 = any(re.search(r"[ _.]0(\.|$)", str(part["text"])) for part in self.draft["responses"])
+        counted_from_0 = any(re.search(r"[ _.]0(\.|$)", str(part.get("text"))) for part in self.draft["responses"])
         if cells and cells <= {"0", "1"} and counted_from_0:
             return {"kind": "preference", "value": column}
         block = guess_block(cells)

@@ -21,7 +21,7 @@ from core.formats.mapping.scope import (
     iter_scopes,
     recording_omissions,
 )
-from core.formats.records import ImportedRecords, PlainLabels, Records
+from core.formats.records import ImportedRecords, PlainLabels, Records, TranscriptRecord
 from core.formats.text import data_suffix
 from core.labels import Scale
 
@@ -94,6 +94,7 @@ def _read(path: Path, mapping: Mapping) -> ImportedRecords:
             if readers:
                 scope = Scope(scope.row, scope.line, scope.number, scope.element, items.row, items.systems)
             if record is not None:
+                yield from (TranscriptRecord(transcript=own) for own in items.transcripts)
                 yield record
             for reader in readers:
                 yield from reader.read(scope, item)

@@ -263,7 +263,7 @@ HEIGHT = 420  # pixels of the editor
 
 def needs_yaml(draft: Draft) -> bool:
     """Return whether the form would lose a part of the draft."""
-    texts = [response.get("text") for response in draft.get("responses", [])]
+    texts = [response.get("text") or response.get("transcript") for response in draft.get("responses", [])]
     lists = [draft[field] for field in ("prompt", "context", "reference") if isinstance(draft.get(field), list)]
     names = [part for sources in lists for part in sources]
     nested = isinstance(draft.get("explode"), list)
@@ -516,7 +516,7 @@ def _draw_responses(chooser: Chooser, start: list[Draft]) -> list[Draft]:
         ):
             st.session_state[count_key] = count - 1
             st.rerun()
-    return [response for response in responses if response.get("text")]
+    return [response for response in responses if response.get("text") or response.get("transcript")]
 
 
 def _draw_response(chooser: Chooser, number: int, start: Draft) -> Draft:
@@ -526,8 +526,10 @@ def _draw_response(chooser: Chooser, number: int, start: Draft) -> Draft:
         Field(text, f"Response {number + 1}", placeholder="choose"),
         Field(system, "System", system_help, allow_new=True, placeholder="unknown"),
     )
-    known = {text: start.get("text"), system: start.get("system") or start.get("name")}
+    transcript = start.get("transcript")
+    known = {text: start.get("text") or transcript, system: start.get("system") or start.get("name")}
     chosen = chooser.choose_row(fields, known)
     system_field = "system" if chosen[system] in chooser.columns else "name"
     other_fields: Draft = {field: start[field] for field in ("image", "optional") if field in start}
-    return drop_empty({"text": chosen[text], system_field: chosen[system], **other_fields})
+    text_field = "transcript" if transcript and chosen[text] == transcript else "text"
+    return drop_empty({text_field: chosen[text], system_field: chosen[system], **other_fields})

@@ -18,10 +18,12 @@ from core.formats.records import (
     ScaleRecord,
     StudyRecord,
     StudyRules,
+    TranscriptRecord,
 )
 from core.formats.registry import read_records
-from core.items import Criterion
+from core.items import Criterion, Response
 from core.labels import PREFERENCE, Adjudication, Label, Scale
+from core.transcripts import Part, Transcript
 from storage.db.connections import reading, writing
 from storage.labels import labels
 from storage.runs import traces
@@ -33,6 +35,9 @@ from tests.core.protocols import debates
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
 
 AT = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
+
+
+TRANSCRIPT = Transcript(parts=(Part(number=1, kind="text", role="user", content="2 ☀️"),))
 
 
 def one_of_each_type():
@@ -50,7 +55,9 @@ def one_of_each_type():
         ),
         CriterionRecord(criterion=Criterion(name="helpfulness", definition="How helpful.", rubric=("not", "very"))),
         ScaleRecord(kind="preference", criterion="helpfulness", scale=PREFERENCE),
-        *(ItemRecord(item=make_item(f"item {number}")) for number in range(3)),
+        TranscriptRecord(transcript=TRANSCRIPT),
+        *(ItemRecord(item=make_item(f"item {number}")) for number in range(2)),
+        ItemRecord(item=make_item("item 2", responses=(Response(text="31", transcript=TRANSCRIPT.digest),))),
         RUN.model_copy(update={"settings": {"rounds": 3}, "prompts": {"a": "b"}, "seed": 5, "created_at": AT}),
         a_trace("item 0", a_turn(), a_verdict()),
         a_trace("item 1", a_turn(), a_verdict("agreed", (2, 2, 2))),

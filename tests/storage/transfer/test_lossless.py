@@ -84,7 +84,7 @@ def fill(engine):
     items = [make_item("item 0"), make_item("item 1", group="g"), make_item("item 2", critiques=(criticised,))]
     records = [
         GuidelinesRecord(version=1, text="first", at=AT),
-        *(record for record in one_of_each_type() if record.type in ("study", "criterion", "scale")),
+        *(record for record in one_of_each_type() if record.type in ("study", "criterion", "scale", "transcript")),
         *(ItemRecord(item=item) for item in items),
     ]
     imports.import_records(engine, "s", records)
@@ -180,6 +180,7 @@ NAMES = {
     "study": (),
     "experiment": ("name",),
     "item": ("key",),
+    "transcript": ("digest",),
     "annotator": ("name",),
     "run": ("name",),
     "target": ("item_id", "kind", "criterion", "part"),

@@ -74,7 +74,7 @@ def test_the_field_paths_of_a_mapping_are_complete() -> None:
         ({**MINIMAL, "promt": "x"}, "field 'promt': there is no such field"),
         (
             {**MINIMAL, "responses": [{"system": "m"}]},
-            "field 'responses.0': a response needs a `text`, or an `image` if it is only an image",
+            "field 'responses.0': a response needs a `text`, a `transcript`, or an `image` if it is only an image",
         ),
         (
             {**MINIMAL, "responses": [{"text": "a", "system": "m", "name": "x"}]},

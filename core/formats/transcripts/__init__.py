@@ -1,0 +1,1 @@
+"""Transcripts of conversations and agents in files: lists of messages in a cell, and traces of several spans."""

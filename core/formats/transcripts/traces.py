@@ -1,0 +1,464 @@
+"""Recorded traces as rows of a table, one for each trace, with the transcript as a list of parts in one of the columns.
+
+A format is one entry of FORMATS: how its rows are recognised, and a function that yields the spans of a row. The
+columns of a trace are `id`, `question`, `transcript`, `model`, `group` (its session) and what else the row has, so a
+mapping assigns its scores and labels as those of any table.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+from core.errors import FileFormatError
+from core.formats.transcripts.messages import checked, message_parts, new_part, read_time, text_of
+from core.formats.transcripts.spans import Span, SpanKind, first_model, parsed, parts_of
+from core.transcripts import MAX_PARTS, Part, Transcript
+
+Row = Mapping[str, Any]
+# Characters of the spans of all traces, which are in memory together if a row is a span.
+MAX_KEPT = 2**28
+KINDS: Mapping[str, SpanKind] = {
+    **dict.fromkeys(("LLM", "CHAT_MODEL", "GENERATION", "CHAT", "TEXT_COMPLETION", "GENERATE_CONTENT"), "llm"),
+    **dict.fromkeys(("TOOL", "EXECUTE_TOOL"), "tool"),
+    **dict.fromkeys(("AGENT", "INVOKE_AGENT"), "agent"),
+}
+# What is no column of a trace: it is in the transcript.
+CONTENT = ("spans", "data", "trace", "observations", "child_runs", "inputs", "outputs", "input", "output", "steps")
+# What the first record of a file that is one conversation has.
+MESSAGE_KEYS = {
+    "role",
+    "content",
+    "tool_calls",
+    "tool_call_id",
+    "name",
+    "function_call",
+    "refusal",
+    "reasoning_content",
+}
+ROLES_OF_FIRST = ("system", "developer", "user")
+# Attributes of a span in a row of Phoenix's table.
+ATTRIBUTES = "attributes."
+
+
+@dataclass(frozen=True)
+class Format:
+    """How traces are recorded in a file."""
+
+    name: str
+    recognises: Callable[[Row], bool]
+    spans: Callable[[Row], Iterator[tuple[str, Span]]] | None = None
+    """Yields (trace, span)."""
+    parts: Callable[[Row], list[Part]] | None = None
+    """Instead: the parts of a row that is a trace."""
+    columns: Callable[[Row], dict[str, Any]] = lambda row: {}
+    """The other columns of a row that is a trace."""
+    whole: bool = True
+    """Whether a row has all spans of its traces."""
+
+
+def grouped(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    """Yield (line, row): rows of a table as they are, and of recorded traces a row for each trace.
+
+    Raises FileFormatError for a trace that is too large, and for a file whose traces need too much memory.
+    """
+    first = next(rows, None)
+    if first is None:
+        return
+    format = next((one for one in FORMATS if one.recognises(first[1])), None)
+    rows = chain((first,), rows)
+    if format is None and first[1].get("role") in ROLES_OF_FIRST and first[1].keys() <= MESSAGE_KEYS:
+        yield from _conversation(rows)
+    elif format is None:
+        yield from rows
+    elif format.parts is not None:
+        for line, row in rows:
+            yield line, _row(line, "", format.parts(row), format.columns(row))
+    else:
+        yield from _traces(rows, format)
+
+
+def _conversation(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    """Yield one row for a file whose records are the messages of one conversation; other records as they are."""
+    messages = list(islice(rows, MAX_PARTS + 1))
+    if all(row.keys() <= MESSAGE_KEYS for _, row in messages):
+        yield messages[0][0], {"messages": [row for _, row in messages]}
+    else:
+        yield from messages
+        yield from rows
+
+
+def _traces(rows: Iterable[tuple[int, Row]], format: Format) -> Iterator[tuple[int, Row]]:
+    found: dict[str, list[Span]] = {}
+    lines: dict[str, tuple[int, Row]] = {}
+    kept = 0
+    assert format.spans is not None
+    for line, row in rows:
+        kept += 0 if format.whole else len(str(row))
+        if kept > MAX_KEPT:
+            raise FileFormatError(f"the spans have more than {MAX_KEPT // 2**20} MB; divide the file", line=line)
+        for trace, span in format.spans(row):
+            found.setdefault(trace, []).append(span)
+            if not span.parent or trace not in lines:
+                lines[trace] = line, format.columns(row)
+        if format.whole:
+            yield from _rows_of(found, lines)
+            found, lines = {}, {}
+    yield from _rows_of(found, lines)
+
+
+def _rows_of(found: Mapping[str, Sequence[Span]], lines: Mapping[str, tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    for trace, spans in found.items():
+        line, columns = lines[trace]
+        model = next(first_model(spans), None)
+        yield line, _row(line, trace, parts_of(spans), {"model": model, **columns})
+
+
+def _row(line: int, trace: str, parts: list[Part], columns: Row) -> Row:
+    if not parts:
+        parts = [new_part("data", text_of(dict(columns)), name="trace")]
+    transcript: Transcript = checked({"parts": parts}, line, "transcript")
+    dumped = transcript.model_dump(mode="json")["parts"]
+    named = {name: value for name, value in columns.items() if value not in (None, "", {}, [])}
+    return {"id": trace or str(line), "question": transcript.question, **named, "transcript": dumped}
+
+
+def _others(row: Row, *left_out: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in (*CONTENT, *left_out)}
+
+
+# Spans with attributes: OTLP JSON, OpenInference and MLflow.
+
+
+def nested(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes with dotted names as objects, and those with numbers in their names as lists."""
+    tree: dict[str, Any] = {}
+    for name, value in sorted(attributes.items()):
+        *path, last = name.split(".")
+        place = tree
+        for key in path:
+            inner = place.setdefault(key, {})
+            if not isinstance(inner, dict):
+                break
+            place = inner
+        else:
+            place.setdefault(last, _nested_value(value))
+    listed: dict[str, Any] = _as_lists(tree)
+    return listed
+
+
+def _nested_value(value: Any) -> Any:
+    match value:
+        case dict():
+            return nested({str(key): inner for key, inner in value.items()})
+        case list():
+            return [_nested_value(inner) for inner in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def _as_lists(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _as_lists(one) for key, one in value.items()}
+    if inner and all(key.isdecimal() for key in inner):
+        return [inner[key] for key in sorted(inner, key=int)]
+    return inner
+
+
+def _get(tree: Any, path: str) -> Any:
+    """Return a nested attribute; None without it."""
+    for key in path.split("."):
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
+
+
+def _first(tree: Any, *paths: str) -> Any:
+    return next((value for path in paths if (value := _get(tree, path)) not in (None, "")), None)
+
+
+# What the attributes of a span are called: the conventions for GenAI, OpenInference, MLflow and OpenLLMetry.
+KIND = ("openinference.span.kind", "gen_ai.operation.name", "mlflow.spanType", "traceloop.span.kind")
+INPUTS: Mapping[SpanKind, tuple[str, ...]] = {
+    "llm": ("gen_ai.input.messages", "gen_ai.prompt", "llm.input_messages"),
+    "tool": ("gen_ai.tool.call.arguments", "tool.parameters"),
+}
+OUTPUTS: Mapping[SpanKind, tuple[str, ...]] = {
+    "llm": ("gen_ai.output.messages", "gen_ai.completion", "llm.output_messages"),
+    "tool": ("gen_ai.tool.call.result",),
+}
+GENERAL_INPUTS = ("input.value", "mlflow.spanInputs", "traceloop.entity.input", "gen_ai.input.messages")
+GENERAL_OUTPUTS = ("output.value", "mlflow.spanOutputs", "traceloop.entity.output", "gen_ai.output.messages")
+MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "mlflow.llm.model")
+TOKENS = ("gen_ai.usage.output_tokens", "llm.token_count.completion", "mlflow.chat.tokenUsage.output_tokens")
+# Events of a span in the former conventions for GenAI, and their role.
+EVENTS = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
+          "gen_ai.tool.message": "tool"}  # fmt: skip
+
+
+def _span(id: Any, parent: Any, name: Any, attributes: Mapping[str, Any], row: Row, events: Any = ()) -> Span:
+    """Return a span from its attributes; `row` has `start`, `end` and `error`."""
+    tree = nested({key: parsed(value) if key.startswith("mlflow.") else value for key, value in attributes.items()})
+    kind = KINDS.get(str(_first(tree, *KIND) or row.get("kind") or "").upper(), "other")
+    inputs = _first(tree, *INPUTS.get(kind, ()), *GENERAL_INPUTS)
+    outputs = _first(tree, *OUTPUTS.get(kind, ()), *GENERAL_OUTPUTS)
+    if instructions := _get(tree, "gen_ai.system_instructions"):
+        inputs = [{"role": "system", "parts": parsed(instructions)}, *(parsed(inputs) or ())]
+    if kind == "llm" and inputs is None:
+        inputs, outputs = _event_messages(events, outputs)
+    tokens = _first(tree, *TOKENS)
+    tool = _first(tree, "gen_ai.tool.name", "tool.name") if kind == "tool" else None
+    agent = _first(tree, "gen_ai.agent.name", "agent.name") if kind == "agent" else None
+    return Span(
+        id=text_of(id), parent=text_of(parsed(parent)), name=text_of(tool or agent or name), kind=kind, inputs=inputs,
+        outputs=outputs, start=read_time(row.get("start")), end=read_time(row.get("end")),
+        error=text_of(row.get("error")), model=text_of(_first(tree, *MODELS)),
+        tokens=int(tokens) if isinstance(tokens, int | float | str) and str(tokens).isdecimal() else None,
+        call=text_of(_first(tree, "gen_ai.tool.call.id", "tool_call.id")),
+    )  # fmt: skip
+
+
+def _event_messages(events: Any, outputs: Any) -> tuple[Any, Any]:
+    inputs: list[Any] = []
+    for event in events or ():
+        name, fields = event.get("name"), event.get("attributes") or {}
+        if name in EVENTS:
+            own = {"role": EVENTS[name], **fields}
+            inputs.append({**own, "tool_calls": parsed(own["tool_calls"])} if "tool_calls" in own else own)
+        elif name == "gen_ai.choice" and outputs is None:
+            outputs = parsed(fields.get("message")) or fields
+    return inputs or None, outputs
+
+
+def _value(value: Any) -> Any:
+    """Return a value of OTLP JSON."""
+    if not isinstance(value, dict) or not value:
+        return value
+    ((kind, inner),) = list(value.items())[:1]
+    match kind:
+        case "arrayValue":
+            return [_value(one) for one in (inner or {}).get("values", ())]
+        case "kvlistValue":
+            return _attributes((inner or {}).get("values"))
+        case "intValue":
+            return int(inner)
+    return inner
+
+
+def _attributes(listed: Any) -> dict[str, Any]:
+    if isinstance(listed, dict):
+        return listed
+    return {str(one.get("key")): _value(one.get("value")) for one in listed or () if isinstance(one, dict)}
+
+
+def _otlp(row: Row) -> Iterator[tuple[str, Span]]:
+    for resource in row.get("resourceSpans") or row.get("resource_spans") or ():
+        for scope in resource.get("scopeSpans") or resource.get("scope_spans") or ():
+            for span in scope.get("spans") or ():
+                status = span.get("status") or {}
+                failed = status.get("code") in (2, "STATUS_CODE_ERROR")
+                events = [
+                    {**event, "attributes": _attributes(event.get("attributes"))} for event in span.get("events") or ()
+                ]
+                times = {"start": span.get("startTimeUnixNano"), "end": span.get("endTimeUnixNano")}
+                own = times | {"error": (status.get("message") or "failed") if failed else ""}
+                attributes = _attributes(span.get("attributes"))
+                parent = span.get("parentSpanId")
+                yield (
+                    str(span.get("traceId")),
+                    _span(span.get("spanId"), parent, span.get("name"), attributes, own, events),
+                )
+
+
+def _openinference(row: Row) -> Iterator[tuple[str, Span]]:
+    context = parsed(row.get("context")) or {name: row.get(f"context.{name}") for name in ("trace_id", "span_id")}
+    attributes = parsed(row.get("attributes")) or {}
+    attributes = {
+        **attributes,
+        **{key.removeprefix(ATTRIBUTES): value for key, value in row.items() if key.startswith(ATTRIBUTES)},
+    }
+    attributes = {key: value for key, value in attributes.items() if value is not None}
+    failed = str(row.get("status_code")) == "ERROR"
+    own = {"start": row.get("start_time"), "end": row.get("end_time"), "kind": row.get("span_kind")}
+    own["error"] = (row.get("status_message") or "failed") if failed else ""
+    yield str(context["trace_id"]), _span(context["span_id"], row.get("parent_id"), row.get("name"), attributes, own)
+
+
+def _openinference_columns(row: Row) -> dict[str, Any]:
+    known = (
+        "name",
+        "span_kind",
+        "parent_id",
+        "start_time",
+        "end_time",
+        "status_code",
+        "status_message",
+        "events",
+        "id",
+    )
+    attributes = nested(parsed(row.get("attributes")) or {})
+    others = {
+        name: value
+        for name, value in row.items()
+        if name not in known and not name.startswith(("attributes", "context"))
+    }
+    return {"group": row.get("attributes.session.id") or _get(attributes, "session.id"), **others}
+
+
+def _mlflow_trace(row: Row) -> Row:
+    inner = parsed(row.get("trace"))
+    return inner if isinstance(inner, dict) else row
+
+
+def _mlflow(row: Row) -> Iterator[tuple[str, Span]]:
+    trace = _mlflow_trace(row)
+    info = trace.get("info") or {}
+    id = info.get("trace_id") or info.get("request_id") or row.get("trace_id") or row.get("request_id")
+    for span in parsed((trace.get("data") or {}).get("spans") or row.get("spans")) or ():
+        status = span.get("status") or span.get("status_code")
+        code = status.get("code") if isinstance(status, dict) else status
+        message = status.get("message") if isinstance(status, dict) else span.get("status_message")
+        own = {
+            "start": span.get("start_time_unix_nano") or span.get("start_time"),
+            "end": span.get("end_time_unix_nano") or span.get("end_time"),
+            "error": (message or "failed") if str(code) in ("ERROR", "STATUS_CODE_ERROR", "2") else "",
+        }
+        parent = span.get("parent_span_id") or span.get("parent_id")
+        own_id = span.get("span_id") or (span.get("context") or {}).get("span_id")
+        yield str(id), _span(own_id, parent, span.get("name"), span.get("attributes") or {}, own)
+
+
+def _mlflow_columns(row: Row) -> dict[str, Any]:
+    info = _mlflow_trace(row).get("info") or {}
+    metadata = info.get("trace_metadata") or row.get("trace_metadata") or {}
+    found = parsed(info.get("assessments") or row.get("assessments")) or ()
+    values = {one.get("assessment_name") or one.get("name"): _assessment(one) for one in found if isinstance(one, dict)}
+    others = _others(row, "info", "assessments", "trace_metadata", "request", "response", "trace_id", "request_id")
+    return {"group": metadata.get("mlflow.trace.session"), "tags": info.get("tags"), **others, "assessments": values}
+
+
+def _assessment(one: Row) -> Any:
+    return (one.get("feedback") or one.get("expectation") or {}).get("value")
+
+
+# Langfuse, LangSmith and ATIF.
+
+
+def _observations(row: Row) -> Iterator[tuple[str, Span]]:
+    """Yield the spans of Langfuse: of a trace with its observations, or of an observation."""
+    whole = isinstance(row.get("observations"), list | str)
+    for own in parsed(row.get("observations")) if whole else (row,):
+        usage = parsed(own.get("usageDetails") or own.get("usage")) or {}
+        parent = own.get("parentObservationId") or (row.get("id") if whole else "")
+        span = Span(
+            id=text_of(own.get("id")), parent=text_of(parent),
+            name=text_of(own.get("name")), kind=KINDS.get(str(own.get("type")).upper(), "other"),
+            inputs=own.get("input"), outputs=own.get("output"), start=read_time(own.get("startTime")),
+            end=read_time(own.get("endTime")), model=text_of(own.get("model")), tokens=usage.get("output"),
+            error=text_of(own.get("statusMessage") or "failed") if own.get("level") == "ERROR" else "",
+        )  # fmt: skip
+        yield str(row.get("id") if whole else own.get("traceId")), span
+    if whole:
+        start = read_time(row.get("timestamp"))
+        root = Span(
+            str(row.get("id")), "", text_of(row.get("name")), "other", row.get("input"), row.get("output"), start
+        )
+        yield str(row.get("id")), root
+
+
+def _langfuse_columns(row: Row) -> dict[str, Any]:
+    scores = {one.get("name"): one.get("value") for one in parsed(row.get("scores")) or () if isinstance(one, dict)}
+    if not isinstance(row.get("observations"), list | str):
+        return {"group": row.get("sessionId"), "scores": scores}
+    return {"group": row.get("sessionId"), **_others(row, "scores", "sessionId", "id"), "scores": scores}
+
+
+def _runs(row: Row) -> Iterator[tuple[str, Span]]:
+    """Yield the spans of LangSmith: of a run, and of the runs in it."""
+    trace = str(row.get("trace_id") or row.get("id"))
+    extra = parsed(row.get("extra")) or {}
+    options = _first(extra, "metadata.ls_model_name", "invocation_params.model") or ""
+    kind = KINDS.get(str(row.get("run_type")).upper(), "other")
+    yield trace, Span(
+        id=text_of(row.get("id")), parent=text_of(parsed(row.get("parent_run_id"))), name=text_of(row.get("name")),
+        kind=kind, inputs=row.get("inputs"), outputs=row.get("outputs"), start=read_time(row.get("start_time")),
+        end=read_time(row.get("end_time")), error=text_of(row.get("error")), model=text_of(options),
+        tokens=row.get("completion_tokens"),
+    )  # fmt: skip
+    for inner in parsed(row.get("child_runs")) or ():
+        for _, span in _runs(inner):
+            yield trace, span
+
+
+def _langsmith_columns(row: Row) -> dict[str, Any]:
+    known = (
+        "id",
+        "trace_id",
+        "name",
+        "run_type",
+        "parent_run_id",
+        "start_time",
+        "end_time",
+        "error",
+        "extra",
+        "serialized",
+    )
+    return _others(
+        row, *known, "session_id", "dotted_order", "events", "manifest_id", "child_run_ids", "parent_run_ids"
+    )
+
+
+def _atif(row: Row) -> list[Part]:
+    """Return the parts of a trajectory in the Agent Trajectory Interchange Format."""
+    messages: list[Any] = []
+    for step in parsed(row["steps"]):
+        role = {"agent": "assistant"}.get(step.get("source"), step.get("source") or "")
+        at = step.get("timestamp")
+        calls = [
+            {"id": call.get("tool_call_id"), "name": call.get("function_name"), "arguments": call.get("arguments")}
+            for call in step.get("tool_calls") or ()
+        ]
+        messages.append(
+            {"role": role, "content": step.get("message"), "reasoning_content": step.get("reasoning_content"),
+             "tool_calls": calls, "timestamp": at}
+        )  # fmt: skip
+        for result in (step.get("observation") or {}).get("results") or ():
+            messages.append(
+                {
+                    "role": "tool",
+                    "content": result.get("content"),
+                    "tool_call_id": result.get("source_call_id"),
+                    "timestamp": at,
+                }
+            )
+    return [part.model_copy(update={"number": number}) for number, part in enumerate(message_parts(messages), 1)]
+
+
+def _atif_columns(row: Row) -> dict[str, Any]:
+    agent = row.get("agent") or {}
+    model = agent.get("model_name") or agent.get("name")
+    return {"id": row.get("session_id"), "model": model, **_others(row, "agent", "session_id", "schema_version")}
+
+
+FORMATS = (
+    Format("OTLP JSON", lambda row: bool({"resourceSpans", "resource_spans"} & row.keys()), _otlp, whole=False),
+    Format(
+        "OpenInference",
+        lambda row: "span_kind" in row and bool({"context", "context.span_id"} & row.keys()),
+        _openinference, columns=_openinference_columns, whole=False,
+    ),
+    Format(
+        "MLflow",
+        lambda row: {"info", "data"} <= row.keys() or {"spans", "trace_id"} <= row.keys(),
+        _mlflow, columns=_mlflow_columns,
+    ),
+    Format("Langfuse", lambda row: "observations" in row and "id" in row, _observations, columns=_langfuse_columns),
+    Format(
+        "Langfuse observations", lambda row: {"traceId", "startTime", "type"} <= row.keys(), _observations,
+        columns=_langfuse_columns, whole=False,
+    ),
+    Format(
+        "LangSmith", lambda row: {"run_type", "inputs", "id"} <= row.keys(), _runs, columns=_langsmith_columns,
+        whole=False,
+    ),
+    Format("ATIF", lambda row: str(row.get("schema_version")).startswith("ATIF"), parts=_atif, columns=_atif_columns),
+)  # fmt: skip

@@ -1,0 +1,80 @@
+"""Transcripts of items, under the digests by which items refer to them: what loads items loads no transcripts."""
+
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.items import Item, Response
+from core.transcripts import Transcript, render
+from storage.db.connections import insert_all
+from storage.db.tables import TranscriptRow
+
+Key = TypeVar("Key")
+# The digest of a transcript, and its JSON compressed.
+Encoded = tuple[str, bytes]
+
+
+def encode(transcript: Transcript) -> Encoded:
+    """Return a transcript as it is stored."""
+    return transcript.digest, zlib.compress(transcript.model_dump_json().encode())
+
+
+def add_encoded(session: Session, study_id: int, transcripts: Sequence[Encoded]) -> None:
+    """Add transcripts that the study does not have."""
+    rows = [{"study_id": study_id, "digest": digest, "body": body} for digest, body in transcripts]
+    insert_all(session, TranscriptRow, rows)
+
+
+def digests(session: Session, study_id: int) -> set[str]:
+    """Return the digests of a study's transcripts."""
+    return set(session.scalars(select(col(TranscriptRow.digest)).where(col(TranscriptRow.study_id) == study_id)))
+
+
+def of_study(session: Session, study_id: int) -> Iterator[Transcript]:
+    """Yield the transcripts of a study, one at a time, in the order in which they were stored."""
+    query = select(col(TranscriptRow.body)).where(col(TranscriptRow.study_id) == study_id)
+    for body in session.scalars(query.order_by(col(TranscriptRow.id)).execution_options(yield_per=1)):
+        yield _decode(body)
+
+
+def by_digest(session: Session, study_id: int, wanted: Collection[str]) -> Iterator[tuple[str, Transcript]]:
+    """Yield (digest, transcript) for those of the digests that the study has, one at a time."""
+    query = select(col(TranscriptRow.digest), col(TranscriptRow.body)).where(col(TranscriptRow.study_id) == study_id)
+    query = query.where(col(TranscriptRow.digest).in_(wanted)).execution_options(yield_per=1)
+    for digest, body in session.execute(query) if wanted else ():
+        yield digest, _decode(body)
+
+
+def _decode(body: bytes) -> Transcript:
+    return Transcript.model_validate_json(zlib.decompress(body))
+
+
+def with_texts(session: Session, study_id: int, items: Mapping[Key, Item]) -> dict[Key, Item]:
+    """Return items in which the text of each response with a transcript is the transcript as text.
+
+    Items without transcripts are returned themselves. Raises TiebreakError for a transcript that is not stored.
+    """
+    wanted = {one.transcript for item in items.values() for one in item.responses if one.transcript}
+    texts = {digest: render(transcript) for digest, transcript in by_digest(session, study_id, wanted)}
+    return {key: _with_text(item, texts) if item.transcripts else item for key, item in items.items()}
+
+
+def with_text(session: Session, study_id: int, item: Item) -> Item:
+    """Do the same with one item."""
+    return with_texts(session, study_id, {0: item})[0]
+
+
+def _with_text(item: Item, texts: Mapping[str, str]) -> Item:
+    def own(response: Response) -> Response:
+        if response.transcript is None:
+            return response
+        if response.transcript not in texts:
+            raise TiebreakError(f"The transcript of item {item.id!r} is not stored; import the item's file again.")
+        return response.model_copy(update={"text": texts[response.transcript]})
+
+    return item.model_copy(update={"responses": tuple(map(own, item.responses))})

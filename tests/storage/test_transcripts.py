@@ -1,0 +1,79 @@
+"""Transcripts are stored once, outside of items, and judges see them as text."""
+
+import asyncio
+
+import pytest
+from sqlalchemy import delete, func, select
+
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord, TranscriptRecord
+from core.formats.transcripts.messages import read_transcript
+from core.items import Response
+from core.llm.client import ScriptedModel
+from core.protocols import registry
+from storage.db.connections import reading, writing
+from storage.db.tables import StudyRow, TranscriptRow
+from storage.studies import items, studies, transcripts
+from storage.transfer import imports
+from storage.worker._launch import RunRequest, create_run, estimate_run, execute_here
+from tests.conftest import make_item
+from tests.core.protocols.debates import make_settings
+from tests.storage.transfer.test_imports import export
+
+IMAGE = {"type": "image_url", "image_url": {"url": "https://images.example/a.png"}}
+AGENT = read_transcript(
+    [
+        {"role": "user", "content": ["Rome?", IMAGE]},
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "weather", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "timeout", "is_error": True},
+        {"role": "assistant", "content": "I cannot tell."},
+    ]
+)
+RESPONSES = (Response(text=AGENT.answer, transcript=AGENT.digest), Response(text="31"))
+RECORDS = [
+    TranscriptRecord(transcript=AGENT),
+    ItemRecord(item=make_item("a", responses=RESPONSES)),
+    ItemRecord(item=make_item("b", responses=RESPONSES[::-1])),
+]
+
+
+def count(engine):
+    with reading(engine) as session:
+        return session.scalars(select(func.count()).select_from(TranscriptRow)).one()
+
+
+def test_a_transcript_is_stored_once_and_exported_before_its_items(engine):
+    imports.import_records(engine, "s", [*RECORDS, RECORDS[0]])
+    assert imports.import_records(engine, "s", RECORDS).summary().startswith("nothing new")
+    assert count(engine) == 1
+    exported = [record for record in export(engine, "s") if record.type in ("item", "transcript")]
+    assert exported == RECORDS
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+        bodies = items.by_key(session, study.id)
+        assert "timeout" not in bodies["a"].model_dump_json() and bodies["a"].responses[0].text == "I cannot tell."
+        text = transcripts.with_text(session, study.id, bodies["a"]).responses[0].text
+    assert text.splitlines()[-2:] == ["[4] error of weather: timeout", "[5] assistant: I cannot tell."]
+    with writing(engine) as session:
+        session.execute(delete(StudyRow))
+    assert count(engine) == 0
+
+
+def test_an_item_without_its_transcript_is_refused(engine):
+    with pytest.raises(TiebreakError, match=r"Item 'a' refers to the transcript '.*', which is neither in the file"):
+        imports.import_records(engine, "s", RECORDS[1:])
+
+
+def test_judges_are_asked_about_the_transcript_and_images_are_stated_before(engine):
+    imports.import_records(engine, "s", RECORDS)
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+    model = ScriptedModel(lambda ask: "Final answer: 1")
+    request = RunRequest(study, registry.get("scaleeval"), make_settings(), "run")
+    assert "images in transcripts are not sent" in estimate_run(engine, request).summary()
+    run_id = create_run(engine, request)
+    asyncio.run(execute_here(engine, run_id, lambda run, progress: None, model))
+    assert model.asked
+    for ask in model.asked:
+        assert "[4] error of weather: timeout\n[5] assistant: I cannot tell." in ask.prompt
+        assert "(an image that is not shown: https://images.example/a.png)" in ask.prompt
