@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 JUDGE_HELP = "The judge; repeat the option for a cascade, cheapest first. Default: the one with most verdicts."
 SIGNAL_HELP = (
-    "The measure of confidence: stated, token, repeats, panel, contention, orders, rounds or none. Default: the first "
-    "of these that the verdicts have."
+    "The measure of confidence: simulated, stated, token, repeats, panel, contention, orders, rounds or none. Default: "
+    "the first of these that the verdicts have."
 )
 BROKEN_CODE = 3
 LOOKS_HELP = "How often you will look at the result while labels arrive; declare it before the first look."

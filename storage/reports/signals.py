@@ -20,7 +20,8 @@ from core.wording import Described, stored_criterion
 from storage.db.tables import EventRow, OpinionRow, TargetRow, TraceRow
 from storage.reports import _order_consistency as order_consistency
 from storage.reports.opinions import has_key
-from storage.runs import runs
+from storage.runs import annotator_examples, runs
+from storage.runs.runs import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 class Signal(Described):
     """A measure of confidence; in the order in which one is chosen if none is named, which no label decides."""
 
+    simulated = "simulated", "share of the simulated annotators that give the verdict"
     stated = "stated", "stated confidence"
     token = "token", "probability of the rating's token"
     repeats = "repeats", "share of the judge's repetitions with the same verdict"
@@ -96,10 +98,13 @@ def of_judge(
     """
     own = opinions[has_key(opinions, {(dataset.kind, dataset.criterion)})]
     one = _Judge(dataset, judge, own)
+    of_study = runs.of_study(session, study_id)
+    simulated = {run.id for run in of_study if run.id in one.runs and run.settings.get(annotator_examples.NUMBER)}
     found = {
-        Signal.stated: one.of_parts(_stated(session, one)),
+        Signal.simulated: one.of_parts(_stated(session, one, simulated)),
+        Signal.stated: one.of_parts(_stated(session, one, set(one.runs) - simulated)),
         Signal.token: one.of_traces(_token_probabilities(session, one)),
-        Signal.repeats: _repeats(session, study_id, one),
+        Signal.repeats: _repeats(of_study, one),
         Signal.panel: _panel_shares(one),
         Signal.contention: one.of_parts(_agreement_of_debates(session, one)),
         Signal.orders: one.of_traces(_order_shares(session, study_id, one)),
@@ -111,11 +116,13 @@ def of_judge(
     return signals | {Signal.none: np.where(decided, 1.0, np.nan)}
 
 
-def _stated(session: Session, judge: _Judge) -> ByPart:
-    """Return the confidence that a reply or a file states with the opinion."""
+def _stated(session: Session, judge: _Judge, run_ids: Collection[int]) -> ByPart:
+    """Return the confidence that a reply, a file or the protocol of these runs states with the opinion."""
+    if not run_ids:
+        return {}
     body = cast(col(EventRow.body), Text)
     query = select(col(EventRow.trace_id), body).where(
-        col(EventRow.run_id).in_(judge.runs), col(EventRow.type) == "verdict", body.contains('"confidence"')
+        col(EventRow.run_id).in_(run_ids), col(EventRow.type) == "verdict", body.contains('"confidence"')
     )
     stage, raters = STAGES[judge.dataset.judges[judge.name].stage], judge.raters
     kind, criterion = judge.dataset.kind, stored_criterion(judge.dataset.criterion)
@@ -147,10 +154,10 @@ def _token_probabilities(session: Session, judge: _Judge) -> dict[int, float]:
     return {trace: float(np.mean(values)) for trace, values in found.items()}
 
 
-def _repeats(session: Session, study_id: int, judge: _Judge) -> "Floats":
+def _repeats(of_study: "Iterable[Run]", judge: _Judge) -> "Floats":
     """Return the share of the runs with the same settings and prompts in which the judge gives the verdict."""
     dataset, own = judge.dataset, set(judge.runs)
-    settings = {run.id: (run.protocol, run.settings, run.prompts) for run in runs.of_study(session, study_id)}
+    settings = {run.id: (run.protocol, run.settings, run.prompts) for run in of_study}
     equal = [run for run, value in settings.items() if any(value == settings.get(other) for other in own)]
     rows = judge.opinions
     stage = STAGES[dataset.judges[judge.name].stage]

@@ -29,7 +29,7 @@ from core.trace import Ask, Flow, Spec, Turn, model_specs, with_seeds_of_repeat
 from core.transcripts import HIDDEN_IMAGE
 from storage.db.connections import batches, read, reading, write, writing
 from storage.db.tables import EventRow, RunRow
-from storage.runs import aius, calls, claims, experiments, runs
+from storage.runs import aius, annotator_examples, calls, claims, experiments, runs
 from storage.runs.calls import model_names
 from storage.runs.runs import Progress, Run
 from storage.studies import studies, transcripts
@@ -253,6 +253,7 @@ def estimate_with_paid_calls(
     engine: Engine, request: RunRequest, sampled_items: int = costs.SAMPLED_ITEMS
 ) -> tuple[CostEstimate, PaidCalls, float]:
     """Return the estimate, the stored calls of the sampled traces, and the number of traces that a sampled one is."""
+    request = _with_examples(engine, request)
     request.protocol.check_prompts(request.prompts)
     count, sample = _sample_items(engine, request, sampled_items)
     _check_images(request, sample)
@@ -304,9 +305,10 @@ def create_run(
 
     If another process has created the run of the same cell and repetition of an experiment, its id is returned.
     Raises TiebreakError for prompts that cannot be filled or lack the judged text, for images that cannot be read, for
-    models that do not accept images, for items with an image if the protocol sends none, and for items without a
-    response of the baseline.
+    models that do not accept images, for items with an image if the protocol sends none, for items without a response
+    of the baseline, and for more simulated annotators than there are annotators with labels for examples.
     """
+    request = _with_examples(engine, request)
     request.protocol.check_prompts(request.prompts)
     count, _ = _sample_items(engine, request, 1)
     if not count:
@@ -363,6 +365,12 @@ def _sample_items(engine: Engine, request: RunRequest, size: int) -> tuple[int, 
     with reading(engine) as session:
         count, sample = runs.sample_items(session, request.study.id, request.selection, size=size)
         return count, aius.standing_items(session, request.study.id, sample, _with_standing_aius(request.settings))
+
+
+def _with_examples(engine: Engine, request: RunRequest) -> RunRequest:
+    """Return the request with the examples of simulated annotators, if it has any."""
+    draw = partial(annotator_examples.with_examples, settings=request.settings, seed=request.seed)
+    return replace(request, settings=read(engine, partial(draw, study_id=request.study.id)))
 
 
 def settings_of_run(request: RunRequest) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from storage.db.connections import clock, read, reading, write, writing
 from storage.labels import labels
 from storage.reports import references
 from storage.runs import claims, experiments, runs
+from storage.runs.annotator_examples import without_examples
 from storage.runs.experiments import Progress
 from storage.runs.runs import Run
 from storage.studies import studies
@@ -122,7 +123,8 @@ def plan(engine: Engine, study: Study, definition: Definition) -> Plan:
             run = PlannedRun(cell, repeat, _request(study, definition, cell, repeat, criteria))
             if run.key in by_key:
                 without_seeds = _request(study, definition, cell, repeat, criteria, seeds=False)
-                if by_key[run.key].settings == settings_of_run(without_seeds):  # made before repeats had seeds
+                stored_settings = without_examples(by_key[run.key].settings)
+                if stored_settings == settings_of_run(without_seeds):  # made before repeats had seeds
                     run = replace(run, request=without_seeds)
                 _check_equal(by_key[run.key], run, definition.name)
                 planned.existing.append((run, by_key[run.key]))
@@ -354,7 +356,7 @@ def _check_fixed(stored: Definition, definition: Definition) -> None:
 def _check_equal(made: Run, planned: PlannedRun, name: str) -> None:
     request = planned.request
     wanted = (request.protocol.name, settings_of_run(request), request.prompts, request.seed)
-    if (made.protocol, made.settings, made.prompts, made.seed) != wanted:
+    if (made.protocol, without_examples(made.settings), made.prompts, made.seed) != wanted:
         label = planned.cell.label or "its only cell"
         raise TiebreakError(
             f"The experiment {name!r} has a run with other settings or prompts for {label}; give the changed "

@@ -26,6 +26,7 @@ from core.protocols.prompt_parts import (
     number_images,
     rating_answer,
     response_material,
+    with_examples,
 )
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.templates import Material, Templates, render
@@ -38,13 +39,18 @@ PAIR_NAME, SCORE_NAME = "single-judge", "single-score"
 
 
 def pair_flow(item: Item, settings: PairSettings, rng: Random, templates: Templates) -> Flow:
-    """Run E(c, p, r1, r2): one choice, or one for each order of the responses, asked in parallel."""
+    """Run E(c, p, r1, r2): one choice, or one for each order or simulated annotator, asked in parallel."""
     if len(item.responses) != 2:
         raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; a judge on a pair compares two.")
     orders = draw_orders(2, settings, rng)
     criteria = criterion_text(settings.criterion, settings.format, rng)
-    turns = yield [ask_choice(item, settings, shown, criteria, templates) for shown in orders]
-    return conclude_pair(turns, settings)
+    asks = [
+        replace(ask, prompt=with_examples(ask.prompt, examples))
+        for ask in [ask_choice(item, settings, shown, criteria, templates) for shown in orders]
+        for examples in settings.examples_for(item.id)
+    ]
+    turns = yield asks
+    return conclude_simulated(turns, settings) if settings.simulated_annotators else conclude_pair(turns, settings)
 
 
 def score_flow(item: Item, settings: ScoreSettings, rng: Random, templates: Templates) -> Flow:
@@ -131,6 +137,26 @@ def conclude_pair(turns: Sequence[Turn], settings: PairSettings) -> Verdict:
         reason = f"{reason}, and a tie does not outweigh a choice"
         return _verdict(settings, "preference", choice, reason, contention=distance)
     return _verdict(settings, "preference", None, reason, disputed=True, contention=distance)
+
+
+def conclude_simulated(turns: Sequence[Turn], settings: PairSettings) -> Verdict:
+    """Return the most frequent answer, with the share of all answers that give it as its confidence.
+
+    No verdict if two answers are equally frequent: a person decides. An answer that cannot be read agrees with none.
+    """
+    name = settings.judge.name
+    counted = Counter(turn.reading for turn in turns if turn.reading is not None).most_common()
+    if not counted:
+        return _verdict(settings, "preference", None, f"no answer of {name} could be read: {turns[0].problem}")
+    choice, count = counted[0]
+    reason = f"{name} chose {describe_choice(choice)} as {count} of {len(turns)} simulated annotators"
+    distance = contention([reading for reading, number in counted for _ in range(number)])
+    if len(counted) > 1 and counted[1][1] == count:
+        reason = f"{reason}, and {describe_choice(counted[1][0])} as often"
+        return _verdict(settings, "preference", None, reason, disputed=True, contention=distance)
+    verdict = _verdict(settings, "preference", choice, reason, contention=distance)
+    opinion = verdict.opinions[0].model_copy(update={"confidence": count / len(turns)})
+    return verdict.model_copy(update={"opinions": (opinion,)})
 
 
 def conclude_score(turns: Sequence[Turn], settings: ScoreSettings) -> Verdict:

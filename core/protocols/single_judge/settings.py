@@ -4,12 +4,20 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Scale
 from core.protocols import Judge
 from core.protocols.prompt_parts import CriterionFormat, is_numeric
 from core.protocols.several_criteria import WithCriteria
 from core.verdicts import DISPUTE_THRESHOLD
+
+
+class Example(Frozen):
+    """What a person decided on an item, as a judge is shown it."""
+
+    item: str
+    text: str
 
 
 class PairSettings(WithCriteria):
@@ -35,6 +43,25 @@ class PairSettings(WithCriteria):
     """Randomise for each item which response is read first; no effect if both orders are asked."""
     words: int = Field(default=150, ge=20, le=2000)
     """Maximum number of words of the reasons, as stated in the prompt."""
+    simulated_annotators: int = Field(default=0, ge=0, le=20, exclude_if=lambda number: not number)
+    """Simulated Annotators (Jung, Brahman & Choi 2024, arXiv:2407.18370): the judge answers so many times, each with
+    examples of another annotator's labels on development items. The verdict is the most frequent answer, and its
+    confidence the share of the answers that give it. The paper has 5. 0: it answers once, without examples."""
+    examples_each: int = Field(default=5, ge=1, le=20, exclude_if=lambda number: number == 5)
+    """The examples of each simulated annotator."""
+    annotator_examples: tuple[tuple[Example, ...], ...] = Field(default=(), exclude_if=lambda examples: not examples)
+    """One set for each simulated annotator. Every new run draws its own: nothing that is entered here is used."""
+
+    @model_validator(mode="after")
+    def _asks_simulated_annotators_once(self) -> Self:
+        if self.simulated_annotators and (self.both_orders or self.criteria):
+            raise ValueError("simulated annotators are asked in one order of the responses, and on one criterion")
+        return self
+
+    def examples_for(self, item: str) -> list[list[str]]:
+        """Return the examples of each simulated annotator for judging an item, of which none is on that item."""
+        others = [[one.text for one in own if one.item != item] for own in self.annotator_examples]
+        return [own[: self.examples_each] for own in others] or [[]] * max(self.simulated_annotators, 1)
 
 
 class ScoreSettings(WithCriteria):

@@ -178,9 +178,12 @@ PAIR = Layout(
         "both_orders": "Ask in both orders of the responses",
         "differing": "If the orders differ",
         "words": "Maximum words of reasoning",
+        "examples_each": "Examples of each simulated annotator",
     },
     shown={
         "differing": lambda draft: draft["both_orders"],
+        "simulated_annotators": lambda draft: not draft["both_orders"] and not draft["criteria"],
+        "examples_each": lambda draft: draft["simulated_annotators"] > 0,
         "shuffle_responses": lambda draft: not draft["both_orders"],
     },
 )
