@@ -26,11 +26,12 @@ def draw_item(
     *,
     markdown: bool = False,
     image_route: Route | None = None,
+    stacked: bool = False,
 ) -> None:
     """Draw the prompt, then two responses side by side; any other number, and on a phone, one below the other.
 
-    `media_folder` is the study's, if it has images, and `image_route` names its images of other hosts. Texts are shown
-    as they are, unless the study declares `markdown`.
+    `stacked` draws two one below the other as well. `media_folder` is the study's, if it has images, and `image_route`
+    names its images of other hosts. Texts are shown as they are, unless the study declares `markdown`.
     """
     with st.container(key=f"card-question-{key}"):
         if item.context:
@@ -43,7 +44,8 @@ def draw_item(
         if item.reference:
             with st.expander("Reference answer"):
                 _draw_text(item.reference, markdown, image_route)
-    both = st.columns(2, gap="medium") if len(item.responses) == 2 else [st.container() for _ in item.responses]
+    are_beside = len(item.responses) == 2 and not stacked
+    both = st.columns(2, gap="medium") if are_beside else [st.container() for _ in item.responses]
     for number, place in enumerate(both, start=1):
         with place:
             _draw_response(item, number, key, media_folder, markdown, image_route)

@@ -220,7 +220,7 @@ def draw_header(title: str, sentence: str) -> Study:
     study = resources.read(studies.get, name)
     permissions.require_page(study.id)
     if study.sample:
-        st.caption(":material/info: Sample study: its items, debates and labels were written for demonstration.")
+        st.caption(":material/info: Sample study: its debates and labels were written or simulated for demonstration.")
     return study
 
 

@@ -19,6 +19,7 @@ from pages.watch.parts import stated_values, turns
 from storage.accounts.access import Permission
 from storage.db import connections
 from storage.labelling import offers
+from storage.labels import labels
 from storage.reports import peer_reviews
 from storage.runs import aius, call_totals, runs, trace_opinions, traces
 from storage.runs.call_totals import Totals
@@ -164,18 +165,38 @@ def draw_trace(trace: Trace) -> None:
     if item != whole:
         st.caption(PAIR_CAPTION.format(*pair_numbers(trace.part) or (), of=len(whole.responses)))
     record_view(trace)
-    items.draw_item(
-        item,
-        media_folder=images.media_folder(study.name),
-        markdown=study.rules.markdown,
-        image_route=resources.image_route(study),
-    )
-    systems = items.system_names(item)
-    if systems:
-        st.caption(systems)
-    draw_events(trace, item, run.settings)
-    if trace.status in VERDICTS:
-        stated_values.draw_section(trace)
+    is_beside = turns.view_of(trace) in turns.BESIDE
+    left, right = st.columns([2, 3], gap="large") if is_beside else (st.container(), st.container())
+    with left, st.container(key="material" if is_beside else "whole-item"):
+        items.draw_item(
+            item,
+            media_folder=images.media_folder(study.name),
+            markdown=study.rules.markdown,
+            image_route=resources.image_route(study),
+            stacked=is_beside,
+        )
+        systems = items.system_names(item)
+        if systems:
+            st.caption(systems)
+    with right:
+        draw_decision(trace)
+        draw_events(trace, item, run.settings)
+        if trace.status in VERDICTS:
+            stated_values.draw_section(trace)
+
+
+def draw_decision(trace: Trace) -> None:
+    """Draw what people decided on a trace without consensus, and how, for visitors who may see all labels."""
+    if trace.status not in UNDECIDED or not permissions.allows(trace.study_id, Permission.export):
+        return
+    target = Target(item=trace.item, kind="preference", criterion=trace.criterion, part=trace.part)
+    found = resources.read(labels.decision, trace.study_id, target)
+    if found is None:
+        return
+    gold, adjudicator = found
+    value = numbers.RESPONSE_NAMES.get(gold.value, str(gold.value)) if isinstance(gold.value, int) else str(gold.value)
+    by = f"by {adjudicator}" if adjudicator else gold.source
+    st.markdown(f":green-badge[:material/how_to_reg: Decided: {value}] {escape_markdown(f'{by} · {gold.reason}')}")
 
 
 def draw_back_button() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Row, Select, bindparam, delete, func, select
+from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -130,14 +130,25 @@ def of_items(session: Session, study_id: int, keys: Collection[str]) -> list[Lab
     return [_label(row) for row in session.execute(query.order_by(col(LabelRow.id)))]
 
 
-def adjudications(session: Session, study_id: int) -> list[Adjudication]:
-    """Return every adjudication of a study, oldest first."""
+def decision(session: Session, study_id: int, target: Target) -> tuple[Gold, str] | None:
+    """Return the gold of one target and its adjudicator, "" without one; None before it has a value."""
+    values = {label.annotator: label.value for label in history(session, study_id, target)}
+    target_id = targets.find_id(session, study_id, target)
+    adjudicated = adjudications(session, study_id, col(AdjudicationRow.target_id) == target_id)
+    newest = adjudicated[-1] if adjudicated else None
+    given = {annotator: value for annotator, value in values.items() if value is not None}
+    gold = resolve_gold(target, given, newest, studies.scale(session, study_id, target.kind, target.criterion))
+    return None if gold.value is None else (gold, newest.adjudicator if newest else "")
+
+
+def adjudications(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> list[Adjudication]:
+    """Return every adjudication of a study that meets conditions, oldest first."""
     query = (
         select(AdjudicationRow, col(ItemRow.key), TargetRow, col(AnnotatorRow.name))
         .join(TargetRow, col(TargetRow.id) == col(AdjudicationRow.target_id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(AdjudicationRow.annotator_id))
-        .where(col(TargetRow.study_id) == study_id)
+        .where(col(TargetRow.study_id) == study_id, *conditions)
         .order_by(col(AdjudicationRow.id))
     )
     found = []

@@ -40,12 +40,11 @@ EVENTS_PER_PAGE = 40
 BEFORE_THE_TURN = (ReplyUnreadable, CallFailed, SchemaRefused, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
 STANCE_NAMES = {1: "1", 2: "2", 0: "0 (neither)"}
 SWAPPED = (
-    ":material/swap_horiz: The judges read the responses in swapped order: their “Submission 1” is Response 2. "
-    "The stances use the order above."
+    ":material/swap_horiz: The judges read the responses in swapped order: their “Submission 1” is shown as Response 2."
 )
 BOTH_ORDERS = (
     ":material/swap_horiz: There is one debate in each order of the responses. In the one that reads Response 2 first, "
-    "“Submission 1” is Response 2. The stances use the order above."
+    "“Submission 1” is shown as Response 2."
 )
 stance_grid = st.components.v2.component(
     "stances",
@@ -172,21 +171,22 @@ def draw_stance_grid(
 
     `discussions` are the stances that can disagree with each other, and `fills` the colours of values.
     """
-    grid = stance_grid(
-        key=f"stances_{trace_id}",
-        data={
-            "trace": trace_id,
-            "judges": judges,
-            "rounds": rounds,
-            "stances": cells,
-            "pending": pending,
-            "disputes": [seq for stances in discussions for seq in find_disagreements(stances)],
-            "colours": fills,
-            "inks": {value: colours.text_colour(colour) for value, colour in fills.items()},
-            **options,
-        },
-        on_goto_change=lambda: None,
-    )
+    with st.container(key=f"grid-{trace_id}"):  # stays in view
+        grid = stance_grid(
+            key=f"stances_{trace_id}",
+            data={
+                "trace": trace_id,
+                "judges": judges,
+                "rounds": rounds,
+                "stances": cells,
+                "pending": pending,
+                "disputes": [seq for stances in discussions for seq in find_disagreements(stances)],
+                "colours": fills,
+                "inks": {value: colours.text_colour(colour) for value, colour in fills.items()},
+                **options,
+            },
+            on_goto_change=lambda: None,
+        )
     clicked: int | None = grid.goto
     return clicked
 
@@ -207,7 +207,7 @@ def _draw_event(
             order = [_order_name(turn)] if has_orders and turn.shown else []
             turns.draw_turn(trace_id, seq, turn, " · ".join(_heading(turn, stance, preference) + order))
         case VerdictReached(verdict=verdict):
-            _draw_verdict(verdict, preference)
+            _draw_verdict(trace_id, seq, verdict, preference)
         case _:
             turns.draw_problem(seq, event, "debate")
 
@@ -221,22 +221,24 @@ def _heading(turn: Turn, stance: Stance | None, preference: bool) -> list[str]:
 
 def _reading(turn: Turn, stance: Stance | None, preference: bool) -> str:
     if turn.reading is None or stance is None or not stance.changed:
-        return turns.format_reading(turn, STANCE_NAMES if preference else None)
+        is_choice = preference and isinstance(turn.reading, int)
+        return _stance_name(turn.reading, preference) if is_choice else turns.format_reading(turn)
     before, after = (_stance_name(value, preference) for value in (stance.previous_value, turn.reading))
-    return f":orange[**from {before} to {after}**]"
+    return f"**changed** from {before} to {after}"
 
 
 def _stance_name(value: Value | None, preference: bool) -> str:
     if preference and isinstance(value, int):
-        return STANCE_NAMES.get(value, str(value))
+        return turns.chip(value, STANCE_NAMES[value]) if value in STANCE_NAMES else str(value)
     return escape_markdown(format_value(value))
 
 
-def _draw_verdict(verdict: Verdict, preference: bool) -> None:
+def _draw_verdict(trace_id: int, seq: int, verdict: Verdict, preference: bool) -> None:
     """Draw the outcome, the value and the reason; of several criteria, also a table of opinions."""
     name, icon, colour = colours.STATUS[verdict.outcome]
     value = f": {_stance_name(verdict.value, preference)}" if verdict.value is not None else ""
-    st.markdown(f":{colour}-badge[{icon} {name}{value}] {escape_markdown(verdict.reason)}")
+    with st.container(key=f"turn-{trace_id}-{seq}"):
+        st.markdown(f":{colour}-badge[{icon} {name}]{value} {escape_markdown(verdict.reason)}")
     final = [opinion for opinion in verdict.opinions if opinion.stage != "first"]
     criteria = list(dict.fromkeys(opinion.criterion for opinion in final))
     if len(criteria) > 1:

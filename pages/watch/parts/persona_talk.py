@@ -187,8 +187,8 @@ def _cell_data(stance: Stance, row: int, turn: Turn) -> list[Any]:
 CONTRIBUTIONS_PER_PAGE = 40
 SUMMARY_FALLBACK = "the contributions were passed on instead"
 SWAPPED = (
-    ":material/swap_horiz: In this discussion “Assistant 1” is Response 2. The scores next to the names use the item's "
-    "own order."
+    ":material/swap_horiz: In this discussion “Assistant 1” is shown as Response 2. The scores next to the names use "
+    "the item's own order."
 )
 
 

@@ -1,11 +1,15 @@
 // The stance grid: one row per judge, one column per round. A click scrolls to the turn; D and the buttons go to the next
-// disagreement. The rows of `data.stances` are arrays, because a long debate has ten thousand of them.
+// disagreement; Play shows the turns of the page one by one. The rows of `data.stances` are arrays, because a long debate has ten thousand of them.
 const RESPONSE_NAMES = { 1: "response 1", 2: "response 2", 0: "neither" };
 // Only this many rounds are drawn at a time: drawing a long debate at once takes about a second.
 const VISIBLE_ROUNDS = 12;
 // A turn on another page arrives after a rerun of the page: look for it this often, and this many times.
 const RETRY_MS = 100;
 const RETRIES = 50;
+
+// Milliseconds between two turns of a replay at the first speed, and the speeds.
+const TURN_MS = 3000;
+const SPEEDS = [1, 2, 4];
 
 function element(tag, className, text) {
   const node = document.createElement(tag);
@@ -76,8 +80,27 @@ function scrollToTurn(trace, seq) {
   if (!turn) return false;
   document.querySelectorAll("[data-reached]").forEach((node) => node.removeAttribute("data-reached"));
   turn.dataset.reached = "yes";
+  // The grid stays above the turns.
+  const grid = document.querySelector(`.st-key-grid-${trace}`);
+  turn.style.scrollMarginTop = `${(grid?.offsetHeight ?? 0) + 24}px`;
   turn.scrollIntoView({ behavior: "smooth", block: "start" });
   return true;
+}
+
+// Turns after the replayed one, and their cells, are hidden by a style sheet: Streamlit may draw the turns again.
+function hideLater(root, trace, hidden) {
+  const sheet = (root.__sheet ??= document.head.appendChild(element("style")));
+  sheet.textContent = hidden.map((seq) => `.st-key-turn-${trace}-${seq}`).join(",") + (hidden.length ? "{display:none}" : "");
+  const later = new Set(hidden);
+  root.querySelectorAll(".stance").forEach((node) => node.classList.toggle("later", later.has(Number(node.dataset.seq))));
+}
+
+// The turns and the verdict on the page, in their order.
+function turnsOnPage(trace) {
+  const prefix = `st-key-turn-${trace}-`;
+  return [...document.querySelectorAll(`[class*="${prefix}"]`)].map((node) =>
+    Number([...node.classList].find((name) => name.startsWith(prefix)).slice(prefix.length)),
+  );
 }
 
 // Several runs of one item are drawn on one page. The key D then belongs to the grid that is being read: the last one
@@ -142,12 +165,66 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return button;
   };
 
+  // The replay: `shown` turns of `state.replay` are visible; null outside of a replay.
+  const show = (shown) => {
+    const turns = state.replay.turns;
+    state.replay.shown = Math.min(Math.max(1, shown), turns.length);
+    hideLater(root, data.trace, turns.slice(state.replay.shown));
+    goTo(turns[state.replay.shown - 1]);
+    if (state.replay.shown === turns.length) pause();
+    drawTools();
+  };
+  const pause = () => {
+    clearInterval(state.clock);
+    state.clock = null;
+  };
+  const run = () => {
+    pause();
+    state.clock = setInterval(() => show(state.replay.shown + 1), TURN_MS / (state.speed ?? 1));
+  };
+  const play = () => {
+    if (!state.replay || state.replay.shown === state.replay.turns.length) {
+      state.replay = { turns: turnsOnPage(data.trace), shown: 0 };
+      if (state.replay.turns.length < 2) return stop();
+      show(1);
+    }
+    run();
+    drawTools();
+  };
+  const stop = () => {
+    pause();
+    hideLater(root, data.trace, []);
+    state.replay = null;
+    drawTools();
+  };
+  const toggle = () => {
+    if (!state.clock) return play();
+    pause();
+    drawTools();
+  };
+
   const scroller = element("div", "scroller");
   const tools = element("div", "tools");
   const drawRounds = (firstRound) => {
     state.firstRound = Math.min(Math.max(0, firstRound), lastStart);
     scroller.replaceChildren(drawTable(data, cells, state.firstRound, goTo));
+    if (state.replay) hideLater(root, data.trace, state.replay.turns.slice(state.replay.shown));
+    drawTools();
+  };
+  const drawTools = () => {
     tools.replaceChildren();
+    if (!data.pending.length && data.stances.length > 1) {
+      tools.append(toolButton(state.clock ? "Pause" : "Play ▸", "replay turn by turn (Space; ← → for one turn)", toggle));
+      if (state.replay) {
+        const speed = toolButton(`${state.speed ?? 1}×`, "speed of the replay", () => {
+          state.speed = SPEEDS[(SPEEDS.indexOf(state.speed ?? 1) + 1) % SPEEDS.length];
+          if (state.clock) run();
+          drawTools();
+        });
+        const place = element("span", "note", `turn ${state.replay.shown} of ${state.replay.turns.length}`);
+        tools.append(speed, toolButton("Show all", "end the replay", stop), place);
+      }
+    }
     if (data.disputes.length) {
       tools.append(
         toolButton("‹", "previous disagreement", () => goToDisagreement(-1)),
@@ -175,14 +252,21 @@ export default function ({ data, parentElement, setTriggerValue }) {
   // The listener of the previous call has the previous data.
   if (parentElement.__keys) document.removeEventListener("keydown", parentElement.__keys);
   parentElement.__keys = (event) => {
-    if (isTyping(event) || event.key.toLowerCase() !== "d" || !isCurrent(root)) return;
+    if (isTyping(event) || !isCurrent(root)) return;
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (event.key.toLowerCase() === "d") goToDisagreement(event.shiftKey ? -1 : 1);
+    else if (state.replay && event.key === " ") toggle();
+    else if (state.replay && step) show(state.replay.shown + step);
+    else return;
     event.preventDefault();
-    goToDisagreement(event.shiftKey ? -1 : 1);
   };
   document.addEventListener("keydown", parentElement.__keys);
   if (data.disputes.length) grids.add(root);
   else grids.delete(root);
   return () => {
+    pause();
+    root.__sheet?.remove();
+    root.__sheet = null;
     document.removeEventListener("keydown", parentElement.__keys);
     grids.delete(root);
   };

@@ -1,5 +1,6 @@
 """The parts of a turn that every view draws: its usage, its reply, its prompt, and earlier failures."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
@@ -131,12 +132,12 @@ def draw_reply(turn: Turn) -> None:
         return
     statement = turn.statement
     if turn.format == "json" and statement and statement != turn.reply.strip():
-        st.markdown(sanitize_markdown(shorten(statement)))
+        st.markdown(with_own_numbers(sanitize_markdown(shorten(statement)), turn.shown))
         with st.expander("Structured output"):
             part = marked_html(shorten(turn.reply), turn.reading_span)
             st.html(f'<pre class="reading" dir="auto">{part}</pre>')
         return
-    st.markdown(marked_markdown(turn.reply, turn.reading_span))
+    st.markdown(with_own_numbers(marked_markdown(turn.reply, turn.reading_span), turn.shown))
 
 
 def draw_whole_reply(turn: Turn, key: str) -> None:
@@ -195,6 +196,29 @@ def marked_markdown(reply: str, span: tuple[int, int] | None) -> str:
     part = shorten(reply)
     is_shown = span is not None and (part == reply or span[1] <= SHORTENED)
     return sanitize_markdown(part, within(part, span) if span is not None and is_shown else None)
+
+
+# A response as judges of a pair name it, in the order in which they read the two; outside of code.
+SUBMISSION = re.compile(r"(`+).*?\1|\b(?:[Ss]ubmission|Assistant) ([12])\b", re.DOTALL)
+# A response as a chip in the colour that it has everywhere.
+CHIPS = {1: ":blue-badge[{}]", 2: ":orange-badge[{}]", 0: ":gray-badge[{}]"}
+
+
+def chip(value: int, text: str) -> str:
+    """Return a short text in the colour of a response, as Markdown."""
+    return CHIPS[value].format(text)
+
+
+def with_own_numbers(markdown: str, shown: Sequence[int]) -> str:
+    """Return a reply in which a chip with the item's own number stands for each submission that the judge names."""
+    if len(shown) != 2:
+        return markdown
+
+    def own(match: re.Match[str]) -> str:
+        number = int(match[2]) if match[2] else 0
+        return chip(shown[number - 1], f"Response {shown[number - 1]}") if number else match[0]
+
+    return SUBMISSION.sub(own, markdown)
 
 
 NOT_BLIND = (
@@ -384,16 +408,22 @@ def _events_of(events: Sequence[NumberedEvent], criterion: str) -> list[Numbered
 
 # The view of a trace whose protocol is not installed here.
 DEFAULT = "pages.watch.parts.debate"
+# Views with many turns: the item is beside them and stays in view.
+BESIDE = (DEFAULT, "pages.watch.parts.persona_talk")
+
+
+def view_of(trace: Trace) -> str:
+    """Return the module that draws a trace."""
+    return PROTOCOLS[trace.protocol].view if trace.protocol in PROTOCOLS else DEFAULT
 
 
 def render_trace(
     trace: Trace, item: Item, events: Sequence[NumberedEvent], settings: dict[str, Any], *, live: bool
 ) -> None:
     """Draw a trace; the view's module is imported now, since charts take a second to import."""
-    view = PROTOCOLS[trace.protocol].view if trace.protocol in PROTOCOLS else DEFAULT
     if trace.protocol not in PROTOCOLS:
         st.info(
             f"The protocol “{escape_markdown(trace.protocol)}” is not installed here. Its turns are shown without "
             "the charts of its own view."
         )
-    import_module(view).render(trace, item, events, settings, live)
+    import_module(view_of(trace)).render(trace, item, events, settings, live)

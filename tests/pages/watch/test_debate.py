@@ -5,8 +5,10 @@ from typing import Any
 from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.labels import Kind, Opinion, Value
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
-from tests.conftest import make_item
+from pages.watch.parts.turns import with_own_numbers
+from tests.conftest import make_item, make_label
 from tests.pages.visits import prepare_study, trace_text
+from tests.storage.shared import RUN, a_trace
 
 CRITERIA = ("clarity", "brevity")
 
@@ -34,15 +36,15 @@ def test_a_protocol_that_is_not_installed_is_named_and_its_turns_are_shown() -> 
     prepare_trace(completed_turn(0, "ann", 1), verdict(1, opinion("ann", "", 1, "preference")))
     text = trace_text("i").replace("\\", "")
     assert "The protocol “not-installed” is not installed here." in text
-    assert "**ann** · first opinion · **1**" in text and "a reply" in text
-    assert "Agreed: 1]" in text
+    assert "**ann** · first opinion · :blue-badge[1]" in text and "a reply" in text
+    assert "Agreed]: :blue-badge[1]" in text
 
 
 def test_scores_are_shown_as_scores() -> None:
     prepare_trace(completed_turn(0, "ann", 2), completed_turn(1, "ben", 2.5), verdict(2.25, opinion("ann", "", 2)))
     text = trace_text("i")
     assert "**ann** · first opinion · **2**" in text and "**ben** · first opinion · **2.50**" in text
-    assert "Agreed: 2.25]" in text
+    assert "Agreed]: 2.25" in text
 
 
 def test_dictionary_values_are_shown_by_name() -> None:
@@ -50,7 +52,7 @@ def test_dictionary_values_are_shown_by_name() -> None:
     prepare_trace(completed_turn(0, "ann", values), verdict(values, opinion("ann", "", 4)))
     text = trace_text("i")
     assert "**ann** · first opinion · **clarity 4, brevity 3.50**" in text
-    assert "Agreed: clarity 4, brevity 3.50]" in text and "the mean" in text
+    assert "Agreed]: clarity 4, brevity 3.50" in text and "the mean" in text
 
 
 def test_scores_of_two_responses_are_a_ratio() -> None:
@@ -80,5 +82,17 @@ def test_a_debate_in_both_orders_has_a_row_and_headings_for_each_order() -> None
     prepare_trace(*turns, verdict(None, opinion("ann", "", None, "preference", problem="its choice changes")))
     text = trace_text("i")
     assert "There is one debate in each order of the responses" in text
-    assert "**ann** · first opinion · **1** · order 1, 2" in text
-    assert "**ann** · first opinion · **2** · order 2, 1" in text
+    assert "**ann** · first opinion · :blue-badge[1] · order 1, 2" in text
+    assert "**ann** · first opinion · :orange-badge[2] · order 2, 1" in text
+
+
+def test_a_submission_is_named_by_the_items_own_number_outside_of_code():
+    text = with_own_numbers("Submission 1 beats submission 2, not `Submission 1` or Submission 12.", (2, 1))
+    assert text == (":orange-badge[Response 2] beats :blue-badge[Response 1], not `Submission 1` or Submission 12.")
+    assert with_own_numbers("Submission 1", ()) == "Submission 1"
+
+
+def test_a_decided_trace_says_how_it_was_decided():
+    labels = [make_label(2, name, "i") for name in ("ann", "bob")]
+    prepare_study([ItemRecord(item=make_item("i")), RUN, a_trace("i"), *labels])
+    assert "Decided: Response 2" in trace_text("i") and "unanimous" in trace_text("i")

@@ -41,7 +41,7 @@ def test_the_traces_of_a_study_are_listed(sample):
     page = visit("watch/traces")
     assert not page.exception
     assert "40 traces" in page_text(page)
-    assert "written for demonstration" in page_text(page)
+    assert "simulated for demonstration" in page_text(page)
 
 
 @pytest.mark.parametrize(
