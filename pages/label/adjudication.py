@@ -55,7 +55,9 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
         st.info("You labelled all of these items: another person has to decide them.")
     elif st.button("Start", type="primary", icon=":material/gavel:", key="start", shortcut="Enter"):
         open_case(int(ids[0]) if first is None else first)
-    st.caption("A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind.")
+    shell.draw_note(
+        "A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind."
+    )
     rows = [
         {
             "Item": target_name(case.target),

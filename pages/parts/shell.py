@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import TiebreakError
 from core.labels import Target
@@ -20,7 +21,7 @@ from pages.parts.sections import Section
 from pages.parts.text import escape_markdown
 from storage.accounts import logins
 from storage.accounts.access import Permission
-from storage.db import audit, connections
+from storage.db import audit, connections, guards
 from storage.labels import merges, views
 from storage.reports import contents
 from storage.reports.contents import StudyContents
@@ -209,8 +210,10 @@ def _sign_in(name: str) -> None:
 def draw_header(title: str, sentence: str) -> Study:
     """Draw title, purpose and study selection; returns the selected study, and stops the page if there is none."""
     left, right = st.columns([3, 1], vertical_alignment="bottom", gap="medium")
-    left.title(title, anchor=False)
-    left.caption(sentence)
+    with left.container(horizontal=True, vertical_alignment="bottom"):
+        st.title(title, anchor=False, width="content")
+        _place_of_notes()
+    left.markdown(sentence)
     names = permissions.study_names()
     if not names:
         draw_no_study()
@@ -220,8 +223,27 @@ def draw_header(title: str, sentence: str) -> Study:
     study = resources.read(studies.get, name)
     permissions.require_page(study.id)
     if study.sample:
-        st.caption(":material/info: Sample study: its debates and labels were written or simulated for demonstration.")
+        _place_of_notes().badge("Sample study: written or simulated", color="gray")
+        draw_note("Sample study: its debates and labels were written or simulated for demonstration.")
     return study
+
+
+def draw_note(text: str) -> None:
+    """Draw small print of the page, as Markdown: all of it is in one popover beside the title of the page."""
+
+    def open_notes() -> DeltaGenerator:
+        return _place_of_notes().popover("Notes", icon=":material/info:", type="tertiary")
+
+    guards.once("notes", open_notes).caption(text)
+
+
+def _place_of_notes() -> DeltaGenerator:
+    """Return the container of the notes, drawn here if this run of the page has none yet."""
+
+    def draw() -> DeltaGenerator:
+        return st.container(horizontal=True, vertical_alignment="center", width="content")
+
+    return guards.once("place of notes", draw)
 
 
 def draw_no_study() -> None:

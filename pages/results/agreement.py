@@ -100,7 +100,7 @@ def draw_page(study: Study) -> None:
     with row:
         view = choose_view(report)
     if report.unmeasured:
-        st.caption(agreement.describe_unmeasured(report.unmeasured))
+        (st.caption if view is None else shell.draw_note)(agreement.describe_unmeasured(report.unmeasured))
     if view is None:
         return None if report.unmeasured else empty_state(study, group)
     kind, criterion, judges = view
@@ -194,7 +194,7 @@ def draw_interval_note(
     study: Study, figures: PanelReport, query: ItemQuery, choice: StatisticChoice, version: Version
 ) -> None:
     """Draw whom intervals are for and, of five annotators or more, those for others like them too on request."""
-    st.caption(agreement.INTERVALS_FOR["fixed"])
+    shell.draw_note(agreement.INTERVALS_FOR["fixed"])
     key = query.kind, query.criterion or ""
     raters = max((row.raters for row in figures.overall if (row.kind, row.criterion) == key), default=0)
     if raters < MIN_RATERS or not st.toggle("Annotators as a sample", key="sample", bind="query-params"):
@@ -223,7 +223,7 @@ def draw_headline(
     for column, (stage, row) in zip(st.columns(max(2, len(stages))), stages, strict=False):
         with column, st.container(gap=None):
             heading = STAGES[stage] or escape_markdown(agreement_rows.criterion_name(criterion))
-            st.caption(f"{heading}: {catalogue.name(choice.many_raters)}")
+            st.markdown(f"{heading}: {catalogue.name(choice.many_raters)}")
             st.markdown(f"## {agreement_rows.format_row(row)}")
             counts = f"{numbers.format_count(row.items, unit)} · {numbers.format_count(row.raters, rater)}"
             if share is None:
@@ -231,10 +231,10 @@ def draw_headline(
             else:
                 st.caption(f"{counts} · {100 * share:.0f} % of labels collected", help=describe_coverage(study))
             if row.reason:
-                st.caption(escape_markdown(row.reason))
+                shell.draw_note(f"{heading}: {escape_markdown(row.reason)}")
     in_shown_order = [agreement_rows.format_row(row) for panel, row in rows if panel.as_shown]
     if in_shown_order:
-        st.caption(
+        shell.draw_note(
             f"By the order in which the judges read the responses: {', then '.join(in_shown_order)}. The observed "
             "agreement is the same; the chance agreement depends on which response is numbered 1."
         )

@@ -56,7 +56,7 @@ def show(study: Study, data: AlignmentData, query: str, reports: list[PanelRepor
     )
     return Result(
         headline=panel.sentence,
-        caption=f"{format_count(panel.debates, 'debate')} · {format_count(panel.rounds, 'round')}. {METHOD}",
+        caption=f"{format_count(panel.debates, 'debate')} · {format_count(panel.rounds, 'round')}.\n\n{METHOD}",
         figures=[influence_chart(panel, shown)],
         remark=left_out if len(shown) < len(panel.influences) else "",
         rest=[changes, ablation_result(panel), votes_result(panel)],

@@ -149,7 +149,7 @@ def show_accuracy(study: Study, data: AlignmentData, query: RankingQuery, report
     alt = "Accuracy of each judge against its coverage"
     return Result(
         headline=summarize(ranking),
-        warning=report.chosen,
+        warning=warn(data, report),
         caption="\n\n".join(describe(data, query, report)),
         figures=[judge_charts.accuracy_chart(ranking, files), Drawn("coverage", coverage, alt, data=files)],
         notes=describe_decisions(ranking),
@@ -171,11 +171,16 @@ def describe(data: AlignmentData, query: RankingQuery, report: JudgeReport) -> l
     if different:
         shares = ", ".join(f"{judge.judge} on {judge.accuracy.items:,}" for judge in different)
         lines.append(f"Accuracies are of different targets, of {ranking.targets:,}: {shares}.")
-    lines += [f"{one.judge}: {data.marks[one.judge]}." for one in ranking.judges if one.judge in data.marks]
     lines += report.notes
     if ranking.ceiling.value is None:
         lines.append(f"No human ceiling: {ranking.ceiling.reason}.")
     return [escape_markdown(line) for line in lines if line]
+
+
+def warn(data: AlignmentData, report: JudgeReport) -> str:
+    """Return what changes what the figures mean: chosen targets, and judges with a model of the reference."""
+    marks = (f"{one.judge}: {data.marks[one.judge]}." for one in report.ranking.judges if one.judge in data.marks)
+    return " ".join(filter(None, (report.chosen, *marks)))
 
 
 def describe_counts(ranking: Ranking) -> str:
@@ -232,7 +237,7 @@ def show_comparisons(study: Study, data: AlignmentData, query: RankingQuery, fou
     return Result(
         headline=f"{significant} of {numbers.format_count(len(comparisons), 'difference')} remain with p under 0.05 "
         "after Holm's correction; marked with *.",
-        warning=report.chosen,
+        warning=warn(data, report),
         caption="\n\n".join(describe(data, query, report)),
         figures=[difference_chart(rows, names)],
         remark=PAIRS,
@@ -333,7 +338,7 @@ def show_costs(study: Study, data: AlignmentData, query: RankingQuery, found: Co
     )
     return Result(
         headline=summarize(report.ranking),
-        warning=report.chosen,
+        warning=warn(data, report),
         caption="\n\n".join(describe(data, query, report)),
         figures=figures,
         remark="\n\n".join(unknown_costs(report.ranking, rows)),
@@ -377,7 +382,7 @@ def show_plans(study: Study, data: AlignmentData, query: RankingQuery, found: Pl
     columns = (Column("A × B", partial(pair_numbers, names), "figure", help="The numbers of the two judges."),)
     return Result(
         headline=" ".join([*(plan.sentence for plan in (leaders, accuracy) if plan is not None), deciding]).strip(),
-        warning=report.chosen,
+        warning=warn(data, report),
         caption="\n\n".join([*([escape_markdown(people)] if plans.agreement is not None else []), PLANS]),
         tables=[Table("plan", plans.pairs, (*columns, *label_plans.COLUMNS))],
     )

@@ -64,7 +64,7 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
     renderer.draw_result(
         Result(
             headline=report.answer,
-            caption="  \n".join(filter(None, (escape_markdown(report.details), unfitted))),
+            caption="\n\n".join(filter(None, (escape_markdown(report.details), unfitted))),
             figures=[chart, *([Drawn("curve", curve_figure(report.curve), alt, data=data)] if report.curve else [])],
             tables=[Table("schemes", report.schemes, weights.SCHEME_COLUMNS, ())],
         )

@@ -104,7 +104,7 @@ def draw_shares(outcomes: list[TraceOutcome]) -> None:
         for name, share in error_analysis.published_shares(outcomes).items():
             title, definition = SHARE_TITLES[name]
             with st.container(width="content", gap=None):
-                st.caption(title, help=definition)
+                st.markdown(title, help=definition)
                 st.markdown(f"### {format_share(share)}")
                 st.caption(f"{share.items} of {numbers.format_count(share.items_total, 'trace')}")
 

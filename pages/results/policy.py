@@ -85,9 +85,10 @@ def compute(study: Study, data: AlignmentData, query: PolicyQuery) -> PolicyRepo
 
 def show(study: Study, data: AlignmentData, query: PolicyQuery, report: PolicyReport) -> Result:
     """Return the answer and the curve of each judge."""
+    number = f"{policy.describe_number(report)} · {report.design}"
     return Result(
         headline=policy.describe(report),
-        caption=escape_markdown(policy.describe_basis(report)),
+        caption="\n\n".join(map(escape_markdown, (number, policy.describe_basis(report)))),
         figures=[risk_chart(report, place) for place in range(len(report.parts))],
         remark=escape_markdown(
             " ".join(filter(None, (policy.describe_verification(report), policy.describe_ceiling(report))))

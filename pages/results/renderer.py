@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Query = TypeVar("Query")
 # Pixels of a row of a matrix, and of one without texts, and the rows up to which cells have texts.
 CELL_HEIGHT, COMPACT_CELL, MAX_CELL_TEXT = 48, 20, 14
+# Characters of a caption that fit one line of a wide screen.
+LONGEST_LINE = 140
 # The width of the frame of a cell, which are 1 apart, and the columns up to which each is numbered.
 CELL_WIDTH, MANY = 0.94, 16
 Report = TypeVar("Report")
@@ -97,6 +99,7 @@ class Result:
     headline: str = ""
     title: str = ""
     caption: str = ""
+    """Markdown: a line above the figures, and paragraphs that are shown on request."""
     warning: str = ""
     figures: Sequence[Intervals | Matrix | Drawn] = ()
     """Several are beside each other."""
@@ -214,14 +217,12 @@ def draw_result(result: Result) -> None:
     if result.headline:
         st.markdown(f"**{escape_markdown(result.headline)}**")
     alignment_data.draw_population(result.warning)
-    _draw_caption(result.caption)
+    _draw_caption(result)
     _draw_figures(
         [chart for chart in result.figures if isinstance(chart, Drawn) or _has_values(chart)], result.headline
     )
-    _draw_caption(result.remark)
-    if result.notes:
-        with st.expander("Notes", icon=":material/info:"):
-            st.caption("\n\n".join(result.notes))  # one element: each costs the browser time
+    if result.remark:
+        st.caption(result.remark)
     for table in filter(lambda table: table.rows, result.tables):
         key = f"{table.name}_{st.session_state.get('opened', 0)}" if result.on_click else ""
         tables.draw(table, result.on_click, key)
@@ -229,9 +230,16 @@ def draw_result(result: Result) -> None:
         draw_result(part)
 
 
-def _draw_caption(text: str) -> None:
-    if text:
-        st.caption(text)
+def _draw_caption(result: Result) -> None:
+    """Draw one line of a caption above the figures or the table; its other paragraphs are notes of the page."""
+    line, *notes = result.caption.split("\n\n")
+    if len(line.replace("\\", "")) > LONGEST_LINE and (result.figures or result.tables):
+        line, notes = "", [line, *notes]
+    if line:
+        st.caption(line)
+    if notes := [*notes, *result.notes]:
+        title = f"**{result.title}**" if result.title else ""
+        shell.draw_note("\n\n".join(filter(None, [title, *notes])))  # one element: each costs the browser time
 
 
 def _has_values(chart: Intervals | Matrix) -> bool:

@@ -54,7 +54,7 @@ def show(study: Study, data: AlignmentData, query: Query, report: SystemReport) 
     return Result(
         headline=describe(rows),
         warning=report.note,
-        caption="  \n".join(filter(None, [describe_saved(rows, report.judge), describe_design(report)])),
+        caption="\n\n".join(filter(None, [describe_saved(rows, report.judge), describe_design(report)])),
         figures=[system_chart(rows, report)],
         remark=describe_caveats(rows),
         tables=[Table("systems", report.rows, systems.COLUMNS[len(rows) == len(report.rows) :], report.rows)],

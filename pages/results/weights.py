@@ -144,7 +144,7 @@ def draw_distances(study: Study, rows: Sequence[RaterDistance], choice: Distance
     renderer.draw_result(
         Result(
             headline=f"{describe_judges(ranking)} {describe_people(human)}",
-            caption="  \n".join(notes),
+            caption="\n\n".join(notes),
             figures=[distance_chart(ranking, human, choice)],
             remark=hint if rows else none,
             tables=[Table("pairs", ordered, weights.COLUMNS, ())],

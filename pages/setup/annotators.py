@@ -182,10 +182,8 @@ if not any(summary.labels for summary in all_summaries):
     shell.draw_links(study, ("label/home.py", "Label", ":material/home:"))
     draw_training(trained)
 else:
-    if is_annotator:
-        st.caption("Your own figures.")
     st.caption(
-        f"{numbers.format_count(len(all_summaries), 'annotator')} · "
+        f"{'Your own figures · ' * is_annotator}{numbers.format_count(len(all_summaries), 'annotator')} · "
         f"{numbers.format_count(sum(summary.labels for summary in all_summaries), 'label')} · 95 % intervals"
     )
     if not is_annotator:

@@ -645,10 +645,15 @@ def describe_ceiling(report: PolicyReport) -> str:
     return f"{text} A risk below that is out of reach without more labels per target or adjudication."
 
 
+def describe_number(report: PolicyReport) -> str:
+    """Return n."""
+    return f"n = {format_count(report.labelled, 'label')} (effective {report.effective:,.0f})"
+
+
 def describe_basis(report: PolicyReport) -> str:
     """Return n, the population and the design."""
     parts = [
-        f"n = {format_count(report.labelled, 'label')} (effective {report.effective:,.0f})",
+        describe_number(report),
         f"population: {format_count(report.targets, 'target')} that {report.query.judges[0]} was asked about",
         report.design,
     ]

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.wording import ALL_SCENARIOS, scenario_name
-from pages.parts import live, numbers, permissions, resources
+from pages.parts import live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
 from storage.db import connections
@@ -360,5 +360,5 @@ def draw_reference_choice(
             help="The values that judges are compared with. They never include the verdicts of the judge itself; a "
             "debate that is the reference is not compared.",
         )
-    st.caption(f"Compared with {escape_markdown(titles[chosen])}.")
+    shell.draw_note(f"Compared with {escape_markdown(titles[chosen])}.")
     return chosen, row
