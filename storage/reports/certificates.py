@@ -22,6 +22,7 @@ from core.labels import Target, Value
 from core.provenance import versions
 from core.statistics.data.dataset import Dataset
 from core.statistics.measures.policies import at_thresholds
+from core.statistics.measures.risk import ThresholdRisk
 from core.wording import list_names, stored_criterion
 from storage.db import audit, connections
 from storage.db.tables import CriterionVersionRow, LabelRow, StudyRow, TargetRow
@@ -42,6 +43,8 @@ Certificate = Mapping[str, Any]
 INVALIDATED_BY = ("another model, prompt or settings of a judge", "another text of the criterion", "other targets")
 # The fields of a judge of which another value makes a certificate expire.
 OF_JUDGE = ("models", "prompts_hash", "settings_hash")
+# What is stated as `policy.table` has it.
+OF_RESULT = ("design", "n", "effective_n", "accepted", "to_people", "coverage", "risk_upper", "verification")
 NOTICE = (
     "The promise holds for targets drawn like those that were labelled. It was declared before labels were looked at."
 )
@@ -86,7 +89,7 @@ def make(session: Session, study: Study, data: AlignmentData, report: PolicyRepo
     """Return the certificate of a policy; None if it accepts no verdict. The same study gives the same one."""
     if report.state is not State.accept:
         return None
-    query, dataset = report.query, policy.dataset_of(data, report)
+    query, dataset, result = report.query, policy.dataset_of(data, report), policy.table(report)
     first, last = _label_dates(session, study.id, dataset)
     stated = {
         "format": FORMAT,
@@ -95,33 +98,19 @@ def make(session: Session, study: Study, data: AlignmentData, report: PolicyRepo
         "criterion": _criterion(session, study.id, stored_criterion(query.criterion or "")),
         "promise": {"risk": query.risk, "confidence": query.confidence, "looks": query.looks},
         "judges": [
-            _judge(session, study.id, data, part.judge)
-            | {"signal": str(part.signal), "threshold": part.threshold}
-            | {key: _rounded(value) for key, value in _bound(part).items()}
-            for part in report.parts
+            _judge(session, study.id, data, stage["judge"])
+            | {name: stage[name] for name in ("signal", "threshold")}
+            | {name: _rounded(stage[name]) for name in ("n", "errors", "risk_upper")}
+            for stage in result["stages"]
         ],
         "population": _population(dataset, report.places),
-        "design": report.design,
-        "n": report.labelled,
-        "effective_n": _rounded(report.effective),
-        "accepted": report.accepted,
-        "to_people": report.targets - report.accepted,
-        "coverage": _rounded(report.coverage),
-        "risk_upper": _rounded(report.risk_upper),
-        "verification": policy.table(report)["verification"],
+        **{name: _rounded(result[name]) for name in OF_RESULT},
         "labels": {"first": first, "last": last},
         "seed": policy.SEED,
         "versions": versions(),
         "invalidated_by": list(INVALIDATED_BY),
     }
     return stated | {"checksum": _digest(stated)}
-
-
-def _bound(part: policy.JudgePart) -> dict[str, Any]:
-    chosen = part.curve.chosen
-    if chosen is None:
-        return {"n": None, "errors": None, "risk_upper": None}
-    return {"n": chosen.labelled, "errors": chosen.errors, "risk_upper": chosen.upper}
 
 
 def _rounded(value: Any) -> Any:
@@ -235,7 +224,7 @@ def check(session: Session, study: Study, data: AlignmentData, certificate: Cert
     places = policy.population_of(dataset, query)
     changed = _changes(session, study, data, dataset, places, certificate)
     try:
-        verdicts, labels = policy.verdicts_of(session, study, data, dataset, query, _signals(certificate))
+        risks, _, labels = _applied(session, study, data, dataset, query, certificate)
     except TiebreakError:
         changed = [*changed, "the signal"]
     if changed:
@@ -243,17 +232,20 @@ def check(session: Session, study: Study, data: AlignmentData, certificate: Cert
     stated = {name: value for name, value in certificate.items() if name != "checksum"}
     if certificate.get("checksum") != _digest(stated):
         return Check(Standing.altered, (), None, 0)
-    thresholds = [judge["threshold"] for judge in certificate["judges"]]
-    level = (1 - query.confidence) / query.looks
-    risks, _ = at_thresholds(verdicts, thresholds, labels.probabilities, labels.numbers, level)
     upper = max((risk.upper for risk in risks if risk is not None), default=0.0)
     labelled, is_known = int(labels.used.sum()), labels.reason is policy.Reason.nothing
     standing = Standing.holds if upper <= query.risk and is_known else Standing.broken
     return Check(standing, (), upper, labelled)
 
 
-def _signals(certificate: Certificate) -> tuple[str, ...]:
-    return tuple(str(judge["signal"]) for judge in certificate["judges"])
+def _applied(
+    session: Session, study: Study, data: AlignmentData, dataset: Dataset, query: PolicyQuery, certificate: Certificate
+) -> "tuple[list[ThresholdRisk | None], Ints, policy.Labels]":
+    """Return the risk at each threshold of a certificate, the pile of each target, and the labels of now."""
+    names, thresholds = ([judge[field] for judge in certificate["judges"]] for field in ("signal", "threshold"))
+    verdicts, labels = policy.verdicts_of(session, study, data, dataset, query, list(map(str, names)))
+    level = (1 - query.confidence) / query.looks
+    return *at_thresholds(verdicts, thresholds, labels.probabilities, labels.numbers, level), labels
 
 
 def _changes(
@@ -326,9 +318,7 @@ def _accepted(
     session: Session, study: Study, data: AlignmentData, certificate: Certificate
 ) -> dict[Target, StandingValue]:
     query, dataset = policy.resolve(data, _query(certificate))
-    verdicts, labels = policy.verdicts_of(session, study, data, dataset, query, _signals(certificate))
-    thresholds = [judge["threshold"] for judge in certificate["judges"]]
-    _, pile = at_thresholds(verdicts, thresholds, labels.probabilities, labels.numbers, 1 - query.confidence)
+    _, pile, _ = _applied(session, study, data, dataset, query, certificate)
     places = policy.population_of(dataset, query)
     promise = f"risk {policy.percent(query.risk)}, confidence {policy.percent(query.confidence)}"
     accepted: dict[Target, StandingValue] = {}

@@ -1,9 +1,9 @@
 """Which verdicts of a judge, or of a cascade of judges, may stand without a person, at a risk with a guarantee."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy import Engine, select
@@ -280,8 +280,7 @@ def resolve(data: AlignmentData, query: PolicyQuery) -> tuple[PolicyQuery, Datas
     dataset = next(
         one for one in data.categorical_datasets if (one.kind, one.criterion) == (chosen.kind, chosen.criterion)
     )
-    full = PolicyQuery(named, chosen.kind, chosen.criterion, query.signal, query.risk, query.confidence, query.looks)
-    return full, dataset
+    return replace(query, judges=named, kind=chosen.kind, criterion=chosen.criterion), dataset
 
 
 def itself(judge: str) -> str:
@@ -677,9 +676,9 @@ def describe_verification(report: PolicyReport) -> str:
     )
 
 
-def table(report: PolicyReport) -> dict[str, object]:
+def table(report: PolicyReport) -> dict[str, Any]:
     """Return the result as one flat object, without the certificate."""
-    more = report.more
+    more, found = report.more, report.cascade.verification
     return {
         "state": str(report.state),
         "reason": str(report.reason),
@@ -702,28 +701,23 @@ def table(report: PolicyReport) -> dict[str, object]:
         "chosen": report.chosen,
         "design": report.design,
         "more_labels": None if more is None else vars(more) | {"strata": dict(more.strata)},
-        "verification": _verification(report),
+        "verification": found and {"n": found.labelled, "errors": found.errors, "upper": found.upper},
         "gold_error": None if report.ceiling is None else report.ceiling.gold_error,
         "stages": [_stage(report, place) for place in range(len(report.parts))],
     }
 
 
-def _verification(report: PolicyReport) -> dict[str, object] | None:
-    found = report.cascade.verification
-    return None if found is None else {"n": found.labelled, "errors": found.errors, "upper": found.upper}
-
-
 def _stage(report: PolicyReport, place: int) -> dict[str, object]:
     part = report.parts[place]
-    accepts = report.state is State.accept and part.curve.chosen
+    chosen = part.curve.chosen if report.state is State.accept else None
     return {
         "judge": part.judge,
         "signal": str(part.signal),
-        "threshold": part.threshold if accepts else None,
+        "threshold": chosen and chosen.threshold,
         "accepted": int((report.pile == place).sum()),
-        "n": part.curve.chosen.labelled if accepts and part.curve.chosen else None,
-        "errors": part.curve.chosen.errors if accepts and part.curve.chosen else None,
-        "risk_upper": part.curve.chosen.upper if accepts and part.curve.chosen else None,
+        "n": chosen and chosen.labelled,
+        "errors": chosen and chosen.errors,
+        "risk_upper": chosen and chosen.upper,
         "signals": list(map(str, part.calibrations)),
     }
 
