@@ -1,13 +1,15 @@
 """The first page of a study: what waits for the annotator, its judges, its people, and the next step."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import streamlit as st
 
+from core.own_addresses import own_address
 from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import format_n
@@ -41,6 +43,18 @@ PAGE = "overview"
 AGREEMENT: Link = ("results/agreement.py", "Agreement", ":material/monitoring:")
 
 
+TOUR = st.components.v2.component(
+    "tour",
+    html='<div class="tour" hidden></div>',
+    css=shell.read_asset("results/parts/tour.css"),
+    js=shell.read_asset("results/parts/tour.js"),
+)
+# Page, what the visitor does there, why, and the parameters of its address.
+TOUR_STEPS: Sequence[tuple[str, str, str, Mapping[str, str]]] = (
+    ("traces", "Watch a dispute", "that three judges could not settle.", {"outcome": "Disputed"}),
+    ("disagreements", "Decide one yourself", "before you see what the judges said.", {}),
+    ("agreement", "See the figures move", "with each label, here and in every open window.", {}),
+)
 # The agreement of each kind and criterion, the number of open adjudications, and the labels of each day.
 People = tuple[list[AgreementRow], int, dict[str, int]]
 # Judges that the chart has: the page fits a screen.
@@ -57,8 +71,19 @@ def load_people(study: Study, version: Version) -> People:
     return overview.agreement(alignment_data.load_agreement(url, study.id, version)), cases, by_day
 
 
+def draw_tour(study: Study) -> None:
+    """Draw the three steps of the tour on a sample study, until this browser has taken or skipped them."""
+    if study.sample:
+        steps = [
+            (page, title, text, own_address(f"/{page}?{urlencode({'study': study.name, **parameters})}"))
+            for page, title, text, parameters in TOUR_STEPS
+        ]
+        TOUR(key="tour", data={"steps": steps})
+
+
 def draw_page(study: Study) -> None:
     """Draw the rows, and redraw them when a label, an opinion or a trace is added."""
+    draw_tour(study)
     start = time.thread_time()
     counts = load_counts(study)
     version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)

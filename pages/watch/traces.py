@@ -24,7 +24,7 @@ from storage.reports import peer_reviews
 from storage.runs import aius, call_totals, runs, trace_opinions, traces
 from storage.runs.call_totals import Totals
 from storage.runs.claims import VERDICTS
-from storage.runs.traces import STATUSES, Filter, Order, Trace
+from storage.runs.traces import STATUSES, Filter, Order, Status, Trace
 from storage.studies import items as stored_items
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -72,6 +72,22 @@ def draw_list(study: Study) -> None:
         turns.note_judged(study.id, [trace.id for trace in matches])
     draw_table(matches, opinions if shows_opinions else None, verdicts)
     paging.draw_key_paging(page)
+    if any(trace.status in ACTIVE for trace in matches):
+        redraw_on_change(chosen, {trace.id: trace.status for trace in matches})
+
+
+def redraw_on_change(chosen: Filter, drawn: Mapping[int, Status]) -> None:
+    """Draw the page again when a trace of the list has another status; looks each second."""
+
+    def read() -> dict[int, Status]:
+        return resources.read(traces.statuses, chosen, list(drawn))
+
+    @permissions.fragment(run_every=1.0)
+    def watch() -> None:
+        if live.load("trace_statuses", (live.study_topic(chosen.study_id),), read, scope=tuple(drawn)) != drawn:
+            st.rerun()
+
+    watch()
 
 
 def load_sizes(chosen: Filter) -> dict[int, int]:

@@ -304,6 +304,11 @@ def _of_ids(session: Session, filter: Filter, ids: Sequence[int]) -> list[Trace]
     return [found[id] for id in ids if id in found]
 
 
+def statuses(session: Session, filter: Filter, ids: Sequence[int]) -> dict[int, Status]:
+    """Return trace id -> its status now, by the criterion of the filter."""
+    return {trace.id: trace.status for trace in _of_ids(session, filter, ids)}
+
+
 def no_trace(trace_id: int) -> str:
     """Return the sentence for a trace that does not exist, or of whose study the reader may not know."""
     return f"There is no trace {trace_id}."

@@ -82,3 +82,12 @@ def test_the_link_to_the_first_page_opens_it_in_a_new_tab(visit, served):
     link.hover()
     page.goto(link.evaluate("link => link.href"))
     assert_kept(page, "", "the link in a new tab")
+
+
+def test_the_tour_is_not_shown_again_after_it_was_skipped(visit, served):
+    page = visit(f"{served.address}/?study=Sample:+ScaleEval")
+    page.get_by_role("link", name="Watch a dispute").wait_for()
+    page.get_by_role("button", name="Skip the tour").click()
+    page.reload()
+    page.get_by_text("Next:").wait_for()
+    assert not page.get_by_role("link", name="Watch a dispute").is_visible()
