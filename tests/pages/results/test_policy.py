@@ -4,10 +4,12 @@ import pytest
 from sqlalchemy import func, select
 from sqlmodel import col
 
+from core.designs import Design, Form
 from core.formats.records import ItemRecord, Record
 from pages.parts import resources
 from storage.db import connections
 from storage.db.tables import TargetRow
+from storage.labels import designs
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports import planted_policies as planted
@@ -71,6 +73,25 @@ def test_escalated_targets_are_sent_to_people(study: None) -> None:
     app = visit(PAGE, risk="10.0")
     app.button(key="send_to_people").click().run()
     assert f"0 targets added to the annotators' queue. {wanted} were in it already." in page_text(app)
+
+
+def test_labels_that_could_decide_are_put_into_the_queue() -> None:
+    design, records = Design(Form.random, 3, {"": 0.08}), planted.records(600, labels=0, error=0.1)
+    verdicts = {one.item: one.events[0].verdict.value for one in records if one.type == "trace"}  # type: ignore[union-attr]
+    prepare_study(records)
+    with connections.writing(resources.engine()) as session:
+        designs.set_design(session, 1, planted.CRITERION, design)
+        frame = designs.frame(session, 1)
+    assert frame is not None
+    prepare_study([planted.label(item, int(verdicts[item])) for item in frame.item[frame.drawn]])  # type: ignore[arg-type]
+    app = visit(PAGE, risk="5.0")
+    button = app.button(key="draw_more")
+    wanted = int(button.label.split()[1])
+    assert f"{wanted} targets, drawn at random" in page_text(app)
+    button.click().run()
+    with connections.reading(resources.engine()) as session:
+        after = designs.frame(session, 1)
+    assert not app.exception and after is not None and after.drawn.sum() == frame.drawn.sum() + wanted
 
 
 def test_accepted_verdicts_stand_until_they_are_withdrawn(study: None) -> None:
