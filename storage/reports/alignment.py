@@ -39,7 +39,7 @@ from storage.labels import labels as stored_labels
 from storage.reports import _order_consistency as order_consistency
 from storage.reports import chosen_labels, references
 from storage.reports import opinions as remembered
-from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, NO_VALUES, NOTHING, Choices
+from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, NO_VALUES, NOT_KNOWN, NOTHING, Choices
 from storage.reports.opinions import (
     RaterPanel,
     categorical_opinions,
@@ -591,7 +591,8 @@ def _restrict(data: AlignmentData, disputed: "pd.DataFrame") -> AlignmentData:
     of_everybody = data.reference.type in ("gold", "majority", "mean")
     labels, gold = (chosen_labels.keep_drawn(frame, data.design) for frame in (data.labels, data.gold))
     found = chosen_labels.find(labels, gold, encoded, disputed, of_everybody=of_everybody, design=data.design)
-    found = replace(found, left_out=chosen_labels.count_left_out(data.labels, labels))
+    left_out = chosen_labels.count_left_out(data.labels, labels)
+    found = replace(found, left_out=left_out, probabilities=chosen_labels.different_probabilities(data.design))
     if found == NOTHING:
         return data
     drawn = labels
@@ -626,7 +627,9 @@ def _mark(row: AlignmentRow, data: AlignmentData, *, one_scenario: bool) -> Alig
         )
         if population != ALL_TARGETS and row.statistic == OF_ALL:
             return replace(row, value=None, low=None, high=None, reason=NO_VALUES[population])
-        if population != ALL_TARGETS:
+        if one_scenario and not row.items:
+            row = replace(row, population=NOT_KNOWN)
+        elif population != ALL_TARGETS:
             row = replace(row, population=population, reason="; ".join(filter(None, (CAVEATS[population], row.reason))))
     if not row.reference:
         return row

@@ -30,15 +30,23 @@ if TYPE_CHECKING:
 
 
 # The targets that a figure of labels is of.
-Population = Literal["all targets", "disputed targets", "scenarios with labels"]
+Population = Literal["all targets", "disputed targets", "scenarios with labels", "labelled targets", "not known"]
 OF_DISPUTED = "of disputed targets"
 ALL_TARGETS: Population = "all targets"
 DISPUTED_TARGETS: Population = "disputed targets"
 NO_VALUE_OF_ALL = "no value of all targets: labels are mainly of disputed targets"
 LABELLED_SCENARIOS: Population = "scenarios with labels"
 OF_SCENARIOS = "mainly of the scenarios with labels"
+# Of figures that count each label once, although a design drew targets with different probabilities.
+LABELLED_TARGETS: Population = "labelled targets"
+# Of rows without any label.
+NOT_KNOWN: Population = "not known"
 # The caveat of a figure that is not of all targets.
-CAVEATS: Mapping[Population, str] = {DISPUTED_TARGETS: OF_DISPUTED, LABELLED_SCENARIOS: OF_SCENARIOS}
+CAVEATS: Mapping[Population, str] = {
+    DISPUTED_TARGETS: OF_DISPUTED,
+    LABELLED_SCENARIOS: OF_SCENARIOS,
+    LABELLED_TARGETS: "of labelled targets, which were drawn with different probabilities",
+}
 SENTENCES: Mapping[Population, str] = {
     DISPUTED_TARGETS: f"Figures of people's labels are {OF_DISPUTED}: labels are mainly of these.",
     LABELLED_SCENARIOS: f"Figures of people's labels are {OF_SCENARIOS}: targets of others have labels less often.",
@@ -88,18 +96,23 @@ class Choices:
     few_labels: Mapping[Key, FewLabels] = field(default_factory=dict)
     left_out: Mapping[Key, int] = field(default_factory=dict)
     """The targets whose labels were chosen, although targets are drawn by a design: they have no probability."""
+    probabilities: Mapping[Key, int] = field(default_factory=dict)
+    """With how many different ones the targets are drawn, where with several."""
 
     def population(
-        self, kind: str, criterion: str, *, of_labels: bool = False, one_scenario: bool = False
+        self, kind: str, criterion: str, *, of_labels: bool = False, one_scenario: bool = False, weighted: bool = True
     ) -> Population:
         """Return the targets that the figures of the reference, or of labels, are of; `criterion` can be "all".
 
-        Figures of one scenario can be of all its targets, whichever other scenarios have labels.
+        Figures of one scenario can be of all its targets, whichever other scenarios have labels. `weighted`: labels
+        count by their design in the figures.
         """
         if of_key(self.of_labels if of_labels else self.of_reference, kind, criterion):
             return DISPUTED_TARGETS
         few = of_key(self.few_labels if of_labels else self.few_of_reference, kind, criterion)
-        return LABELLED_SCENARIOS if few and not one_scenario else ALL_TARGETS
+        if few and not one_scenario:
+            return LABELLED_SCENARIOS
+        return LABELLED_TARGETS if not weighted and of_key(self.probabilities, kind, criterion) else ALL_TARGETS
 
     def has_figures_of(self, target: Target) -> bool:
         """Return whether figures of the reference are of a target: it is disputed, or they are of all."""
@@ -270,6 +283,15 @@ def keep_drawn(frame: "pd.DataFrame", design: "pd.DataFrame | None") -> "pd.Data
         own = ((frame["kind"] == kind) & (frame["criterion"] == criterion)).to_numpy(bool)
         kept[own] = is_among(frame[own], select_rows(design[design["drawn"]], kind, criterion))
     return frame if kept.all() else frame[kept]
+
+
+def different_probabilities(design: "pd.DataFrame | None") -> dict[Key, int]:
+    """Return with how many probabilities the targets of each kind and criterion are drawn, where with several."""
+    if design is None:
+        return {}
+    drawn = design.loc[design["drawn"], ["kind", "criterion", "probability"]].drop_duplicates()
+    numbers = Counter(zip(drawn["kind"], drawn["criterion"], strict=True))
+    return {key: number for key, number in numbers.items() if number > 1}
 
 
 def count_left_out(labels: "pd.DataFrame", kept: "pd.DataFrame") -> dict[Key, int]:

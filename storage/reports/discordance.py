@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy import Engine, select
@@ -109,7 +109,8 @@ def report(data: AlignmentData, query: RankingQuery, measured: Contentions) -> l
     for judge in comparable_judges(dataset):
         compared = compare_with_people(dataset, judge, measured, people)
         rows += slice_rows(judge, compared.differs, slices_of(compared), compared.groups)
-    return correct_rows(rows)
+    population = judge_ranking.population_of_labels(data, query, weighted=False)
+    return [replace(row, population=population) for row in correct_rows(rows)]
 
 
 @dataclass(frozen=True)
@@ -316,6 +317,7 @@ COLUMNS = (
     Column("", "p", key="p"),
     Column("p", "p_corrected", "p", "p_corrected", "Corrected over all slices of all judges."),
     Column("", "found", key="found"),
+    Column("Of", "population", key="population"),
 )  # fmt: skip
 
 
@@ -376,7 +378,8 @@ def compare_slices(
         (first, first_known), (second, second_known) = (targets_of(compared, one) for one in slices)
         masks = {names: (first & ~second, first_known & second_known & (first ^ second))}
         rows += slice_rows(judge, compared.differs, masks, compared.groups)
-    return correct_rows(rows)
+    population = judge_ranking.population_of_labels(data, query, weighted=False)
+    return [replace(row, population=population) for row in correct_rows(rows)]
 
 
 def of_two_slices(engine: Engine, study: Study, selection: Selection, first: str, second: str) -> list[SliceRow]:
@@ -403,6 +406,7 @@ COMPARISON_COLUMNS = (
     Column("Difference", "excess low high", "estimate", "difference low high"),
     Column("", "p", key="p"),
     Column("p", "p_corrected", "p", "p_corrected"),
+    Column("Of", "population", key="population"),
 )
 
 

@@ -84,7 +84,9 @@ def report(
     ]
     values, first = (np.array([getattr(choice, name) for choice in own], float) for name in ("value", "first"))
     of_people = people_row(values, first, [choice.group for choice in own])
-    return rows if of_people is None else [*rows, of_people]
+    weighted, unweighted = (judge_ranking.population_of_labels(data, query, weighted=one) for one in (True, False))
+    rows = [row if row.bias == "position" else replace(row, population=weighted) for row in rows]
+    return rows if of_people is None else [*rows, replace(of_people, population=unweighted)]
 
 
 def choices_of_people(session: Session, study_id: int) -> list[PersonChoice]:
@@ -181,6 +183,7 @@ COLUMNS = (
     Column("Found", lambda row: row.found if row.p_corrected is not None else None, "yes"),
     Column("", "found", key="found"),
     Column("Note", "effect.reason", key="note"),
+    Column("Of", "population", key="population"),
 )  # fmt: skip
 
 

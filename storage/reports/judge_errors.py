@@ -110,7 +110,7 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = CAUSE_R
         for name, reason in judge_ranking.not_compared(data, query).items()
         if name not in dataset.judges
     ]
-    population = judge_ranking.population_of_labels(data, query)
+    population = judge_ranking.population_of_labels(data, query, weighted=False)
     found = [replace(errors, population=population) for errors in found]
     return sorted(found, key=lambda errors: -errors.causes.disagreements)
 

@@ -185,16 +185,20 @@ def compare(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) 
     return chosen_labels.named_by_targets(found, _population(data, query))
 
 
-def population_of_labels(data: AlignmentData, query: RankingQuery) -> Population:
+def population_of_labels(data: AlignmentData, query: RankingQuery, *, weighted: bool = True) -> Population:
     """Return the targets that figures of several labels of a query are of, such as the human ceiling and causes."""
     of_labels = _population(data, query, of_labels=True)
-    return of_labels if of_labels != ALL_TARGETS else _population(data, query)
+    return of_labels if of_labels != ALL_TARGETS else _population(data, query, weighted=weighted)
 
 
-def _population(data: AlignmentData, query: RankingQuery, *, of_labels: bool = False) -> Population:
+def _population(
+    data: AlignmentData, query: RankingQuery, *, of_labels: bool = False, weighted: bool = True
+) -> Population:
     """Return the targets that the figures of a query are of."""
     one_scenario = query.scenario is not None
-    return data.choices.population(query.kind, query.criterion, of_labels=of_labels, one_scenario=one_scenario)
+    return data.choices.population(
+        query.kind, query.criterion, of_labels=of_labels, one_scenario=one_scenario, weighted=weighted
+    )
 
 
 def dependence(data: AlignmentData, query: RankingQuery) -> Findings:

@@ -24,9 +24,17 @@ from core.statistics.reports.systems import (
     rate_by_scores,
     without_value_of_all,
 )
-from storage.reports import alignment, opinions, references
+from storage.reports import alignment, chosen_labels, opinions, references
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, NO_VALUES, ChosenLabels, Population, is_among, of_key
+from storage.reports.chosen_labels import (
+    ALL_TARGETS,
+    CAVEATS,
+    NO_VALUES,
+    NOT_KNOWN,
+    Population,
+    is_among,
+    of_key,
+)
 from storage.reports.references import Reference
 from storage.studies.studies import Study
 
@@ -201,9 +209,9 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
     def population(one_scenario: bool) -> Population:
         return data.choices.population(choice.kind, choice.criterion, of_labels=of_labels, one_scenario=one_scenario)
 
-    of_rows = [population(row.scenario != ALL) for row in rows]
+    of_rows = [population(row.scenario != ALL) if row.people_labelled else NOT_KNOWN for row in rows]
     rows = [
-        row if one == ALL_TARGETS else without_value_of_all(row, one, NO_VALUES[one])
+        row if one == ALL_TARGETS else without_value_of_all(row, one, NO_VALUES.get(one, ""))
         for row, one in zip(rows, of_rows, strict=True)
     ]
     of_all, design = population(one_scenario=False), describe_draws(values)
@@ -211,7 +219,7 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
     return SystemReport(choice.kind, choice.criterion, judge, _title(data.reference), tuple(rows), note, of_all, design)
 
 
-def _chosen(data: AlignmentData, choice: Choice) -> list[ChosenLabels]:
+def _chosen(data: AlignmentData, choice: Choice) -> "list[chosen_labels.ChosenLabels]":
     """Return the labels of people that are mainly of disputed targets."""
     of_debate = data.reference.type == "debate"
     return of_key(data.choices.of_labels if of_debate else data.choices.of_reference, choice.kind, choice.criterion)

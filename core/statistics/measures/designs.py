@@ -24,15 +24,6 @@ def permanent_numbers(seed: int, keys: Sequence[str]) -> Floats:
     return np.array([permanent_number(seed, key) for key in keys], float)
 
 
-def draw(numbers: Floats, strata: Ints, sizes: Sequence[int]) -> Bools:
-    """Return which targets (N,) are drawn: in each stratum the given number of those with the smallest numbers."""
-    drawn = np.zeros(numbers.size, bool)
-    for stratum, size in enumerate(sizes):
-        members = np.flatnonzero(strata == stratum)
-        drawn[members[np.argsort(numbers[members], kind="stable")[:size]]] = True
-    return drawn
-
-
 def allocate(counts: Sequence[int], size: int, spreads: Sequence[float] | None = None, least: int = 2) -> list[int]:
     """Return how many of `size` labels each stratum gets: in proportion to its targets, or to targets x spread.
 

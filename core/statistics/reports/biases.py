@@ -56,6 +56,8 @@ class BiasRow:
     """Pairs with another verdict in the other order, of `effect.items`; None if there are no such pairs."""
     limit: float = 0.0
     """The largest effect on all verdicts that the labels do not exclude; 0 if it was not asked for."""
+    population: str = "all targets"
+    """The targets that the labels are of, if people are needed."""
 
     @property
     def found(self) -> bool:

@@ -35,6 +35,8 @@ class SliceRow:
     p: float
     p_corrected: float = 1.0
     """Benjamini & Hochberg's, over all slices of all judges."""
+    population: str = "all targets"
+    """The targets that the labels are of: each counts once, however it was drawn."""
 
     @property
     def found(self) -> bool:

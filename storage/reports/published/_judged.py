@@ -51,7 +51,8 @@ def _alignment_rows(request: Request, kind: str, statistics: dict[str, str]) -> 
     )
     return [
         PublishedRow(
-            row.judge, row.criterion, statistics[row.statistic], row.value, row.low, row.high, row.items, row.reason
+            row.judge, row.criterion, statistics[row.statistic], row.value, row.low, row.high, row.items, row.reason,
+            weighted=True,
         )
         for row in alignment_rows
         if row.kind == kind and row.statistic in statistics and not row.judge.endswith(FIRST_OPINION)

@@ -88,7 +88,7 @@ def _with_population(row: PublishedRow, table: PublishedTable, request: Request)
         return row
     criterion = _criterion(row.group, {criterion for _, criterion in data.scales})
     kinds = {kind.partition("/")[0] for kind in _kinds(table.name)}
-    populations = {data.choices.population(kind, criterion) for kind in kinds} - {ALL_TARGETS}
+    populations = {data.choices.population(kind, criterion, weighted=row.weighted) for kind in kinds} - {ALL_TARGETS}
     if not populations:
         return row
     population = min(populations)

@@ -44,6 +44,8 @@ class PublishedRow:
     note: str = ""
     population: Population = ALL_TARGETS
     """The targets that the value is of."""
+    weighted: bool = False
+    """Whether labels count by their design."""
 
 
 COLUMNS = (

@@ -215,7 +215,8 @@ def test_labels_of_one_scenario_give_no_win_rate_of_all(engine: Engine) -> None:
     accuracy = find_row(alignment.rows_of(engine, study, data, resamples=10), "j0", "accuracy_gold")
     assert (accuracy.population, accuracy.reason.startswith(OF_SCENARIOS)) == ("scenarios with labels", True)
     by_scenario = alignment.rows_of(engine, study, data, "scenario", resamples=10)
-    assert {row.population for row in by_scenario} == {"all targets"}
+    unknown = {row.group for row in by_scenario if row.statistic == "accuracy_gold" and row.population == "not known"}
+    assert unknown == {"code", "long"} == {name for (_, name), row in rows.items() if row.population == "not known"}
     report = judge_ranking.of_data(data, Selection(), resamples=10)
     assert report.chosen and {judge.decision for judge in report.ranking.judges} == {"not enough data"}
     own = judge_ranking.of_data(data, Selection(scenario="short"), resamples=10)

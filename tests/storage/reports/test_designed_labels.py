@@ -18,8 +18,9 @@ from storage.db.tables import ItemRow
 from storage.labelling import offers, queue
 from storage.labelling.queue import Queue
 from storage.labels import designs
-from storage.reports import agreement, alignment, judge_ranking, label_designs, systems
+from storage.reports import agreement, alignment, judge_biases, judge_errors, judge_ranking, label_designs, systems
 from storage.reports.chosen_labels import OF_DISPUTED
+from storage.reports.judge_biases import PersonChoice
 from storage.reports.judge_ranking import Selection
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -253,3 +254,16 @@ def test_scores_are_drawn_by_a_design_and_their_figures_are_of_all(engine: Engin
         offers.change_design(session, study, "clarity", sizes={"agreed": 300}, kind="score")
     assert part == pytest.approx(correlations(engine, study), abs=0.02)
     assert "60 of " in label_designs.describe(found) and "mean score of all scores" in label_designs.consequence(found)
+
+
+def test_figures_that_count_each_label_once_are_of_labelled_targets(engine: Engine) -> None:
+    study = designed_study(engine, HALF_OF_THE_AGREED)
+    data = alignment.load_data(engine, study)
+    query = judge_ranking.of_data(data, Selection(), resamples=10).query
+    found = judge_errors.report(data, query, resamples=20)
+    assert {row["population"] for row in judge_errors.table(found)} == {"labelled targets"}
+    assert "These figures are of labelled targets, which were drawn with different" in found[0].sentence
+    assert {row.population for row in alignment.rows(engine, study, resamples=10)} == {"all targets"}
+    people = [PersonChoice("helpfulness", "", str(number), 1 + number % 2, 1 + number % 3 % 2) for number in range(90)]
+    biases = {row.judge: row.population for row in judge_biases.report(data, query, [], people)}
+    assert biases == {"people": "labelled targets"}
