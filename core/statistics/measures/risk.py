@@ -85,7 +85,7 @@ def equal_probability_part(probabilities: Floats, numbers: Floats, least: float)
     It is the `least` of the accepted verdicts, with and without a label: a stratum of which no label was drawn by
     chance is accepted too. A target with probability p is kept with least / p. Which ones depends on `numbers` (n,) in
     (0, 1), not on errors: the kept ones are a simple random sample, for which the exact bound holds. Bounds of all
-    labels with weights (Waudby-Smith & Ramdas 2024) accept less; see docs/policy.md.
+    labels with weights (Waudby-Smith & Ramdas 2024) accept less in most designs; see docs/policy.md.
     """
     kept: Bools = numbers * probabilities < least * (1 + 1e-12)
     return kept
