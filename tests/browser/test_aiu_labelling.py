@@ -113,7 +113,7 @@ def test_eleven_quick_ones_are_eleven_answers_and_no_rating(bench, served, annot
     press(page, *["1"] * 11, every=0.06)
     saved(page)
     press(page, "1", "1")
-    assert "the key was ignored" in page.locator(".announcement").inner_text()
+    assert "the input was ignored" in page.locator(".announcement").inner_text()
     rows = labels_of(engine, "eleven", annotator)
     assert rows == [
         *(("aiu_precision", f"c.{number}", True) for number in range(1, 9)),

@@ -74,6 +74,14 @@ def test_nothing_of_the_answer_is_cut_off(opened: Callable[..., Any], kind: str,
     for part in (".answer", ".lower", ".tools", ".line"):
         over = page.locator(part).evaluate("node => node.scrollWidth - node.clientWidth")
         assert over <= 1, part
+    if width == 390:
+        buttons = page.locator("label-workbench button:visible").evaluate_all(
+            "nodes => nodes.map((node) => [node.className, node.innerText.trim()])"
+        )
+        letters = [(name, words) for name, words in buttons if not words[1:] and "option" not in name and words]
+        assert not [one for one in letters if "stance" not in one[0]]
+        long = page.locator(".panel.scores .option:not(.bare) .long, .panel.choice .option .long")
+        assert all(one.is_visible() for one in long.all())
     submit = page.locator(".submit:visible").first.bounding_box()
     assert submit["y"] + submit["height"] <= 860
 

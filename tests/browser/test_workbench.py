@@ -265,7 +265,7 @@ def test_a_key_pressed_before_an_item_can_be_seen_after_a_reload_is_not_meant_fo
     page.add_init_script(PRESS_AT_ARRIVAL % (key, busy))
     page.reload()
     page.locator(READY).wait_for()
-    page.get_by_text("The item has just appeared; the key was ignored.").wait_for()
+    page.get_by_text("The item has just appeared; the input was ignored.").wait_for()
     assert server.labels() == [] and page.locator("[role=radio][aria-checked=true]").inner_text().startswith("1")
     settle(page)
     press(page, "Enter")

@@ -60,6 +60,7 @@ export class Frame {
       bench.reveal.node,
     );
     this.announcement = h("p", { class: "announcement", role: "status", "aria-live": "polite" });
+    this.heard = h("p", { class: "visually-hidden heard", role: "status", "aria-live": "polite" });
     this.connection = h("p", { class: "visually-hidden", role: "status", "aria-live": "polite" });
     this.tools = Object.fromEntries(
       TOOLS.map(([name, key, words]) => [
@@ -87,7 +88,7 @@ export class Frame {
     );
     this.center = h("div", { class: "center", tabindex: "-1" });
     this.body = h("div", { class: "body" }, bench.reading.node, this.side);
-    this.node = h("div", { class: "workbench" }, line, this.notices, this.body, this.center, this.connection);
+    this.node = h("div", { class: "workbench" }, line, this.notices, this.body, this.center, this.heard, this.connection);
   }
 
   /** Mount the panel of a task in the right column. */
@@ -273,6 +274,8 @@ export class Frame {
       text(this.connection, message);
       this.troubled = connection === "trouble";
     }
+    if (this.heardCount !== state.heard.count) this.heard.replaceChildren(h("span", {}, state.heard.text));
+    this.heardCount = state.heard.count;
     if (this.announced === state.announcement.count) {
       if (this.announcedAt !== hereId(state)) this.announcement.replaceChildren();
       this.announcedAt = hereId(state);

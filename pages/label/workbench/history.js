@@ -12,7 +12,7 @@ export function redo(state) {
 }
 
 function reverse(state, from, to, side, nothing) {
-  if (state.restoring) return [say(state, "Still restoring; the key was ignored.")];
+  if (state.restoring) return [say(state, "Still restoring; the input was ignored.")];
   if (here(state)?.training) return [say(state, "Answers to training items are not undone.")];
   const entry = state[from].at(-1);
   if (!entry) return [say(state, from === "undo" && state.more ? "Older actions are being loaded." : nothing)];

@@ -60,7 +60,7 @@ export class Keyboard {
         this.bench.say(
           phase(this.bench.state) === "working"
             ? `${name} is not an answer here.`
-            : "There is no item on the screen; the key was ignored.",
+            : "There is no item on the screen; the input was ignored.",
         ),
         true
       );

@@ -40,6 +40,7 @@ export function initial(next = 1) {
     pending: {},
     notices: [],
     announcement: { text: "", count: 0 },
+    heard: { text: "", count: 0 },
     arrived: 0,
   };
 }
@@ -88,9 +89,9 @@ export function focused(state) {
 /** The reason why no answer can be entered now, or an empty text. */
 export function blocked(state) {
   if (!state.session) return "Still loading.";
-  if (state.pausing) return "Read the guidelines first; Enter continues.";
-  if (state.restoring) return "Still restoring; the key was ignored.";
-  if (!here(state)) return "There is no item on the screen; the key was ignored.";
+  if (state.pausing) return "Confirm the guidelines first (Enter).";
+  if (state.restoring) return "Still restoring; the input was ignored.";
+  if (!here(state)) return "There is no item on the screen; the input was ignored.";
   return "";
 }
 
@@ -145,6 +146,11 @@ export function send(state, action, delta) {
 }
 
 const REPLACES_DRAFT = new Set(["draft", "label"]);
+
+/** Tell a screen reader what the screen shows without words. */
+export function heard(state, text) {
+  return { ...state, heard: { text, count: state.heard.count + 1 } };
+}
 
 export function say(state, text) {
   return { ...state, announcement: { text, count: state.announcement.count + 1 } };

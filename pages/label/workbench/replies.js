@@ -2,7 +2,7 @@
 
 import { learn } from "./arriving.js";
 import { unsent, withoutEntry } from "./history.js";
-import { answerOf, content, hereId, noticed, say, withAnswer, withFocus, withMarks } from "./model.js";
+import { answerOf, content, heard, hereId, noticed, say, withAnswer, withFocus, withMarks } from "./model.js";
 import { endedGroup, firstOpen } from "./moving.js";
 
 export function result(state, { action, result: reply, progress: counts, guidelines }) {
@@ -42,7 +42,7 @@ function accepted(state, action, reply) {
     // One notice for a critique, regardless of the number of its AIUs.
     return noticed(next, { ...action, target: "" }, "Stored as an extra label: others had completed this item.");
   if ((reply.reveal || reply.feedback) && hereId(next) === action.task) return say(next, spoken(reply));
-  return next;
+  return action.type === "label" ? heard(next, `Item ${next.tasks[action.task]?.number ?? ""} saved.`) : next;
 }
 
 const spoken = (reply) =>

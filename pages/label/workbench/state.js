@@ -43,6 +43,7 @@ const EVENTS = {
   reason,
   evidence,
   submit,
+  keep,
   advance,
   back,
   visit,
@@ -89,7 +90,7 @@ function enter(state, target, part) {
 /** The reason why a training item cannot be answered, or an empty text: its first answer counts. */
 function trained(state, target) {
   const done = state.tasks[taskOf(state, target)]?.training && answerOf(state, target).standing !== null;
-  return done ? "This is a training item: the first answer counts. Enter continues." : "";
+  return done ? "This is a training item: the first answer counts. Continue with Next (Enter)." : "";
 }
 
 /** An answer key: a draft before the label, unless one key is enough; a change of the label after it. */
@@ -112,7 +113,7 @@ function answer(state, { target, value, seconds, at }) {
 const ONE_KEY = new Set(["aius"]);
 
 function labelAndStep(state, task, target, value, seconds, at) {
-  if (state.focus[task.id] !== target) return [say(state, "There is no question here; the key was ignored.")];
+  if (state.focus[task.id] !== target) return [say(state, "There is no question here; the input was ignored.")];
   const { standing } = answerOf(state, target);
   if (standing && same(standing.value, value)) return [stepFocus(state, task, target)];
   const [next, actions] = label(state, target, { ...content(entered(state, target)), value }, seconds, at);
@@ -132,7 +133,7 @@ function submit(state, { seconds, at }) {
     return [
       say(
         state,
-        task.panel === "weights" ? "Move a slider first, or press E for equal weights." : "Choose an answer first.",
+        task.panel === "weights" ? "Move a slider first, or choose equal weights (E)." : "Choose an answer first.",
       ),
     ];
   const first = task.targets.some((target) => target.required && answerOf(state, target.id).standing === null);
@@ -148,6 +149,15 @@ function submit(state, { seconds, at }) {
   }
   const stays = first && (state.session.rules.reveal || task.training);
   return [stays ? next : toNext(next), actions];
+}
+
+/** Save the reason that was added to a label, also when another item is on the screen; a value is saved by Submit only. */
+function keep(state, { target, seconds, at }) {
+  const { standing } = answerOf(state, target);
+  const draft = entered(state, target);
+  if (!standing || trained(state, target) || needsReason(state, draft)) return [state];
+  if (!changed(state, target) || !same(standing.value, draft.value)) return [state];
+  return label(state, target, content(draft), seconds, at);
 }
 
 function needsReason(state, draft) {

@@ -16,7 +16,7 @@ import { Stopwatch } from "./timing.js";
 
 const QUEUE = ["study", "study_id", "kind", "criterion", "scenario", "run", "item", "tab"];
 const ARRIVAL_GUARD = 250; // milliseconds in which keys are ignored after an item has appeared without a key press
-const EARLY = "The item has just appeared; the key was ignored.";
+const EARLY = "The item has just appeared; the input was ignored.";
 const PRESENCE = 60_000;
 const RECHECK = 30_000;
 
@@ -207,6 +207,11 @@ export class LabelWorkbench extends HTMLElement {
   answer(target, value) {
     if (this.#isEarly()) return this.say(EARLY);
     this.dispatch({ type: "answer", target, value, ...this.#when() });
+  }
+
+  /** Save the reason that was added to a label. */
+  keep(target) {
+    this.dispatch({ type: "keep", target, ...this.#when() });
   }
 
   /** An item has appeared without a key press: it can be seen after the second frame from now. */

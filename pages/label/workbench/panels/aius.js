@@ -27,7 +27,7 @@ const TITLES = {
 
 export function aiusPanel(bench, task) {
   const now = h("div", { class: "now" });
-  const last = h("div", { class: "last", "aria-label": "Your last answer" });
+  const last = h("div", { class: "last", role: "group", "aria-label": "Your last answer" });
   const list = h("div", { class: "claims" });
   const editorBox = h("div", { class: "editor", hidden: true });
   const onward = button(
@@ -89,13 +89,13 @@ export function aiusPanel(bench, task) {
       target: focused(bench.state).id,
       change: { type: "remove", aiu: aiu().aiu },
     });
-    bench.say("Removed. Press U to undo.");
+    bench.say("Removed. Undo (U) brings it back.");
   }
 
   function choose() {
     if (!aiu()) return bench.say("Choose an AIU first.");
     if (!chosen.delete(aiu().aiu)) chosen.add(aiu().aiu);
-    bench.say(`${chosen.size} chosen; M merges them.`);
+    bench.say(`${chosen.size} chosen; merge (M) joins them.`);
     bench.dispatch({ type: "step", by: 1 });
     drawList(bench.state);
   }
@@ -301,7 +301,7 @@ export function aiusPanel(bench, task) {
           bench.say(
             target
               ? "This key is not an answer here."
-              : "There is no question here; the key was ignored. Press Enter to continue.",
+              : "There is no question here; the input was ignored. Continue with Next (Enter).",
           ),
           true
         );

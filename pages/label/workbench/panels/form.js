@@ -4,6 +4,8 @@ import { attribute, button, h, kbd, text } from "../dom.js";
 import { answerOf, changed, entered } from "../model.js";
 import { source } from "../text.js";
 
+const PAUSE = 2000; // milliseconds without typing after which a reason that is added to a label is saved
+
 /** `field` is {node, keys, press(name), update(state), nameOf(value)}; `target` is the target that has the reason. */
 export function form(bench, task, target, field) {
   const { reason: reasons, evidence: marksEvidence } = bench.state.session.rules;
@@ -13,6 +15,16 @@ export function form(bench, task, target, field) {
     label,
     kbd("Enter"),
   );
+  let pause;
+  const keep = () => {
+    clearTimeout(pause);
+    bench.keep(target.id);
+  };
+  const write = () => {
+    bench.dispatch({ type: "reason", target: target.id, text: why.value });
+    clearTimeout(pause);
+    pause = setTimeout(keep, PAUSE);
+  };
   const why = h("textarea", {
     class: "reason",
     rows: "2",
@@ -21,7 +33,8 @@ export function form(bench, task, target, field) {
     "aria-keyshortcuts": "W",
     placeholder: reasons === "required" ? "Why? (required)" : "Why? (optional)",
     dir: "auto",
-    oninput: () => bench.dispatch({ type: "reason", target: target.id, text: why.value }),
+    oninput: write,
+    onblur: keep,
   });
   const chips = h("ul", { class: "evidence", "aria-label": "Evidence" });
   const state = h("p", { class: "state" });

@@ -10,7 +10,7 @@ export function optionGroup({ label, options, pick, arrowsPick = true, className
   const radios = options.map((option) =>
     button(
       {
-        class: "option",
+        class: option.label === option.key ? "option bare" : "option",
         role: "radio",
         "aria-label": option.label,
         "aria-checked": "false",

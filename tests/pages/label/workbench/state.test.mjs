@@ -194,6 +194,28 @@ test("a reason added after the label is saved by Enter, with the same value", ()
   assert.equal(hereId(bench.state), "b");
 });
 
+test("a reason added after the label is saved by itself, also from another item, but a changed value is not", () => {
+  const keep = { type: "keep", target: "g-a", seconds: 1, at: 1 };
+  const bench = new Bench().do(keep).press(1).do(keep).enter().do(keep);
+  assert.equal(bench.labels().length, 1);
+  bench.do({ type: "reason", target: "g-a", text: "It is true." }).do({ type: "advance" }).do(keep).do(keep);
+  assert.deepEqual(bench.labels().slice(1), [["g-a", 1, "#2"]]);
+  assert.equal(bench.sent.at(-1).reason, "It is true.");
+  assert.equal(hereId(bench.state), "b");
+  bench.do({ type: "back" }).do({ type: "choose", target: "g-a", value: 2 }).do(keep);
+  assert.equal(bench.labels().length, 2);
+});
+
+test("a saved label is announced once: with its reveal, or by its number", () => {
+  const bench = new Bench({ tasks: [task("a", { number: 7 }), task("b")] }).press(1).enter();
+  const sent = bench.sent.find((one) => one.type === "label");
+  bench.ack(sent, { reveal: { stances: [1] } });
+  assert.deepEqual([bench.state.announcement.count, bench.state.heard.count], [1, 0]);
+  const other = new Bench({ tasks: [task("a", { number: 7 }), task("b")] }).press(1).enter();
+  other.ack(other.sent.find((one) => one.type === "label"));
+  assert.deepEqual([other.state.announcement.count, other.state.heard], [0, { text: "Item 7 saved.", count: 1 }]);
+});
+
 test("a study that requires a reason refuses a label without one", () => {
   const bench = new Bench({ rules: { reason: "required", quick: true } }).press(1).enter();
   assert.deepEqual(bench.labels(), []);
