@@ -55,6 +55,8 @@ class Scale(Frozen):
 
 # The number of the better response; 0 for a tie.
 PREFERENCE = Scale(level="nominal", categories=(1, 2, 0))
+# The number of a step of a transcript; 0 for none.
+STEPS = Scale(level="nominal", low=0, high=10_000)
 TRUTH = Scale(level="nominal", categories=(True, False))
 
 

@@ -12,6 +12,8 @@ from core.frozen import Frozen
 
 PartKind = Literal["text", "reasoning", "image", "tool_call", "tool_result", "error", "data"]
 MAX_PARTS = 10_000
+# The criterion of answers that are the number of the first step that went wrong; 0 if none did.
+FIRST_WRONG_STEP = "first wrong step"
 # Bytes of the contents of all parts.
 MAX_SIZE = 20 * 2**20
 # Characters of a transcript in a prompt: about 12,000 tokens.

@@ -26,6 +26,7 @@ from core.protocols.critique_baselines.protocol import CritiqueAsk, list_asks, p
 from core.protocols.dna_eval.settings import QUALITIES
 from core.protocols.registry import PROTOCOLS
 from core.trace import TurnCompleted
+from core.transcripts import FIRST_WRONG_STEP
 from storage.db.guards import TASK, reading_for
 from storage.labelling.blocks import Order, above, better_options, block, level_options, response_blocks, target_json
 from storage.labelling.context import Json, QueueContext, Refused, Task, target_name
@@ -138,14 +139,18 @@ def _score(
         numbers = [value for value in scale.categories if isinstance(value, int | float)]
         low, high = (min(numbers), max(numbers)) if numbers else (scale.low, scale.high)
         field = {"number": {"low": low, "high": high}}
+    question = "What is the right answer?"
+    if is_answer and target.criterion == FIRST_WRONG_STEP:
+        question = "Which step went wrong first? Its number, or 0 if none did"
     on = f" for {target.criterion}" if target.criterion else ""
     ends = f", {scale.low:g} to {scale.high:g}" if scale.low is not None and scale.high is not None else ""
     columns = response_blocks(work, task, item, order)
     if target.part.isdecimal():
-        columns = [columns[int(target.part) - 1]]
+        number = int(target.part)
+        columns = [columns[order.index(number) if order else number - 1]]
     return {
         "panel": "scores",
-        "question": "What is the right answer?" if is_answer else f"Which score{on}{ends}?",
+        "question": question if is_answer else f"Which score{on}{ends}?",
         "above": above(work, task, item, reference=not is_answer),
         "columns": columns,
         "targets": [target_json(work, target) | field],

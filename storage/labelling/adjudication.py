@@ -31,7 +31,7 @@ from storage.labelling import _panels
 from storage.labelling.blocks import level_keys
 from storage.labels import targets, views
 from storage.runs import aius
-from storage.studies import annotators, items, studies
+from storage.studies import annotators, items, studies, transcripts
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -408,7 +408,8 @@ class CaseContent:
 def open_case(session: Session, study: Study, case: Case, adjudicator: str) -> CaseContent:
     """Return the content of a case, and record that the adjudicator saw it: later labels are not blind."""
     views.record(session, study.id, [case.target], adjudicator)
-    item = target_item(items.get(session, study.id, case.target.item), case.target)
+    found = transcripts.with_text(session, study.id, items.get(session, study.id, case.target.item))
+    item = target_item(found, case.target)
     criteria = {criterion.name: criterion for criterion in studies.criteria(session, study.id)}
     criterion = criteria.get(case.target.criterion)
     people = _people(session, study, case)

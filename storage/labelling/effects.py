@@ -38,7 +38,7 @@ from storage.labelling.training import Training
 from storage.labels import labels, targets
 from storage.labels.targets import lock_targets
 from storage.runs import aius
-from storage.studies import items, studies
+from storage.studies import items, studies, transcripts
 
 # What an action stores: labels and marks.
 
@@ -257,7 +257,8 @@ def _content(transaction: Transaction, value: Any) -> Json:
     content: Json = {"value": value, "reason": action.reason, "evidence": []}
     if not action.evidence or not work.study.rules.evidence:
         return content
-    item = target_item(items.by_ids(session, [task.item_id])[task.item_id], task.target)
+    found = transcripts.with_text(session, work.study.id, items.by_ids(session, [task.item_id])[task.item_id])
+    item = target_item(found, task.target)
     texts = _panels.task_content(session, work, task, item, None)
     lengths = {block["id"]: len(block["text"]) for block in (*texts["above"], *texts["columns"])}
     if not all(passage.start < passage.end <= lengths.get(passage.block, 0) for passage in action.evidence):

@@ -15,8 +15,9 @@ from core.designs import Design, Form, composed
 from core.errors import TiebreakError
 from core.formats.study_records import ScaleRecord
 from core.items import Criterion, Item
-from core.labels import PREFERENCE, Kind, Scale, Target, Value
+from core.labels import PREFERENCE, STEPS, Kind, Scale, Target, Value
 from core.protocols.registry import PROTOCOLS
+from core.transcripts import FIRST_WRONG_STEP
 from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import batches
@@ -27,7 +28,7 @@ from storage.labels import designs, targets
 from storage.runs import runs, trace_opinions
 from storage.runs.runs import Run
 from storage.runs.traces import Trace
-from storage.studies import items, studies
+from storage.studies import items, studies, transcripts
 from storage.studies.studies import Study
 
 # Pairs of responses that are offered to annotators although the judges agree on them, or have not judged them.
@@ -187,6 +188,8 @@ def scales(session: Session, study_id: int) -> dict[ScaleKey, Scale]:
     criteria = studies.criteria(session, study_id)
     scales |= {("score", criterion.name): criterion.scale for criterion in criteria if criterion.scale}
     declared = studies.scales(session, study_id)
+    if transcripts.has_any(session, study_id):
+        scales["answer", FIRST_WRONG_STEP] = STEPS
     scales |= {key: scale for key, scale in declared.items() if key[0] in ("score", "answer")}
     return dict(sorted(scales.items(), key=lambda pair: (pair[0][0] != "score", pair[0][1])))
 
@@ -220,7 +223,14 @@ def create_targets(session: Session, study_id: int, kind: Kind, criterion: str, 
 
 
 def item_targets(item: Item, kind: Kind, criterion: str) -> list[Target]:
-    """Return one target for the item, or for a score one for each of several responses, with its number as part."""
+    """Return one target for the item, or for a score one for each of several responses, with its number as part.
+
+    The first wrong step is asked for of each response with a transcript.
+    """
+    if (kind, criterion) == ("answer", FIRST_WRONG_STEP):
+        numbers = [number for number, response in enumerate(item.responses, 1) if response.transcript]
+        parts = [str(number) if len(item.responses) > 1 else "" for number in numbers]
+        return [Target(item=item.id, kind=kind, criterion=criterion, part=part) for part in parts]
     is_whole = kind == "answer" or len(item.responses) < 2
     parts = [""] if is_whole else [str(number) for number in range(1, len(item.responses) + 1)]
     return [Target(item=item.id, kind=kind, criterion=criterion, part=part) for part in parts]

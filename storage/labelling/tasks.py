@@ -24,7 +24,7 @@ from storage.labelling.queue_view import Tab, View, is_in_tab, open_view
 from storage.labelling.reveal import reveals
 from storage.labelling.training import Training
 from storage.labels import targets, views
-from storage.studies import items, studies
+from storage.studies import items, studies, transcripts
 
 # The annotator's label of a target.
 
@@ -264,7 +264,9 @@ def task_jsons(session: Session, work: QueueContext, tasks: Sequence[Task], view
     view = view or open_view(session, work)
     task_ids = [task.id for task in tasks]
     states, numbers = view.states(task_ids), queue_view.numbers(view, task_ids)
-    found_items = items.by_ids(session, [task.item_id for task in tasks])
+    found_items = transcripts.with_texts(
+        session, work.study.id, items.by_ids(session, [task.item_id for task in tasks])
+    )
     criteria = {criterion.name: criterion for criterion in studies.criteria(session, work.study.id)}
     by_task = {task: _panels.targets_of(session, work, task) for task in tasks}
     entries = Entries(session, work, by_task)
@@ -319,7 +321,8 @@ def reveals_of(session: Session, work: QueueContext, task: Task, labelled: Colle
     if not labelled:
         return {}
     wanted = [target for target in _panels.targets_of(session, work, task) if target_name(work, target) in labelled]
-    item = target_item(items.by_ids(session, [task.item_id])[task.item_id], task.target)
+    found = transcripts.with_text(session, work.study.id, items.by_ids(session, [task.item_id])[task.item_id])
+    item = target_item(found, task.target)
     return reveals(session, work, task, item, wanted)
 
 

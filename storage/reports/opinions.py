@@ -107,7 +107,10 @@ class RaterPanel:
 
 
 def find_scales(session: Session, study: Study, panels: list[RaterPanel]) -> Scales:
-    """Return the scale of every kind and criterion in the panels: declared, the default, or that of a score."""
+    """Return the scale of every kind and criterion in the panels: declared, the default, or that of a score.
+
+    A nominal scale of any number, such as that of steps, has the values that occur as its categories.
+    """
     declared = studies.scales(session, study.id)
     scales: dict[tuple[str, str], Scale] = {
         (kind, report_criterion(criterion)): scale for (kind, criterion), scale in declared.items()
@@ -119,6 +122,9 @@ def find_scales(session: Session, study: Study, panels: list[RaterPanel]) -> Sca
             values = panel.values["value"].take(rows)
             if scale is None and values.where(_is_number).all():
                 scale = Scale(level="interval")
+            if scale is not None and scale.level == "nominal" and scale.low is not None:
+                used = {*scale.categories, *filter(_is_number, values.tolist())}
+                scale = scale.model_copy(update={"categories": tuple(sorted(used, key=float))})
             if scale is not None:
                 scales[kind, criterion] = scale
     return scales

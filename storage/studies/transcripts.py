@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -33,6 +33,11 @@ def add_encoded(session: Session, study_id: int, transcripts: Sequence[Encoded])
 def digests(session: Session, study_id: int) -> set[str]:
     """Return the digests of a study's transcripts."""
     return set(session.scalars(select(col(TranscriptRow.digest)).where(col(TranscriptRow.study_id) == study_id)))
+
+
+def has_any(session: Session, study_id: int) -> bool:
+    """Return whether a study has a transcript."""
+    return session.scalar(select(exists().where(col(TranscriptRow.study_id) == study_id))) or False
 
 
 def of_study(session: Session, study_id: int) -> Iterator[Transcript]:

@@ -21,7 +21,7 @@ from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.labels import labels, targets
 from storage.labels.targets import own_outcome
 from storage.runs import aius, runs
-from storage.studies import items, studies
+from storage.studies import items, studies, transcripts
 from storage.studies.studies import Study
 from storage.transfer import participation
 
@@ -149,7 +149,8 @@ class _GoldExport:
 
     def load(self, keys: Collection[str]) -> None:
         """Load the items with these keys and their labels, in place of those before."""
-        self.items = items.by_keys(self.session, self.study.id, keys)
+        found = items.by_keys(self.session, self.study.id, keys)
+        self.items = transcripts.with_texts(self.session, self.study.id, found)
         self.aiu_texts = _aiu_texts(self.session, self.study.id, self.items)
         self.histories: dict[Target, _TargetHistory] = defaultdict(_TargetHistory)
         for label in labels.of_items(self.session, self.study.id, keys):

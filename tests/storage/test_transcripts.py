@@ -11,13 +11,18 @@ from core.formats.transcripts.messages import read_transcript
 from core.items import Response
 from core.llm.client import ScriptedModel
 from core.protocols import registry
+from core.transcripts import FIRST_WRONG_STEP
 from storage.db.connections import reading, writing
 from storage.db.tables import StudyRow, TranscriptRow
+from storage.labelling import offers
+from storage.reports import agreement
 from storage.studies import items, studies, transcripts
 from storage.transfer import imports
+from storage.transfer.gold import gold_rows
 from storage.worker._launch import RunRequest, create_run, estimate_run, execute_here
 from tests.conftest import make_item
 from tests.core.protocols.debates import make_settings
+from tests.storage.labelling.workbench import Client
 from tests.storage.transfer.test_imports import export
 
 IMAGE = {"type": "image_url", "image_url": {"url": "https://images.example/a.png"}}
@@ -77,3 +82,30 @@ def test_judges_are_asked_about_the_transcript_and_images_are_stated_before(engi
     for ask in model.asked:
         assert "[4] error of weather: timeout\n[5] assistant: I cannot tell." in ask.prompt
         assert "(an image that is not shown: https://images.example/a.png)" in ask.prompt
+
+
+def test_the_first_wrong_step_is_labelled_adjudicated_and_exported_as_any_answer(engine):
+    imports.import_records(engine, "s", RECORDS)
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        scale = offers.scales(session, study.id)["answer", FIRST_WRONG_STEP]
+        offers.create_targets(session, study.id, "answer", FIRST_WRONG_STEP, scale)
+    for name, steps in {"ann": (4, 3), "bob": (4, 0), "cyd": (4, 3)}.items():
+        client = Client(engine, name, queue="answers")
+        todo = sorted(client.tasks(), key=lambda task: task["columns"][0]["id"])
+        assert [task["columns"][0]["text"].splitlines()[-2] for task in todo] == ["[4] error of weather: timeout"] * 2
+        assert todo[0]["targets"][0]["number"] == {"low": 0, "high": 10_000}
+        assert todo[0]["question"].startswith("Which step went wrong first?")
+        assert client.label(todo[0], 10_001)["status"] == "rejected"
+        for task, step in zip(todo, steps, strict=True):
+            assert client.label(task, step)["status"] == "accepted"
+    with reading(engine) as session:
+        rows = list(gold_rows(session, study))
+    assert [(row.gold.target.part, row.gold.value, row.gold.source) for row in rows] == [
+        ("1", 4, "unanimous"),
+        ("2", 3, "majority"),
+    ]
+    found = {row.statistic: row for row in agreement.rows(engine, study, "all")}
+    # labels 4 4 4 and 3 0 3: observed agreement 2/3, expected (1/2)^2 + (1/3)^2 + (1/6)^2 = 7/18
+    assert found["fleiss_kappa"].value == pytest.approx((2 / 3 - 7 / 18) / (1 - 7 / 18))
+    assert "krippendorff_alpha_interval" not in found

@@ -16,12 +16,15 @@ from typing import Any, TextIO
 from pydantic import BaseModel
 
 from core.errors import FileFormatError
-from core.formats.records import Record, Records
+from core.formats.mapping.fields import render_messages
+from core.formats.records import Record, Records, TranscriptRecord
 from core.formats.text import begins_like, count_unpacked, load_json, parse_json, record_read, refuse_read_errors
 from core.formats.tools.answers import Answer, ExportedStudy, collect, records
+from core.formats.transcripts.messages import read_time, read_transcript
 from core.formats.validation_errors import validated
 from core.items import Item, Response
 from core.labels import Kind
+from core.transcripts import Transcript
 
 # Bytes of one sample after decompression.
 LARGEST_SAMPLE = 2**27
@@ -34,6 +37,8 @@ ZSTANDARD = 93
 # Ends with the lengths of the name and of the extra field.
 LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 ATTACHMENT = "attachment://"
+# Messages from which on a sample is a conversation: a system message, a question and its answer are fewer.
+MANY = 4
 # Keys of a score's metadata.
 ANNOTATOR = "annotator"
 GOLD = "adjudicator"
@@ -76,6 +81,8 @@ class Sample(BaseModel):
     score: Score | None = None
     attachments: dict[str, str] = {}
     metadata: dict[str, Any] | None = None
+    messages: list[Any] = []
+    events: list[Any] = []
 
 
 class Evaluation(BaseModel):
@@ -98,7 +105,8 @@ def recognises(path: Path) -> bool:
 def read(path: Path) -> Records:
     """Yield the items, labels and recorded runs; raises FileFormatError with the field.
 
-    Samples are read one at a time: of their messages and events nothing is kept.
+    Samples are read one at a time: of their messages and events nothing is kept. The transcript of a sample with more
+    than a reply to its input is yielded before the items.
     """
     header, samples = _read_parts(path)
     evaluation = validated(Evaluation, header.get("eval") or {})
@@ -112,6 +120,11 @@ def read(path: Path) -> Records:
     for own in samples:
         sample = validated(Sample, own)
         item, given = _item(str(sample.id), sample, evaluation), list(_answers("", sample, models))
+        if (transcript := _transcript(sample)) is not None and len(item.responses) == 1:
+            yield TranscriptRecord(transcript=transcript)
+            (response,) = item.responses
+            response = response.model_copy(update={"transcript": transcript.digest})
+            item = item.model_copy(update={"responses": (response,)})
         kept += len(item.model_dump_json()) + sum(len(answer.reason) for answer in given)
         if kept > MAX_KEPT:
             raise FileFormatError(f"the texts of the samples have more than {MAX_KEPT // 2**20} MB; divide the log")
@@ -199,6 +212,35 @@ def _item(id: str, sample: Sample, evaluation: Evaluation) -> Item:
     written = tuple(validated(Response, own) for own in stored) if isinstance(stored, list) else ()
     usual = {name: str(metadata[name]) for name in ("context", "scenario", "group") if metadata.get(name)}
     return Item(id=id, prompt=_prompt(sample), responses=written or answer, reference=target or None, **usual)
+
+
+def _transcript(sample: Sample) -> Transcript | None:
+    """Return the messages of a sample, with the durations of its tools; None if there is nothing but a reply."""
+    if not sample.messages or (render_messages(sample.messages) is not None and len(sample.messages) < MANY):
+        return None
+    resolved = _resolve_all(sample.messages, sample)
+    found = read_transcript(resolved, field=f"samples.{sample.id}.messages")
+    tools = [event for event in sample.events if isinstance(event, dict) and event.get("event") == "tool"]
+    times = {str(event.get("id")): event for event in tools}
+    parts = [part.model_copy(update=_times(times.get(part.call))) for part in found.parts]
+    return Transcript(parts=tuple(parts))
+
+
+def _times(event: Mapping[str, Any] | None) -> dict[str, Any]:
+    seconds = (event or {}).get("working_time")
+    at = read_time((event or {}).get("timestamp"))
+    return {"at": at, "seconds": float(seconds)} if at and isinstance(seconds, int | float) else {}
+
+
+def _resolve_all(value: Any, sample: Sample) -> Any:
+    match value:
+        case str():
+            return _resolve(value, sample)
+        case list():
+            return [_resolve_all(one, sample) for one in value]
+        case dict():
+            return {key: _resolve_all(one, sample) for key, one in value.items()}
+    return value
 
 
 def _prompt(sample: Sample) -> str:

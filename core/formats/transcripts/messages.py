@@ -163,10 +163,13 @@ def _is_result(block: Any) -> bool:
 
 def _result(own: Mapping[str, Any], content: Any, common: Mapping[str, Any]) -> Part:
     failed = own.get("is_error") is True or own.get("status") == "error" or bool(own.get("error"))
-    text = text_of(own["error"] if failed and content in (None, "") and own.get("error") else content)
+    error = own.get("error")
+    if failed and error and not isinstance(error, bool):
+        content = error.get("message", error) if isinstance(error, dict) else error
     call = next((text_of(own[key]) for key in CALL_IDS if own.get(key)), "")
     kind: PartKind = "error" if failed else "tool_result"
-    return new_part(kind, content=text, call=call, **{**common, "role": "tool", "name": text_of(own.get("name"))})
+    name = text_of(own.get("name") or own.get("function"))
+    return new_part(kind, content=text_of(content), call=call, **{**common, "role": "tool", "name": name})
 
 
 def _block(block: Any, common: Mapping[str, Any]) -> Iterator[Part]:
@@ -182,7 +185,7 @@ def _block(block: Any, common: Mapping[str, Any]) -> Iterator[Part]:
     content = next((inner[key] for key in KEYS.get(kind or "data", ()) if inner.get(key) is not None), None)
     if kind == "tool_call":
         call = next((text_of(own[key]) for key in ("call_id", "id") if own.get(key)), "")
-        name = text_of(inner.get("name"))
+        name = text_of(inner.get("name") or own.get("function"))
         yield new_part("tool_call", content=text_of(content), call=call, **{**common, "name": name})
     elif kind == "tool_result":
         yield _result(own, content, common)

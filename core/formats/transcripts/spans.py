@@ -103,13 +103,14 @@ class _Collector:
         self.add([result], span, timed=True)
 
     def add(self, parts: Iterable[Part], span: Span, *, timed: bool = False) -> None:
-        """Append parts of a span; `timed`: they are what it returned, so its duration and tokens are theirs."""
+        """Append parts of a span; `timed`: they are its reply, and the first one gets its duration and tokens."""
         fields: dict[str, Any] = {"at": span.start, "message": None}
         if timed:
             fields |= {"seconds": span.seconds, "tokens": span.tokens}
         for part in parts:
             self.seen[_key(part)] += 1
             self.parts.append(part.model_copy(update=fields | {"agent": part.agent or self.agent(span)}))
+            fields = {"at": span.start, "message": None}
 
     def agent(self, span: Span) -> str:
         """Return the name of the sub-agent in which a span is; empty in the outermost agent."""

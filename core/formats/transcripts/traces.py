@@ -6,6 +6,7 @@ mapping assigns its scores and labels as those of any table.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -73,7 +74,9 @@ def grouped(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
         yield from rows
     elif format.parts is not None:
         for line, row in rows:
-            yield line, _row(line, "", format.parts(row), format.columns(row))
+            with _refuse_wrong(format, line):
+                parts, columns = format.parts(row), format.columns(row)
+            yield line, _row(line, "", parts, columns)
     else:
         yield from _traces(rows, format)
 
@@ -97,14 +100,27 @@ def _traces(rows: Iterable[tuple[int, Row]], format: Format) -> Iterator[tuple[i
         kept += 0 if format.whole else len(str(row))
         if kept > MAX_KEPT:
             raise FileFormatError(f"the spans have more than {MAX_KEPT // 2**20} MB; divide the file", line=line)
-        for trace, span in format.spans(row):
-            found.setdefault(trace, []).append(span)
-            if not span.parent or trace not in lines:
-                lines[trace] = line, format.columns(row)
+        with _refuse_wrong(format, line):
+            for trace, span in format.spans(row):
+                found.setdefault(trace, []).append(span)
+                if not span.parent or trace not in lines:
+                    lines[trace] = line, format.columns(row)
         if format.whole:
             yield from _rows_of(found, lines)
             found, lines = {}, {}
     yield from _rows_of(found, lines)
+
+
+@contextmanager
+def _refuse_wrong(format: Format, line: int) -> Iterator[None]:
+    """Raise FileFormatError for a record that is not as its format has it."""
+    try:
+        yield
+    except FileFormatError as error:
+        raise FileFormatError(error.expected, line=line, field=error.field) from None
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        raise FileFormatError(f"expected a record of {format.name} ({reason})", line=line) from None
 
 
 def _rows_of(found: Mapping[str, Sequence[Span]], lines: Mapping[str, tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
@@ -212,9 +228,17 @@ def _span(id: Any, parent: Any, name: Any, attributes: Mapping[str, Any], row: R
         id=text_of(id), parent=text_of(parsed(parent)), name=text_of(tool or agent or name), kind=kind, inputs=inputs,
         outputs=outputs, start=read_time(row.get("start")), end=read_time(row.get("end")),
         error=text_of(row.get("error")), model=text_of(_first(tree, *MODELS)),
-        tokens=int(tokens) if isinstance(tokens, int | float | str) and str(tokens).isdecimal() else None,
+        tokens=whole(tokens),
         call=text_of(_first(tree, "gen_ai.tool.call.id", "tool_call.id")),
     )  # fmt: skip
+
+
+def whole(number: Any) -> int | None:
+    """Return a count of tokens; None for what is no number."""
+    try:
+        return int(float(number))
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _event_messages(events: Any, outputs: Any) -> tuple[Any, Any]:
@@ -280,6 +304,8 @@ def _openinference(row: Row) -> Iterator[tuple[str, Span]]:
     failed = str(row.get("status_code")) == "ERROR"
     own = {"start": row.get("start_time"), "end": row.get("end_time"), "kind": row.get("span_kind")}
     own["error"] = (row.get("status_message") or "failed") if failed else ""
+    if not context.get("trace_id") or not context.get("span_id"):
+        raise FileFormatError("expected the trace_id and the span_id of a span", field="context")
     yield str(context["trace_id"]), _span(context["span_id"], row.get("parent_id"), row.get("name"), attributes, own)
 
 
@@ -345,19 +371,19 @@ def _assessment(one: Row) -> Any:
 
 def _observations(row: Row) -> Iterator[tuple[str, Span]]:
     """Yield the spans of Langfuse: of a trace with its observations, or of an observation."""
-    whole = isinstance(row.get("observations"), list | str)
-    for own in parsed(row.get("observations")) if whole else (row,):
+    has_all = isinstance(row.get("observations"), list | str)
+    for own in parsed(row.get("observations")) if has_all else (row,):
         usage = parsed(own.get("usageDetails") or own.get("usage")) or {}
-        parent = own.get("parentObservationId") or (row.get("id") if whole else "")
+        parent = own.get("parentObservationId") or (row.get("id") if has_all else "")
         span = Span(
             id=text_of(own.get("id")), parent=text_of(parent),
             name=text_of(own.get("name")), kind=KINDS.get(str(own.get("type")).upper(), "other"),
             inputs=own.get("input"), outputs=own.get("output"), start=read_time(own.get("startTime")),
-            end=read_time(own.get("endTime")), model=text_of(own.get("model")), tokens=usage.get("output"),
+            end=read_time(own.get("endTime")), model=text_of(own.get("model")), tokens=whole(usage.get("output")),
             error=text_of(own.get("statusMessage") or "failed") if own.get("level") == "ERROR" else "",
         )  # fmt: skip
-        yield str(row.get("id") if whole else own.get("traceId")), span
-    if whole:
+        yield str(row.get("id") if has_all else own.get("traceId")), span
+    if has_all:
         start = read_time(row.get("timestamp"))
         root = Span(
             str(row.get("id")), "", text_of(row.get("name")), "other", row.get("input"), row.get("output"), start
@@ -382,7 +408,7 @@ def _runs(row: Row) -> Iterator[tuple[str, Span]]:
         id=text_of(row.get("id")), parent=text_of(parsed(row.get("parent_run_id"))), name=text_of(row.get("name")),
         kind=kind, inputs=row.get("inputs"), outputs=row.get("outputs"), start=read_time(row.get("start_time")),
         end=read_time(row.get("end_time")), error=text_of(row.get("error")), model=text_of(options),
-        tokens=row.get("completion_tokens"),
+        tokens=whole(row.get("completion_tokens")),
     )  # fmt: skip
     for inner in parsed(row.get("child_runs")) or ():
         for _, span in _runs(inner):

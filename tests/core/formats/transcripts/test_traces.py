@@ -1,0 +1,245 @@
+"""Recorded traces of other tools: one item for each trace, by suggestion alone."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from core.errors import FileFormatError
+from core.formats.mapping.rows import read_rows
+from core.formats.records import ItemRecord, TranscriptRecord
+from core.formats.tools import inspect_log
+from core.formats.transcripts import traces
+from tests.core.formats.transcripts.test_messages import imported, write
+from tests.paths import ROOT
+
+TOOLS = ROOT / "tests" / "fixtures" / "tools"
+ROME = [
+    ("text", "user", "Rome?"),
+    ("tool_call", "assistant", '{"city": "Rome"}'),
+    ("error", "tool", "timeout"),
+    ("text", "assistant", "I cannot tell."),
+]
+
+
+def parts(path):
+    """Return (kind, role, content) of the parts of the only trace of a file."""
+    ((_, row),) = read_rows(path)
+    return [(part["kind"], part.get("role", ""), part.get("content", "")) for part in row["transcript"]]
+
+
+def attributes(**values):
+    kinds = {str: "stringValue", int: "intValue"}
+    return [{"key": key.replace("__", "."), "value": {kinds[type(v)]: v}} for key, v in values.items()]
+
+
+def otlp():
+    """Return a trace with two calls of a model, of which the second repeats the first, in the GenAI conventions."""
+    question = {"role": "user", "parts": [{"type": "text", "content": "Rome?"}]}
+    call = {"type": "tool_call", "id": "c", "name": "weather", "arguments": {"city": "Rome"}}
+    result = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": "timeout"}]}
+    asked, reply = (
+        {"role": "assistant", "parts": [call]},
+        {"role": "assistant", "parts": [{"type": "text", "content": ROME[-1][2]}]},
+    )
+    chat = {"gen_ai__operation__name": "chat", "gen_ai__request__model": "gpt", "gen_ai__usage__output_tokens": 7}
+    calls = [([question], [asked]), ([question, asked, result], [reply])]
+    spans = [
+        {"spanId": "a", "attributes": attributes(gen_ai__operation__name="invoke_agent", gen_ai__agent__name="main")},
+        *(
+            {
+                "spanId": f"chat{number}",
+                "parentSpanId": "a",
+                "attributes": attributes(
+                    **chat,
+                    gen_ai__input__messages=json.dumps(inputs),
+                    gen_ai__output__messages=json.dumps(outputs),
+                ),
+            }
+            for number, (inputs, outputs) in enumerate(calls)
+        ),
+        {
+            "spanId": "t",
+            "parentSpanId": "a",
+            "status": {"code": 2, "message": "timeout"},
+            "attributes": attributes(gen_ai__operation__name="execute_tool", gen_ai__tool__name="weather"),
+        },
+    ]
+    for span, second in zip(spans, (0, 1, 5, 3), strict=True):
+        times = (f"{1_700_000_000 + second}000000000", f"{1_700_000_001 + second}000000000")
+        span |= {"traceId": "t1", "name": span["spanId"], "startTimeUnixNano": times[0], "endTimeUnixNano": times[1]}
+    return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+
+
+def langfuse(**trace):
+    messages = [{"role": "user", "content": "Rome?"}]
+    call = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "weather", "arguments": ROME[1][2]}}]}
+    common = {"traceId": "t1", "level": "DEFAULT", "model": "gpt"}
+    observations = [
+        {
+            "id": "1",
+            "type": "GENERATION",
+            "startTime": "2026-01-01T00:00:01Z",
+            "input": messages,
+            "output": call,
+            **common,
+        },
+        {
+            "id": "2",
+            "type": "TOOL",
+            "name": "weather",
+            "startTime": "2026-01-01T00:00:02Z",
+            **common,
+            "level": "ERROR",
+            "statusMessage": "timeout",
+        },
+        {
+            "id": "3",
+            "type": "GENERATION",
+            "startTime": "2026-01-01T00:00:03Z",
+            "input": messages,
+            "output": ROME[-1][2],
+            **common,
+        },
+    ]
+    return observations if not trace else [{"id": "t1", "observations": observations, **trace}]
+
+
+def langsmith():
+    def message(name, **fields):
+        return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", name], "kwargs": fields}
+
+    human = message("HumanMessage", content="Rome?")
+    call = message("AIMessage", content="", tool_calls=[{"name": "weather", "args": {"city": "Rome"}, "id": "c"}])
+    runs = [
+        ("chain", {"q": "Rome?"}, {"output": ROME[-1][2]}, None),
+        ("llm", {"messages": [[human]]}, {"generations": [[{"text": "", "message": call}]]}, None),
+        ("tool", {"input": "{}"}, None, "timeout"),
+        (
+            "llm",
+            {"messages": [[human, call]]},
+            {"generations": [[{"text": "", "message": message("AIMessage", content=ROME[-1][2])}]]},
+            None,
+        ),
+    ]
+    rows = []
+    for n, (kind, inputs, outputs, error) in enumerate(runs):
+        place = {"id": str(n), "trace_id": "0", "parent_run_id": "0" if n else None, "run_type": kind}
+        name = "weather" if kind == "tool" else kind
+        own = {"inputs": inputs, "outputs": outputs, "error": error, "start_time": f"2026-01-01T00:00:0{n}"}
+        rows.append({**place, "name": name, **own})
+    return rows
+
+
+def atif():
+    call = {"tool_call_id": "c", "function_name": "weather", "arguments": {"city": "Rome"}}
+    steps = [
+        {"step_id": 1, "source": "user", "message": "Rome?"},
+        {"step_id": 2, "source": "agent", "message": "", "tool_calls": [call],
+         "observation": {"results": [{"source_call_id": "c", "content": "timeout"}]}},
+        {"step_id": 3, "source": "agent", "message": ROME[-1][2]},
+    ]  # fmt: skip
+    return [{"schema_version": "ATIF-v1.4", "session_id": "t1", "agent": {"model_name": "gpt"}, "steps": steps}]
+
+
+@pytest.mark.parametrize("rows", [[otlp()], langfuse(), langfuse(scores=[]), langsmith(), atif()])
+def test_a_trace_has_each_message_call_and_result_once(rows, tmp_path):
+    path = write(tmp_path / "a.jsonl", rows)
+    expected = ROME if "steps" not in rows[0] else [*ROME[:2], ("tool_result", "tool", "timeout"), ROME[3]]
+    assert parts(path) == expected
+    texts, (item,) = imported(path)
+    assert len(texts) == 1 and (item.prompt, item.responses[0].text) == ("Rome?", "I cannot tell.")
+
+
+def test_times_tokens_and_sub_agents_are_kept(tmp_path):
+    trace = otlp()
+    spans = trace["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    inner = attributes(gen_ai__operation__name="invoke_agent", gen_ai__agent__name="researcher")
+    spans.append({**spans[0], "spanId": "b", "parentSpanId": "a", "attributes": inner})
+    spans[-2]["parentSpanId"] = "b"
+    ((_, row),) = read_rows(write(tmp_path / "a.jsonl", [trace]))
+    call, error = row["transcript"][1:3]
+    assert (call["tokens"], call["seconds"], call["call"]) == (7, 1.0, "c")
+    assert (error["agent"], error["call"], error["at"]) == ("researcher", "c", "2023-11-14T22:13:23Z")
+    assert "agent" not in call
+
+
+def test_scores_of_a_trace_are_columns_of_its_row(tmp_path):
+    scores = [{"name": "quality", "value": 4}]
+    ((_, row),) = read_rows(write(tmp_path / "a.jsonl", langfuse(scores=scores, sessionId="s", userId="u")))
+    assert (row["scores"], row["group"], row["userId"], row["model"]) == ({"quality": 4}, "s", "u", "gpt")
+    rows = [row for _, row in read_rows(TOOLS / "mlflow_traces.jsonl")]
+    assert [row["assessments"] for row in rows] == [{"quality": 4}] * 2
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_spans_of_phoenix_are_read_from_its_client_and_its_table(suffix, tmp_path):
+    path = TOOLS / "phoenix_spans.jsonl"
+    texts, items = imported(path)
+    assert [item.prompt for item in items] == ["Oslo? ☀", "Rome?"] and {item.group for item in items} == {"s1"}
+    assert texts[1].splitlines()[1:] == [
+        "[2] user: Rome?",
+        '[3] assistant calls weather({"city": 1})',
+        "[4] assistant calls search({x)",
+        "[5] weather returns: 31",
+        "[6] error of search: timeout",
+        "[7] assistant: 31 degrees",
+    ]
+    spans = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    frame = pd.json_normalize([{**span, "attributes": traces.nested(span["attributes"])} for span in spans])
+    table = tmp_path / f"a.{suffix}"
+    frame.to_parquet(table) if suffix == "parquet" else frame.to_json(table, orient="records", lines=True)
+    assert imported(table)[0] == texts
+
+
+def test_traces_of_mlflow_are_read_with_their_errors():
+    texts, items = imported(TOOLS / "mlflow_traces.jsonl")
+    assert [item.prompt for item in items] == ["Again ☀?", "Weather in Rome?"]
+    assert texts[1].splitlines()[2:] == [
+        '[3] assistant calls weather({"city": "Rome"})',
+        "[4] weather returns: 31",
+        '[5] assistant calls search({"q": "x"})',
+        "[6] error of search: ValueError: timeout",
+        "[7] assistant: 31 degrees",
+    ]
+
+
+def test_a_record_that_is_no_span_is_named(tmp_path):
+    good = json.loads((TOOLS / "phoenix_spans.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    with pytest.raises(FileFormatError, match=r"^line 2, field 'context': expected the trace_id and the span_id"):
+        list(read_rows(write(tmp_path / "a.jsonl", [good, {**good, "context": {}}])))
+    with pytest.raises(FileFormatError, match=r"^line 1: expected a record of OTLP JSON \(AttributeError: "):
+        list(read_rows(write(tmp_path / "b.jsonl", [{"resourceSpans": ["x"]}])))
+
+
+def test_a_sample_of_inspect_with_tools_has_a_transcript(tmp_path):
+    call = {"id": "c", "function": "weather", "arguments": {"city": "Rome"}, "type": "function"}
+    messages = [
+        {"role": "user", "content": "Rome?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {
+            "role": "tool",
+            "content": "",
+            "tool_call_id": "c",
+            "function": "weather",
+            "error": {"type": "x", "message": "timeout"},
+        },
+        {"role": "assistant", "content": "attachment://1"},
+    ]
+    tool = {"event": "tool", "id": "c", "timestamp": "2026-01-01T00:00:00Z", "working_time": 1.5}
+    output = {"choices": [{"message": messages[-1]}]}
+    sample = {
+        "id": 1,
+        "input": "Rome?",
+        "messages": messages,
+        "events": [tool],
+        "output": output,
+        "attachments": {"1": ROME[-1][2]},
+    }
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"version": 2, "status": "success", "eval": {"model": "m"}, "samples": [sample]}))
+    transcript, item = list(inspect_log.read(path))
+    assert isinstance(transcript, TranscriptRecord) and isinstance(item, ItemRecord)
+    found = transcript.transcript.parts
+    assert [(part.kind, part.role, part.content) for part in found] == ROME
+    assert found[2].seconds == 1.5 and item.item.responses[0].transcript == transcript.transcript.digest
