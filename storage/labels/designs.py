@@ -372,7 +372,7 @@ def set_design(
         own = []
         session.execute(delete(DesignRow).where(*_of_criterion(DesignRow, study_id, criterion, kind)))
     chosen = [one for one in known if one.id in labelled]
-    design = replace(design, before=tuple(one.number_key for one in chosen if _is_first([*own, design], one)))
+    design = replace(design, before=tuple(sorted(one.number_key for one in chosen if _is_first([*own, design], one))))
     add_rounds(session, study_id, subject, [design])
     _record(session, study_id, subject, design)
     session.get_one(StudyRow, study_id).removals += 1  # what was computed from the draws is out of date
