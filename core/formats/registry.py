@@ -83,12 +83,26 @@ def _read(function: str, path: Path, format: str | None, mapping: "Mapping | Non
         raise TiebreakError(f"a mapping is for tables; the fields of a {name} file are known")
     if name != "table":
         return module.read(path)
+    mapping = mapping or _suggested(path)
     if mapping is None:
         raise TiebreakError(
             f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings); "
             f"`python cli.py data mapping {path.name}` prints a suggested one"
         )
     return getattr(module, function)(path, mapping)
+
+
+def _suggested(path: Path) -> "Mapping | None":
+    """Return the suggested mapping of a file of transcripts, which leaves no meaning open; None for other tables."""
+    from core.formats.mapping.suggest import build_suggested, suggest_table
+
+    try:
+        mapping, _ = build_suggested(suggest_table(path))
+    except FileFormatError:
+        return None
+    has_values = mapping.labels or mapping.judges or mapping.gold
+    are_transcripts = mapping.responses and all(response.transcript for response in mapping.responses)
+    return mapping if are_transcripts and not has_values else None
 
 
 def write_records(records: "Iterable[Record]", format: str, stream: TextIO) -> int:

@@ -156,8 +156,9 @@ def _transcript(preview: Preview, draft: guess.Draft) -> guess.Draft:
     usual = [name for name in TRANSCRIPTS if name in found] or found
     if not usual or "responses" in draft:
         return {}
-    column, cells = names[usual[0]], [cell for cell in listed[usual[0]] if cell not in ("", [])]
-    if not all(map(is_messages, cells)):
+    column, known = names[usual[0]], [cell for cell in listed[usual[0]] if cell not in ("", [])]
+    cells = [cell for cell in known if is_messages(cell)]
+    if 2 * len(cells) < len(known):  # a few wrong ones are named by the import
         return {}
     others = {field: None for field in ("prompt", "context", "group") if draft.get(field) == column}
     system = guess.first_of(names, ("system", "model", "model_name", "agent"))
@@ -171,6 +172,7 @@ def _is_exchange(messages: list[Any]) -> bool:
     """Return whether the last message is the only reply, and nothing else is known of any."""
     roles = [part.role for part in message_parts(messages)]
     is_only = len(roles) > 1 and roles[-1] == "assistant" and roles.count("assistant") == 1
+    is_only = is_only and set(roles) <= {"system", "user", "assistant"}
     return is_only and not any("kind" in message for message in messages)
 
 
