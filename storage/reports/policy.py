@@ -502,7 +502,7 @@ def _labels_of(data: AlignmentData, dataset: Dataset, places: "Ints") -> Labels:
         counts = np.bincount(sample.strata, minlength=sample.sizes.size)
         stands_for = np.where(used & (sample.probability > 0), 1 / np.maximum(sample.probability, 1e-9), 0.0)
         answered = np.bincount(sample.strata, stands_for, minlength=sample.sizes.size)
-        probabilities = sample.probability * (answered / np.maximum(counts, 1))[sample.strata]
+        probabilities = np.minimum(1.0, sample.probability * (answered / np.maximum(counts, 1))[sample.strata])
         judged = np.any([~np.isnan(one.values[places]) for one in dataset.judges.values()], axis=0)
         if reason is Reason.nothing and (judged & (probabilities <= 0)).any():
             reason = Reason.unlabelled_stratum
