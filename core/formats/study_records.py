@@ -69,6 +69,9 @@ class StudyRules(Frozen):
     """The queue opens after the training is passed; until then the training is repeated. Otherwise it is done once."""
     training_pass_mark: float = later(0.8, ge=0, le=1)
     """The share of training items that have to be answered correctly."""
+    training_number: int = later(0, ge=0)
+    """The least number of items of one training. When it is repeated, it has those that the annotator was asked least
+    often, so others as long as there are. 0 for all items."""
     tolerance: float = later(0, ge=0)
     """The maximum distance of a correct score from the known answer."""
     weight_tolerance: float = later(5, ge=0, le=100)

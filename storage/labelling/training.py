@@ -7,7 +7,8 @@ critique with AIUs that have known answers is one training task: only these AIUs
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
+from itertools import chain
 from typing import Any, cast
 
 from sqlalchemy import bindparam, delete, select
@@ -78,6 +79,29 @@ class Training:
     ever_passed: bool
     required: bool
     pass_mark: float
+    number: int
+    """The least number of items of an attempt; 0 for all."""
+
+    @cached_property
+    def asked(self) -> Mapping[int, Sequence[int]]:
+        """The tasks of the newest attempt with their items: those that were answered least often before it."""
+
+        def times_asked(task_id: int) -> tuple[bool, int]:
+            targets = self.tasks[task_id]
+            earlier = max(self.versions[target_id] - (target_id in self.answers) for target_id in targets)
+            return self.answers.keys().isdisjoint(targets), earlier
+
+        chosen: dict[int, Sequence[int]] = {}
+        for task_id in sorted(self.tasks, key=times_asked):
+            if self.number and sum(map(len, chosen.values())) >= self.number:
+                break
+            chosen[task_id] = self.tasks[task_id]
+        return chosen
+
+    @cached_property
+    def asked_items(self) -> frozenset[int]:
+        """The items of the newest attempt."""
+        return frozenset(chain.from_iterable(self.asked.values()))
 
     @property
     def is_over(self) -> bool:
@@ -91,17 +115,18 @@ class Training:
     @property
     def right(self) -> int:
         """The number of correct answers in the newest attempt."""
-        return sum(row.correct for row in self.answers.values())
+        return sum(row.correct for target_id, row in self.answers.items() if target_id in self.asked_items)
 
     @property
     def left(self) -> int:
         """The number of tasks that are offered and not answered."""
-        return 0 if self.is_over else sum(not self.answers.keys() >= set(targets) for targets in self.tasks.values())
+        return 0 if self.is_over else sum(not self.answers.keys() >= set(targets) for targets in self.asked.values())
 
     @property
     def needed(self) -> int:
         """The number of correct answers needed to pass."""
-        return next(n for n in range(len(self.items) + 1) if n >= self.pass_mark * len(self.items) - 1e-9)
+        asked = len(self.asked_items)
+        return next(n for n in range(asked + 1) if n >= self.pass_mark * asked - 1e-9)
 
     def again(self) -> "Training":
         """Return the next state of the training: a new attempt after a failed one."""
@@ -109,8 +134,8 @@ class Training:
         return replace(self, answers={}, attempt=self.attempt + 1, passed=None) if failed else self
 
     def finished(self) -> "Training":
-        """Return the training with its result, if every item is answered."""
-        if self.items.keys() - self.answers.keys():
+        """Return the training with its result, if every item of the attempt is answered."""
+        if self.asked_items - self.answers.keys():
             return self
         passed = self.right >= self.needed
         return replace(self, passed=passed, ever_passed=self.ever_passed or passed)
@@ -134,8 +159,8 @@ class Training:
         if self.is_over:
             return None
         return {
-            "answered": len(self.answers.keys() & self.items.keys()),
-            "total": len(self.items),
+            "answered": len(self.answers.keys() & self.asked_items),
+            "total": len(self.asked_items),
             "right": self.right,
             "needed": self.needed,
             "required": self.required,
@@ -175,7 +200,10 @@ def load(session: Session, work: QueueContext) -> Training | None:
     newest = [row for row in rows if row.attempt == attempt]
     training = Training(
         items=items,
-        tasks=tasks,
+        # In the annotator's own order, so that others get other items first.
+        tasks={
+            id: tasks[id] for id in sorted(tasks, key=lambda id: work.ids.digest("training", work.annotator_id, id))
+        },
         answers={row.target_id: row for row in newest},
         versions=Counter(row.target_id for row in rows),
         attempt=attempt,
@@ -183,6 +211,7 @@ def load(session: Session, work: QueueContext) -> Training | None:
         ever_passed=any(row.passed for row in rows),
         required=rules.training_required,
         pass_mark=rules.training_pass_mark,
+        number=rules.training_number,
     )
     return training.finished() if training.passed is None else training  # the owner can have removed the last item
 
@@ -203,7 +232,7 @@ def item_states(session: Session, work: QueueContext, training: Training) -> lis
         return []
     marked = marks_on(session, work.annotator_id, col(MarkRow.target_id).in_([*training.tasks, *training.items]))
     ordered = sorted(
-        training.tasks, key=lambda id: work.ids.digest("training", work.annotator_id, training.attempt, id)
+        training.asked, key=lambda id: work.ids.digest("training", work.annotator_id, training.attempt, id)
     )
     return [_state(training, task_id, marked) for task_id in ordered]
 

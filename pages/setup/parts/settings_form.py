@@ -123,6 +123,7 @@ NAMES = {
     "markdown": "Texts are Markdown",
     "families": "Families of models",
     "training_required": "Training has to be passed",
+    "training_number": "Items of one training",
     "tolerance": "Tolerance of scores",
     "weight_tolerance": "Tolerance of weights, percentage points",
 }

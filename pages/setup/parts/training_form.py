@@ -1,5 +1,6 @@
 """The training of a study's annotators: its items, its pass mark, and the share of hidden checks."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
@@ -20,6 +21,7 @@ from storage.studies import studies
 from storage.studies.studies import DEFAULT_SCALES, Study
 
 # The rules that are shares, with their names and the highest percentages.
+RULES = ("training_required", "training_number", "tolerance", "weight_tolerance")
 PERCENTAGES = (("training_pass_mark", "Pass mark, percent", 100), ("check_share", "Hidden checks, percent", 50))
 
 
@@ -34,6 +36,9 @@ def draw_training(study: Study) -> None:
         items = training.list_items(session, study.id)
         candidates = len(training.candidate_items(session, study.id))
     st.subheader(f"Training items ({len(items):,})", anchor=False)
+    for name, count in Counter(item.queue for item in items).items():
+        if count < study.rules.training_number:
+            st.warning(f"A training needs {study.rules.training_number} items; the queue {name} has {count}.")
     if items:
         _draw_items(study, items)
     else:
@@ -53,7 +58,7 @@ def _draw_rules(study: Study) -> None:
                 share = round(100 * getattr(rules, name))
                 changed[name] = st.number_input(label, 0, most, share, help=help_text(StudyRules, name)) / 100
         with right:
-            changed |= {name: draw_rule(rules, name) for name in ("training_required", "tolerance", "weight_tolerance")}
+            changed |= {name: draw_rule(rules, name) for name in RULES}
         if not st.form_submit_button("Save", type="primary"):
             return
     with permissions.writing(study.id, Permission.edit, "training and checks") as session:

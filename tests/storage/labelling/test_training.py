@@ -92,6 +92,26 @@ def test_a_failed_training_starts_again_on_the_next_visit(ann):
     assert len(ann.tasks(again=False)) == 6
 
 
+def test_a_repeated_training_has_other_items_and_as_many_as_the_owner_sets(ann, engine):
+    with writing(engine) as session:
+        study = studies.get(session, "s")
+        for number in (1, 2, 4, 6, 7):
+            training.add_item(session, study.id, debate(number), 2)
+    set_rules(engine, training_number=3)
+    attempts = []
+    for _ in range(3):
+        asked = ann.tasks()
+        assert [task["training"] for task in asked] == [True] * 3
+        results = answer_all(ann, 1)
+        assert [result["feedback"]["passed"] for result in results] == [None, None, False]
+        attempts.append({task["id"] for task in asked})
+    assert not attempts[0] & attempts[1]
+    assert len(attempts[0] | attempts[1] | attempts[2]) == 7
+    assert (ann.progress()["training"]["total"], ann.progress()["training"]["needed"]) == (3, 3)
+    assert answer_all(ann, 2)[-1]["feedback"]["passed"] is True
+    assert [task["training"] for task in ann.tasks()] == [False]
+
+
 def test_the_pass_mark_is_a_share_of_all_items(ann, engine):
     set_rules(engine, training_pass_mark=0.5)
     one, two = ann.tasks()
