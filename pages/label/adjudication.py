@@ -1,5 +1,6 @@
 """Adjudicate: decide targets on which annotators disagree, or annotators and judges do."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -109,9 +110,14 @@ def close_case() -> None:
     st.rerun()
 
 
-def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray") -> None:
-    """Draw one case; `queue` has the ids of the list that it was opened from."""
+def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray", blind: bool) -> None:
+    """Draw one case; `queue` has the ids of the list that it was opened from.
+
+    If it is `blind`, labels, verdicts and the decision are hidden until a value is chosen.
+    """
     content = permissions.write(study.id, Permission.adjudicate, "", adjudication.open_case, study, case, annotator)
+    if hidden := blind and not adjudication_panel.has_choice(case):
+        case, content = replace(case, decision=None), replace(content, people=(), judges=())
     places = (queue == case.id).nonzero()[0]
     place = int(places[0]) if len(places) else None
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -123,6 +129,8 @@ def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray") -> 
             st.caption(f"{place + 1} of {numbers.format_count(len(queue), 'case')}", width="content")
     left, right = st.columns([2.6, 1], gap="medium")
     with left:
+        if hidden:
+            st.info("Choose a value first: labels and verdicts are shown after it, and you can still change it.")
         adjudication_panel.draw_case(study, case, content)
     after = next_case(study, annotator, queue if place is None else queue[place + 1 :])
 
@@ -130,6 +138,8 @@ def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray") -> 
     def draw_answer() -> None:
         if adjudication_panel.draw_panel(study, annotator, case, content, can_decide(study, case)):
             close_case() if after is None else open_case(after)
+        if hidden and adjudication_panel.has_choice(case):
+            st.rerun()
 
     with right, st.container(key="answer"):
         draw_answer()
@@ -184,7 +194,8 @@ chosen = st.segmented_control(
     label_visibility="collapsed",
 )
 state: State = next(state for state, name in STATES.items() if name == chosen)
+blind = st.toggle("Blind first", key="blind", bind="query-params", help="Hides labels and verdicts until your choice.")
 if requested is None:
     draw_list(study, annotator, order, state)
 else:
-    draw_case(study, annotator, requested, order.select(state))
+    draw_case(study, annotator, requested, order.select(state), blind)

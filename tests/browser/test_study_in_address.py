@@ -11,6 +11,11 @@ STUDY = "Sample: MetaCritique"
 """Not the newest study: that one opens when the address and the window name none."""
 TITLES = {"" if section is SECTIONS[0] else section.path: section.title for section in SECTIONS}
 OTHER = "studies"
+STARTS = (
+    "", "traces", "search", "home", "aius", "adjudication", "judges", "biases", "agreement", "critiques", "runs",
+    "audit",
+)  # fmt: skip
+"""One page of each entry, and those that differ: a workbench, a search, a list of cases."""
 LINK = "[data-testid=stPageLink-NavLink]"
 RUNNING = "[data-testid=stApp][data-test-script-state=notRunning]"
 
@@ -58,7 +63,7 @@ def test_every_offered_section_is_a_click_away_and_keeps_its_study(visit, served
     assert_kept(page, "judges", "an address that opens another page")
 
 
-@pytest.mark.parametrize("path", ["", "biases"])
+@pytest.mark.parametrize("path", STARTS)
 def test_a_page_keeps_its_study_in_each_way(visit, served, path):
     page = visit(f"{served.address}/{path}?study={quote(STUDY)}", "annotator 1")
     assert_kept(page, path, "a direct visit")
@@ -71,8 +76,9 @@ def test_a_page_keeps_its_study_in_each_way(visit, served, path):
     assert_kept(page, OTHER, "the sidebar")
     page.go_back()
     assert_kept(page, path, "Back")
-    page.goto(address)
-    assert_kept(page, OTHER, "the link of the sidebar in a new tab")
+    tab = page.context.new_page()
+    tab.goto(address)
+    assert_kept(tab, OTHER, "the link of the sidebar in a new tab")
 
 
 def test_the_link_to_the_first_page_opens_it_in_a_new_tab(visit, served):

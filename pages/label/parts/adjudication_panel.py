@@ -81,6 +81,15 @@ def _draw_decision(case: Case, content: CaseContent) -> None:
         st.warning(f"New labels since: {case.new_labels}. The decision is unchanged until you change it.")
 
 
+def has_choice(case: Case) -> bool:
+    """Return whether the adjudicator has chosen or typed a value that is not saved yet."""
+    return any(st.session_state.get(key) is not None for key in (_choice_key(case), _number_key(case)))
+
+
+def _number_key(case: Case) -> str:
+    return f"number_{case.id}"
+
+
 def _choice_key(case: Case) -> str:
     return f"decision_{case.id}"
 
@@ -115,7 +124,7 @@ def _draw_number(case: Case, scale: Scale | None) -> float | None:
     if scale is not None and scale.categories:
         numbers = [float(value) for value in scale.categories if isinstance(value, int | float)]
         low, high = min(numbers, default=None), max(numbers, default=None)
-    return st.number_input("Value", low, high, None, key=f"number_{case.id}", placeholder="number")
+    return st.number_input("Value", low, high, None, key=_number_key(case), placeholder="number")
 
 
 def _draw_note(study: Study, annotator: str, case: Case) -> None:

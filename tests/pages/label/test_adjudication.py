@@ -90,6 +90,24 @@ def test_a_decision_is_saved_with_its_reason_and_the_next_case_opens(contested):
     assert opened(page) == case_id("item 1")
 
 
+def test_a_case_can_be_decided_blind_first(contested):
+    page = visit("label/adjudication", "eve", case=case_id("item 0"))
+    page.toggle(key="blind").set_value(True).run()
+    assert not page.exception
+    assert not [name for name in buttons(page) if name.endswith((" A", " B"))]
+    assert 'class="person"' not in html_of(page) and not page.dataframe
+    press(page, "Response 2")
+    page.run()
+    assert [name for name in buttons(page) if name.endswith((" A", " B"))]
+    assert 'class="person"' in html_of(page)
+    page.button(key="decide").click().run()
+    assert gold()["item 0"][0] == 2
+
+
+def html_of(page):
+    return " ".join(element.proto.body for element in page.get("html"))
+
+
 def test_a_decision_against_everybody_asks_for_a_reason_and_keeps_the_choice(contested):
     page = visit("label/adjudication", "eve", case=case_id("item 1"))
     press(page, "Neither is better")
