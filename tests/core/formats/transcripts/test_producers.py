@@ -1,0 +1,73 @@
+"""Traces that Phoenix and MLflow record and export now are imported part for part.
+
+Not in the default run: TIEBREAK_PRODUCERS is the Python of an environment with arize-phoenix and mlflow.
+"""
+
+import os
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from core.formats.mapping.rows import read_rows
+from tests.core.formats.transcripts.test_messages import imported
+
+PYTHON = os.environ.get("TIEBREAK_PRODUCERS", "")
+FILES = ("phoenix.jsonl", "phoenix_table.jsonl", "phoenix.parquet", "mlflow.jsonl", "mlflow_table.jsonl")
+PORTS = {"phoenix": "21106", "phoenix_grpc": "21107", "mlflow": "21108"}
+CONTENTS = [
+    ("text", "system", "", "Be brief."),
+    ("text", "user", "", "Rome? ☀"),
+    ("tool_call", "assistant", "weather", '{"city": "Rome"}'),
+    ("error", "tool", "weather", "timeout"),
+    ("text", "assistant", "", "I cannot tell."),
+]
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory):
+    """Start both servers on loopback, record traces with their SDKs, and return the folder of their exports."""
+    folder: Path = tmp_path_factory.mktemp("producers")
+    own = {"HOME": str(folder), "PATH": f"{Path(PYTHON).parent}:{os.environ['PATH']}"}
+    own |= {"PHOENIX_WORKING_DIR": str(folder), "PHOENIX_PORT": PORTS["phoenix"], "PHOENIX_HOST": "127.0.0.1"}
+    own |= {"PHOENIX_GRPC_PORT": PORTS["phoenix_grpc"], "PHOENIX_TELEMETRY_ENABLED": "false"}
+    store = ["--backend-store-uri", f"sqlite:///{folder}/m.db", "--host", "127.0.0.1", "--port", PORTS["mlflow"]]
+    commands = [["-m", "phoenix.server.main", "serve"], ["-m", "mlflow", "server", "--workers", "1", *store]]
+    servers = [
+        subprocess.Popen([PYTHON, *command], env=own, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for command in commands
+    ]
+    try:
+        for name in ("phoenix", "mlflow"):
+            wait_for(f"http://127.0.0.1:{PORTS[name]}/")
+        script = Path(__file__).with_name("producers.py")
+        subprocess.run([PYTHON, script, folder, PORTS["phoenix"], PORTS["mlflow"]], env=own, cwd=folder, check=True)
+        yield folder
+    finally:
+        for server in servers:
+            server.terminate()
+            server.wait(30)
+
+
+def wait_for(address):
+    """Wait until a server answers; raises OSError if it does not in two minutes."""
+    for _ in range(119):
+        try:
+            urllib.request.urlopen(address, timeout=1).close()
+            return
+        except OSError:
+            time.sleep(1)
+    urllib.request.urlopen(address, timeout=1).close()
+
+
+@pytest.mark.skipif(not PYTHON, reason="TIEBREAK_PRODUCERS names no Python with arize-phoenix and mlflow")
+@pytest.mark.parametrize("name", FILES)
+def test_a_trace_of_a_real_producer_is_imported_part_for_part(name, exports):
+    ((_, row),) = read_rows(exports / name)
+    keys = ("kind", "role", "name", "content")
+    found = [tuple(part.get(key, "") for key in keys) for part in row["transcript"]]
+    assert [(*one[:3], one[3].removeprefix("TimeoutError: ")) for one in found] == CONTENTS
+    texts, (item,) = imported(exports / name)
+    assert len(texts) == 1 and (item.prompt, item.responses[0].text) == ("Rome? ☀", "I cannot tell.")
