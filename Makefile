@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Three processes for two cores: tests of the browser and of killed processes wait more than they compute.
 PYTEST := $(BIN)/python -m pytest -q -n 3 --dist loadfile
 
-.PHONY: run worker setup test test-fast coverage browser check check-js test-js format bench bench-short bench-all mutants clean
+.PHONY: run worker setup docs test test-fast coverage browser check check-js test-js format bench bench-short bench-all mutants clean
 
 run: setup
 	@$(BIN)/python -m streamlit run app.py --server.port $(PORT)
@@ -79,6 +79,12 @@ format: .venv/ready-for-tests
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format --quiet .
 
+# The documentation as a site in site/, with its reference pages; a link that leads nowhere ends it.
+docs: .venv/ready
+	@$(UV) zensical==0.0.73
+	@$(BIN)/python docs/reference.py
+	@$(BIN)/zensical build --strict --clean
+
 # One table of figures with their anchors, written to docs/performance.md; bench-short takes less than a minute.
 bench: .venv/ready-for-tests
 	@$(BIN)/python -m tests.bench.performance_table --write
@@ -95,4 +101,4 @@ mutants: .venv/ready-for-tests
 	@$(BIN)/python -m tests.mutants $(MUTANTS)
 
 clean:
-	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache .coverage site docs/commands.md docs/api.md

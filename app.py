@@ -61,12 +61,14 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     sockets.raise_limit()
     multiply_in_one_thread()
     try:
-        resources.prepare_database()
+        is_new = resources.prepare_database()
         check_address()
     except TiebreakError as error:
         raise SystemExit(str(error)) from None
     guards.enforce_in_process()
     worker = resources.start_worker()
+    if is_new:
+        threading.Thread(target=resources.add_showcase, daemon=True).start()
     threading.Thread(target=import_slow_modules, daemon=True).start()
     expiry = asyncio.create_task(resources.remove_expired_daily())
     try:

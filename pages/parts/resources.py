@@ -43,8 +43,8 @@ def read(
         return function(session, *args, **options)
 
 
-def prepare_database() -> None:
-    """Migrate the database to this version; an empty one also gets the sample studies."""
+def prepare_database() -> bool:
+    """Migrate the database to this version; an empty one also gets the sample studies. Return whether it was empty."""
     if migrated := connections.upgrade(engine()):
         log.info(migrated)
     with connections.writing(engine()) as session:
@@ -52,6 +52,17 @@ def prepare_database() -> None:
         empty = not studies.names(session) and not deletions.deleted_studies(session)
     for name, protocol in reversed(samples.studies().items()) if empty else ():
         imports.import_records(engine(), name, tiebreak.read(samples.path(protocol)))
+    return empty
+
+
+def add_showcase() -> None:
+    """Add the showcase, which a new user sees first; it takes seconds, so the first visit does not wait for it."""
+    with guards.operation():
+        guards.grant(guards.EVERY_STUDY, "manage")
+        try:
+            imports.import_records(engine(), samples.SHOWCASE_NAME, tiebreak.read(samples.SHOWCASE))
+        except (TiebreakError, DBAPIError) as error:
+            log.warning("The showcase could not be added: %s", error)
 
 
 async def remove_expired_daily() -> None:

@@ -4,6 +4,10 @@ from pathlib import Path
 
 from core.protocols.registry import PROTOCOLS, usable
 
+# A study of simulated judges and annotators, and of the local model; docs/showcase.md states what is simulated.
+SHOWCASE_NAME = "Showcase"
+SHOWCASE = Path(__file__).parent / "showcase.jsonl.gz"
+
 
 def studies() -> dict[str, str]:
     """Return name of the sample study -> its protocol; a new user sees the first one first."""

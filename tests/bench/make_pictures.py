@@ -1,0 +1,63 @@
+"""Make the pictures of README and docs from the showcase: `python -m tests.bench.make_pictures` (a minute)."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import Page, sync_playwright
+
+from core.formats import tiebreak
+from storage.db import connections
+from storage.db.tables import TraceRow
+from storage.transfer import imports, samples
+from tests.browser.conftest import FLAGS, TEST_BROWSER, serve, stop_server
+from tests.paths import ROOT
+
+FOLDER = ROOT / "docs" / "pictures"
+STUDY = "?study=Showcase"
+# Picture -> the address, and a text that is there when the page is complete.
+PAGES = {
+    "overview": (STUDY, "Labels of each day"),
+    "watch": ("traces?trace={trace}", "Play"),
+    "label": (f"disagreements{STUDY}", "Submit"),
+    "agreement": (f"agreement{STUDY}", "Download"),
+    "judges": (f"judges{STUDY}", "Download"),
+    "policy": (f"policy{STUDY}&risk=0.1", "Download"),
+}
+
+
+def disputed_trace(database: str) -> int:
+    """Return a debate in which a judge changed its opinion and that ended without consensus."""
+    with connections.reading(connections.connect(database)) as session:
+        return next(row.id for row in session.query(TraceRow).order_by(TraceRow.id) if row.outcome == "disputed")
+
+
+def take(page: Page, address: str, text: str, path: Path) -> None:
+    page.goto(address)
+    page.get_by_text(text).last.wait_for()
+    page.wait_for_timeout(1500)  # charts are drawn after their texts
+    page.screenshot(path=path)
+
+
+def main() -> None:
+    with TemporaryDirectory() as folder:
+        database = f"sqlite:///{folder}/t.db"
+        engine = connections.connect(database)
+        connections.upgrade(engine)
+        imports.import_records(engine, samples.SHOWCASE_NAME, tiebreak.read(samples.SHOWCASE))
+        trace = disputed_trace(database)
+        server = serve(database, Path(folder) / "log")
+        try:
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=TEST_BROWSER, args=FLAGS)
+                context = browser.new_context(viewport={"width": 1440, "height": 900})
+                cookie = {"name": "tiebreak_annotator", "value": "annotator%201", "url": server.address}
+                context.add_cookies([cookie])
+                page = context.new_page()
+                for name, (address, text) in PAGES.items():
+                    take(page, f"{server.address}/{address.format(trace=trace)}", text, FOLDER / f"{name}.png")
+        finally:
+            stop_server(server)
+
+
+if __name__ == "__main__":
+    main()
