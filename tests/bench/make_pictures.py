@@ -9,7 +9,7 @@ from core.formats import tiebreak
 from storage.db import connections
 from storage.db.tables import TraceRow
 from storage.transfer import imports, samples
-from tests.browser.conftest import FLAGS, TEST_BROWSER, serve, stop_server
+from tests.browser.conftest import FLAGS, TEST_BROWSER, serve, start, stop_server
 from tests.paths import ROOT
 
 FOLDER = ROOT / "docs" / "pictures"
@@ -33,6 +33,8 @@ def disputed_trace(database: str) -> int:
 
 def take(page: Page, address: str, text: str, path: Path) -> None:
     page.goto(address)
+    if "/disagreements" in address:
+        start(page)
     page.get_by_text(text).last.wait_for()
     page.wait_for_timeout(1500)  # charts are drawn after their texts
     page.screenshot(path=path)

@@ -45,7 +45,7 @@ def test_figures_hold_the_truth(showcase):
     report = judge_ranking.report(data, judge_ranking.RankingQuery("preference", "helpfulness"))
     decisions = {judge.judge: judge.decision.value for judge in report.ranking.judges}
     assert decisions["simulated accurate judge"] == "use"
-    assert decisions["simulated length judge"] == decisions["local model, one order"] == "do not use"
+    assert decisions["simulated length judge"] == decisions["local model"] == "do not use"
     rows = systems.report(engine, study, judge="simulated A").rows
     [detailed] = [row for row in rows if row.system == "detailed" and row.scenario == "all"]
     assert detailed.low < TRUE_WIN_RATE < detailed.high
