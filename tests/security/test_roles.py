@@ -143,7 +143,7 @@ def test_every_route_of_the_server_has_a_rule_and_only_public_ones_are_answered_
     client.get("/ready")
     routes = {route.path: route for route in app.app._starlette_app.routes}
     labelling = {path.replace("/tasks/t", "/tasks/{task}") for _, path in ROUTES}
-    assert routes.keys() == PUBLIC | SIGNED_IN.keys() | labelling
+    assert routes.keys() == PUBLIC | SIGNED_IN.keys() | labelling | account_guard.PAGE_PATHS
     assert not PUBLIC & SIGNED_IN.keys()
     link_of_another_site = {"sec-fetch-site": "cross-site", "accept": "text/html"}
     for path in (SIGNED_IN.keys() | labelling) - {"/_stcore/stream", ""}:
@@ -153,7 +153,9 @@ def test_every_route_of_the_server_has_a_rule_and_only_public_ones_are_answered_
             reply = client.request(method, address, headers=link_of_another_site, follow_redirects=False)
             assert reply.status_code in (401, 303), (method, path)
     assert client.get("/no/page", headers=link_of_another_site, follow_redirects=False).status_code == 303
-    assert client.get("/", headers={"accept": "text/html"}, follow_redirects=False).status_code == 303
+    for path in account_guard.PAGE_PATHS:  # Streamlit's page without data, also for the link of another site
+        assert client.get(path).status_code == 401
+        assert client.get(path, headers={"accept": "text/html"}, follow_redirects=False).status_code == 303
     assert config.get_option("server.enableAgentApi") is False
 
 
