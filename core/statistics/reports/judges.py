@@ -39,7 +39,7 @@ from core.statistics.reports import judge_findings
 from core.statistics.reports.alignment import By
 from core.statistics.reports.biases import BiasRow
 from core.statistics.reports.judge_findings import Findings
-from core.wording import format_estimate, format_percent
+from core.wording import format_count, format_estimate, format_percent
 
 # The rule by which a judge is recommended or not.
 #
@@ -608,6 +608,11 @@ def summarize(ranking: Ranking) -> str:
         names = [evaluation.judge for evaluation in ranking.judges if evaluation.decision is decision]
         if names:
             parts.append(sentence.format(list_names(names)))
+    if all(evaluation.decision is Decision.not_enough_data for evaluation in ranking.judges):
+        best = ranking.judges[0]
+        estimate = format_estimate(best.accuracy.value, best.accuracy.low, best.accuracy.high)
+        few = f"Not enough data to recommend a judge: {format_count(ranking.targets, 'target')}."
+        parts = [few, f"Most accurate so far: {best.judge}, {estimate}."]
     return " ".join([*parts, *(remark for evaluation in ranking.judges for remark in remarks(evaluation))])
 
 

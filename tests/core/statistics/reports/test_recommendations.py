@@ -145,7 +145,8 @@ def test_one_annotator_is_not_enough() -> None:
     (judge,) = ranking.judges
     assert judge.decision == "not enough data"
     assert judge.reason == "two annotators with the same targets are needed for the human ceiling"
-    assert summarize(ranking) == "Not enough data for strong."
+    assert summarize(ranking).startswith("Not enough data to recommend a judge:")
+    assert "Most accurate so far: strong, 0." in summarize(ranking)
 
 
 def test_few_targets_are_not_enough() -> None:
