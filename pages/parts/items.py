@@ -1,4 +1,4 @@
-"""Draws an item: its context, prompt, images, reference and responses."""
+"""Draws an item: its context, prompt, images, reference and responses, which may be transcripts."""
 
 from html import escape
 from pathlib import Path
@@ -8,15 +8,20 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.items import Item
 from core.llm import images
-from pages.parts import downloads
+from core.own_addresses import own_address
+from pages.parts import downloads, shell
 from pages.parts.downloads import File
 from pages.parts.text import escape_markdown, sanitize_markdown
+from storage.studies import transcripts
 from storage.studies.study_images import Route
 
 # In pixels.
 IMAGE_WIDTH = 480
 # A context of at most so many characters is expanded from the start.
 OPEN_CONTEXT = 400
+_transcript = st.components.v2.component(
+    "transcript", html='<div class="root"></div>', js=shell.read_asset("parts/transcript.js")
+)
 
 
 def draw_item(
@@ -27,18 +32,23 @@ def draw_item(
     markdown: bool = False,
     image_route: Route | None = None,
     stacked: bool = False,
+    study_id: int | None = None,
 ) -> None:
     """Draw the prompt, then two responses side by side; any other number, and on a phone, one below the other.
 
     `stacked` draws two one below the other as well. `media_folder` is the study's, if it has images, and `image_route`
-    names its images of other hosts. Texts are shown as they are, unless the study declares `markdown`.
+    names its images of other hosts. Texts are shown as they are, unless the study declares `markdown`. Transcripts are
+    shown by their steps if `study_id` is given, otherwise by their final answers.
     """
     with st.container(key=f"card-question-{key}"):
         if item.context:
             with st.expander("Context", expanded=len(item.context) <= OPEN_CONTEXT):
                 _draw_text(item.context, markdown, image_route)
-        with st.container(key=f"collapsible-question-{key}"):
-            _draw_text(item.prompt, markdown, image_route)
+        if item.transcript and study_id is not None:
+            _draw_transcript(study_id, item.transcript, f"question-{key}")
+        else:
+            with st.container(key=f"collapsible-question-{key}"):
+                _draw_text(item.prompt, markdown, image_route)
         if item.image:
             draw_image(item.image, media_folder, image_route)
         if item.reference:
@@ -48,7 +58,7 @@ def draw_item(
     both = st.columns(2, gap="medium") if are_beside else [st.container() for _ in item.responses]
     for number, place in enumerate(both, start=1):
         with place:
-            _draw_response(item, number, key, media_folder, markdown, image_route)
+            _draw_response(item, number, key, media_folder, markdown, image_route, study_id)
 
 
 def _draw_text(text: str, markdown: bool, image_route: Route | None) -> None:
@@ -58,14 +68,29 @@ def _draw_text(text: str, markdown: bool, image_route: Route | None) -> None:
         st.html(f'<div class="plain-text" dir="auto">{escape(text)}</div>')
 
 
+def _draw_transcript(study_id: int, digest: str, key: str) -> None:
+    """Draw a transcript; the browser loads it from a route that checks the visitor."""
+    address, module = transcripts.address(study_id, digest), own_address("/assets/workbench/transcript.js")
+    _transcript(key=f"transcript-{key}", data={"address": address, "module": module})
+
+
 def _draw_response(
-    item: Item, number: int, key: str, media_folder: Path | None, markdown: bool, image_route: Route | None
+    item: Item,
+    number: int,
+    key: str,
+    media_folder: Path | None,
+    markdown: bool,
+    image_route: Route | None,
+    study_id: int | None,
 ) -> None:
     response = item.responses[number - 1]
     with st.container(border=True, key=f"response-{number}-{key}"), st.container(key=f"card-{number}-{key}"):
         st.caption(f"**Response {number}**" if len(item.responses) > 1 else "**Response**")
-        with st.container(key=f"collapsible-{number}-{key}"):
-            _draw_text(response.text, markdown, image_route)
+        if response.transcript and study_id is not None:
+            _draw_transcript(study_id, response.transcript, f"{number}-{key}")
+        else:
+            with st.container(key=f"collapsible-{number}-{key}"):
+                _draw_text(response.text, markdown, image_route)
         if response.image:
             draw_image(response.image, media_folder, image_route)
 

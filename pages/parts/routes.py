@@ -1,9 +1,12 @@
-"""Routes beside the pages: readiness and metrics for monitoring, and images of other hosts.
+"""Routes beside the pages: readiness and metrics for monitoring, images of other hosts, and transcripts.
 
 The metrics are answered to this machine only: requests of this process, and counts of the database. The server fetches
 images for the hosts that a study allows.
 """
 
+import base64
+import binascii
+import json
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -19,6 +22,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import TiebreakError
+from core.llm import images
 from core.own_addresses import route_path
 from pages.parts import account_guard, resources
 from pages.parts.request_guard import page_html
@@ -26,9 +30,10 @@ from storage.accounts import access
 from storage.accounts.access import Permission
 from storage.accounts.registry import Actor, Identity
 from storage.db import connections
+from storage.db.connections import Session
 from storage.db.errors import DBAPIError
 from storage.reports import contents
-from storage.studies import study_images
+from storage.studies import study_images, transcripts
 from storage.studies.study_images import RemoteImages
 
 IMAGE_HEADERS = {"Cache-Control": "private, max-age=86400", "Content-Security-Policy": "default-src 'none'; sandbox"}
@@ -132,13 +137,52 @@ async def remote_image(request: Request) -> Response:
 
 def _may_see(identity: Identity, study: str, address: str, mark: str) -> bool:
     """Return whether a visitor may open the study, and the study has signed the address."""
+    with connections.reading(resources.engine()) as session:
+        return _may_open(session, identity, study) and study_images.is_signed(session, int(study), address, mark)
+
+
+def _may_open(session: Session, identity: Identity, study: str) -> bool:
+    """Return whether a text is the id of a study that the visitor may open."""
     if not (study.isascii() and study.isdigit() and len(study) < 10):
         return False
-    actor = identity.actor or Actor("")
+    return access.allows(session, int(study), identity.actor or Actor(""), Permission.open)
+
+
+async def transcript(request: Request) -> Response:
+    """Return the parts of a transcript, those with an image that can be shown marked `image`."""
+    study, digest = (request.query_params.get(name, "") for name in ("study", "digest"))
+    identity = account_guard.identity_of(request)
+    content = await run_in_threadpool(_transcript_json, identity, study, digest)
+    if content is None:
+        message = "There is no such transcript."
+        return JSONResponse({"error": "unknown", "message": message}, 404, headers={"Cache-Control": "no-store"})
+    headers = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
+    return Response(content, media_type="application/json", headers=headers)
+
+
+def _transcript_json(identity: Identity, study: str, digest: str) -> bytes | None:
+    """Return a transcript of a study that the visitor may open as JSON."""
     with connections.reading(resources.engine()) as session:
-        return access.allows(session, int(study), actor, Permission.open) and study_images.is_signed(
-            session, int(study), address, mark
-        )
+        if not _may_open(session, identity, study):
+            return None
+        found = dict(transcripts.by_digest(session, int(study), [digest])).get(digest)
+    if found is None:
+        return None
+    shown = {part.number for part in found.parts if part.kind == "image" and _is_image(part.content)}
+    if not shown:
+        return found.model_dump_json().encode()
+    parts = [part.model_dump(mode="json") | ({"image": True} if part.number in shown else {}) for part in found.parts]
+    return json.dumps({"parts": parts}).encode()
+
+
+def _is_image(address: str) -> bool:
+    """Return whether an address is a data URI whose content is an image of the type that it states."""
+    declared, _, encoded = address.partition(";base64,")
+    try:
+        content = base64.b64decode(encoded, validate=True)
+        return declared == f"data:{images.detect_type(content, 'image')}"
+    except (TiebreakError, binascii.Error):
+        return False
 
 
 async def page(_: Request) -> Response:
@@ -149,7 +193,8 @@ async def page(_: Request) -> Response:
 def routes() -> list[BaseRoute]:
     """Return the routes."""
     pages = (Route(path, page) for path in account_guard.PAGE_PATHS)
-    return [*pages, Route("/ready", ready), Route("/metrics", metrics), Route(study_images.ROUTE, remote_image)]
+    own = {"/ready": ready, "/metrics": metrics, study_images.ROUTE: remote_image, transcripts.ROUTE: transcript}
+    return [*pages, *(Route(path, endpoint) for path, endpoint in own.items())]
 
 
 REGISTRY.register(DatabaseCollector())

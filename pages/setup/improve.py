@@ -359,6 +359,7 @@ def _draw_case(study: Study, case: Case, key: str) -> None:
                 images.media_folder(study.name),
                 markdown=study.rules.markdown,
                 image_route=resources.image_route(study),
+                study_id=study.id,
             )
         with st.expander("Replies of the judges", key=f"{key}-replies"):
             if not case.replies:

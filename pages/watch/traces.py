@@ -182,13 +182,15 @@ def draw_trace(trace: Trace) -> None:
         st.caption(PAIR_CAPTION.format(*pair_numbers(trace.part) or (), of=len(whole.responses)))
     record_view(trace)
     is_beside = turns.view_of(trace) in turns.BESIDE
-    left, right = st.columns([2, 3], gap="large") if is_beside else (st.container(), st.container())
+    widths = [1, 1] if item.transcripts else [2, 3]
+    left, right = st.columns(widths, gap="large") if is_beside else (st.container(), st.container())
     with left, st.container(key="material" if is_beside else "whole-item"):
         items.draw_item(
             item,
             media_folder=images.media_folder(study.name),
             markdown=study.rules.markdown,
             image_route=resources.image_route(study),
+            study_id=study.id,
             stacked=is_beside,
         )
         systems = items.system_names(item)

@@ -142,6 +142,7 @@ def _score(
     question = "What is the right answer?"
     if is_answer and target.criterion == FIRST_WRONG_STEP:
         question = "Which step went wrong first? Its number, or 0 if none did"
+        field |= {"steps": True}
     on = f" for {target.criterion}" if target.criterion else ""
     ends = f", {scale.low:g} to {scale.high:g}" if scale.low is not None and scale.high is not None else ""
     columns = response_blocks(work, task, item, order)

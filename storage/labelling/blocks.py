@@ -9,7 +9,7 @@ from core.items import Criterion, Item
 from core.labels import Scale, Target, Value
 from core.own_addresses import own_address
 from storage.labelling.context import Json, QueueContext, Refused, Task, target_name, task_name
-from storage.studies import study_images
+from storage.studies import study_images, transcripts
 
 # The order in which an annotator sees the texts that a task shows side by side: responses, critiques, refined answers.
 #
@@ -82,7 +82,9 @@ def above(work: QueueContext, task: Task, item: Item, *, reference: bool = True)
         blocks.append(_item_text(work, "context", "Context", item.context) | fold)
     is_dialogue = len(SPEAKER.findall(item.prompt)) > 1
     question = _item_text(work, "question", "Question", item.prompt) | _image(work, task, "question", item.image)
-    blocks.append(question | {"fold": "end" if is_dialogue and len(item.prompt) > LONG else False})
+    question |= _transcript(work, item.transcript)
+    is_folded = is_dialogue and len(item.prompt) > LONG and not item.transcript
+    blocks.append(question | {"fold": "end" if is_folded else False})
     if item.reference and reference:
         blocks.append(_item_text(work, "reference", "Reference answer", item.reference) | {"fold": True})
     return blocks
@@ -98,7 +100,7 @@ def response_blocks(work: QueueContext, task: Task, item: Item, order: Sequence[
         response, name = item.responses[number - 1], f"response-{number}"
         title = "Response" if len(item.responses) == 1 else f"Response {place}"
         text = _item_text(work, name, title, response.text) | {"number": place}
-        blocks.append(text | _image(work, task, name, response.image))
+        blocks.append(text | _image(work, task, name, response.image) | _transcript(work, response.transcript))
     return blocks
 
 
@@ -151,6 +153,11 @@ def _image(work: QueueContext, task: Task, name: str, path: str | None) -> Json:
         return {}
     query = {"study": work.study.name, "kind": work.name, "task": task_name(work, task.id), "block": name}
     return {"image": {"url": f"{own_address('/api/label/image')}?{urlencode(query)}", "alt": ""}}
+
+
+def _transcript(work: QueueContext, digest: str | None) -> Json:
+    """Return the address of the transcript of a block; its text is what judges read of it."""
+    return {"transcript": transcripts.address(work.study.id, digest)} if digest else {}
 
 
 # The levels of a scale as options of the workbench, each with its key and rubric line.

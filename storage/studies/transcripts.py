@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
+from urllib.parse import urlencode
 
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
@@ -10,6 +11,7 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.items import Item, Response
+from core.own_addresses import own_address
 from core.transcripts import Transcript, render
 from storage.db.connections import insert_all
 from storage.db.tables import TranscriptRow
@@ -17,6 +19,13 @@ from storage.db.tables import TranscriptRow
 Key = TypeVar("Key")
 # The digest of a transcript, and its JSON compressed.
 Encoded = tuple[str, bytes]
+# The route that sends a transcript to a browser.
+ROUTE = "/transcripts"
+
+
+def address(study_id: int, digest: str) -> str:
+    """Return the address on this server of a study's transcript."""
+    return f"{own_address(ROUTE)}?{urlencode({'study': study_id, 'digest': digest})}"
 
 
 def encode(transcript: Transcript) -> Encoded:

@@ -2,6 +2,7 @@
 
 import { attribute, button, h, kbd, text } from "./dom.js";
 import { guidelinePage, guidelineSheet, keySheet, noteSheet } from "./sheets.js";
+import { STEP_KEYS } from "./transcript.js";
 import { focused, here, hereId, marksOf, phase, progress } from "./model.js";
 
 const TOOLS = [
@@ -224,7 +225,7 @@ export class Frame {
   #opened(sheet, state, close) {
     if (sheet === "keys")
       return {
-        node: keySheet(this.panel?.keys ?? [], {
+        node: keySheet(this.panel?.keys ?? [], this.bench.reading.transcript() ? STEP_KEYS : [], {
           quick: this.bench.quick,
           onQuick: (on) => this.bench.setQuick(on),
           close,

@@ -2,6 +2,7 @@
 
 import { commandOf, keyName, whileTyping } from "./keys.js";
 import { answerOf, here, hereId, phase } from "./model.js";
+import { STEP_KEYS } from "./transcript.js";
 
 export class Keyboard {
   constructor(bench) {
@@ -55,6 +56,7 @@ export class Keyboard {
     if (phase(this.bench.state) === "working" && this.bench.panel?.press(name)) return true;
     const command = commandOf(name);
     if (command) return this.command(command);
+    if (this.#step(name)) return true;
     if (/^[0-9]$/.test(name))
       return (
         this.bench.say(
@@ -65,6 +67,16 @@ export class Keyboard {
         true
       );
     return false;
+  }
+
+  /** Execute the command of a key in the transcript on the screen; false if there is none. */
+  #step(name) {
+    const transcript = this.bench.reading.transcript();
+    const command = transcript && STEP_KEYS.find(([key]) => key === name)?.[1];
+    if (command !== "answer") return Boolean(command) && transcript.command(command);
+    const target = here(this.bench.state)?.targets.find((one) => one.steps);
+    if (target && transcript.number) this.bench.dispatch({ type: "choose", target: target.id, value: transcript.number });
+    return Boolean(target);
   }
 
   /** Execute the action of a key or a button; true if there is one. */

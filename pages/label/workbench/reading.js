@@ -3,6 +3,7 @@
 import { attribute, button, h, kbd } from "./dom.js";
 import { differences } from "./diff.js";
 import { answerOf, entered, focused, here } from "./model.js";
+import { Transcript } from "./transcript.js";
 import { blockText, chip, selectedSpan, source, toPoints, toUnits } from "./text.js";
 
 const SIGNS = new Map([
@@ -30,6 +31,7 @@ export class Reading {
     );
     this.view = fresh();
     this.drawn = {};
+    this.transcripts = new Map(); // address -> its view, which is kept while the item is
     this.follows = false; // whether to scroll the AIU on the screen into view, as its text may be outside the window
     new ResizeObserver(() => this.follows && this.reveal("mark.aiu.here")).observe(this.node);
     // The first item is drawn before fonts and the side panel are, so the text can become longer than its box later.
@@ -48,6 +50,7 @@ export class Reading {
       this.view = { ...fresh(), wide: this.view.wide };
       this.node.scrollTop = 0;
       this.drawn = {};
+      this.transcripts.clear();
     }
     const signature = JSON.stringify([task?.id, columns.map((one) => one.id), this.view, this.#markings(state, task)]);
     if (signature === this.drawn.signature && task === this.drawn.object) return;
@@ -94,7 +97,7 @@ export class Reading {
       );
       return card;
     }
-    card.append(body);
+    card.append(this.#material(block, body));
     const turns = [...body.querySelectorAll(".turn")];
     if (!this.view.open && turns.length > 2) {
       turns.slice(0, -1).forEach((turn) => (turn.hidden = true));
@@ -125,8 +128,22 @@ export class Reading {
       },
       title,
       picture(block),
-      body,
+      this.#material(block, body),
     );
+  }
+
+  /** The text of a block; of a transcript its steps, and folded below them the text that judges read. */
+  #material({ transcript }, body) {
+    if (!transcript) return body;
+    if (!this.transcripts.has(transcript)) this.transcripts.set(transcript, new Transcript(transcript, { keys: false }));
+    const judged = h("details", { class: "judged" }, h("summary", {}, "As the judges read it"), body);
+    return h("div", {}, this.transcripts.get(transcript).node, judged);
+  }
+
+  /** The transcript that has the focus, otherwise the first that is on the screen; null if there is none. */
+  transcript() {
+    const shown = [...this.transcripts.values()].filter(({ node }) => node.checkVisibility());
+    return shown.find(({ node }) => node.contains(this.bench.focusedElement())) ?? shown[0] ?? null;
   }
 
   // On a narrow screen one column is shown at a time.

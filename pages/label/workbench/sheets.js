@@ -4,9 +4,9 @@ import { button, h, kbd } from "./dom.js";
 import { COMMON, printed } from "./keys.js";
 import { blockText } from "./text.js";
 
-/** The list of keys, those of the panel first. */
-export function keySheet(panelKeys, { quick, onQuick, close }) {
-  const rows = [...panelKeys, ...COMMON.map(([key, , words]) => [printed(key), words])];
+/** The list of keys, those of the panel first, then those of a transcript. */
+export function keySheet(panelKeys, stepKeys, { quick, onQuick, close }) {
+  const rows = [...panelKeys, ...[...stepKeys, ...COMMON].map(([key, , words]) => [printed(key), words])];
   const box = h("input", { type: "checkbox", checked: quick, onchange: () => onQuick(box.checked) });
   return h(
     "section",

@@ -226,4 +226,5 @@ def draw_detail(study: Study, judged_item: TargetValues) -> None:
             images.media_folder(study.name),
             markdown=study.rules.markdown,
             image_route=resources.image_route(study),
+            study_id=study.id,
         )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from html import escape
 from importlib import import_module
 from typing import Any, TypeVar
@@ -27,13 +28,16 @@ from core.trace import (
     Verdict,
     VerdictReached,
 )
+from core.transcripts import Transcript
 from core.verdicts import verdict_of_criterion
 from pages.parts import numbers, resources, shell
 from pages.parts.numbers import format_value
 from pages.parts.text import escape_markdown, sanitize_markdown
 from storage.db import connections
+from storage.db.connections import Session
 from storage.runs import trace_opinions, traces
 from storage.runs.traces import Trace
+from storage.studies import transcripts
 
 Option = TypeVar("Option")
 # The number of an event in its trace, and the event.
@@ -64,7 +68,7 @@ def draw_markdown(text: str, key: str) -> None:
 
 def draw_shortened(text: str) -> None:
     """Draw a text as sanitized Markdown, shortened if it is long."""
-    st.markdown(sanitize_markdown(shorten(text)))
+    st.markdown(with_citations(sanitize_markdown(shorten(text))))
 
 
 def draw_code(text: str, key: str) -> None:
@@ -132,12 +136,12 @@ def draw_reply(turn: Turn) -> None:
         return
     statement = turn.statement
     if turn.format == "json" and statement and statement != turn.reply.strip():
-        st.markdown(with_own_numbers(sanitize_markdown(shorten(statement)), turn.shown))
+        st.markdown(with_citations(with_own_numbers(sanitize_markdown(shorten(statement)), turn.shown)))
         with st.expander("Structured output"):
             part = marked_html(shorten(turn.reply), turn.reading_span)
             st.html(f'<pre class="reading" dir="auto">{part}</pre>')
         return
-    st.markdown(with_own_numbers(marked_markdown(turn.reply, turn.reading_span), turn.shown))
+    st.markdown(with_citations(with_own_numbers(marked_markdown(turn.reply, turn.reading_span), turn.shown)))
 
 
 def draw_whole_reply(turn: Turn, key: str) -> None:
@@ -219,6 +223,40 @@ def with_own_numbers(markdown: str, shown: Sequence[int]) -> str:
         return chip(shown[number - 1], f"Response {shown[number - 1]}") if number else match[0]
 
     return SUBMISSION.sub(own, markdown)
+
+
+# Citations of steps in a text that is escaped: `[12]` or `[3, 12]`.
+CITATION = re.compile(r"\\\[(\d{1,6}(?:, ?\d{1,6})*)\\\]")
+
+
+def with_citations(markdown: str) -> str:
+    """Return escaped Markdown in which citations of steps are links, and those of steps that do not exist are red.
+
+    Markdown about an item without a transcript is returned unchanged.
+    """
+    steps: int = st.session_state.get("cited_steps", 0)
+    if not steps:
+        return markdown
+
+    def link(number: str) -> str:
+        exists = 1 <= int(number) <= steps
+        return f"[\\[{number}\\]](#step-{number})" if exists else f":red[\\[{number}\\] (no such step)]"
+
+    return CITATION.sub(lambda match: ", ".join(map(link, re.split(r", ?", match[1]))), markdown)
+
+
+def _count_steps(study_id: int, item: Item) -> int:
+    """Return the number of steps of the item's longest transcript; 0 without one."""
+    return max((_steps_of(study_id, digest) for digest in item.transcripts), default=0)
+
+
+@lru_cache(maxsize=1000)
+def _steps_of(study_id: int, digest: str) -> int:
+    return max((len(found.parts) for _, found in resources.read(_found, study_id, digest)), default=0)
+
+
+def _found(session: Session, study_id: int, digest: str) -> list[tuple[str, Transcript]]:
+    return list(transcripts.by_digest(session, study_id, [digest]))
 
 
 NOT_BLIND = (
@@ -426,4 +464,5 @@ def render_trace(
             f"The protocol “{escape_markdown(trace.protocol)}” is not installed here. Its turns are shown without "
             "the charts of its own view."
         )
+    st.session_state["cited_steps"] = _count_steps(trace.study_id, item)
     import_module(view_of(trace)).render(trace, item, events, settings, live)

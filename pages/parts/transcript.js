@@ -1,0 +1,22 @@
+// Draws the transcript of an item on a page, with the module that the workbench draws it with. A click on a citation of a
+// step, which is a link to #step-12, shows that step.
+
+export default function ({ data, parentElement }) {
+  const root = parentElement.querySelector(".root");
+  if (root.dataset.address !== data.address) {
+    root.dataset.address = data.address;
+    import(new URL(data.module, location.href).href).then(({ Transcript }) => {
+      root.viewer = new Transcript(data.address);
+      root.replaceChildren(root.viewer.node);
+    });
+  }
+  const cited = (event) => {
+    const link = event.composedPath()[0].closest?.('a[href*="#step-"]');
+    if (!link || !root.viewer) return;
+    event.preventDefault();
+    root.viewer.select(Number(link.hash.slice("#step-".length)));
+    root.viewer.node.scrollIntoView({ block: "nearest" });
+  };
+  document.addEventListener("click", cited, { capture: true });
+  return () => document.removeEventListener("click", cited, { capture: true });
+}

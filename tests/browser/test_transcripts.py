@@ -1,0 +1,103 @@
+"""The steps of a transcript on the page of a trace and in the workbench: by keys, by citations, and on a phone."""
+
+import sqlite3
+
+import pytest
+from playwright.sync_api import expect
+
+from storage.db import connections
+from tests.browser import transcripts
+from tests.browser.conftest import serve, start, stop_server
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """A server with the study, and the id of its trace."""
+    folder = tmp_path_factory.mktemp("transcripts")
+    url = f"sqlite:///{folder}/tiebreak.db"
+    engine = connections.connect(url)
+    connections.upgrade(engine)
+    trace = transcripts.plant(engine)
+    engine.dispose()
+    server = serve(url, folder / "server.log")
+    yield server, trace
+    stop_server(server)
+
+
+def here(page):
+    return page.locator(".transcript .step[aria-selected=true] .place")
+
+
+def test_steps_of_a_trace_are_read_by_keys_and_reached_from_citations(planted, visit):
+    server, trace = planted
+    page = visit(f"{server.address}/traces?trace={trace}", annotator="annotator 1")
+    page.get_by_text("40 steps · 9 errors").wait_for()
+    call = page.locator(".transcript summary").first
+    expect(call).to_have_text("weather(city=Rome, days=3) → 31 degrees at station 3")
+    page.locator(".transcript .step").first.click()
+    for key, number in (("j", "2"), ("j", "3"), ("k", "2"), ("e", "4"), ("t", "6")):
+        page.keyboard.press(key)
+        expect(here(page)).to_have_text(number)
+    first = page.locator(".transcript .part").first
+    expect(first.locator("strong")).to_have_text("weather")
+    expect(first).to_contain_text("<b>Now</b>")
+    page.keyboard.press("r")
+    expect(first).to_contain_text("**weather**")
+    page.keyboard.press("r")
+    page.keyboard.press("/")
+    page.keyboard.type("station 1")
+    expect(here(page)).to_have_text("11")
+    page.keyboard.press("Enter")
+    expect(here(page)).to_have_text("15")
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="[4]").click()
+    expect(here(page)).to_have_text("4")
+    page.get_by_text("[99] (no such step)").wait_for()
+    assert page.get_by_role("link", name="[99]").count() == 0
+    assert "#" not in page.url
+    page.keyboard.press("k")  # the keys are those of the transcript only while it has the focus
+    page.locator(".transcript .spine").evaluate("spine => (spine.scrollTop = spine.scrollHeight)")
+    page.locator(".transcript .step").last.click()
+    assert page.locator(".transcript .part img").count() == 1
+    page.get_by_text("data:image/png;base64,PHN2Zz4=").wait_for()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_first_wrong_step_is_labelled_from_the_transcript(planted, visit, width):
+    server, _ = planted
+    address = f"{server.address}/scores?study={transcripts.STUDY}&criterion=first wrong step"
+    page = visit(address, annotator=f"annotator {width}", viewport={"width": width, "height": 844})
+    start(page)
+    page.get_by_text("Which step went wrong first?").wait_for()
+    page.get_by_text("40 steps · 9 errors").wait_for()
+    task = page.locator("label-workbench").get_attribute("data-task")
+    for key, number in (("Shift+J", "2"), ("Shift+K", "1"), ("e", "4"), ("t", "6"), ("e", "8"), ("Shift+K", "7")):
+        page.keyboard.press(key)
+        expect(here(page)).to_have_text(number)
+    page.keyboard.press("e")
+    page.keyboard.press("h")
+    expect(page.locator(".sheet")).to_contain_text("next tool call of the transcript")
+    page.keyboard.press("h")
+    assert page.locator("label-workbench").get_attribute("data-task") == task
+    spine, content = (page.locator(f".transcript .{name}").bounding_box() for name in ("spine", "content"))
+    assert (spine["x"] + spine["width"] <= content["x"]) == (width == 1440)
+    assert content["x"] + content["width"] <= width and content["height"] > 100
+    page.keyboard.press("a")
+    page.keyboard.press("Enter")
+    page.get_by_text("saved", exact=True).wait_for(state="attached")
+    page.wait_for_timeout(300)
+    with sqlite3.connect(server.database.removeprefix("sqlite:///")) as store:
+        query = "select value from label join annotator on annotator.id = annotator_id where name = ?"
+        assert [float(value) for (value,) in store.execute(query, [f"annotator {width}"])] == [8]
+
+
+def test_a_transcript_of_another_study_is_not_sent(planted, visit):
+    server, _ = planted
+    page = visit(f"{server.address}/ready")
+    digest = transcripts.transcript(40).digest
+    statuses = [
+        page.request.get(f"{server.address}/transcripts?study={study}&digest={digest}").status for study in (1, 2)
+    ]
+    assert statuses == [200, 404]

@@ -1,0 +1,56 @@
+"""A study with one transcript of an agent, whose first wrong step is labelled, and a debate that cites its steps."""
+
+import base64
+from io import BytesIO
+
+from PIL import Image
+from sqlalchemy import Engine, select
+
+from core.formats.records import ItemRecord, Record, TranscriptRecord
+from core.items import Response
+from core.transcripts import Part, Transcript
+from storage.db.connections import reading
+from storage.db.tables import TraceRow
+from storage.transfer import imports
+from tests.conftest import make_item
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+
+STUDY = "agents"
+REPLY = "Step [4] went wrong before [3, 99]."
+
+
+def picture() -> str:
+    """A PNG of one pixel as a data URI."""
+    file = BytesIO()
+    Image.new("RGB", (1, 1)).save(file, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def transcript(count: int) -> Transcript:
+    """An agent with a call, its result, an error and an answer in turns; then an image, and a forged one."""
+    parts = [Part(number=1, kind="text", role="user", content="What is the **weather** in Rome? <b>Now</b>")]
+    for number in range(2, count - 1):
+        call = f"call {number // 4}"
+        turn = (
+            {"kind": "tool_call", "name": "weather", "content": '{"city": "Rome", "days": 3}', "call": call},
+            {"kind": "tool_result", "name": "weather", "content": f"31 degrees at station {number}", "call": call},
+            {"kind": "error", "name": "weather", "content": f"timeout {number}", "seconds": 30.0},
+            {"kind": "text", "role": "assistant", "content": f"It is warm.\n\n| a | b |\n|---|---|\n| {number} | 2 |"},
+        )[(number - 2) % 4]
+        parts.append(Part(number=number, **turn))
+    forged = "data:image/png;base64,PHN2Zz4="
+    parts += [
+        Part(number=count - 1 + place, kind="image", content=one) for place, one in enumerate((picture(), forged))
+    ]
+    return Transcript(parts=tuple(parts))
+
+
+def plant(engine: Engine, count: int = 40) -> int:
+    """Import the study, and return the id of its trace."""
+    agent = transcript(count)
+    item = make_item("trip", responses=(Response(text=agent.answer, transcript=agent.digest),))
+    debate = a_trace("trip", a_turn(reply=REPLY), a_verdict())
+    records: list[Record] = [TranscriptRecord(transcript=agent), ItemRecord(item=item), RUN, debate]
+    imports.import_records(engine, STUDY, records)
+    with reading(engine) as session:
+        return session.scalars(select(TraceRow.id)).one()
