@@ -55,6 +55,9 @@ def import_file(
         str | None, typer.Option(help=f"One of {FORMAT_NAMES}; see docs/formats.md. Default: detected.")
     ] = None,
     map: Annotated[Path | None, typer.Option(help="The mapping of a table's fields: see docs/mappings.")] = None,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="The meanings of values that this command prints without it are right.")
+    ] = False,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> Result:
@@ -67,7 +70,7 @@ def import_file(
     from storage.transfer.imports import import_records
 
     own = mapping.load_mapping(map) if map else None
-    refuse_open_questions(path, own)
+    own = confirmed_mapping(path, own, confirm=confirm) if own else None
     records = read_for_import(path, format, own)
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
     with bar as show, recording_reads() as opened, recording_omissions() as omissions:
@@ -88,17 +91,39 @@ def import_file(
     return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
 
 
-def refuse_open_questions(path: Path, mapping: "Mapping | None") -> None:
-    """Print what a person has to state before the import, with counts and examples; raises FileFormatError for it."""
-    from core.formats.mapping.confirmation import refusal
+def confirmed_mapping(path: Path, mapping: "Mapping", *, confirm: bool) -> "Mapping":
+    """Print what the values of a table mean, and return the mapping with what `--confirm` states.
+
+    Raises FileFormatError for what a person still has to state, after its counts and examples.
+    """
+    from core.formats.mapping.confirmation import answer, refusal
     from core.formats.mapping.table import questions
 
-    if mapping is None or not (found := questions(path, mapping)):
-        return
-    typer.echo("To confirm:", err=True)
+    for line in stated_lines(path, mapping):
+        typer.echo(line, err=True)
+    found = questions(path, mapping)
+    still_open = [question for question in found if not confirm or question.literal_values() is None]
+    for question in still_open:
+        typer.echo("\n".join([f"To confirm: {question.sentence()}", *question.lines()]), err=True)
+        if question.literal_values() is not None:
+            typer.echo(f"  --confirm states: {question.reading()}.", err=True)
+    if still_open:
+        raise refusal(still_open)
     for question in found:
-        typer.echo("\n".join([question.sentence(), *question.lines()]), err=True)
-    raise refusal(found)
+        mapping = answer(mapping, question, question.literal_values() or {})
+    return mapping
+
+
+def stated_lines(path: Path, mapping: "Mapping") -> list[str]:
+    """Return what the values of a table mean, and the rows that are left out; none if a row cannot be read."""
+    from core.formats.mapping.table import statements
+
+    try:
+        stated, omissions = statements(path, mapping)
+    except FileFormatError:  # the import reports it
+        return []
+    lines = [line for own in stated for line in (own.title(), *(f"  {line}" for line in own.lines()))]
+    return [*lines, *omissions.notes()]
 
 
 def with_annotators(records: "ImportedRecords", annotators: set[str]) -> "ImportedRecords":
@@ -142,6 +167,7 @@ def suggest_mapping(
     if candidates := suggest.candidate_labels(path, mapping, unused):
         notes += [MAY_BE_LABELS, *dump_fields({"labels": candidates}).splitlines()]
     with suppress(FileFormatError):  # an error of a row, which the import reports
+        notes += stated_lines(path, mapping)
         for question in questions(path, mapping):
             notes += [f"To confirm: {question.sentence()}", *question.lines()]
     if any(RATINGS.fullmatch(field) for field in unused):

@@ -143,6 +143,26 @@ def test_values_without_a_stated_meaning_are_printed_and_refused_until_the_mappi
     assert json.loads(done.stdout)["rulings"] == 9
 
 
+@pytest.mark.parametrize(("labels", "code"), [("12", 0), ("01", 2)])
+def test_confirm_states_the_printed_reading_but_not_what_a_0_means(run, tmp_path, labels, code):
+    table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
+    rows = [f"{number},Q?,x,y,{labels[number % 2]}" for number in range(4)]
+    table.write_text("\n".join(["id,prompt,response 1,response 2,label", *rows]))
+    item = "id: id\nprompt: prompt\nresponses: [{text: response 1}, {text: response 2}]\n"
+    suggested = f"{item}gold:\n- kind: preference\n  value: label\n  confirmed: false\n"
+    mapping.write_text(suggested)
+    arguments = ("data", "import", str(table), "--study", "s", "--map", str(mapping))
+    refused = run(*arguments)
+    assert refused.exit_code == 2 and f"  '{labels[0]}' -> not confirmed: 2 times\n" in refused.stderr
+    confirmed = run(*arguments, "--confirm", "--json")
+    assert confirmed.exit_code == code
+    if code == 0:
+        assert json.loads(confirmed.stdout)["rulings"] == 4
+    mapping.write_text(suggested.replace("  confirmed: false\n", f"  values: {{{labels[0]}: 1, {labels[1]}: 2}}\n"))
+    explicit = run(*arguments)
+    assert explicit.exit_code == 0 and f"  '{labels[0]}' -> response 1: 2 times\n" in explicit.stderr
+
+
 def test_annotators_with_names_of_models_are_reported_by_mapping_and_import(run, tmp_path):
     rows = [f"1,Say hello.,Hello!,Hi.,{rater},A" for rater in ("ann", "ben", "cem", "gpt4_pair")]
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"

@@ -4,6 +4,7 @@ A suggested block leaves it open (`confirmed: false`), and the import refuses it
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -25,6 +26,8 @@ EXAMPLE_LENGTH = 60
 MAX_VALUES = 30
 # A number of a preference can count from 0 or from 1, or be a tie; only the file's authors know.
 BARE_NUMBER = re.compile(r"[+-]?[\d.]+")
+PREFERENCES: Mapping[str, str] = {"1": "response 1", "2": "response 2", "0": "a tie"}
+POSITIONS: Mapping[str, str] = {"1": "the response shown first", "2": "the response shown second", "0": "a tie"}
 
 
 @dataclass
@@ -86,9 +89,16 @@ class Question:
         """Return how the values are read if they are confirmed."""
         if self.scale is None:
             return "1 is the first response, 2 the second, 0 a tie"
-        if self.scale.categories:
-            return f"the scale is {join_names([format_value(category) for category in self.scale.categories])}"
-        return f"the scale is {format_value(self.scale.low)} to {format_value(self.scale.high)}"
+        return f"the scale is {_describe_scale(self.scale)}"
+
+    def literal_values(self) -> dict[str, Value | None] | None:
+        """Return the values that a confirmation without `values` states, none for a scale; None if it cannot.
+
+        1 and 2 can be read literally. 0 can count from 0 or be a tie, and 1 without 2 can follow a 0.
+        """
+        if not self.needs_values:
+            return {}
+        return {"1": 1, "2": 2} if self.found.keys() == {"1", "2"} else None
 
     def lines(self) -> list[str]:
         """Return the values with their counts and examples."""
@@ -96,6 +106,68 @@ class Question:
             f"  {quote_value(found.text)}: {found.count:,} times, for example {'; '.join(found.examples)}"
             for found in self.values
         ]
+
+
+@dataclass
+class Statement:
+    """How the values of a block are read, and how often each occurs."""
+
+    place: Place
+    block: Block
+    fields: list[str] = field(default_factory=list)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Text of the file and its meaning -> how often; at most MAX_VALUES different ones."""
+    others: int = 0
+    """Values that are not in `counts`."""
+
+    def title(self) -> str:
+        """Return the block with its criterion, fields and scale."""
+        kind, criterion = self.block.kind, self.block.criterion
+        what = f"{kind}, {criterion}" if criterion else kind
+        scale = "" if kind == "preference" else f", scale {_describe_scale(self.block.scale)}"
+        names = join_names([spell_path(name) for name in self.fields])
+        return f"{self.place[0]}, block {self.place[1] + 1} ({what}{scale}) from {names}"
+
+    def lines(self) -> list[str]:
+        """Return the meaning and the count of each value, the shortest first."""
+        found = sorted(self.counts.items(), key=lambda own: (len(own[0][0]), own[0]))
+        lines = [f"{quote_value(text)} -> {meaning}: {count:,} times" for (text, meaning), count in found]
+        return [*lines, f"other values: {self.others:,} times"] if self.others else lines
+
+
+def state_values(scopes: Iterable[Scope], mapping: TableMapping) -> list[Statement]:
+    """Return how the values of each block are read, from all rows of a file; blocks without values are left out."""
+    statements = [Statement(place, block) for place, block in _blocks(mapping)]
+    for scope in scopes:
+        for own in statements:
+            for source, text in _values(own.block, scope):
+                name, value = source_name(source), (text, _meaning(own.block, source, text))
+                own.fields += [] if name in own.fields else [name]
+                if value in own.counts or len(own.counts) < MAX_VALUES:
+                    own.counts[value] += 1
+                else:
+                    own.others += 1
+    return [own for own in statements if own.counts]
+
+
+def _describe_scale(scale: Scale) -> str:
+    if scale.categories:
+        return join_names([format_value(category) for category in scale.categories])
+    return f"{format_value(scale.low)} to {format_value(scale.high)}"
+
+
+def _meaning(block: Block, source: ValueSource, text: str) -> str:
+    value = block.values.get(text, text)
+    if value is None:
+        return "no value"
+    if isinstance(source, SystemName) and text not in block.values:
+        return f"the response of {text}"
+    if not block.confirmed and _is_open(block, source, text):
+        return "not confirmed"
+    if block.kind == "preference":
+        names = POSITIONS if getattr(block, "as_shown", False) else PREFERENCES
+        return names.get(format_value(value), "not on the scale")
+    return format_value(value)
 
 
 def open_questions(scopes: Iterable[Scope], mapping: TableMapping) -> list[Question]:
@@ -144,11 +216,18 @@ def _blocks(mapping: TableMapping) -> Iterator[tuple[Place, Block]]:
 
 def _cells(block: Block, scope: Scope) -> Iterator[tuple[str, str]]:
     """Yield the field and the text of each value of a block whose meaning is open."""
+    for source, text in _values(block, scope):
+        if _is_open(block, source, text):
+            yield source_name(source), text
+
+
+def _values(block: Block, scope: Scope) -> Iterator[tuple[ValueSource, str]]:
+    """Yield the source and the text of each value of a block."""
     for element in scope.elements(block.each):
         for source in block.value_sources():
             cell, name = element.cell(source), source_name(source)
             cells = parse_list(cell, scope.line, name, block.separator) if isinstance(block, ListLabels) else [cell]
-            yield from ((name, text) for cell in cells if (text := _text(cell)) and _is_open(block, source, text))
+            yield from ((source, text) for cell in cells if (text := _text(cell)))
 
 
 def _text(cell: Any) -> str:

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from core.errors import FileFormatError
-from core.formats.mapping.confirmation import Question, open_questions, refusal
+from core.formats.mapping.confirmation import Question, Statement, open_questions, refusal, state_values
 from core.formats.mapping.fields import MISSING, Row, get_value, join_keys, parse_path, quote_key
 from core.formats.mapping.items import ItemReader, join_rows, shuffle_responses
 from core.formats.mapping.judges import JudgeReader, WeightsReader
@@ -15,6 +15,7 @@ from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, fie
 from core.formats.mapping.rows import SUFFIXES, format_value, has_header, read_rows
 from core.formats.mapping.scope import (
     WHOLE_RECORD,
+    Omissions,
     RequiredFields,
     Scope,
     current_omissions,
@@ -48,6 +49,15 @@ def questions(path: Path, mapping: Mapping) -> list[Question]:
         return []
     with recording_omissions():  # the import counts what it leaves out
         return open_questions(_iter_file(path, mapping), mapping)
+
+
+def statements(path: Path, mapping: Mapping) -> tuple[list[Statement], Omissions]:
+    """Return how the values of all labels, verdicts and gold are read, and the rows that are left out.
+
+    Raises FileFormatError for a row that cannot be read.
+    """
+    with recording_omissions() as omissions:
+        return state_values(_iter_file(path, mapping), mapping), omissions
 
 
 def refuse_open(path: Path, mapping: Mapping) -> None:

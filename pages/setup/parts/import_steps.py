@@ -9,13 +9,13 @@ import streamlit as st
 
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
-from core.formats.mapping.confirmation import Found, Question, answer
+from core.formats.mapping.confirmation import Found, Question, Statement, answer
 from core.formats.mapping.guess import warn_of_models
 from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import format_unused, unused_fields
-from core.formats.mapping.scope import recording_omissions
+from core.formats.mapping.scope import Omissions, recording_omissions
 from core.formats.mapping.suggest import suggested_annotators
-from core.formats.mapping.table import questions
+from core.formats.mapping.table import questions, statements
 from core.formats.plain_yaml import parse_fields
 from core.formats.records import ImportedRecords, ItemRecord, LabelRecord, PlainLabels, Record, RunRecord
 from core.formats.registry import READERS, detect_format, read_for_import, read_records, report_files
@@ -157,9 +157,12 @@ def _draw_first_item(plan: ImportPlan) -> bool:
     mapping = mappings.dump_mapping(plan.mapping) if plan.mapping else None
     try:
         first = plan.source.read(_read_first_item, plan.format, mapping)
+        stated = plan.source.read(_statements, mapping) if mapping else None
     except TiebreakError as error:
         st.error(f"The file cannot be imported: {escape_markdown(str(error))}", icon=":material/error:")
         return False
+    if stated is not None:
+        _draw_statements(*stated)
     if (item := first.item) is None:
         return True
     with st.expander(f"Preview of the first item: {escape_markdown(item.id)}", expanded=True):
@@ -178,6 +181,21 @@ def _draw_first_item(plan: ImportPlan) -> bool:
             f"{escape_markdown(first.warning)} `where` and `where_not` select rows.", icon=":material/smart_toy:"
         )
     return True
+
+
+def _statements(path: Path, mapping: str) -> tuple[list[Statement], Omissions]:
+    return statements(path, mappings.build_mapping(parse_fields(mapping)))
+
+
+def _draw_statements(stated: list[Statement], omissions: Omissions) -> None:
+    """Draw what the values of each block mean, and the rows that are left out."""
+    if stated:
+        with st.expander("Meaning of the values", expanded=True, key="meanings"):
+            for own in stated:
+                lines = "\n".join(f"- {escape_markdown(line)}" for line in own.lines())
+                st.markdown(f"**{escape_markdown(own.title())}**\n\n{lines}")
+    for note in omissions.notes():
+        st.caption(escape_markdown(note))
 
 
 @dataclass(frozen=True)

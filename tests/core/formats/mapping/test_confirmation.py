@@ -10,7 +10,7 @@ from core.errors import FileFormatError
 from core.formats.mapping.confirmation import answer
 from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.suggest import suggest_table
-from core.formats.mapping.table import questions
+from core.formats.mapping.table import questions, statements
 from core.formats.records import AdjudicationRecord, LabelRecord
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
@@ -54,6 +54,18 @@ def test_a_mapping_that_states_the_values_is_a_confirmation(tmp_path: Path) -> N
     stated = build_mapping(draft | {"gold": [gold | {"values": {"0": 1, "1": 2, "2": 0}}]})
     records = read_records(path, mapping=stated)
     assert [own.ruling.value for own in records if isinstance(own, AdjudicationRecord)] == [1, 2, 0]
+
+
+def test_the_meaning_and_the_count_of_each_value_are_stated_with_the_rows_that_are_left_out(tmp_path: Path) -> None:
+    path = write_pairs(tmp_path, ["0", "1", "0", "n/a", ""])
+    gold = {"kind": "preference", "value": "label", "values": {"0": 1, "1": 2, "n/a": None}}
+    mapping = build_mapping(suggest_table(path) | {"gold": [gold], "where_not": {"id": "p1"}})
+    (stated,), omissions = statements(path, mapping)
+    assert stated.title() == "gold, block 1 (preference) from label"
+    assert stated.lines() == ["'0' -> response 1: 2 times", "'n/a' -> no value: 1 times"]
+    assert omissions.notes() == ["1 of 5 rows left out by `where` or `where_not`"]
+    literal = build_mapping(suggest_table(path) | {"gold": [gold | {"values": {"n/a": None}}]})
+    assert statements(path, literal)[0][0].lines()[:2] == ["'0' -> a tie: 2 times", "'1' -> response 1: 1 times"]
 
 
 def test_words_and_names_of_systems_state_their_meaning(tmp_path: Path) -> None:
