@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from core.answers import Answer, Format, Rating, Reading
-from core.answers.answer import spoken_text
+from core.answers.answer import listed, spoken_text
 from core.errors import ContextExceeded, TiebreakError, UnreadableReply
 from core.labels import Value
 from core.llm.client import Reply
@@ -43,15 +43,18 @@ _EMPTY_REPLY = "(empty reply)"
 def first_request(ask: Ask, format: Format) -> Ask:
     """Return the ask as it is sent: with the complete prompt."""
     system, prompt = ask.messages(format)
-    return replace(ask, system=system, prompt=prompt, format=format)
+    return replace(ask, system=system, prompt=prompt, format=format, rules=ask.raw_rules)
 
 
 def second_request(ask: Ask, format: Format, unreadable: ReplyUnreadable) -> Ask:
-    """Return the second attempt: the same prompt with a larger limit, or a conversation about the missing part."""
+    """Return the second attempt: the same prompt with a larger limit, or a conversation about the missing part.
+
+    A raw prompt is repeated as it is.
+    """
     if unreadable.max_tokens is not None:
         larger = ask.spec.model_copy(update={"max_tokens": unreadable.max_tokens})
         return replace(first_request(ask, format), spec=larger, attempt=1)
-    if ask.answer is None:
+    if ask.answer is None or ask.raw_rules:
         return replace(first_request(ask, format), attempt=1)
     first = unreadable.turn
     system, prompt = ask.messages(first.format)
@@ -142,6 +145,9 @@ def _reading(ask: Ask, text: str) -> dict[str, Any]:
             raise UnreadableReply("the reply is empty")
         return {}
     reading = ask.answer.parse(text, judged_texts(ask.history[0] if ask.history else ask.prompt))
+    rules = ask.raw_rules
+    if rules and reading.rule not in rules:
+        raise UnreadableReply(f"its answer has the rule {reading.rule}, and the prompt names {listed(rules)}")
     return {"reading": ask.value(reading.value), "reading_rule": reading.rule, "reading_span": reading.span}
 
 

@@ -256,8 +256,7 @@ class _TraceRunner:
 
     async def preferred_format(self, ask: Ask) -> Format:
         """Return the model's format for a structured answer, otherwise text."""
-        is_structured = ask.answer is not None and ask.answer.structured
-        return await self.model.answer_format(ask.spec) if is_structured else "text"
+        return await self.model.answer_format(ask.spec) if ask.is_structured else "text"
 
     async def in_accepted_format(
         self, number: int, ask: Ask, preferred: Format, attempt: Callable[[Format], Awaitable[T]]

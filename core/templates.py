@@ -14,6 +14,10 @@ Text that a prompt is about (`Material`) is fenced by tags that it does not cont
 A template may begin with a system message, between the lines `=== system ===` and `=== prompt ===`. Its blanks are
 filled in the same way.
 
+A template whose first line is `raw: RULE` is complete, such as a prompt that a paper prints: values are inserted
+without tags, and the instruction for the answer only in place of `$answer`. A reply is read by the parsers' rules that
+it names: `raw: line, labelled`.
+
 One file holds one ask. Its first template has the file's name; variants and parts follow in sections, each below a line
 `=== name ===` and separated from the next section by one blank line.
 """
@@ -26,6 +30,7 @@ from pathlib import Path
 from string import Template
 from unicodedata import normalize
 
+from core.answers import RULES
 from core.errors import TiebreakError
 
 # Template name -> text with blanks.
@@ -37,8 +42,13 @@ ANSWER = "\ufdd0"
 
 # Stands between the system message and the prompt; inserted texts never contain it.
 END_OF_SYSTEM = "\ufdd1"
+# Encloses the rules that a rendered raw prompt names; inserted texts never contain it.
+RAW = "\ufdd2"
 SYSTEM_LINE, PROMPT_LINE = "=== system ===", "=== prompt ==="
 
+_RAW_LINE = re.compile(r"raw[ \t]*(?::([^\n]*))?(?:\n|\Z)")
+_RAW_MARK = re.compile(f"{RAW}([^{RAW}]*){RAW}")
+_MARKS = re.compile(f"[{ANSWER}{END_OF_SYSTEM}{RAW}]")
 _SECTION = re.compile(r"^=== (?!(?:system|prompt) ===)(\w+) ===\n", re.M)
 _SYSTEM = re.compile(rf"{SYSTEM_LINE}\n(.*?)\n*^{PROMPT_LINE}\n", re.M | re.S)
 _SYSTEM_LINES = re.compile(rf"^(?:{SYSTEM_LINE}|{PROMPT_LINE})$", re.M)
@@ -99,11 +109,14 @@ def render(templates: Templates, name: str, **values: object) -> str:
         raise TiebreakError(
             f"There is no prompt template called {name!r}: is {name}.txt in the protocol's prompt folder?"
         )
-    template, blanks = _parsed(name, templates[name])
+    template, blanks, rules = _parsed(name, templates[name])
     if unknown := sorted(blanks - values.keys() - {"answer"}):
         raise TiebreakError(f'The prompt "{name}" has blanks that nothing fills: {_dollar_names(unknown)}.')
     materials = {blank: _materials(value) or () for blank, value in values.items()}
     _check_required(name, blanks, [blank for blank, found in materials.items() if any(one.required for one in found)])
+    if rules:
+        inserted = {blank: _filled(values[blank], None) for blank in blanks & values.keys()}
+        return f"{RAW}{' '.join(rules)}{RAW}" + template.substitute({"answer": ANSWER} | inserted)
     suffix = _unused_suffix([material for found in materials.values() for material in found])
     filled = {blank: _filled(values[blank], suffix) for blank in blanks & values.keys()}
     lines = _BLANK_PARAGRAPH.sub(
@@ -125,7 +138,7 @@ def blanks(text: str) -> frozenset[str]:
 def check_template(name: str, text: str, allowed: Collection[str], required: Collection[str] = ()) -> None:
     """Raise TiebreakError for a template that is empty, has a blank not in `allowed`, or lacks a `required` one."""
     render({name: text}, name, **dict.fromkeys(allowed, ""))
-    if not text.strip():
+    if not _parsed(name, text)[0].template.strip():
         raise TiebreakError(f'The prompt "{name}" is empty.')
     _check_required(name, blanks(text), required)
 
@@ -149,14 +162,38 @@ def split_system(text: str) -> tuple[str, str]:
     return (system, prompt) if has_system else ("", text)
 
 
+def split_raw(text: str) -> tuple[tuple[str, ...], str]:
+    """Return the rules that a rendered raw prompt names, none if it is not raw, and the prompt without them."""
+    found = _RAW_MARK.search(text)
+    return (tuple(found[1].split()), _RAW_MARK.sub("", text)) if found else ((), text)
+
+
 def with_system_lines(system: str, prompt: str) -> str:
     """Return a prompt as it is stored and shown: below its system message, as in a template."""
     return f"{SYSTEM_LINE}\n{system}\n\n{PROMPT_LINE}\n{prompt}" if system else prompt
 
 
+def _split_raw_line(name: str, text: str) -> tuple[tuple[str, ...], str]:
+    """Return the rules that the first line of a raw template names, none if it is not raw, and the text below it."""
+    found = _RAW_LINE.match(text)
+    if found is None:
+        return (), text
+    rules = tuple(re.findall(r"[^\s,]+", found[1] or ""))
+    if unknown := [rule for rule in rules if rule not in RULES]:
+        raise TiebreakError(
+            f'The raw prompt "{name}" names the rule {unknown[0]!r}, which there is not: use {", ".join(RULES)}.'
+        )
+    if not rules:
+        raise TiebreakError(
+            f'The raw prompt "{name}" names no rule for its replies: begin it with a line such as "raw: line"; the '
+            f"rules are {', '.join(RULES)}."
+        )
+    return rules, text[found.end() :]
+
+
 def _mark_system(name: str, text: str) -> str:
     """Return a template's text with END_OF_SYSTEM after its system message; its lines may be nowhere else."""
-    text = text.replace(END_OF_SYSTEM, "")
+    text = text.replace(END_OF_SYSTEM, "").replace(RAW, "")
     found = _SYSTEM.match(text)
     system, prompt = (found[1].strip(), text[found.end() :]) if found else ("", text)
     if any(_SYSTEM_LINES.search(part) for part in (system, prompt)):
@@ -171,12 +208,29 @@ def _dollar_names(blanks: Iterable[str]) -> str:
     return ", ".join(f"${blank}" for blank in blanks)
 
 
-def _filled(value: object, suffix: str) -> str:
-    materials = _materials(value)
-    text = str(value) if materials is None else "\n\n".join(fence(material, suffix) for material in materials)
-    if END_OF_SYSTEM in text and materials is None:
+def _filled(value: object, suffix: str | None) -> str:
+    """Return a value as it is inserted: Materials between tags with this suffix, or without tags for None.
+
+    Without tags, each Material of a sequence is below its label.
+    """
+    if isinstance(value, Material):
+        text = value.text if suffix is None else fence(value, suffix)
+    elif isinstance(value, tuple | list):
+        texts = (f"{one.label}:\n{one.text}" if suffix is None else fence(one, suffix) for one in value)
+        text = "\n\n".join(texts)
+    else:
+        text = _checked_part(str(value), is_raw=suffix is None)
+    return _MARKS.sub("", text)
+
+
+def _checked_part(text: str, *, is_raw: bool) -> str:
+    """Return a part of a prompt without the rules that it names; `is_raw` is whether the prompt is raw."""
+    if END_OF_SYSTEM in text:
         raise TiebreakError("Only a whole prompt can have a system message, not a part of one.")
-    return text.replace(ANSWER, "").replace(END_OF_SYSTEM, "")
+    rules, text = split_raw(text)
+    if rules and not is_raw:
+        raise TiebreakError("A part of a prompt can be raw only if the whole prompt is.")
+    return text
 
 
 def _check_required(name: str, present: Collection[str], required: Collection[str]) -> None:
@@ -212,9 +266,13 @@ def _sections(first: str, text: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=256)
-def _parsed(name: str, text: str) -> tuple[Template, frozenset[str]]:
-    """Return a template and its blanks; raises TiebreakError for a "$" that begins no blank."""
+def _parsed(name: str, text: str) -> tuple[Template, frozenset[str], tuple[str, ...]]:
+    """Return a template, its blanks, and the rules that it names if it is raw.
+
+    Raises TiebreakError for a "$" that begins no blank, and for a raw template without a known rule.
+    """
+    rules, text = _split_raw_line(name, text)
     template = Template(_mark_system(name, text))
     if not template.is_valid():
         raise TiebreakError(f'The prompt "{name}" has a lone "$": write "$$" for a dollar sign.')
-    return template, frozenset(template.get_identifiers())
+    return template, frozenset(template.get_identifiers()), rules

@@ -16,7 +16,7 @@ from core.answers import Answer, Format
 from core.answers.answer import spoken_text
 from core.frozen import Frozen
 from core.labels import Opinion, Value
-from core.templates import ANSWER, split_system, with_system_lines
+from core.templates import ANSWER, split_raw, split_system, with_system_lines
 
 Outcome = Literal["agreed", "disputed", "no_verdict"]
 # How a reply ended: complete, at the limit of tokens, or refused by the model or its provider.
@@ -111,6 +111,9 @@ class Ask:
 
     system: str = ""
     """The system message of the template. The runner sets it: before, it is a part of the prompt."""
+    rules: tuple[str, ...] = ()
+    """The parsers' rules that a raw prompt names; empty for any other. The runner sets it: before, it is a part of the
+    prompt."""
     draws: tuple[int, ...] = (0,)
     """The number of each requested reply among the replies to the same content in a trace. Replies with other numbers
     are independent samples. The runner sets it."""
@@ -128,13 +131,27 @@ class Ask:
         return split_system(self._with_instruction(format))
 
     def _with_instruction(self, format: Format) -> str:
-        """Return the prompt with the instruction for the answer: in place of the marker, or at the end."""
+        """Return the prompt with the instruction for the answer: in place of the marker, or at the end.
+
+        A raw prompt has none at the end.
+        """
+        rules, prompt = split_raw(self.prompt)
         if self.answer is None:
-            return re.sub(f"{ANSWER}\n*", "", self.prompt).rstrip() if ANSWER in self.prompt else self.prompt
+            return re.sub(f"{ANSWER}\n*", "", prompt).rstrip() if ANSWER in prompt else prompt
         instruction = self.answer.instruction(format)
-        if ANSWER in self.prompt:
-            return self.prompt.replace(ANSWER, instruction)
-        return f"{self.prompt}\n\n{instruction}"
+        if ANSWER in prompt:
+            return prompt.replace(ANSWER, instruction)
+        return prompt if rules else f"{prompt}\n\n{instruction}"
+
+    @property
+    def raw_rules(self) -> tuple[str, ...]:
+        """The parsers' rules that the prompt names, if it is raw: of an ask that was sent, or before."""
+        return self.rules or split_raw(self.prompt)[0]
+
+    @property
+    def is_structured(self) -> bool:
+        """Whether the answer is requested with a JSON schema if the model accepts one; a raw prompt is sent alone."""
+        return self.answer is not None and self.answer.structured and not self.raw_rules
 
     @property
     def schema(self) -> dict[str, Any] | None:
@@ -253,7 +270,7 @@ class ReplyUnreadable(Frozen):
     turn: Turn
     max_tokens: int | None = Field(default=None, exclude_if=lambda limit: limit is None)
     """The limit of the second attempt, if the first reply was cut off: it repeats the prompt. None if the second
-    attempt states in the conversation why the reply was not readable."""
+    attempt states in the conversation why the reply was not readable, or repeats a raw prompt."""
 
 
 class CallFailed(Frozen):

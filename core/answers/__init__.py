@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 from core.errors import UnreadableReply
 
 if TYPE_CHECKING:
-    from core.answers.answer import Answer, Format, Passage, Reading
+    from core.answers.answer import RULES, Answer, Format, Passage, Reading
     from core.answers.choice import Choice
     from core.answers.lists import Aspects, Claims
     from core.answers.number import Level, Number, Rating
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from core.answers.words import WORDS, Words
 
 __all__ = [
+    "RULES",
     "WORDS",
     "Answer",
     "Aspects",
@@ -67,7 +68,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "answer": ("Answer", "Format", "Passage", "Reading"),
+    "answer": ("RULES", "Answer", "Format", "Passage", "Reading"),
     "choice": ("Choice",),
     "lists": ("Aspects", "Claims"),
     "number": ("Level", "Number", "Rating"),

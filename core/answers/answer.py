@@ -20,6 +20,8 @@ Format = Literal["text", "json"]
 
 T = TypeVar("T")
 
+RULES = ("json", "marked", "labelled", "line", "sentence", "named", "row", "list", "text")
+"""The parsers' rules; "text" takes the whole reply."""
 REASONING = "reasoning"
 """The first field of a structured answer: reasoning still precedes the verdict."""
 CLOSING = "Explain your reasoning first. Then end with one line, and write nothing after it: "
@@ -33,7 +35,7 @@ class Reading(Generic[T]):
 
     value: T
     rule: str
-    """The rule that matched: "json", "marked", "labelled", "line", "sentence", "named", "row" or "list"."""
+    """The rule that matched, one of `RULES`."""
     span: tuple[int, int]
     """The characters of the reply that the value rests on: `reply[start:end]`."""
 

@@ -151,8 +151,7 @@ def _requests(ask: Ask, draw: int, repeat: int, folder: Path) -> dict[str, Ask]:
         images = tuple(image_url(folder, image) for image in ask.images)
     except TiebreakError:
         return {}
-    structured = ask.answer is not None and ask.answer.structured
-    formats = FORMATS if structured and ask.spec.answer_format != "text" else FORMATS[1:]
+    formats = FORMATS if ask.is_structured and ask.spec.answer_format != "text" else FORMATS[1:]
     sent = [replace(first_request(ask, format), images=images, draws=(draw,)) for format in formats]
     return {call_keys(one, repeat)[0]: one for one in sent}
 

@@ -17,6 +17,7 @@ from core.templates import (
     judged_texts,
     load_templates,
     render,
+    split_raw,
     split_system,
     with_system_lines,
 )
@@ -149,3 +150,26 @@ def test_sections_of_a_file_may_have_system_messages(tmp_path: Path) -> None:
     (tmp_path / "ask.txt").write_text(text)
     templates = load_templates(tmp_path)
     assert templates == {"ask": WITH_SYSTEM, "other": "=== system ===\nBe brief.\n=== prompt ===\nReply."}
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("raw", "names no rule for its replies"),
+        ("raw: ", "names no rule for its replies"),
+        ("raw: line, best", "names the rule 'best', which there is not: use json, marked"),
+    ],
+)
+def test_a_raw_template_names_rules_of_the_parsers(line: str, problem: str) -> None:
+    with pytest.raises(TiebreakError, match=f'The raw prompt "opinion" {problem}'):
+        check_template("opinion", f"{line}\n$question", ["question"])
+    with pytest.raises(TiebreakError, match="is empty"):
+        check_template("opinion", "raw: line\n \n", ["question"])
+    check_template("opinion", "raw onions: $question", ["question"])
+
+
+def test_a_part_is_raw_only_inside_a_raw_prompt() -> None:
+    part = render({"part": "raw: text\n$response"}, "part", response=Material("Response", "Yes."))
+    assert split_raw(render({"a": "raw: line\n$answer$part"}, "a", part=part)) == (("line",), f"{ANSWER}Yes.")
+    with pytest.raises(TiebreakError, match="only if the whole prompt is"):
+        render({"a": "$part"}, "a", part=part)

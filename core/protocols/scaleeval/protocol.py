@@ -34,12 +34,13 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
 
 
 def discuss(debate: "Debate") -> PartialFlow:
-    """Run one debate: first opinions, then rounds of replies until the stopping rule is satisfied."""
+    """Run one debate: first opinions, then rounds of replies until the stopping rule is satisfied or all are run."""
     turns = list((yield [_ask(debate, judge, "opinion", 0) for judge in debate.speakers]))  # Table 6, given alone
     in_turn = debate.settings.reply_order == "sequential"
     groups = [(judge,) for judge in debate.speakers] if in_turn else [debate.speakers]
     for number in range(1, debate.settings.rounds):
-        if find_consensus(latest_turns(turns), debate.judges, debate.settings.stopping) is not None:
+        consensus = find_consensus(latest_turns(turns), debate.judges, debate.settings.stopping)
+        if debate.settings.stop_early and consensus is not None:
             break
         for speakers in groups:
             turns += yield [ask_reply(debate, judge, turns, number) for judge in speakers]

@@ -34,6 +34,9 @@ class Settings(WithCriteria):
     stopping: Stopping = "unanimity"
     """When the debate ends with a verdict. "unanimity", as in the paper: all judges choose the same. "majority": more
     than half of the readable opinions are the same, and at least two."""
+    stop_early: bool = Field(default=True, exclude_if=lambda stops: stops)
+    """End the debate once the stopping rule is satisfied, as in the paper. If not, all D rounds are run, and the rule
+    decides about the last opinions."""
     # The key was `speaking` before, with other values; settings files and stored runs that have them remain valid.
     reply_order: Annotated[ReplyOrder, accept_former_values({"at once": "simultaneous", "in turn": "sequential"})] = (
         Field(default="simultaneous", validation_alias=AliasChoices("reply_order", "speaking"))

@@ -32,7 +32,8 @@ from storage.worker import RunRequest, ceiling_warning, create_run, estimate_run
 
 SYSTEM_HELP = (
     "A prompt can begin with a system message: a first line `=== system ===`, the message, and a line "
-    "`=== prompt ===` before the rest."
+    "`=== prompt ===` before the rest. A first line such as `raw: line` has it sent to the letter: no tags, nothing "
+    "appended, and replies are read by the parser's rule that it names."
 )
 
 

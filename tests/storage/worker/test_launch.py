@@ -64,24 +64,32 @@ def test_a_run_over_images_is_refused_for_a_model_without_vision(engine):
     assert create_run(engine, make_request(study, model="gpt-4o-mini"))
 
 
-def test_a_run_whose_prompts_lack_the_judged_text_is_refused(engine, a_study, tmp_path):
+REFUSED_PROMPTS = {
+    r'The prompt "direct" has to contain \$submission_1\.': "Which is better? $submission_2",
+    r'The raw prompt "direct" names no rule for its replies: .*\.$': "raw:\n$submission_1 $submission_2",
+    r'The raw prompt "direct" names the rule .best., .*\.$': "raw: best\n$submission_1 $submission_2",
+}
+
+
+@pytest.mark.parametrize("problem", REFUSED_PROMPTS)
+def test_a_run_whose_prompts_cannot_be_filled_or_read_is_refused(engine, a_study, tmp_path, problem):
     settings = {"judge": {"name": "a", "model": "m"}, "criterion": "x"}
     pair = PROTOCOLS["single-judge"]
     request = RunRequest(
         a_study, pair, PairSettings(judge=Judge(name="a", spec=Spec(model="m")), criterion=Criterion(name="x")), "run"
     )
-    lacking = {"direct": "Which is better? $submission_2"}
+    lacking = {"direct": REFUSED_PROMPTS[problem]}
     with writing(engine) as session:
         studies.update_prompts(session, a_study.id, {f"{pair.name}/{name}": text for name, text in lacking.items()})
     with reading(engine) as session:
         stored = studies.by_id(session, a_study.id)
     for start in (create_run, estimate_run):
         for refused in (replace(request, study=stored), replace(request, own_prompts=lacking)):
-            with pytest.raises(TiebreakError, match=r'The prompt "direct" has to contain \$submission_1\.'):
+            with pytest.raises(TiebreakError, match=problem):
                 start(engine, refused)
     file = tmp_path / "settings.yaml"
     file.write_text(yaml.safe_dump(settings | {"prompts": lacking}))
-    with pytest.raises(TiebreakError, match=r"has to contain \$submission_1\."):
+    with pytest.raises(TiebreakError, match=problem):
         request_from_file(engine, a_study, pair.name, file, None)
 
 

@@ -50,6 +50,14 @@ def test_first_opinions_are_round_0_so_three_rounds_are_two_of_discussion() -> N
     assert debate.verdict.reason == "the judges still differ: 1 for response 1, 1 for response 2, 1 for neither"
 
 
+def test_without_an_early_stop_all_rounds_are_run_and_the_last_opinions_count() -> None:
+    settings = make_settings(rounds=3, stop_early=False)
+    debate = run_scripted(choices_script(a="112", b="1", c="1"), settings)
+    assert debate.choices_by_round() == ["a1 b1 c1", "a1 b1 c1", "a2 b1 c1"]
+    assert debate.verdict and debate.verdict.outcome == "disputed"
+    assert "stop_early" in settings.model_dump() and "stop_early" not in make_settings().model_dump()
+
+
 def test_one_round_is_no_discussion() -> None:
     assert run_scripted(choices_script(a="1", b="2", c="0"), make_settings(rounds=1)).choices_by_round() == ["a1 b2 c0"]
 
