@@ -10,13 +10,14 @@ import app
 from core.formats.records import ItemRecord, StudyRecord, StudyRules
 from core.llm.images import Image
 from core.remote_images import RemoteImageError
+from core.transcripts import Part, Transcript
 from pages.parts import account_guard, resources, routes
 from storage.accounts import access, registry
 from storage.accounts.access import Role
 from storage.accounts.registry import Actor, Identity
 from storage.db import connections
 from storage.runs import calls, runs
-from storage.studies import studies
+from storage.studies import studies, transcripts
 from storage.studies.study_images import RemoteImages
 from storage.transfer import imports
 from tests.conftest import make_item
@@ -143,6 +144,21 @@ def test_an_account_without_a_role_in_the_study_is_refused(image_client, monkeyp
     assert image_client.get(route(ADDRESS)).status_code == 200
     monkeypatch.setattr(account_guard, "identity_of", lambda _: Identity(accounts=True))
     assert image_client.get(route(ADDRESS)).status_code == 404, "nobody is signed in"
+
+
+def test_a_transcript_is_sent_to_those_who_may_open_its_study(image_client, monkeypatch):
+    transcript = Transcript(parts=(Part(number=1, kind="text", content="hello"),))
+    with connections.writing(resources.engine()) as session:
+        study_id = studies.get(session, "s").id
+        transcripts.add_encoded(session, study_id, [transcripts.encode(transcript)])
+    address = transcripts.address(study_id, transcript.digest)
+    assert image_client.get(address).json() == transcript.model_dump(mode="json")
+    assert image_client.get(f"{address}0").status_code == 404
+    with connections.writing(resources.engine()) as session:
+        account = registry.add(session, "stranger")
+    identity = Identity(accounts=True, actor=Actor("stranger", account.id))
+    monkeypatch.setattr(account_guard, "identity_of", lambda _: identity)
+    assert image_client.get(address).status_code == 404
 
 
 def test_other_addresses_and_marks_are_refused(image_client):
