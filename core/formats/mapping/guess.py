@@ -16,7 +16,7 @@ NUMBERING = r"[ _-]?(?P<which>[0-9]|[a-h]|first|second)?"
 NUMBERS = {"first": "1", "second": "2"}
 IDS = (
     *("id", "item_id", "question_id", "instance_id", "original_id", "sample_id", "example_id", "idx", "index", "uid"),
-    *("pair_id", "message_id", "story_id", "seg_id", "item", "prompt_id"),
+    *("pair_id", "message_id", "story_id", "seg_id", "item", "prompt_id", "hitid"),
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),
@@ -36,12 +36,13 @@ USUAL = {
     ),
 }
 RESPONSES = re.compile(
-    r"(response|answer|output|completion|submission|reply|generation|text|conversation|assistant|human_ref|story"
+    r"(response|answer|output|system_output|completion|submission|reply|generation|text|conversation|assistant|human_ref|story"
     r"|decoded|orig_response)" + NUMBERING
 )
-SYSTEMS = re.compile(r"(model|system|model_name|system_name|model_id|generator)" + NUMBERING)
+SYSTEMS = re.compile(r"(model|system|model_name|system_name|model_id|system_id|generator)" + NUMBERING)
 ANNOTATORS = (
-    *("annotator", "annotator_id", "rater", "rater_id", "worker_id", "worker", "completed_by", "user_id", "judge"),
+    *("annotator", "annotator_id", "rater", "rater_id", "worker_id", "workerid", "worker", "completed_by"),
+    *("user_id", "judge"),
 )
 VALUES = (
     *("label", "labels", "value", "score", "rating", "preference", "choice", "winner", "judgement", "judgment"),
@@ -52,6 +53,7 @@ REASONS = ("reason", "comment", "rationale", "explanation", "justification")
 ANNOTATOR_COLUMNS = re.compile(r"(annotator|rater|human|worker|coder|annotation|label|ann)[ _-]?(\d+|[a-z])")
 # A column such as `Annotator: Ada`.
 NAMED_ANNOTATOR = re.compile(r"(annotator|rater|human|worker|coder)\s*:\s*(?P<name>.*\S)\s*", re.IGNORECASE | re.DOTALL)
+BATCH_PREFIX = re.compile(r"^(Input|Answer)\.(?=.)")
 # What a name has in parentheses, unless it is one letter or digit: `Response (1)`.
 REMARK = re.compile(r"\((?!\w\))[^()]*\)")
 
@@ -71,28 +73,30 @@ def suggest_mapping(columns: Sequence[str], explode: str | None = None) -> Draft
 def names_of(columns: Sequence[str]) -> dict[str, str]:
     """Return normalized name -> the first column with it, or the only one that has it apart from a remark."""
     names = {normalize(column): column for column in reversed(columns)}
-    names |= {normalize(column): column for column in reversed(columns) if _last_key(column).lower() in names}
-    short = {column: _words(REMARK.sub(" ", _last_key(column))) for column in columns}
+    names |= {normalize(column): column for column in reversed(columns) if last_key(column).lower() in names}
+    short = {column: _words(REMARK.sub(" ", last_key(column))) for column in columns}
     counts = Counter(short.values())
     return names | {name: column for column, name in short.items() if counts[name] == 1 and name not in names}
 
 
 def normalize(column: str) -> str:
     """Return the words of the last key of a path in lower case, joined by underscores."""
-    return _words(_last_key(column))
+    return _words(last_key(column))
 
 
 def annotator_name(column: str) -> str:
     """Return the name of the annotator whose labels a column has: what follows `annotator:`, or the column's name."""
-    named = NAMED_ANNOTATOR.fullmatch(_last_key(column))
+    named = NAMED_ANNOTATOR.fullmatch(last_key(column))
     return named["name"] if named else key_of(column)
 
 
-def _last_key(column: str) -> str:
+def last_key(column: str) -> str:
+    """Return the last key of a path, without the prefix that columns of Amazon Mechanical Turk have."""
     try:
-        return parse_path(column)[-1]
+        key = parse_path(column)[-1]
     except ValueError:  # a name of a field, which is no path
-        return column
+        key = column
+    return BATCH_PREFIX.sub("", key)
 
 
 def _words(name: str) -> str:
@@ -129,7 +133,7 @@ def annotator_columns(columns: Sequence[str]) -> Draft:
     own = {
         column
         for name, column in names.items()
-        if ANNOTATOR_COLUMNS.fullmatch(name) or NAMED_ANNOTATOR.fullmatch(_last_key(column))
+        if ANNOTATOR_COLUMNS.fullmatch(name) or NAMED_ANNOTATOR.fullmatch(last_key(column))
     }
     return {column: annotator_name(column) for column in sorted(own)} if len(own) > 1 else {}
 

@@ -208,6 +208,8 @@ SAMPLE_LINES = 200
 MAX_COLUMNS = 10_000
 # Characters of one CSV cell: the csv module's default of 131,072 is too small for long documents.
 MAX_CELL_LENGTH = 2**26
+# The last columns of a batch of Amazon Mechanical Turk, which its rows lack before the requester's decision.
+UNDECIDED = ("Approve", "Reject")
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 
@@ -273,6 +275,8 @@ def _header(cells: list[str], line: int) -> list[str]:
 
 def _row(header: list[str], cells: Iterable[str], line: int, separator: str) -> Row:
     cells = list(cells)
+    if cells and set(header[len(cells) :]) <= {*UNDECIDED}:
+        cells += [""] * (len(header) - len(cells))
     if len(cells) != len(header):
         raise FileFormatError(f"expected {len(header)} cells, as in the header, not {len(cells)}", line=line)
     for place, cell in enumerate(cells if separator != "," else ()):

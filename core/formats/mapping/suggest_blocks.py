@@ -22,6 +22,7 @@ from core.formats.mapping.guess import (
     first_of,
     guess_block,
     guess_roles,
+    last_key,
     meanings,
     names_of,
     normalize,
@@ -41,6 +42,8 @@ RATED = frozenset(
         *("relevance", "safety", "surprise", "tone", "truthfulness", "understandable", "usefulness", "verbosity"),
     )
 )
+# Usual names of lists of responses, beside which a list of numbers can have one for each of them.
+PARALLEL = frozenset(("answers", "candidates", "generations", "outputs", "responses", "summaries", "system_outputs"))
 COMPARED = re.compile(r"(winner_model|winner|score|rating|votes)[ _-]?(?P<which>[0-9]|[a-h])")
 # The usual weights of errors in MQM.
 PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": -25}
@@ -82,6 +85,9 @@ class BlockSuggester:
                 blocks[name].append(block)
         blocks["gold"] += self._facts()
         blocks["labels"] += [*self._columns(), *self._lists(), *self._errors()]
+        if len(self.draft.get("responses", [])) == 1:
+            for name, own in self._scored():
+                blocks[name].append(own)
         return {name: [self._leave_open(own) for own in found] for name, found in blocks.items() if found}
 
     def _leave_open(self, block: Draft) -> Draft:
@@ -151,17 +157,47 @@ class BlockSuggester:
         """Yield a block for each column with lists of numbers, or with the name of a criterion."""
         for column in self.columns:
             lists = [cell for cell in map(parse_cell, self._cells(column)) if cell != ""]
-            if lists and all(isinstance(cell, list) for cell in lists):
+            if lists and all(isinstance(cell, list) for cell in lists) and not self._is_parallel(column):
                 block = guess_scores([_text(number) for cell in lists for number in cell])
                 name = parse_path(column)[-1] if "." in column else column
                 if block:
                     yield {"layout": "list", "value": column, "criterion": name, **block}
-        rated = [column for column in self.columns if normalize(column) in RATED and "." not in column]
+        rated = [column for column in self.columns if normalize(column) in RATED and len(parse_path(column)) == 1]
         block = guess_scores([cell for column in rated for cell in self._cells(column)])
         for column in rated if block else ():
             long = {"layout": "long", "annotator": self.rater, "value": column}
             own = long if self.rater is not None else {"layout": "wide", "annotators": {column: PEOPLE}}
-            yield {**own, "criterion": column, **(block or {})}
+            yield {**own, "criterion": last_key(column), **(block or {})}
+
+    def _is_parallel(self, column: str) -> bool:
+        """Return whether the numbers of a list are of the texts of another one, instead of one for each annotator."""
+        lengths = [len(parse_cell(cell)) for cell in self._cells(column) if cell]
+        texts = [self._cells(name) for name in self.preview.columns if normalize(name) in PARALLEL]
+        others = [
+            [parse_cell(cell) for cell, own in zip(cells, self._cells(column), strict=True) if own] for cells in texts
+        ]
+        return max(lengths) > 1 and any(
+            [len(cell) if isinstance(cell, list) else 0 for cell in cells] == lengths for cells in others
+        )
+
+    def _scored(self) -> Iterator[tuple[str, Draft]]:
+        """Yield the blocks of objects with a number for each criterion: `scores` of people, `predict_scores` of a
+        judge."""
+        for parent, name in (("scores", "labels"), ("predict_scores", "judges")):
+            for column in self.preview.columns:
+                keys = parse_path(column)
+                block = self._scores_of(column) if keys[0] == parent and len(keys) == 2 else None
+                if block and name == "labels":
+                    yield name, {"layout": "wide", "annotators": {column: PEOPLE}, "criterion": keys[1], **block}
+                elif block:
+                    yield name, {"columns": {column: parent}, "criterion": keys[1], **block}
+
+    def _scores_of(self, column: str) -> Draft | None:
+        """Return the block of numbers, of which those with fractions from 0 to 1 are on this scale."""
+        cells = self._cells(column)
+        if _are_between(with_value(cells), 0, 1):
+            return _without_value({"kind": "score", "scale": {"level": "interval", "low": 0, "high": 1}}, cells)
+        return guess_scores(cells)
 
     def _lists(self) -> Iterator[Draft]:
         """Yield the blocks of lists with an object for each annotator."""

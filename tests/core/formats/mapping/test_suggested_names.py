@@ -1,6 +1,7 @@
 """Mappings are suggested for columns whose names have punctuation, remarks and other words."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from core.formats.mapping.suggest import (
 )
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.formats.registry import read_records
+from core.trace import VerdictReached
 from tests.core.formats.mapping.test_public_layouts import confirmed
 
 FIVE = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
@@ -221,3 +223,52 @@ def test_no_person_is_reported_as_a_model_and_long_lists_are_shortened() -> None
         and " more; " in warning
     )
     assert "\n" not in warn_of_models(["gpt\nid: x"])
+
+
+def test_a_batch_of_mechanical_turk_has_shorter_rows_and_prefixed_names(tmp_path: Path) -> None:
+    path = tmp_path / "batch.csv"
+    header = (
+        "HITId,AssignmentId,WorkerId,Input.prompt,Input.response_a,Input.response_b,Answer.preference,Answer.comment"
+    )
+    rows = "h1,a1,w1,Q?,x,y,A,ok\nh1,a2,w2,Q?,x,y,B,\nh2,a3,w1,R?,x,y,tie,\n"
+    path.write_text(f"{header},Approve,Reject\n{rows}")
+    records = list(read_records(path, mapping=build_mapping(suggest_table(path))))
+    labels = [
+        (own.label.target.item, own.label.annotator, own.label.value) for own in records if isinstance(own, LabelRecord)
+    ]
+    assert labels == [("h1", "w1", 1), ("h1", "w2", 2), ("h2", "w1", 0)]
+    path.write_text(f"{header},Reward,Reject\n{rows}")
+    with pytest.raises(FileFormatError, match="expected 10 cells"):
+        suggest_table(path)
+
+
+def test_scores_of_people_and_of_a_judge_in_one_row_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "scored.json"
+    rows = [
+        {
+            **{"doc_id": "d", "system_id": f"m{number}", "source": "Text.", "system_output": f"Summary {number}."},
+            **{"scores": {"fluency": 1.5 + number}, "predict_scores": {"fluency": 0.25}},
+        }
+        for number in range(3)
+    ]
+    path.write_text(json.dumps(rows))
+    draft = suggest_table(path)
+    assert draft["responses"] == [{"text": "system_output", "system": "system_id"}]
+    (people,), (judge,) = draft["labels"], draft["judges"]
+    assert (people["criterion"], people["scale"]["high"], people["confirmed"]) == ("fluency", 5, False)
+    assert judge["columns"] == {"predict_scores.fluency": "predict_scores"}
+    assert (judge["scale"]["low"], judge["scale"]["high"]) == (0, 1)
+    answers = {"labels": [people | {"confirmed": True}], "judges": [judge | {"confirmed": True}]}
+    records = list(read_records(path, mapping=build_mapping(draft | answers)))
+    assert [own.label.value for own in records if isinstance(own, LabelRecord)] == [1.5, 2.5, 3.5]
+    events = [event for own in records if isinstance(own, TraceRecord) for event in own.events]
+    verdicts = [event.verdict for event in events if isinstance(event, VerdictReached)]
+    assert [own.opinions[0].value for own in verdicts] == [2.0] * 3
+
+
+@pytest.mark.parametrize(("name", "labels"), [("summaries", 0), ("comments", 1)])
+def test_numbers_of_several_texts_are_no_labels_of_several_people(tmp_path: Path, name: str, labels: int) -> None:
+    path = tmp_path / "lists.jsonl"
+    rows = [{"id": n, "text": f"Text {n}", name: ["a", "b"], "coherence": [1.5, 4]} for n in range(3)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert len(suggest_table(path).get("labels", [])) == labels
