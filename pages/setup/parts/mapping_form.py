@@ -267,14 +267,11 @@ def needs_yaml(draft: Draft) -> bool:
     lists = [draft[field] for field in ("prompt", "context", "reference") if isinstance(draft.get(field), list)]
     names = [part for sources in lists for part in sources]
     nested = isinstance(draft.get("explode"), list)
-    return (
-        nested
-        or any(not isinstance(part, str) for part in (*texts, *names))
-        or any(not _is_in_form(block) for block in draft.get("labels", []))
-    )
+    return nested or any(not isinstance(part, str) for part in (*texts, *names))
 
 
 def _is_in_form(block: Draft) -> bool:
+    """Return whether the form has widgets for a block of labels; another one is kept as it is."""
     fields = [block.get(field) for field in ("annotator", "value", "criterion_field")]
     is_template = isinstance(block.get("annotators"), str)
     return not is_template and not any(
@@ -370,9 +367,10 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     if not {"judges", "gold"} & others.keys():
         others |= draw_roles(chooser, preview, labels, state.get("roles"))
     loaded = [field for field in (*objects, *others) if field in draft]
+    loaded += [f"{len(state['kept'])} blocks of labels that the form lacks"] if state["kept"] else []
     if loaded:
         st.caption(f"Also in the mapping, and imported: {', '.join(dict.fromkeys(loaded))}.")
-    made = drop_empty({"explode": explode, **fields, "labels": labels, **others, **objects})
+    made = drop_empty({"explode": explode, **fields, "labels": [*labels, *state["kept"]], **others, **objects})
     if st.button(
         "Edit as YAML",
         key="map_yaml",
@@ -430,8 +428,10 @@ def reset_form(source: FileSource, draft: Draft) -> dict[str, Any]:
 
 def _restart(state: dict[str, Any], draft: Draft, *, as_text: bool) -> None:
     """Show another draft; widgets keep their first value, so the number in their keys changes."""
-    blocks = dict(enumerate(draft.get("labels", [])))
-    state.update({"number": state["number"] + 1, "draft": draft, "blocks": blocks, "as_text": as_text})
+    labels = draft.get("labels", [])
+    kept = [block for block in labels if not _is_in_form(block)]
+    blocks = dict(enumerate(block for block in labels if _is_in_form(block)))
+    state.update({"number": state["number"] + 1, "draft": draft, "blocks": blocks, "kept": kept, "as_text": as_text})
 
 
 def _load_preview(source: FileSource, draft: Draft) -> Preview:

@@ -59,14 +59,6 @@ labels:
   - {layout: wide, kind: answer, criterion: good, annotators: {good: one},
      scale: {level: nominal, categories: [true, false]}}
 """,
-}
-
-AS_TEXT = {
-    "a part of a text": """
-id: key
-prompt: {field: q, after_last: W}
-responses: [{text: {field: a, remove: [o]}}, {text: b}]
-""",
     "a template of annotators": f"""{PLAIN}
 labels:
   - {{layout: list, kind: score, value: marks, annotators: "r{{n}}", scale: {{level: interval, low: 1, high: 5}}}}
@@ -74,6 +66,14 @@ labels:
     "labels in objects": f"""{PLAIN}
 labels:
   - {{layout: long, kind: preference, each: parts, annotator: "r{{element}}", value: {{compare: [good, key]}}}}
+""",
+}
+
+AS_TEXT = {
+    "a part of a text": """
+id: key
+prompt: {field: q, after_last: W}
+responses: [{text: {field: a, remove: [o]}}, {text: b}]
 """,
 }
 
@@ -118,7 +118,7 @@ def test_the_form_can_be_edited_as_text_and_back(tmp_path: Path) -> None:
 
 
 def test_a_text_that_is_no_mapping_has_its_reason_on_the_page(tmp_path: Path) -> None:
-    app, _ = loaded(AS_TEXT["labels in objects"], tmp_path)
+    app, _ = loaded(AS_TEXT["a part of a text"], tmp_path)
     app.text_area[0].set_value("id: 'a..b'").run()
     assert app.session_state["made"] is None
     assert "is not a field path" in app.error[0].value
