@@ -87,7 +87,7 @@ def import_file(
         | {"study": study, "left_out": asdict(omissions)}
         | ({"files": [asdict(file) for file in files]} if files else {})
     )
-    notes = [f"  {note}" for note in omissions.notes()]
+    notes = [f"  {note}" for note in (*omissions.notes(), counts.panel_note() if own else "") if note]
     return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
 
 

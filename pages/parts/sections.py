@@ -75,7 +75,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("Label", "label/weights.py", "Aspect weights", Permission.label, (NEVER,), "aspect_weights"),
     Section("Adjudicate", "label/adjudication.py", "Adjudication", Permission.adjudicate, ("labels",)),
     Section("Judges", "results/judges.py", "Judges", Permission.view, ("verdicts",)),
-    Section("Judges", "results/policy.py", "Policy", Permission.view, ("policies",)),
+    Section("Judges", "results/policy.py", "Policy", Permission.view, ("verdicts",)),
     Section("Judges", "results/alignment.py", "Alignment", Permission.view, (NEVER,)),
     Section("Judges", "results/biases.py", "Biases", Permission.view, ("verdicts",)),
     Section("Judges", "results/causes.py", "Causes", Permission.view, ("verdicts",)),

@@ -188,6 +188,22 @@ def apply_to_study(session: Session, study_id: int) -> None:
     targets.mark_disputed_of_study(session, study_id)
 
 
+def add_defaults(session: Session, study_id: int) -> None:
+    """Store the default design of each criterion of imported verdicts on which there is no label and no request.
+
+    Only if the study draws agreed pairs: files of earlier versions have no such share, and no design.
+    """
+    if not studies.by_id(session, study_id).rules.agreed_share:
+        return
+    is_known = or_(col(TargetRow.counted) > 0, col(TargetRow.overlap).is_not(None))
+    query = select(col(TargetRow.criterion), func.max(case((is_known, 1), else_=0)))
+    own = query.where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == KIND)
+    designed = {name for kind, name in current(session, study_id) if kind == KIND}
+    for criterion, known in session.execute(own.group_by(col(TargetRow.criterion))).all():
+        if not known and criterion not in designed:
+            _add_default(session, (study_id, KIND, criterion))
+
+
 # A study, a kind and a criterion.
 Place = tuple[int, str, str]
 

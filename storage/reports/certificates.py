@@ -134,6 +134,7 @@ def _judge(session: Session, study_id: int, data: AlignmentData, judge: str) -> 
     is_imported = bool(used) and all(run.source == "imported" for run in used)
     has_prompts = all(run.prompts for run in used)
     named = set(own["rater"].astype(str)) if is_imported and not has_prompts else set()
+    places = zip(own["item"].astype(str), own["part"].astype(str), own["stage"].astype(str), own["value"], strict=True)
     known = {"model": models - named, "prompts": has_prompts, "settings": not is_imported or has_prompts}
     return {
         "judge": judge,
@@ -143,6 +144,7 @@ def _judge(session: Session, study_id: int, data: AlignmentData, judge: str) -> 
         "models": sorted(models),
         "prompts_hash": _digest(sorted({_digest([run.protocol, run.prompts]) for run in used})),
         "settings_hash": _digest(sorted({_digest([run.protocol, run.settings]) for run in used})),
+        "verdicts_hash": _digest(sorted([*place, str(value)] for *place, value in places)),
     }
 
 
@@ -193,7 +195,7 @@ def parse(text: str) -> Certificate:
         _query(found)
         _ = found["study"], found["criterion"]["hash"], found["population"]["hash"]
         _ = [one[name] for one in found["judges"] for name in (*OF_JUDGE, "threshold")]
-    except (ValueError, LookupError, TypeError, AttributeError, AssertionError):
+    except (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError):
         raise TiebreakError("This is no certificate of a policy, as `cli.py judges policy --json` prints it.") from None
     return found
 
@@ -257,6 +259,8 @@ def _changes(
     for stated in certificate["judges"]:
         now = _judge(session, study.id, data, stated["judge"])
         changed += [f"the {names[name]} of {stated['judge']}" for name in OF_JUDGE if stated[name] != now[name]]
+        if stated.get("verdicts_hash", now["verdicts_hash"]) != now["verdicts_hash"]:  # absent in earlier certificates
+            changed.append(f"the verdicts of {stated['judge']}")
     criterion = _criterion(session, study.id, str(certificate["criterion"]["name"]))
     if any(certificate["criterion"].get(name) != criterion[name] for name in ("version", "hash")):
         changed.append("the criterion or the guidelines")

@@ -35,11 +35,6 @@ class StudyContents:
     aspects: bool = False
     peer_reviews: bool = False
 
-    @property
-    def policies(self) -> bool:
-        """Whether verdicts can be compared with labels."""
-        return self.labels and self.verdicts
-
 
 @reading_for(COUNTS)
 def of_study(session: Session, study_id: int) -> StudyContents:

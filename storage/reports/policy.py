@@ -37,6 +37,8 @@ from storage.studies.studies import Study
 if TYPE_CHECKING:
     from core.statistics.data.arrays import Bools, Floats, Ints
 
+# Below it, thousands of labels without an error would be needed.
+SMALLEST_RISK = 0.001
 SEED = 0
 """Of the numbers that choose labels for verification, and labels of equal probability."""
 RISK, CONFIDENCE = 0.05, 0.95
@@ -263,8 +265,10 @@ def of_study(engine: Engine, study: Study, query: PolicyQuery) -> PolicyReport:
 
 def resolve(data: AlignmentData, query: PolicyQuery) -> tuple[PolicyQuery, Dataset]:
     """Return the query with what it leaves open, and its targets."""
-    if not 0 < query.risk < 1 or not 0 < query.confidence < 1 or query.looks < 1:
-        raise TiebreakError("A policy needs a risk and a confidence between 0 and 1, and at least one look.")
+    if not SMALLEST_RISK <= query.risk < 1 or not 0 < query.confidence < 1 or query.looks < 1:
+        raise TiebreakError(
+            f"A policy needs a risk from {SMALLEST_RISK} to 1, a confidence between 0 and 1, and at least one look."
+        )
     if twice := next((name for name in query.judges if query.judges.count(name) > 1), None):
         raise TiebreakError(itself(twice))
     offered = choices(data, query)

@@ -59,6 +59,12 @@ ANALYZED_FROM = 100
 # Called with the number of records imported so far, and of all records.
 Progress = Callable[[int, int], None]
 
+# Of the judges in a table.
+SEPARATE_JUDGES = (
+    "Each judge is a run of its own, so a pair on which they differ is no dispute. In a mapping, `run: NAME` and "
+    "`stage: last` make them one panel, whose disputes go to people first."
+)
+
 
 @dataclass
 class ImportCounts:
@@ -73,6 +79,10 @@ class ImportCounts:
     """Adjudications, under the name of their records."""
     edits: int = 0
     replies: int = 0
+
+    def panel_note(self) -> str:
+        """Return that judges of a table are not one panel; empty if there are not several."""
+        return SEPARATE_JUDGES if self.runs > 1 and self.traces else ""
 
     def summary(self) -> str:
         """Return the counts as a phrase, such as "added 32 items, 1 run"."""
@@ -183,6 +193,8 @@ class _Import:
         )
         if counts.items or counts.traces or self.records.of(DesignRecord):
             designs.apply_to_study(self.session, self.study_id)
+        if counts.traces:
+            designs.add_defaults(self.session, self.study_id)
         if counts.labels:
             designs.forget_if_chosen(self.session, self.study_id, defaults)
         return counts

@@ -290,6 +290,7 @@ def _run_import(plan: ImportPlan, study: str) -> None:
         bar.empty()
         st.error(f"The import failed and changed nothing: {escape_markdown(str(error))}", icon=":material/error:")
         return
-    st.session_state["imported"] = (study, "; ".join([added.summary(), *omissions.notes()]), files)
+    notes = [added.summary(), *omissions.notes(), added.panel_note() if plan.mapping else ""]
+    st.session_state["imported"] = (study, "; ".join(filter(None, notes)), files)
     current_study.open_view()
     st.rerun()
