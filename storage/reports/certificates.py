@@ -255,18 +255,18 @@ def _changes(
 ) -> list[str]:
     """Return what is another now."""
     names = {"models": "model", "prompts_hash": "prompt", "settings_hash": "settings"}
-    changed = []
+    changed, other_verdicts = [], []
     for stated in certificate["judges"]:
         now = _judge(session, study.id, data, stated["judge"])
         changed += [f"the {names[name]} of {stated['judge']}" for name in OF_JUDGE if stated[name] != now[name]]
         if stated.get("verdicts_hash", now["verdicts_hash"]) != now["verdicts_hash"]:  # absent in earlier certificates
-            changed.append(f"the verdicts of {stated['judge']}")
+            other_verdicts.append(f"the verdicts of {stated['judge']}")
     criterion = _criterion(session, study.id, str(certificate["criterion"]["name"]))
     if any(certificate["criterion"].get(name) != criterion[name] for name in ("version", "hash")):
         changed.append("the criterion or the guidelines")
     if certificate["population"]["hash"] != _population(dataset, places)["hash"]:
         changed.append("the population")
-    return changed
+    return changed or other_verdicts
 
 
 # Verdicts that stand: gold of the source "policy".

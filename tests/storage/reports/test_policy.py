@@ -234,7 +234,13 @@ def _new_item() -> Record:
 
 
 @pytest.mark.parametrize(
-    ("part", "name"), [("models", "model"), ("prompts_hash", "prompt"), ("settings_hash", "settings")]
+    ("part", "name"),
+    [
+        ("models", "model"),
+        ("prompts_hash", "prompt"),
+        ("settings_hash", "settings"),
+        ("verdicts_hash", "verdicts"),
+    ],
 )
 def test_a_certificate_of_another_judge_is_expired(engine: Engine, study: Study, part: str, name: str) -> None:
     certificate = json.loads(json.dumps(certify(engine, study)))
