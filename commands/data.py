@@ -77,7 +77,7 @@ def import_file(
         annotators: set[str] = set()
         read = with_reading_lines(records, path, quiet=as_json)
         noted = with_annotators(read, annotators) if map else read
-        counts = import_records(open_database(database, creates=True), study, noted, show)
+        counts = import_records(open_database(database, creates=True), study, noted, show, draws=True)
     if warning := warn_of_models(annotators):
         typer.echo(f"Warning: {warning}", err=True)
     files = report_files(path, opened, format or detect_format(path)) if path.is_dir() else []

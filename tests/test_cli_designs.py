@@ -77,3 +77,24 @@ def test_an_offer_keeps_the_design(run):
     agreed = run("design")["strata"][1]
     assert agreed["share"] == 0.5
     assert run("offer") == {"added": 30 - agreed["drawn"], "drawn": 40, "total": 40}
+
+
+def test_imported_verdicts_get_the_default_design_unless_there_are_labels(tmp_path):
+    lines = ["id,question,a,b,j1,j2,ann", *(f"{n},q{n},a{n},b{n},1,{1 + (n < 20)}," for n in range(60))]
+    labelled = [*lines[:-1], lines[-1] + "1"]
+    judges = "{kind: preference, criterion: helpfulness, columns: {j1: one, j2: two}, run: panel, stage: last}"
+    labels = "{layout: wide, kind: preference, criterion: helpfulness, annotators: {ann: ann}}"
+    fields = "id: id\nprompt: question\nresponses: [{text: a}, {text: b}]\n"
+    strata = []
+    for name, rows in (("verdicts", lines), ("labels", labelled)):
+        table, mapping = tmp_path / f"{name}.csv", tmp_path / f"{name}.yaml"
+        table.write_text("\n".join(rows), "utf-8")
+        mapping.write_text(f"{fields}judges: [{judges}]\nlabels: [{labels}]\n", "utf-8")
+        place = ["--database", f"sqlite:///{tmp_path}/t.db"]
+        words = ["data", "import", str(table), "--study", name, "--map", str(mapping), "--confirm", *place]
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.stderr
+        words = ["studies", "design", "--study", name, "--criterion", "helpfulness", *place, "--json"]
+        found = json.loads(CliRunner().invoke(app, words).stdout)
+        strata.append({one["stratum"]: (one["targets"], one["share"]) for one in found.get("strata", ())})
+    assert strata == [{"disputed": (20, 1.0), "agreed": (40, 0.1)}, {}]

@@ -68,7 +68,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("Watch", "watch/unread.py", "Unreadable replies", Permission.view, ("runs",)),
     Section("Label", "label/home.py", "My work", Permission.label, ("items",)),
     Section("Label", "label/inbox.py", "Inbox", Permission.label, ("items",)),
-    Section("Label", "label/disagreements.py", "Disagreements", Permission.label, (NEVER,)),
+    Section("Label", "label/disagreements.py", "Preferences", Permission.label, (NEVER,)),
     Section("Label", "label/aius.py", "AIUs", Permission.label, (NEVER,)),
     Section("Label", "label/critiques.py", "Critiques", Permission.label, (NEVER,), "critique_labels"),
     Section("Label", "label/scores.py", "Scores", Permission.label, (NEVER,)),

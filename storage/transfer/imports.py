@@ -61,8 +61,8 @@ Progress = Callable[[int, int], None]
 
 # Of the judges in a table.
 SEPARATE_JUDGES = (
-    "Each judge is a run of its own, so a pair on which they differ is no dispute. In a mapping, `run: NAME` and "
-    "`stage: last` make them one panel, whose disputes go to people first."
+    "Each judge is a run of its own, so a pair on which they differ is no dispute. As one panel (`run: NAME` and "
+    "`stage: last` in a mapping) its disputes go to people first."
 )
 
 
@@ -93,11 +93,17 @@ class ImportCounts:
 
 
 def import_records(
-    engine: Engine, study: str, records: Iterable[Record | PlainLabels], progress: Progress | None = None
+    engine: Engine,
+    study: str,
+    records: Iterable[Record | PlainLabels],
+    progress: Progress | None = None,
+    *,
+    draws: bool = False,
 ) -> ImportCounts:
     """Import records into the study called `study`, which is created if new. Raises TiebreakError for invalid ones.
 
-    The records are read to their end before the transaction begins, so others can write while a file is read.
+    `draws` makes the default design of criteria that have verdicts and no label: for a file that a person imports. The
+    records are read to their end before the transaction begins, so others can write while a file is read.
     """
     with _garbage_collection_off(), _refuse_write_errors(), closing(SortedRecords(records)) as sorted_records:
         study_records = sorted_records.of(StudyRecord)
@@ -107,6 +113,8 @@ def import_records(
                 versions = sorted_records.of(GuidelinesRecord)
                 study_id = studies.get_or_create(session, study, study_record, versions).id
                 counts = _Import(session, study_id, sorted_records, progress or (lambda done, total: None)).run()
+                if draws and counts.traces:
+                    designs.add_defaults(session, study_id)
                 audit.record(session, Action.import_, study_id=study_id, result=counts.summary())
         except (DataError, OverflowError, UnicodeError) as error:
             cause = getattr(error, "orig", None) or error
@@ -193,8 +201,6 @@ class _Import:
         )
         if counts.items or counts.traces or self.records.of(DesignRecord):
             designs.apply_to_study(self.session, self.study_id)
-        if counts.traces:
-            designs.add_defaults(self.session, self.study_id)
         if counts.labels:
             designs.forget_if_chosen(self.session, self.study_id, defaults)
         return counts

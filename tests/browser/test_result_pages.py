@@ -28,7 +28,7 @@ def test_a_row_of_a_table_opens_with_the_keyboard_and_with_a_click(visit, served
     table.click(position={"x": 300, "y": 52})
     page.get_by_text("changes its opinion").wait_for()
     page.get_by_role("button", name="Close").click()
-    page.get_by_text("Click a point or a row").wait_for()
+    page.get_by_text("changes its opinion").wait_for(state="hidden")
     canvas = page.get_by_test_id("data-grid-canvas").first
     canvas.focus()
     canvas.press("ArrowDown")

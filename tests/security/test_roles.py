@@ -102,6 +102,7 @@ SIGNED_IN = {
     "/_stcore/stream": "the socket of the pages",
     "": "the page of Streamlit, without data",
     "/files/{token}": "own files, with the role checked (tests/pages/parts/test_downloads.py)",
+    "/transcripts": "with the role checked (tests/pages/parts/test_routes.py)",
     "/images/remote": "signed by a study that the visitor may open (tests/pages/parts/test_routes.py)",
 }
 

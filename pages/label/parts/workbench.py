@@ -50,7 +50,7 @@ NO_SCALE = (
 )
 QUEUE_PAGES: Mapping[QueueName, QueuePage] = {
     "disagreements": QueuePage(
-        "Disagreements",
+        "Preferences",
         "label/disagreements.py",
         "No disputed debates. Debates appear here when judges disagree or give no verdict.",
         "",

@@ -284,7 +284,7 @@ def _run_import(plan: ImportPlan, study: str) -> None:
         reading = plan.source.on_disk()
         with acting, reading as path, recording_reads() as opened, recording_omissions() as omissions:
             records = count_records(read_for_import(path, plan.format, plan.mapping))
-            added = imports.import_records(resources.engine(), study, records, show_progress)
+            added = imports.import_records(resources.engine(), study, records, show_progress, draws=True)
             files = report_files(path, opened, plan.format) if path.is_dir() else []
     except TiebreakError as error:
         bar.empty()

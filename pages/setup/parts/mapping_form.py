@@ -176,13 +176,17 @@ ROLE_FIELDS = (
     Field("role_judges", "Judges", "One column per judge. Each becomes a recorded run.", several=True),
     Field("role_gold", "Gold", "Decided values, which take precedence over labels.", several=True),
 )
+PANEL = "These judges are one panel"
+PANEL_HELP = (
+    "Pairs on which the judges of a panel differ are disputed, and go to people first. Otherwise each is a run."
+)
 Roles = tuple[list[str], str | None]  # the columns of judges, and that of gold
 
 
 def split_roles(draft: Draft) -> tuple[Draft, Roles | None]:
     """Return a draft without judges and gold, and their columns; None for them if they are more than columns."""
     judges, gold = draft.get("judges", []), draft.get("gold", [])
-    are_columns = all("columns" in block for block in judges) and all(
+    are_columns = all("columns" in block and not block.get("run") for block in judges) and all(
         isinstance(block["value"], str) and block["kind"] != "answer" for block in gold
     )
     if not are_columns or len(gold) > 1:
@@ -212,6 +216,8 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], sugg
             {"value": columns[0]} if role == "gold" else {"columns": {name: key_of(name) for name in columns}}
         )
         unstated = [cell for cell in _cells(preview, columns) if cell.strip() not in block.get("values", {})]
+        if role == "judges" and len(columns) > 1 and st.toggle(PANEL, key=chooser.key("panel"), help=PANEL_HELP):
+            places |= {"run": "panel", "stage": "last"}
         blocks[role] = [leave_open(block | places, unstated)]
         _draw_meaning(role.capitalize(), blocks[role][0])
     return blocks

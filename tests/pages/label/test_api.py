@@ -77,7 +77,7 @@ def nested(levels):
 def test_the_session_has_what_the_element_starts_with(client):
     session = client.session
     assert session["annotator"]["name"] == "annotator 1" and session["annotator"]["key"].startswith("a-")
-    assert (session["study"]["name"], session["kind"], session["title"]) == ("s", "disagreements", "Disagreements")
+    assert (session["study"]["name"], session["kind"], session["title"]) == ("s", "disagreements", "Preferences")
     assert session["guidelines"] == {"version": 1, "read": 0, "format": "markdown", "text": "Be *fair*."}
     assert session["progress"]["total"] == 30
     assert session["history"] == {"undo": [], "redo": [], "tasks": [], "more": False}

@@ -29,7 +29,7 @@ def test_the_home_says_what_waits_and_lists_it_without_names_of_items(waiting):
     page = visit("label/home", "ann")
     assert not page.exception
     assert [metric.value for metric in page.metric[:2]] == ["3", "1"]
-    assert page.button(key="continue").label == "Continue: Disagreements (3 to do)"
+    assert page.button(key="continue").label == "Continue: Preferences (3 to do)"
     assert page.dataframe[0].value["Question"].str.startswith("Which is better").all()
     assert page.dataframe[0].value["Your label"].tolist() == ["", "", ""]
     assert "j0" not in page_text(page)
