@@ -102,8 +102,8 @@ def import_records(
 ) -> ImportCounts:
     """Import records into the study called `study`, which is created if new. Raises TiebreakError for invalid ones.
 
-    `draws` makes the default design of criteria that have verdicts and no label: for a file that a person imports. The
-    records are read to their end before the transaction begins, so others can write while a file is read.
+    `draws` makes the default design of criteria that have verdicts and no label: for a file that a person imports and
+    that has neither labels nor gold. The records are read to their end before the transaction begins, so others can write while a file is read.
     """
     with _garbage_collection_off(), _refuse_write_errors(), closing(SortedRecords(records)) as sorted_records:
         study_records = sorted_records.of(StudyRecord)
@@ -113,7 +113,7 @@ def import_records(
                 versions = sorted_records.of(GuidelinesRecord)
                 study_id = studies.get_or_create(session, study, study_record, versions).id
                 counts = _Import(session, study_id, sorted_records, progress or (lambda done, total: None)).run()
-                if draws and counts.traces:
+                if draws and counts.traces and not counts.labels + counts.rulings:
                     designs.add_defaults(session, study_id)
                 audit.record(session, Action.import_, study_id=study_id, result=counts.summary())
         except (DataError, OverflowError, UnicodeError) as error:

@@ -29,7 +29,6 @@ def test_a_table_of_judge_and_gold_is_imported_and_compared_with_two_references(
     name = page.get_by_label("Name", exact=True)
     name.fill("judged pairs")
     name.press("Enter")
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
     page.locator(".st-key-import button").click()
     page.get_by_text("added 12 items, 1 run, 12 traces, 12 adjudications").wait_for()
 
@@ -41,12 +40,10 @@ def test_a_table_of_judge_and_gold_is_imported_and_compared_with_two_references(
             store_label(session, study.id, target, "annotator 7", 1)
 
     page.goto(f"{served.address}/alignment?study=judged+pairs&statistic=Accuracy+with+the+reference")
-    page.get_by_role("button", name="Notes").click()
     page.get_by_text("reference gold: 12 adjudicated").wait_for()
     page.get_by_role("gridcell", name="0.75 [", include_hidden=True).first.wait_for(state="attached")
 
     page.goto(f"{served.address}/alignment?study=judged+pairs&reference=annotator%3Aannotator+7")
-    page.get_by_role("button", name="Notes").click()
     page.get_by_text("Compared with the labels of annotator 7").wait_for()
     page.get_by_text("reference annotator:annotator 7: 12 by people").wait_for()
     page.get_by_role("gridcell", name="1.00 [", include_hidden=True).first.wait_for(state="attached")
