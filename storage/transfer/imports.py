@@ -103,7 +103,8 @@ def import_records(
     """Import records into the study called `study`, which is created if new. Raises TiebreakError for invalid ones.
 
     `draws` makes the default design of criteria that have verdicts and no label: for a file that a person imports and
-    that has neither labels nor gold. The records are read to their end before the transaction begins, so others can write while a file is read.
+    that has neither labels nor gold. The records are read to their end before the transaction begins, so others can
+    write while a file is read.
     """
     with _garbage_collection_off(), _refuse_write_errors(), closing(SortedRecords(records)) as sorted_records:
         study_records = sorted_records.of(StudyRecord)
