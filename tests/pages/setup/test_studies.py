@@ -90,7 +90,9 @@ def test_labels_of_a_row_are_read_as_one_element(tmp_path: Path, monkeypatch: py
     prepare_study()
     read: list[Record | PlainLabels] = []
 
-    def store(engine: Engine, study: str, records: ImportedRecords, progress: imports.Progress) -> imports.ImportCounts:
+    def store(
+        engine: Engine, study: str, records: ImportedRecords, progress: imports.Progress, *, draws: bool
+    ) -> imports.ImportCounts:
         read.extend(records)
         return imports.ImportCounts()
 
