@@ -214,7 +214,8 @@ def draw_decision(trace: Trace) -> None:
     gold, adjudicator = found
     value = numbers.RESPONSE_NAMES.get(gold.value, str(gold.value)) if isinstance(gold.value, int) else str(gold.value)
     by = f"by {adjudicator}" if adjudicator else gold.source
-    st.markdown(f":green-badge[:material/how_to_reg: Decided: {value}] {escape_markdown(f'{by} · {gold.reason}')}")
+    how = escape_markdown(f"{by} · {gold.reason}")
+    st.markdown(f":green-badge[:material/how_to_reg: Decided: {escape_markdown(value)}] {how}")
 
 
 def draw_back_button() -> None:

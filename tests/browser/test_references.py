@@ -44,5 +44,8 @@ def test_a_table_of_judge_and_gold_is_imported_and_compared_with_two_references(
     page.get_by_role("gridcell", name="0.75 [", include_hidden=True).first.wait_for(state="attached")
 
     page.goto(f"{served.address}/alignment?study=judged+pairs&reference=annotator%3Aannotator+7")
+    page.get_by_role("button", name="Notes").click()
+    page.get_by_text("Compared with the labels of annotator 7").wait_for()
+    page.keyboard.press("Escape")
     page.get_by_text("reference annotator:annotator 7: 12 by people").wait_for()
     page.get_by_role("gridcell", name="1.00 [", include_hidden=True).first.wait_for(state="attached")

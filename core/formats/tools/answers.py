@@ -201,7 +201,7 @@ TIE_NAME = "tie"
 
 @dataclass(frozen=True)
 class Statement:
-    """What a person or a judge said about an item."""
+    """What a person or a judge stated about an item."""
 
     source: Literal["label", "gold", "verdict"]
     who: str
@@ -239,7 +239,7 @@ class ExportedStudy:
     """Labels, adjudications and verdicts of kinds that have no form in other tools."""
 
     def statements(self, item: str) -> Iterator[Statement]:
-        """Yield what was said about an item: the newest labels, gold, and verdicts."""
+        """Yield what was stated about an item: the newest labels, gold, and verdicts."""
         for (annotator, target), label in self.labels[item].items():
             if label.value is not None:
                 own = (annotator, target.kind, target.criterion, label.value, label.reason, label.at, label.seconds)
