@@ -20,6 +20,7 @@ Kind = Literal[
     "aspect_quality",
     "likert",
     "answer",
+    "misleading_peer",
 ]
 Value = bool | int | float | str | dict[str, float]
 Level = Literal["nominal", "ordinal", "interval"]
@@ -57,6 +58,8 @@ class Scale(Frozen):
 PREFERENCE = Scale(level="nominal", categories=(1, 2, 0))
 # The number of a step of a transcript; 0 for none.
 STEPS = Scale(level="nominal", low=0, high=10_000)
+# The number of the peer that misled the chair of a peer review; 0 for none.
+PEERS = Scale(level="nominal", low=0, high=99)
 TRUTH = Scale(level="nominal", categories=(True, False))
 
 

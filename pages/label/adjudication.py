@@ -27,6 +27,7 @@ KINDS = {
     "aiu_recall": "AIU: covered?",
     "likert": "rating",
     "aspect_quality": "aspects",
+    "misleading_peer": "misleading peer",
 }
 CASES_PER_PAGE = 50
 

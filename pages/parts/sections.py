@@ -72,6 +72,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("Label", "label/aius.py", "AIUs", Permission.label, (NEVER,)),
     Section("Label", "label/critiques.py", "Critiques", Permission.label, (NEVER,), "critique_labels"),
     Section("Label", "label/scores.py", "Scores", Permission.label, (NEVER,)),
+    Section("Label", "label/peers.py", "Misleading peers", Permission.label, (NEVER,)),
     Section("Label", "label/weights.py", "Aspect weights", Permission.label, (NEVER,), "aspect_weights"),
     Section("Adjudicate", "label/adjudication.py", "Adjudication", Permission.adjudicate, ("labels",)),
     Section("Judges", "results/judges.py", "Judges", Permission.view, ("verdicts",)),

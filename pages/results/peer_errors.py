@@ -9,7 +9,7 @@ from core.formats.tables import records
 from core.provenance import WILSON
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports import peer_errors as error_analysis
-from core.statistics.reports.peer_errors import OutcomeSlice, TraceOutcome
+from core.statistics.reports.peer_errors import OutcomeSlice, PeopleCompared, TraceOutcome
 from pages.parts import charts, colours, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.numbers import format_value
@@ -82,6 +82,7 @@ def draw_page(study: Study) -> None:
     st.caption(f"Run {escape_markdown(run.name)}: {describe_rule(errors, tolerance)}")
     draw_misleading_peers(outcomes)
     draw_selected_items(outcomes, errors)
+    draw_people(study, error_analysis.compare_with_people(outcomes, errors.misleading))
 
 
 def draw_missing_truth(study: Study, errors: PeerErrors) -> None:
@@ -203,6 +204,23 @@ def draw_misleading_peers(outcomes: list[TraceOutcome]) -> None:
             f"Peers that erred in the same way as the chair, in {numbers.format_count(wrong, 'trace')} in which it was "
             f"wrong: {peers}."
         )
+
+
+def draw_people(study: Study, compared: PeopleCompared) -> None:
+    """Draw which peers people say misled the chair, beside the estimate from the scores."""
+    st.subheader("Which peer misled the chair, by people", anchor=False)
+    if not compared.agreement.items_total:
+        st.caption("No review has a label yet. A person can label each review after scoring its item.")
+        page = shell.page_path("label/peers.py")
+        st.page_link(page, label="Label", icon=":material/checklist:", query_params={"study": study.name})
+        return
+    rows = [{"Peer": name, "People": people, "Estimate": estimate} for name, people, estimate in compared.rows]
+    st.dataframe(rows, hide_index=True, width="content")
+    labelled = numbers.format_count(compared.agreement.items_total, "labelled review")
+    st.caption(
+        f"The estimate, from scores on the same side of the truth, agrees with people in "
+        f"{format_share(compared.agreement)} of {labelled}. It can name several peers of a review."
+    )
 
 
 def draw_selected_items(outcomes: list[TraceOutcome], errors: PeerErrors) -> None:

@@ -28,6 +28,7 @@ from core.protocols.registry import PROTOCOLS
 from core.trace import TurnCompleted
 from core.transcripts import FIRST_WRONG_STEP
 from storage.db.guards import TASK, reading_for
+from storage.labelling import peers
 from storage.labelling.blocks import Order, above, better_options, block, level_options, response_blocks, target_json
 from storage.labelling.context import Json, QueueContext, Refused, Task, target_name
 from storage.runs import aius, aspects, runs, traces
@@ -55,6 +56,8 @@ def task_content(
             return _preference(work, task, item, order)
         case "weights":
             return _weights(session, work, task, item)
+        case "peers":
+            return _peers(session, work, task, item)
         case _:
             return _score(session, work, task, item, criterion, order)
 
@@ -91,7 +94,9 @@ def checked_value(session: Session, work: QueueContext, target: Target, value: A
         raise Refused("rejected", "Choose an answer first.")
     if target.kind == "aspect_weights":
         return checked_weights(aspects.of_target(session, work.study.id, target), value)
-    if isinstance(value, dict | list):
+    if isinstance(value, dict | list) or (
+        target.kind == peers.KIND and not peers.is_peer(session, work, target, value)
+    ):
         raise Refused("rejected", "This value is not on the scale.")
     declared, key = studies.scales(session, work.study.id), (target.kind, target.criterion)
     scale = declared.get(key) or studies.DEFAULT_SCALES.get(target.kind)
@@ -178,6 +183,29 @@ def _weights(session: Session, work: QueueContext, task: Task, item: Item) -> Js
         "above": above(work, task, item, reference=False),
         "columns": [],
         "targets": [target_json(work, task.target) | {"group": "weights", "aspects": listed}, *qualities],
+    }
+
+
+def _peers(session: Session, work: QueueContext, task: Task, item: Item) -> Json:
+    """Return the panel of a peer review; its texts only after the annotator's own score."""
+    chair, reviews = peers.review_texts(session, work.study.id, task.target)
+    if not peers.has_scored(session, work, task.id):
+        chair, reviews = None, []
+    numbered = list(enumerate(reviews, 1))
+    options = [
+        {"key": str(n), "value": n, "label": f"Peer {n}", "short": f"Peer {n}", "colour": "level"} for n, _ in numbered
+    ]
+    none = {"key": "0", "value": 0, "label": "None", "short": "none", "colour": "level"}
+    return {
+        "panel": "choice",
+        "question": "Which peer misled the chair?",
+        "above": [
+            *above(work, task, item),
+            *response_blocks(work, task, item),
+            *([block(*chair)] if chair else []),
+        ],
+        "columns": [block(*review) | {"number": n} for n, review in numbered],
+        "targets": [target_json(work, task.target) | {"options": [*options, none]}],
     }
 
 

@@ -27,7 +27,7 @@ from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, 
 from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import AdjudicationRow, AnnotatorRow, ItemRow, LabelRow, MarkRow, OpinionRow, RunRow, TargetRow
-from storage.labelling import _panels
+from storage.labelling import _panels, peers
 from storage.labelling.blocks import level_keys
 from storage.labels import targets, views
 from storage.runs import aius
@@ -438,6 +438,8 @@ def question(target: Target) -> str:
             return "Is this claim of the critique true?"
         case "aiu_recall":
             return "Does the critique contain this claim of the reference critique?"
+        case "misleading_peer":
+            return "Which peer misled the chair?"
         case _:
             return f"Which rating{on}?"
 
@@ -483,6 +485,9 @@ def _passages(session: Session, study_id: int, target: Target, item: Item) -> li
         if chosen in (None, number):
             title = "Response" if is_single else f"Response {number}"
             passages.append(Passage(f"response-{number}", title, response.text, number, response.image))
+    if target.kind == peers.KIND:
+        chair, reviews = peers.review_texts(session, study_id, target)
+        passages += [Passage(*text) for text in ([chair] if chair else []) + reviews]
     if item.critiques:
         state = aius.current_state(session, study_id, item.id)
         compared = compared_texts(target)

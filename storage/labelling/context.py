@@ -23,7 +23,7 @@ from storage.studies.studies import Study
 
 Json = dict[str, Any]
 QueueName = Literal[
-    "disagreements", "scores", "answers", "weights", "aius", "critiques", "critique_ratings", "refined_answers"
+    "disagreements", "scores", "answers", "weights", "aius", "critiques", "critique_ratings", "refined_answers", "peers"
 ]
 
 
@@ -45,6 +45,7 @@ QUEUES: Mapping[QueueName, QueueTargets] = {
     "critiques": QueueTargets("preference", QUALITY),
     "critique_ratings": QueueTargets("likert", QUALITY),
     "refined_answers": QueueTargets("preference", REFINED),
+    "peers": QueueTargets("misleading_peer"),
 }
 AIU_KINDS = ("aiu_precision", "aiu_recall")
 NOT_IN_QUEUE = "This item is not in the queue."
@@ -106,8 +107,8 @@ def open_context(
     if study_name not in studies.names(session):
         raise Unknown(f"There is no study called {study_name[:80]!r}.")
     study = studies.get(session, study_name)
-    queue = queue_named(study.id, queue_name, criterion, scenario, run_id)
     annotator_id = annotators.get_or_create_id(session, annotator)
+    queue = queue_named(study.id, queue_name, criterion, scenario, run_id, annotator_id=annotator_id)
     ids = OpaqueIds(studies.secret(session, study.id))
     return QueueContext(study, queue_name, queue, annotators.normalize_name(annotator), annotator_id, ids)
 
@@ -118,8 +119,10 @@ def queue_named(
     criterion: str | None = None,
     scenario: str | None = None,
     run_id: int | None = None,
+    *,
+    annotator_id: int | None = None,
 ) -> Queue:
-    """Return the targets of a queue; None means no filter."""
+    """Return the targets of a queue; None means no filter, and for `annotator_id` that it is for any annotator."""
     own = QUEUES[name]
     reserved = [other.criterion for other in QUEUES.values() if other.kind == own.kind and other.criterion is not None]
     return Queue(
@@ -131,6 +134,7 @@ def queue_named(
         every=name != "disagreements",
         compared=name == "refined_answers",
         reserved=() if own.criterion else tuple(reserved),
+        scored_by=annotator_id if name == "peers" else None,
     )
 
 
@@ -167,7 +171,7 @@ def locate(session: Session, work: QueueContext, text: str) -> tuple[QueueContex
         return work, None
     name, task = matching[0]
     if name != work.name:
-        work = replace(work, name=name, queue=queue_named(work.study.id, name))
+        work = replace(work, name=name, queue=queue_named(work.study.id, name, annotator_id=work.annotator_id))
     return work, task
 
 

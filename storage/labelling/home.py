@@ -19,7 +19,7 @@ from core.labels import Target, Value
 from storage.db.columns import sanitize
 from storage.db.connections import batches, insert_all, reading, write
 from storage.db.tables import AnnotatorRow, DraftRow, ItemRow, LabelRow, MarkRow, ReplyRow, TargetRow, now
-from storage.labelling import blocks, critique_queue, queue_view, training
+from storage.labelling import blocks, critique_queue, peers, queue_view, training
 from storage.labelling.context import (
     QUEUES,
     QueueContext,
@@ -80,8 +80,11 @@ class ListedTask:
 
 
 def prepare(engine: Engine, study_id: int, annotator: str) -> int:
-    """Add the annotator, if new, and the targets of critiques that are missing; return the annotator's id."""
+    """Add the annotator, if new, and the targets of critiques and peer reviews that are missing; return the annotator's
+    id.
+    """
     critique_queue.create_missing_targets(engine, study_id)
+    peers.create_missing_targets(engine, study_id)
     with reading(engine) as session:
         known = annotators.find_id(session, annotator)
     return known or write(engine, lambda session: annotators.get_or_create_id(session, annotator))

@@ -61,6 +61,8 @@ class Queue:
     """Only targets on which a judge has a value: otherwise there are no refined answers to compare."""
     reserved: tuple[str, ...] = ()
     """Criteria with separate queues; they are not in a queue of all criteria."""
+    scored_by: int | None = None
+    """Only items that this annotator has scored on the criterion, because the tasks show the judges' scores."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ def target_query(*columns: Any, queue: Queue, with_items: bool = False, few: boo
         query = query.where(opinions.where(col(OpinionRow.value).is_not(None)))
     if queue.kind == "score":  # without a design people are asked about every score
         query = query.where(or_(col(TargetRow.probability).is_(None), col(TargetRow.disputed).is_(True)))
+    query = query.where(*_scored_by(queue.scored_by))
     if queue.run_id is not None:
         of_run = opinions.where(col(OpinionRow.run_id) == queue.run_id)
         # What `TargetRow.disputed` summarizes for all runs.
@@ -162,6 +165,19 @@ def target_query(*columns: Any, queue: Queue, with_items: bool = False, few: boo
         )
         return query.where(of_run if queue.every else of_run.where(*of_trace, is_asked))
     return query if queue.every else query.where(col(TargetRow.disputed).is_(True))
+
+
+def _scored_by(annotator_id: int | None) -> list[ColumnElement[bool]]:
+    """Return whether an annotator has scored the item of the outer query's target on its criterion; empty for None."""
+    if annotator_id is None:
+        return []
+    label, scored = aliased(LabelRow), aliased(TargetRow)
+    own = exists().where(
+        col(scored.item_id) == col(TargetRow.item_id), col(scored.kind).in_(("score", "answer")),
+        col(scored.criterion) == col(TargetRow.criterion), col(label.target_id) == col(scored.id),
+        col(label.annotator_id) == annotator_id, is_current(label),
+    )  # fmt: skip
+    return [own]
 
 
 @lru_cache(maxsize=256)  # building the query takes longer than executing it

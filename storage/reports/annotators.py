@@ -399,7 +399,9 @@ def _last_opinions(session: Session, study_id: int, target_ids: Collection[int])
 # The results of training and of hidden checks, by annotator.
 
 
-CHECKED_KINDS = ("preference", "score", "answer", "likert", "aspect_weights", "aiu_precision", "aiu_recall")
+CHECKED_KINDS = (
+    "preference", "score", "answer", "likert", "aspect_weights", "aiu_precision", "aiu_recall", "misleading_peer",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

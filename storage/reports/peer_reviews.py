@@ -2,6 +2,7 @@
 items."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError, UnreadableReply
-from core.labels import Label, Target, Value, majority_value, mean_value
+from core.labels import Kind, Label, Target, Value, majority_value, mean_value
 from core.protocols import criteria_of, registry
 from core.protocols.refer.auto_prompt import RatedItem
 from core.protocols.refer.protocol import expected_answer
@@ -29,6 +30,7 @@ from storage.studies import items
 if TYPE_CHECKING:
     import pandas as pd
 
+KIND: Kind = "misleading_peer"
 # Judge, stage, value.
 StagedOpinion = tuple[str, str, Value | None]
 
@@ -43,6 +45,8 @@ class PeerErrors:
     """Traces left out: no label and no reference, or no majority for an answer."""
     hidden: frozenset[str]
     """Items that the viewer has not labelled: their labels are not to be shown."""
+    misleading: Mapping[int, int]
+    """Trace -> people's number of the peer that misled the chair, 0 for none: gold of the kind `misleading_peer`."""
 
 
 def find_runs(session: Session, study_id: int) -> list[Run]:
@@ -89,7 +93,16 @@ def load_errors(session: Session, run: Run, viewer: str | None = None, criterion
     hidden: frozenset[str] = frozenset()
     if viewer is not None and settings.kind == "score":
         hidden = frozenset({item for _, item in opinions} - set(values.loc[values["rater"] == viewer, "item"]))
-    return PeerErrors(settings, tuple(reviewed), sum(item not in truths for _, item in opinions), hidden)
+    by_item = {item: trace for trace, item in opinions}
+    misleading = {
+        by_item[gold.target.item]: gold.value
+        for gold in labels.gold_labels(session, run.study_id, [KIND])
+        if (gold.target.criterion, gold.target.part) == (settings.criterion.name, run.name)
+        and isinstance(gold.value, int)
+        and gold.target.item in by_item
+    }
+    without_truth = sum(item not in truths for _, item in opinions)
+    return PeerErrors(settings, tuple(reviewed), without_truth, hidden, misleading)
 
 
 def visible_labels(session: Session, study_id: int, target: Target, viewer: str | None) -> list[Label] | None:

@@ -17,7 +17,7 @@ from core.designs import DEFAULT_AGREED_SHARE
 from core.errors import TiebreakError
 from core.formats.study_records import CriterionRecord, GuidelinesRecord, ScaleRecord, StudyRecord, StudyRules
 from core.items import Criterion
-from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
+from core.labels import PEERS, PREFERENCE, TRUTH, Kind, Scale, Value
 from storage.db import audit
 from storage.db.connections import execute, insert_missing, upsert
 from storage.db.fingerprints import to_utc
@@ -107,7 +107,12 @@ def mark_guidelines_read(session: Session, study_id: int, annotator_id: int, ver
 MAX_NAME_LENGTH = 120
 NEW_STUDY = StudyRecord(rules=StudyRules(agreed_share=DEFAULT_AGREED_SHARE))
 """What a study begins with that no file describes."""
-DEFAULT_SCALES: dict[Kind, Scale] = {"preference": PREFERENCE, "aiu_precision": TRUTH, "aiu_recall": TRUTH}
+DEFAULT_SCALES: dict[Kind, Scale] = {
+    "preference": PREFERENCE,
+    "aiu_precision": TRUTH,
+    "aiu_recall": TRUTH,
+    "misleading_peer": PEERS,
+}
 Scales = Mapping[tuple[Kind, str], Scale]
 
 

@@ -37,6 +37,7 @@ PAGES = {
     "label/aius": LABELLERS,
     "label/critiques": LABELLERS,
     "label/scores": LABELLERS,
+    "label/peers": LABELLERS,
     "label/weights": LABELLERS,
     "label/adjudication": {"owner", "researcher", "adjudicator"},
     "label/inbox": LABELLERS,

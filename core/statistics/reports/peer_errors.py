@@ -5,7 +5,7 @@ the scale. An answer is correct if it is the gold answer. An unreadable reply is
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.formats.tables import Column
@@ -15,6 +15,8 @@ from core.statistics.measures.shares import wilson_proportion
 
 # The paper's value, a quarter of the scale.
 THRESHOLD = 0.25
+# The name of the value that no peer misled the chair.
+NO_PEER = "none"
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,32 @@ def published_shares(outcomes: Sequence[TraceOutcome]) -> dict[str, Estimate]:
 def count_misleading_peers(outcomes: Sequence[TraceOutcome]) -> Counter[str]:
     """Count how often each peer misled the chair, see `TraceOutcome.misled_by`."""
     return Counter(name for outcome in outcomes for name in outcome.misled_by)
+
+
+@dataclass(frozen=True)
+class PeopleCompared:
+    """The peers that people say misled the chair, compared with `TraceOutcome.misled_by`, on the same traces."""
+
+    rows: tuple[tuple[str, int, int], ...]
+    """(peer or "none", traces in which people name it, traces in which the estimate does). The estimate can name
+    several peers of a trace."""
+    agreement: Estimate
+    """The share of traces in which the estimate names people's peer, or none if people do; Wilson's interval."""
+
+
+def compare_with_people(outcomes: Iterable[TraceOutcome], labelled: Mapping[int, int]) -> PeopleCompared:
+    """Compare the estimate with people's value of each labelled trace: a peer's number from 1, or 0 for none."""
+    named, estimated, equal = Counter[str](), Counter[str](), 0
+    compared = [outcome for outcome in outcomes if outcome.reviewed.trace in labelled]
+    for outcome in compared:
+        number, peers = labelled[outcome.reviewed.trace], [name for name, _ in outcome.reviewed.peers]
+        person = peers[number - 1] if 0 < number <= len(peers) else NO_PEER
+        estimate = outcome.misled_by or (NO_PEER,)
+        named[person] += 1
+        estimated.update(estimate)
+        equal += person in estimate
+    names = list(dict.fromkeys([name for one in compared for name, _ in one.reviewed.peers] + [NO_PEER]))
+    return PeopleCompared(tuple((name, named[name], estimated[name]) for name in names), _share(equal, len(compared)))
 
 
 def _share(count: int, total: int) -> Estimate:

@@ -18,7 +18,7 @@ from core.own_addresses import own_address
 from pages.parts import current_study, permissions, resources, shell
 from pages.parts.shell import IMPORT, RUN
 from storage.accounts.access import Permission
-from storage.labelling import context, critique_queue, offers, queue
+from storage.labelling import context, home, offers, queue
 from storage.labelling.context import QueueName
 from storage.studies import items as stored_items
 from storage.studies import studies
@@ -83,13 +83,21 @@ QUEUE_PAGES: Mapping[QueueName, QueuePage] = {
         (RUN,),
         task="Compare refined answers",
     ),
+    "peers": QueuePage(
+        "Misleading peers",
+        "label/peers.py",
+        "You have scored no item of a peer review.",
+        "A review shows the judges' scores, so score its item first.",
+        (("label/scores.py", "Scores", ":material/star_half:"),),
+        "refer",
+    ),
 }
 
 
 def draw_page(name: QueueName) -> None:
     """Draw the page of a queue, or of several ones with a choice."""
     study = choose_study()
-    shell.require_annotator()
+    annotator = shell.require_annotator()
     chosen: tuple[QueueName, str | None] | None = name, None
     if name == "disagreements":
         chosen = name, _choose("Criterion", resources.read(offers.judged_criteria, study.id))
@@ -101,9 +109,11 @@ def draw_page(name: QueueName) -> None:
         return draw_empty(study, name)
     kind, criterion = chosen
     scenario = _choose("Scenario", resources.read(stored_items.scenarios, study.id))
-    if name in ("aius", "critiques"):
-        critique_queue.create_missing_targets(resources.engine(), study.id)
-    has_targets = resources.read(queue.has_targets, context.queue_named(study.id, kind, criterion))
+    annotator_id = None
+    if name in ("aius", "critiques", "peers"):
+        annotator_id = home.prepare(resources.engine(), study.id, annotator)
+    wanted = context.queue_named(study.id, kind, criterion, annotator_id=annotator_id)
+    has_targets = resources.read(queue.has_targets, wanted)
     if has_targets:
         mount(kind, study, {"criterion": criterion, "scenario": scenario})
     else:

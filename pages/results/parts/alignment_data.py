@@ -35,6 +35,7 @@ KINDS = {
     "aspect_quality": "Aspect quality",
     "likert": "Ratings",
     "answer": "Answers",
+    "misleading_peer": "Misleading peers",
 }
 # The name of the key of the first figures that a page waits for, in the state of the session.
 AWAITED = "awaited_figures"

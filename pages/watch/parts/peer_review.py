@@ -17,7 +17,8 @@ from pages.watch.parts.turns import NumberedTurn
 from storage.reports import peer_reviews
 from storage.runs.traces import Trace
 
-CARDS_PER_ROW = 3
+# Scores that are printed alike are the same: the chair's is a mean.
+SAME = 0.05
 
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
@@ -28,28 +29,43 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     samples = [(seq, turn) for seq, turn in completed if turn.step == "chair"]
     answered = {turn.speaker for _, turn in peers}
     pending = [str(peer["name"]) for peer in settings.get("peers", ()) if live and peer["name"] not in answered]
-    draw_cards(trace.id, peers, pending)
-    draw_chair(trace, peers, samples, verdict, settings, live)
+    reviews, decision = st.columns(2, gap="large")
+    with reviews:
+        draw_cards(trace.id, peers, pending, verdict)
+    with decision:
+        draw_chair(trace, peers, samples, verdict, settings, live)
     turns.draw_problems(events, "review")
 
 
-def draw_cards(trace_id: int, peers: Sequence[NumberedTurn], pending: Sequence[str]) -> None:
-    """Draw one card per peer: its score, its comment and its collapsed prompt."""
-    cards: list[NumberedTurn | str] = [*peers, *pending]
-    for start in range(0, len(cards), CARDS_PER_ROW):
-        row = cards[start : start + CARDS_PER_ROW]
-        for column, card in zip(st.columns(min(CARDS_PER_ROW, len(cards)), gap="medium"), row, strict=False):
-            with column, st.container(border=True):
-                if isinstance(card, str):
-                    st.markdown(f"**{escape_markdown(card)}**")
-                    st.caption(":material/sync: Waiting for the reply.")
-                else:
-                    _draw_card(trace_id, *card)
+def draw_cards(
+    trace_id: int, peers: Sequence[NumberedTurn], pending: Sequence[str], verdict: Verdict | None = None
+) -> None:
+    """Draw one card per peer: its score and how it agrees with the verdict, its comment and its collapsed prompt."""
+    for seq, turn in peers:
+        with st.container(border=True):
+            _draw_card(trace_id, seq, turn, _agreement(turn.reading, verdict.value if verdict else None))
+    for name in pending:
+        with st.container(border=True):
+            st.markdown(f"**{escape_markdown(name)}**")
+            st.caption(":material/sync: Waiting for the reply.")
 
 
-def _draw_card(trace_id: int, seq: int, turn: Turn) -> None:
+def _agreement(reading: Value | None, verdict: Value | None) -> str:
+    """Return how a peer's score or answer agrees with the chair's; empty if there is nothing to compare."""
+    if reading is None or verdict is None:
+        return ""
+    if isinstance(reading, int | float) and isinstance(verdict, int | float):
+        difference = reading - verdict
+        if abs(difference) >= SAME:
+            return f" · {abs(difference):.2g} {'above' if difference > 0 else 'below'} the chair"
+    elif reading != verdict:
+        return " · ✗ not the chair's answer"
+    return " · ✓ as the chair"
+
+
+def _draw_card(trace_id: int, seq: int, turn: Turn, agreement: str) -> None:
     with st.container(key=f"card-peer-{trace_id}-{seq}"):
-        st.markdown(f"**{escape_markdown(turn.speaker)}** · {turns.format_reading(turn)}")
+        st.markdown(f"**{escape_markdown(turn.speaker)}** · {turns.format_reading(turn)}{agreement}")
         with st.container(key=f"collapsible-peer-{trace_id}-{seq}"):
             turns.draw_shortened(_comment(turn))
         turns.draw_whole(_comment(turn), f"{trace_id}-{seq}")
@@ -77,12 +93,9 @@ def draw_chair(
             ":material/sync: The chair is asked after every peer has answered." if live else "The chair was not asked."
         )
         return
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        draw_histogram(trace, peers, [turn.reading for _, turn in samples], verdict, settings)
-        st.caption(_summary([turn.reading for _, turn in samples], requested, verdict, live))
-    with right:
-        draw_comment(trace.id, samples, verdict, settings)
+    draw_comment(trace.id, samples, verdict, settings)
+    draw_histogram(trace, peers, [turn.reading for _, turn in samples], verdict, settings)
+    st.caption(_summary([turn.reading for _, turn in samples], requested, verdict, live))
 
 
 def draw_histogram(
