@@ -79,7 +79,11 @@ NOUNS: dict[str, Noun | Command] = {
     ),
     "experiments": Noun(
         "Runs that differ in named settings, and their tables.",
-        {"run": Command(runs.experiment, "experiment"), "table": Command(tables.table, "table")},
+        {
+            "run": Command(runs.experiment, "experiment"),
+            "status": Command(runs.experiment_status),
+            "table": Command(tables.table, "table"),
+        },
     ),
     "judges": Noun(
         "Rank and compare judges. Without a command: rank.",

@@ -200,11 +200,15 @@ def _print_end(ended: "Run", progress: "Progress", as_json: bool, resume_command
 def _reporting(quiet: bool) -> Iterator["Callable[[Progress | stored_experiments.Progress], None]"]:
     """Yield a function that shows progress: as a bar on a terminal, otherwise as a line for each change."""
     is_terminal = sys.stderr.isatty()
-    previous = ""
+    previous, states = "", dict[str, str]()
     with progress_bar("Running", "traces", quiet=quiet or not is_terminal) as show:
 
         def report(progress: "Progress | stored_experiments.Progress") -> None:
             nonlocal previous
+            for one in () if quiet else getattr(progress, "statuses", ()):  # of an experiment
+                if one.state != states.setdefault(one.run, one.state):
+                    typer.echo(f"{one.run}: {_describe(one)}", err=True)
+                    states[one.run] = one.state
             note = " · ".join(filter(None, (progress.totals.describe_cost(), progress.pause)))
             show(progress.done + progress.failed, progress.traces, note)
             if not quiet and not is_terminal and progress.summary() != previous:
@@ -212,6 +216,13 @@ def _reporting(quiet: bool) -> Iterator["Callable[[Progress | stored_experiments
                 typer.echo(previous, err=True)
 
         yield report
+
+
+def _describe(status: "stored_experiments.RunStatus") -> str:
+    """Return the state of a run of an experiment, with its traces."""
+    failed = f", {status.failed:,} failed" if status.failed else ""
+    ended = f"{status.done + status.failed:,} of {format_count(status.traces, 'trace')}{failed}"
+    return f"{status.state}, {ended}" + (f": {status.problem}" if status.problem else "")
 
 
 def execute(engine: "Engine", run_id: int, requests: "StopRequests", *, quiet: bool) -> "tuple[Run, Progress]":
@@ -267,6 +278,10 @@ def experiment(
     sample: Sample = None,
     ceiling: Annotated[float | None, typer.Option(min=0, help="Cost limit in dollars of all runs together.")] = None,
     fresh: Fresh = False,
+    at_once: Annotated[int, typer.Option(min=1, max=100, help="Runs to execute at the same time.")] = 1,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Only continue runs that are stopped, or in which traces failed.")
+    ] = False,
     cancel: Annotated[bool, typer.Option("--cancel", help="Stop the experiment's runs.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the runs and the estimate.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Start without a question.")] = False,
@@ -274,21 +289,25 @@ def experiment(
 ) -> None:
     """Execute the runs of an experiment. The same command continues it after Ctrl+C, which cancels it, or a crash."""
     from core.experiments import load, with_run
-    from storage.worker import plan, start
+    from storage.worker import failed_part, plan, start
 
     changes = {"scenario": scenario, "items": tuple(item or ()) or None, "sample": sample, "ceiling": ceiling}
     definition = with_run(load(file), changes | {"fresh": fresh or None})
     if cancel:
         return print_result(*_cancel(engine, source.id, definition), as_json)
     planned = plan(engine, source, definition)
+    if retry_failed:
+        planned = failed_part(engine, planned)
     if dry_run:
         names = [run.request.name for run in planned.runs]
         sentences = describe_plan(engine, planned)
         return print_result({"runs": names, "estimate": sentences}, "\n".join([*names, *sentences]), as_json)
     confirm_plan(engine, planned, yes=yes or as_json)
     with stop_requests() as requests:
-        progress = execute_experiment(engine, start(engine, source, planned), requests, quiet=as_json)
-        print_result({"experiment": definition.name, **asdict(progress)}, progress.summary(), as_json)
+        started = start(engine, source, planned)
+        progress = execute_experiment(engine, started, requests, quiet=as_json, at_once=at_once)
+        text = "\n".join([progress.summary(), *(f"  {one.run}: {_describe(one)}" for one in progress.failing)])
+        print_result({"experiment": definition.name, **asdict(progress)}, text, as_json)
         check_complete(progress, "experiment")
 
 
@@ -296,7 +315,9 @@ def check_complete(progress: "stored_experiments.Progress", noun: str) -> None:
     """Raise TiebreakError, with how it is continued, for an experiment that is not complete."""
     if progress.state == "finished" and not progress.failed:
         return
-    end = "is not complete; the same command continues it."
+    count = format_count(len(progress.failing), "run")
+    failing = f"{count} of {progress.runs} failed in whole or in part; --retry-failed continues only these"
+    end = f"is not complete; {failing if progress.failing else 'the same command continues it'}."
     if progress.state == "cancelled":
         end = "is cancelled until somebody resumes it: the same command continues it, and no server or worker does."
     raise TiebreakError(progress.problem or f"The {noun} {end}")
@@ -324,16 +345,53 @@ def describe_plan(engine: "Engine", planned: "Plan") -> list[str]:
 
 
 def execute_experiment(
-    engine: "Engine", experiment_id: int, requests: "StopRequests", *, quiet: bool
+    engine: "Engine", experiment_id: int, requests: "StopRequests", *, quiet: bool, at_once: int = 1
 ) -> "stored_experiments.Progress":
-    """Execute the runs of an experiment until they end."""
+    """Execute the runs of an experiment until they end, several at once if wanted."""
     import asyncio
 
     from storage import worker
 
     notify = partial(typer.echo, err=True)
     with _reporting(quiet) as report:
-        return asyncio.run(worker.execute_experiment(engine, experiment_id, report, notify=notify, requests=requests))
+        execution = worker.execute_experiment(
+            engine, experiment_id, report, notify=notify, requests=requests, at_once=at_once
+        )
+        return asyncio.run(execution)
+
+
+def experiment_status(
+    name: Annotated[str, typer.Argument(help="The experiment.")],
+    source: Source,
+    engine: Database,
+    watch: Annotated[bool, typer.Option("--watch", help="Print it again after each change, until it ends.")] = False,
+) -> Result:
+    """Print the state of each run of an experiment: its traces, what failed and why, and the time left."""
+    from time import sleep
+
+    from core.wording import format_minutes
+    from storage.db.connections import reading
+    from storage.runs import experiments
+
+    with reading(engine) as session:
+        found = experiments.find(session, source.id, name)
+    if found is None:
+        raise TiebreakError(f"The study has no experiment called {name!r}.")
+    previous = ""
+    while True:
+        with reading(engine) as session:
+            progress = experiments.progress(session, found.id)
+        rows = [asdict(one) for one in progress.statuses]
+        for row in rows:
+            seconds = row.pop("seconds_of_calls_left")
+            row["calls_left"] = "" if seconds is None else format_minutes(seconds)
+        text = f"{format_table(rows, 'It has no runs.')}\n{progress.summary()}"
+        if not watch or progress.state not in ("running", "waiting"):
+            return asdict(progress), text
+        if text != previous:
+            typer.echo(f"{text}\n")
+            previous = text
+        sleep(1.0)
 
 
 def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> Result:

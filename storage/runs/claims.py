@@ -46,11 +46,12 @@ class ClaimedTrace:
 _CLAIMED = (col(TraceRow.id), col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
 
 
-def unclaimed(session: Session, *, experiment_id: int | None = None) -> list[int]:
+def unclaimed(session: Session, *, experiment_id: int | None = None, at_once: bool = False) -> list[int]:
     """Return the ids of the requested runs that a worker can execute now, of all runs or of one experiment.
 
-    An experiment has one cost limit, so its runs are executed one after another, in the order of their ids. One that is
-    stopped, by the limit or by an error, does not keep the others waiting.
+    An experiment has one cost limit, so its runs are executed one after another, in the order of their ids, unless a
+    process that counts the limit itself executes several `at_once`. One that is stopped, by the limit or by an error,
+    does not keep the others waiting.
     """
     at, other = clock(session), aliased(RunRow)
     comes_first = or_(
@@ -58,7 +59,9 @@ def unclaimed(session: Session, *, experiment_id: int | None = None) -> list[int
         and_(col(other.id) != col(RunRow.id), col(other.claimed_until) > at),
     )
     has_to_wait = select(col(other.id)).where(col(other.experiment_id) == col(RunRow.experiment_id), comes_first)
-    query = select(col(RunRow.id)).where(col(RunRow.state) == "requested", is_shared(at), not_(has_to_wait.exists()))
+    query = select(col(RunRow.id)).where(col(RunRow.state) == "requested", is_shared(at))
+    if not at_once:
+        query = query.where(not_(has_to_wait.exists()))
     if experiment_id is not None:
         query = query.where(col(RunRow.experiment_id) == experiment_id)
     return list(session.scalars(query.order_by(col(RunRow.id))))

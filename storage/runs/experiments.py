@@ -33,10 +33,20 @@ PAUSE = timedelta(seconds=20)
 STEP_SECONDS = 5
 
 
-def traces_per_minute(session: Session, run_ids: Sequence[int], since: datetime | None = None) -> float:
+@dataclass(frozen=True)
+class Rate:
+    """What ended in the last period, since the last pause in it."""
+
+    per_minute: float
+    """Traces; 0.0 if none ended."""
+    concurrency: float
+    """The mean number of calls in flight, of those whose reply arrived; reused replies are none."""
+
+
+def rate_of(session: Session, run_ids: Sequence[int], since: datetime | None = None) -> Rate:
     """Return the rate of the last period, since the last pause in it and since a time of the database's clock.
 
-    The time begins with the first call whose reply arrived in it. 0.0 if no trace ended.
+    The time begins with the first call whose reply arrived in it.
     """
     at = clock(session)
     start = at - PERIOD if since is None else max(since, at - PERIOD)
@@ -48,18 +58,20 @@ def traces_per_minute(session: Session, run_ids: Sequence[int], since: datetime 
             func.min(col(EventRow.at)),
             func.max(col(EventRow.at)),
             func.max(col(EventRow.seconds)).filter(not_(col(EventRow.reused))),
+            func.sum(col(EventRow.seconds)).filter(not_(col(EventRow.reused))),
         )
         .where(col(EventRow.run_id).in_(run_ids), col(EventRow.at) > start)
         .group_by(step)
         .order_by(step.desc())
     )
-    ended, began = 0, at
-    for index, (count, first, last, seconds) in enumerate(session.execute(query)):
+    ended, of_calls, began = 0, 0.0, at
+    for index, (count, first, last, longest, seconds) in enumerate(session.execute(query)):
         if index and began - last > PAUSE:
             break
-        ended += count
-        began = max(start, min(began, first - timedelta(seconds=seconds or 0.0)))
-    return 60 * ended / max((at - began).total_seconds(), 1.0)
+        ended, of_calls = ended + count, of_calls + (seconds or 0.0)
+        began = max(start, min(began, first - timedelta(seconds=longest or 0.0)))
+    elapsed = max((at - began).total_seconds(), 1.0)
+    return Rate(60 * ended / elapsed, of_calls / elapsed)
 
 
 # A worker renews its claim every second; one that has not for this time may have ended.
@@ -77,6 +89,65 @@ class Experiment:
     ceiling: float | None
     """Cost limit in dollars of all runs together."""
     created_at: datetime
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """One repetition of a cell."""
+
+    run: str
+    state: str
+    """running, waiting, cancelling, cancelled, stopped, incomplete (it has ended, and traces failed) or finished."""
+    traces: int
+    done: int
+    failed: int
+    no_verdict: int
+    seconds_of_calls_left: float | None
+    """What the calls of its other traces take, one after another; None without recorded calls."""
+    problem: str = ""
+    """Why it is stopped, or why its first failed trace failed."""
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether it is stopped, or traces of it failed."""
+        return self.state == "stopped" or self.failed > 0
+
+
+def _statuses(made: Sequence[Run], progress: Mapping[int, runs.Progress]) -> tuple[RunStatus, ...]:
+    """Return the status of each run. A trace takes the mean seconds of calls of those that ended in its run, otherwise
+    in the other repetitions of its cell, otherwise in all runs."""
+    recorded: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    for run in made:
+        of_run = progress[run.id]
+        if ended := of_run.done + of_run.failed:
+            for key in (f"run {run.id}", f"cell {sorted((run.cell or {}).items())}", "all"):
+                recorded[key].append((of_run.totals.seconds, ended))
+    statuses = []
+    for run in made:
+        of_run = progress[run.id]
+        keys = (f"run {run.id}", f"cell {sorted((run.cell or {}).items())}", "all")
+        known = next((recorded[key] for key in keys if recorded[key]), [])
+        left = of_run.traces - of_run.done - of_run.failed
+        mean = sum(seconds for seconds, _ in known) / sum(ended for _, ended in known) if known else None
+        status = RunStatus(
+            run=run.name,
+            state=_state(run, of_run),
+            traces=of_run.traces,
+            done=of_run.done,
+            failed=of_run.failed,
+            no_verdict=of_run.no_verdict,
+            seconds_of_calls_left=0.0 if not left else None if mean is None else left * mean,
+            problem=run.problem or of_run.first_problem,
+        )
+        statuses.append(status)
+    return tuple(statuses)
+
+
+def _state(run: Run, progress: runs.Progress) -> str:
+    """Return the state of a run of an experiment; see `RunStatus`."""
+    if run.state == "requested":
+        return "running" if run.active else "waiting"
+    return "incomplete" if run.state == "finished" and progress.failed else run.state
 
 
 @dataclass(frozen=True)
@@ -106,6 +177,10 @@ class Progress:
     """The seconds after which another process continues the run of an unseen one."""
     pause: str = ""
     """Until when models may not be called, because their providers asked for it; empty if none did."""
+    concurrency: float = 0.0
+    """The mean number of calls in flight in the same minutes."""
+    statuses: tuple[RunStatus, ...] = ()
+    """Its runs, in the order in which they are executed."""
 
     @property
     def state(self) -> str:
@@ -117,9 +192,18 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """The time that the other traces take at the rate of the last minutes; None if it is not known."""
+        """The time that the calls of the other traces take, with as many at a time as in the last minutes; at the rate
+        of the last minutes if no call was made in them; None if it is not known."""
         remaining = self.traces - self.done - self.failed
+        of_calls = [one.seconds_of_calls_left for one in self.statuses]
+        if remaining and self.concurrency and None not in of_calls:
+            return sum(seconds or 0.0 for seconds in of_calls) / self.concurrency
         return 60 * remaining / self.per_minute if remaining and self.per_minute else None
+
+    @property
+    def failing(self) -> list[RunStatus]:
+        """The runs that are stopped, or in which traces failed."""
+        return [one for one in self.statuses if one.is_failing]
 
     def summary(self) -> str:
         """Return one sentence without its full stop."""
@@ -245,7 +329,9 @@ def progress(session: Session, experiment_id: int, since: datetime | None = None
     """Return the counts over all runs of an experiment; the rate is that since a time of the database's clock."""
     of_experiment = runs_of(session, experiment_id)
     ids = [run.id for run in of_experiment]
-    of_runs = list(runs.progress_by_run(session, ids).values())
+    by_run = runs.progress_by_run(session, ids)
+    of_runs = list(by_run.values())
+    rate = rate_of(session, ids, since)
     pauses = [pause for one in of_runs for pause in one.pause.split("; ")]
     unseen, claim_seconds = _unseen_worker(session, ids)
     return Progress(
@@ -258,7 +344,9 @@ def progress(session: Session, experiment_id: int, since: datetime | None = None
         states=dict(Counter(run.state for run in of_experiment)),  # `asdict` copies no Counter
         active=any(run.active for run in of_experiment),
         totals=call_totals.add_up(one.totals for one in of_runs),
-        per_minute=traces_per_minute(session, ids, since),
+        per_minute=rate.per_minute,
+        concurrency=rate.concurrency,
+        statuses=_statuses(of_experiment, by_run),
         problem=_describe_stopped([run for run in of_experiment if run.state == "stopped"]),
         unseen=unseen,
         claim_seconds=claim_seconds,

@@ -112,9 +112,20 @@ class _Spending(Budget):
 class ProcessLimits(Limits):
     """The limits of one run in this process, with the pauses that any process on the database was asked for."""
 
-    def __init__(self, engine: Engine, *, parallel: int, budget: Budget | None, cancelled: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        parallel: int,
+        budget: Budget | None,
+        cancelled: Callable[[], bool],
+        concurrency: dict[tuple[str, str | None], ConcurrencyLimit] | None = None,
+    ) -> None:
+        """Limit the calls of a run; runs with the same `concurrency` share their places at each model."""
         super().__init__(parallel=parallel, budget=budget, cancelled=cancelled)
         self._engine = engine
+        if concurrency is not None:
+            self._concurrency_limits = concurrency
 
     async def pause_model(self, spec: Spec, seconds: float) -> None:
         """Start no call to a model for some seconds, in any process."""

@@ -25,7 +25,7 @@ from core.errors import RunStopped, TiebreakError
 from core.llm import costs
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
-from core.llm.limits import Budget
+from core.llm.limits import Budget, ConcurrencyLimit
 from storage.db import guards
 from storage.db.connections import read, write
 from storage.db.errors import DatabaseUnavailable
@@ -132,8 +132,29 @@ class _RunExecution:
         return load_traces(self.engine, self.setup.run, claimed)
 
 
+@dataclass
+class SharedByRuns:
+    """The limits that runs of one experiment have in common while one process executes several at once."""
+
+    budget: Budget | None = None
+    """Made by the first of the runs."""
+    concurrency: dict[tuple[str, str | None], ConcurrencyLimit] = field(default_factory=dict)
+
+    def budget_of(self, ceiling: float | None, spent: float) -> Budget | None:
+        """Return the budget; the first call states what has been spent."""
+        if self.budget is None and ceiling is not None:
+            self.budget = Budget(ceiling, costs.maximum_cost, spent)
+        return self.budget
+
+
 async def execute_run(
-    engine: Engine, run_id: int, model: Model, *, worker: str, stopping: threading.Event | None = None
+    engine: Engine,
+    run_id: int,
+    model: Model,
+    *,
+    worker: str,
+    stopping: threading.Event | None = None,
+    shared: SharedByRuns | None = None,
 ) -> None:
     """Execute a run that `worker` has claimed (`claims.claim_run`) until it is finished, cancelled or stopped.
 
@@ -142,13 +163,16 @@ async def execute_run(
     The result is in the database. Errors of providers and of the database stop the run and are not raised.
     """
     run, ceiling, spent, folder = await through_outage(partial(read, engine, partial(load_run, run_id=run_id)))
-    budget = Budget(ceiling, costs.maximum_cost, spent) if ceiling is not None else None
+    shared = shared or SharedByRuns()
+    budget = shared.budget_of(ceiling, spent)
     cancelled = threading.Event()
 
     def must_end() -> bool:
         return cancelled.is_set() or (stopping is not None and stopping.is_set())
 
-    limits = ProcessLimits(engine, parallel=run.parallel, budget=budget, cancelled=must_end)
+    limits = ProcessLimits(
+        engine, parallel=run.parallel, budget=budget, cancelled=must_end, concurrency=shared.concurrency
+    )
     transactions = Transactions(engine)
     writer = EventWriter(transactions, run_claim(run_id, worker))
     stored_calls = StoredCalls(model, engine, run, worker, transactions)
@@ -243,6 +267,8 @@ class Work(Generic[Result]):
     """Its state and how it is continued after an outage, if it was cancelled, and otherwise."""
     timeout: float = inf
     """Seconds to wait for another process that executes it."""
+    at_once: int = 1
+    """Runs that are executed at the same time."""
 
 
 @dataclass
@@ -294,29 +320,56 @@ async def _execute_until_ended(
     requests: StopRequests,
 ) -> Result:
     load, report = partial(read, engine, work.load), only_changes(report)
-    other = _OtherClaim(work.timeout, notify)
+    other, shared = _OtherClaim(work.timeout, notify), SharedByRuns()
+    running: set[asyncio.Task[None]] = set()
     try:
         while True:
-            name = worker_name()
-            claim = partial(_claim_next, work=work, worker=name)
-            run_id = None if requests.count else await through_outage(partial(write, engine, claim))
-            if run_id is not None:
-                execution = execute_run(engine, run_id, model, worker=name, stopping=requests.stored)
-                await report_until_done(asyncio.create_task(execution), load, report)
+            started = None if requests.count else await _start_next(engine, work, model, requests, shared)
+            if started is not None:
+                running.add(started)
+                if len(running) < work.at_once:
+                    continue
+            if running:
+                await report_until_done(asyncio.create_task(_await_first(running)), load, report)
+                continue
             is_cancelled = requests.stored.is_set()  # before the progress is read
             progress = await through_outage(load)
             report(progress)
             if work.has_ended(progress, is_cancelled):
                 return progress
-            if run_id is None:
-                left = await through_outage(partial(read, engine, work.seconds_left))
-                other.note(left, is_stopping=requests.count > 0)
-                await asyncio.sleep(REPORT_SECONDS)
+            left = await through_outage(partial(read, engine, work.seconds_left))
+            other.note(left, is_stopping=requests.count > 0)
+            await asyncio.sleep(REPORT_SECONDS)
     except DatabaseUnavailable as error:
         state = work.cancelled if requests.stored.is_set() else work.unfinished
         raise DatabaseUnavailable(f"{error} {state}") from error
     finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
         await model.close()
+
+
+async def _start_next(
+    engine: Engine, work: Work[Any], model: Model, requests: StopRequests, shared: SharedByRuns
+) -> asyncio.Task[None] | None:
+    """Claim the next run and start its execution; None if none can be claimed now."""
+    name = worker_name()
+    claim = partial(_claim_next, work=work, worker=name)
+    run_id = await through_outage(partial(write, engine, claim))
+    if run_id is None:
+        return None
+    own = shared if work.at_once > 1 else None
+    execution = execute_run(engine, run_id, model, worker=name, stopping=requests.stored, shared=own)
+    return asyncio.create_task(execution)
+
+
+async def _await_first(running: set[asyncio.Task[None]]) -> None:
+    """Wait until one of the tasks ends, and remove it; raises what it raises."""
+    ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    running -= ended
+    for task in ended:
+        task.result()
 
 
 # The thread that executes requested runs while the app is serving, or in a process of its own.

@@ -16,7 +16,7 @@ from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.protocols.prompt_parts import format_note
 from core.trace import model_specs, with_seeds_of_repeat
-from core.wording import format_count
+from core.wording import format_count, format_minutes
 from storage.db.connections import clock, read, reading, write, writing
 from storage.labels import labels
 from storage.reports import references
@@ -133,6 +133,14 @@ def plan(engine: Engine, study: Study, definition: Definition) -> Plan:
     return planned
 
 
+def failed_part(engine: Engine, planned: Plan) -> Plan:
+    """Return the part of a plan that continues runs that are stopped, or in which traces failed; it creates none."""
+    with reading(engine) as session:
+        of_runs = runs.progress_by_run(session, [made.id for _, made in planned.existing])
+    failed = [(run, made) for run, made in planned.existing if made.state == "stopped" or of_runs[made.id].failed]
+    return replace(planned, new=[], existing=failed)
+
+
 def start(engine: Engine, study: Study, planned: Plan) -> int:
     """Create the missing runs of an experiment, request the rest of the others, and return the experiment's id.
 
@@ -172,6 +180,8 @@ class ExperimentEstimate:
     """Calls that several of the runs begin with: all but the first cost nothing."""
     empty_runs: int
     """Runs without an item."""
+    seconds: float | None = None
+    """The sum of the runs' durations by recorded calls of the same models; None if a run has too few of them."""
 
     def summary(self) -> str:
         """Return the estimate as one sentence without its full stop."""
@@ -187,6 +197,7 @@ class ExperimentEstimate:
             f"{format_count(self.runs, 'new run')}, {format_count(self.traces, 'trace')}: expected about "
             f"{format_count(self.expected_calls, 'call')}, {cost}",
             *([f"of these, about {' and '.join(free)} cost nothing"] if free else []),
+            *([f"{format_minutes(self.seconds)} by the recorded calls of its models"] if self.seconds else []),
             f"at most {format_count(self.calls_at_most, 'call')} if every reply has to be requested twice",
             *([f"the study has no item for {self.empty_runs:,} of the runs"] if self.empty_runs else []),
         ]
@@ -203,7 +214,7 @@ def estimate(engine: Engine, planned: Plan) -> ExperimentEstimate:
         seen |= set(paid.first_keys)
     estimates = [one for one, _, _ in results]
     expected = [one if one.expected is None else one.expected for one in estimates]
-    dollars = [one.dollars for one in expected]
+    dollars, seconds = [one.dollars for one in expected], [one.seconds for one in estimates]
     return ExperimentEstimate(
         runs=len(estimates),
         traces=sum(one.traces for one in estimates),
@@ -213,6 +224,7 @@ def estimate(engine: Engine, planned: Plan) -> ExperimentEstimate:
         stored_calls=sum(one.stored_calls for one in estimates),
         shared_calls=round(shared),
         empty_runs=sum(not one.traces for one in estimates),
+        seconds=None if None in seconds else sum(one or 0.0 for one in seconds),
     )
 
 
@@ -224,17 +236,19 @@ async def execute_experiment(
     *,
     notify: Callable[[str], None] = ignore,
     requests: StopRequests | None = None,
+    at_once: int = 1,
 ) -> Progress:
     """Execute the runs of an experiment until none is left; `report` is called once a second.
 
-    A run that is stopped by an error or by the ceiling is left; the others are executed.
+    A run that is stopped by an error or by the ceiling is left; the others are executed, `at_once` at the same time.
+    These share the ceiling, and the concurrent calls to a model at an address.
 
     A run that another process executes is waited for; `notify` is called with a sentence about it. The first of the
     `requests` to stop cancels all runs, for other processes too. The reported rate is that since the start.
     """
     since = await through_outage(partial(read, engine, clock))
     work = Work[Progress](
-        claim=partial(_claim_next, experiment_id),
+        claim=partial(_claim_next, experiment_id, at_once > 1),
         load=partial(experiments.progress, experiment_id=experiment_id, since=since),
         seconds_left=partial(_seconds_left, experiment_id=experiment_id),
         cancel=partial(experiments.cancel, experiment_id=experiment_id),
@@ -242,13 +256,14 @@ async def execute_experiment(
         cancelled="The experiment is cancelled; the same command continues it.",
         unfinished="The experiment has not ended: a server or worker on this database continues it when the database "
         "is available again, and so does the same command.",
+        at_once=at_once,
     )
     return await execute_until_ended(engine, work, report, model or Router(), notify, requests or StopRequests())
 
 
-def _claim_next(experiment_id: int, session: Session, worker: str) -> int | None:
+def _claim_next(experiment_id: int, at_once: bool, session: Session, worker: str) -> int | None:
     """Claim the next run of an experiment, and return its id."""
-    waiting = claims.unclaimed(session, experiment_id=experiment_id)
+    waiting = claims.unclaimed(session, experiment_id=experiment_id, at_once=at_once)
     return next((run_id for run_id in waiting if claims.claim_run(session, run_id, worker)), None)
 
 

@@ -247,8 +247,27 @@ def draw_progress(experiment: Experiment) -> None:
             st.rerun()
         summary = f"{experiment.name}: {progress.summary()}"
         _draw_progress(1.0, "", summary, progress.wait, progress.problem)
+        _draw_statuses(experiment, progress)
 
     refresh()
+
+
+def _draw_statuses(experiment: Experiment, progress: experiments.Progress) -> None:
+    """Draw the state of each run, failing ones first."""
+    failing = f", {len(progress.failing):,} failed in whole or in part" if progress.failing else ""
+    with st.expander(f"State of {numbers.format_count(progress.runs, 'run')}{failing}", icon=":material/view_list:"):
+        rows = [
+            {
+                "Run": one.run,
+                "State": STATES[one.state][0],
+                "Traces": f"{one.done + one.failed:,} of {one.traces:,}",
+                "Failed": one.failed,
+                "No verdict": one.no_verdict,
+                "Problem": one.problem,
+            }
+            for one in sorted(progress.statuses, key=lambda one: not one.is_failing)
+        ]
+        st.dataframe(rows, key=f"statuses_{experiment.id}", hide_index=True)
 
 
 def read_progress(experiment: Experiment) -> experiments.Progress:
@@ -269,6 +288,7 @@ def _draw_experiment(study: Study, experiment: Experiment) -> None:
         share = (progress.done + progress.failed) / progress.traces if progress.traces else 0.0
         text = f"{progress.finished:,} of {numbers.format_count(progress.runs, 'run')} finished"
         _draw_progress(share, text, progress.summary(), progress.wait, progress.problem)
+        _draw_statuses(experiment, progress)
 
 
 def _draw_experiment_actions(study: Study, experiment: Experiment, progress: experiments.Progress) -> None:

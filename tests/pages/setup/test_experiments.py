@@ -130,13 +130,14 @@ def test_the_results_have_a_table_a_chart_and_differences() -> None:
     app = click(app, "Results")
     text = page_text(app)
     assert "4 items, 1 repeat" in text and "95 % interval over items" in text
-    table, differences = (frame.value for frame in app.dataframe)
+    states, table, differences = (frame.value for frame in app.dataframe)
+    assert {*states["State"]} == {"Finished"} and {*states["Traces"]} == {"4 of 4"}
     assert list(table.columns) == ["general", "masked"] and table.iloc[0, 0].startswith("0.500")
     assert list(differences["Level"]) == ["general"]
     link = page_links(app)[-1]
     assert link.label.startswith("Compare runs") and link.query_string.count("runs=formats") == 2
     app = next(widget for widget in app.selectbox if widget.label == "Statistic").set_value("disputed_rate").run()
-    assert app.dataframe[0].value.iloc[0, 0] == "0.000"
+    assert app.dataframe[1].value.iloc[0, 0] == "0.000"
 
 
 def test_combinations_without_a_run_are_written_to_the_file() -> None:

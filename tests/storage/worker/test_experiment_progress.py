@@ -8,7 +8,7 @@ from storage.db.connections import reading, writing
 from storage.db.tables import EventRow, RunRow
 from storage.runs import calls, claims, experiments
 from storage.runs.calls import stored_models
-from storage.runs.experiments import traces_per_minute
+from storage.runs.experiments import rate_of
 from storage.studies.studies import Study
 from tests.storage.worker.test_experiment_runs import begin, execute
 
@@ -24,9 +24,9 @@ def test_the_rate_is_without_the_pause_between_two_executions(engine: Engine, a_
             changed = update(EventRow).where(col(EventRow.run_id).in_(run_ids))
             session.execute(changed.values(at=at - timedelta(seconds=age)))
     with reading(engine) as session:
-        assert traces_per_minute(session, ids) == pytest.approx(30, rel=0.1)
-        assert traces_per_minute(session, ids[:2]) == pytest.approx(60 * 6 / 101, rel=0.1)
-        assert traces_per_minute(session, ids, at) == 0
+        assert rate_of(session, ids).per_minute == pytest.approx(30, rel=0.1)
+        assert rate_of(session, ids[:2]).per_minute == pytest.approx(60 * 6 / 101, rel=0.1)
+        assert rate_of(session, ids, at).per_minute == 0
 
 
 def test_the_progress_states_a_wait_that_a_provider_asked_for(engine: Engine, a_study: Study) -> None:

@@ -15,7 +15,7 @@ from storage.db.connections import reading, writing
 from storage.runs import claims, experiments, runs, traces
 from storage.studies.studies import Study
 from storage.transfer import imports
-from storage.worker import StopRequests, estimate, execute_experiment, plan, start
+from storage.worker import StopRequests, estimate, execute_experiment, failed_part, plan, start
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.core.protocols.critiques import worked_example_reply
@@ -200,6 +200,58 @@ def test_a_cell_that_fails_does_not_keep_the_others_from_their_end(engine: Engin
     assert progress.states == {"stopped": 4, "finished": 4} and progress.state == "stopped"
     assert "formats · broken · masked · repeat 2: The first 5 items all failed" in progress.problem
     assert "The model is unknown." in progress.problem and "works" not in progress.problem
+
+
+def test_only_what_failed_is_continued_and_each_failing_run_is_listed(engine: Engine, a_study: Study) -> None:
+    """One model fails on one of three items; afterwards it works, and the other cell is not touched."""
+    text = FILE.replace("axes: {format: [general, masked]}", "axes: {judge.model: [shaky, sound]}")
+    is_down = True
+
+    def answer(ask: Ask) -> Reply:
+        if ask.spec.model == "shaky" and is_down and "item 1" in ask.prompt:
+            raise PermanentFailure("The model is busy.")
+        return reply(ask)
+
+    text = text.replace("repeats: 2", "repeats: 1")
+    progress, _ = execute(engine, begin(engine, a_study, text), answer)
+    (failing,) = progress.failing
+    assert (failing.run, failing.state, failing.done, failing.failed) == ("formats · shaky", "incomplete", 2, 1)
+    assert "The model is busy." in failing.problem and progress.statuses[1].state == "finished"
+    is_down = False
+    planned = failed_part(engine, plan(engine, a_study, files.parse(text)))
+    assert [made.name for _, made in planned.existing] == ["formats · shaky"] and not planned.new
+    progress, asked = execute(engine, start(engine, a_study, planned), answer)
+    assert (progress.failing, progress.done, len(asked)) == ([], 6, 1)
+
+
+def test_runs_at_once_use_the_servers_of_ten_models_together_and_share_the_ceiling(
+    engine: Engine, a_study: Study
+) -> None:
+    """A call reserves and costs $0.1: ten runs that may each spend $0.45 make four calls together."""
+    axes = f"{{judge.model: [{', '.join(f'm{n}' for n in range(10))}]}}"
+    text = FILE.replace("{format: [general, masked]}", axes).replace(
+        "repeats: 2", "repeats: 1\nparallel: 1\nfresh: true"
+    )
+    text = text.replace("model: m}", "model: m, max_tokens: 1, prompt_price: 0, completion_price: 100000}")
+    running, most = set[str](), 0
+
+    class Slow(ScriptedModel):
+        async def complete(self, ask: Ask) -> Reply:
+            nonlocal most
+            running.add(ask.spec.model)
+            most = max(most, len(running))
+            await asyncio.sleep(0.2)
+            running.discard(ask.spec.model)
+            return await super().complete(ask)
+
+    def run(name: str, at_once: int, extra: str = "") -> experiments.Progress:
+        started = begin(engine, a_study, text.replace("name: formats", f"name: {name}") + extra)
+        execution = execute_experiment(engine, started, lambda progress: None, Slow(reply), at_once=at_once)
+        return asyncio.run(execution)
+
+    assert run("single", 1).state == "finished" and most == 1
+    assert run("together", 10).state == "finished" and most == 10
+    assert run("limited", 10, "ceiling: 0.45\n").totals.calls == 4
 
 
 def test_the_runs_of_an_experiment_are_claimed_one_after_another(engine: Engine, a_study: Study) -> None:
