@@ -16,6 +16,7 @@ import streamlit as st
 
 from pages.parts import resources
 from storage.db import changes, guards
+from storage.studies.studies import Study
 
 Value = TypeVar("Value")
 
@@ -53,6 +54,19 @@ def load_shared(key: str, topics: tuple[str, ...], read: Callable[[], Value]) ->
             stored = _shared[place] = (version, read())
     value: Value = stored[1]
     return value
+
+
+def cached(study: Study, version: Hashable, name: str, compute: Callable[[], Value], *key: Hashable) -> Value:
+    """Return what `compute` returns for a key at a version of a study: it can be pickled, and all visitors share it."""
+    found: Value = _read_once(str(resources.engine().url), study.id, version, name, key, compute)
+    return found
+
+
+@st.cache_data(max_entries=256, show_spinner="Computing …")
+def _read_once(
+    url: str, study_id: int, version: Hashable, name: str, key: tuple[Hashable, ...], _function: Callable[[], Any]
+) -> Any:
+    return _function()
 
 
 def study_topic(study_id: int) -> str:

@@ -13,7 +13,7 @@ from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import scenario_name
 from pages.label.parts import case_orders
-from pages.parts import charts, downloads, numbers, resources, shell, tables
+from pages.parts import charts, downloads, live, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
@@ -73,7 +73,7 @@ def load_tags(study: Study, version: Version) -> list[TagRow]:
         with connections.reading(resources.engine()) as session:
             return agreement.tags(session, study.id)
 
-    return alignment_data.cached(study, version, "tags", report)
+    return live.cached(study, version, "tags", report)
 
 
 def draw_page(study: Study) -> None:
@@ -200,7 +200,7 @@ def draw_interval_note(
     if raters < MIN_RATERS or not st.toggle("Annotators as a sample", key="sample", bind="query-params"):
         return
     measure = partial(agreement.annotator_agreement, resources.engine(), study, annotators="sample")
-    rows = alignment_data.cached(study, version, "sample", measure).rows
+    rows = live.cached(study, version, "sample", measure).rows
     found = [row for row in rows if (row.kind, row.criterion) == key and row.statistic in choice.table_statistics]
     estimates = "; ".join(f"{catalogue.name(row.statistic)} {agreement_rows.format_row(row)}" for row in found)
     st.markdown(f"{agreement.INTERVALS_FOR['sample']} {escape_markdown(estimates)}.")

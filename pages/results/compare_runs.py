@@ -11,7 +11,7 @@ from core.statistics import catalogue
 from core.statistics.data.dataset import Dataset
 from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures
 from core.wording import short_names
-from pages.parts import numbers, resources, shell
+from pages.parts import live, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
@@ -46,20 +46,6 @@ def load_runs(
     return report.load(resources.engine(), _study, names, reference)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
-def load_comparison(
-    url: str,
-    study_id: int,
-    version: Version,
-    names: tuple[str, ...],
-    reference: str,
-    scope: Scope,
-    _compared: ComparedRuns,
-) -> RunComparison:
-    """Return the figures of a kind, criterion and scenario at a version; shared by all visitors."""
-    return _compared.compare(_compared.dataset(*scope))
-
-
 def draw_page(study: Study) -> None:
     """Draw the comparison, and redraw it when a label or an opinion is added."""
     drawn_version = alignment_data.shown_version(study, PAGE)
@@ -79,13 +65,22 @@ def draw_page(study: Study) -> None:
     if not alignment_data.has_first_figures(study, PAGE, version, load):
         return
     compared = load(version)
-    scope = draw_comparison(study, compared, version, names, reference, row)
+    scope = choose_scope(compared, row) if compared.keys else None
 
-    def compute(newer: Version) -> None:
-        newly_compared = load(newer)
-        if scope is not None and scope[:2] in newly_compared.keys:
-            load_comparison(url, study.id, newer, names, reference, scope, newly_compared)
+    def compute(newer: Version) -> RunComparison | None:
+        found = load(newer)
+        if scope is None or scope[:2] not in found.keys:
+            return None
+        return live.cached(study, newer, PAGE, lambda: found.compare(found.dataset(*scope)), names, reference, scope)
 
+    if scope is None or (comparison := compute(version)) is None:
+        st.info("These runs have no verdicts that can be compared yet.")
+    else:
+        dataset = compared.dataset(*scope)
+        renderer.draw_result(pairs_result(compared, comparison, compared.note(dataset)))
+        draw_changes(study, compared, dataset, comparison)
+        renderer.draw_result(runs_result(compared, comparison))
+    draw_settings(compared)
     alignment_data.computed(study, PAGE, version, start, compute)
 
 
@@ -117,29 +112,6 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
     if chosen != newest or PARAMETER in st.query_params:
         st.query_params[PARAMETER] = chosen
     return tuple(chosen)
-
-
-def draw_comparison(
-    study: Study,
-    compared: ComparedRuns,
-    version: Version,
-    names: tuple[str, ...],
-    reference: str,
-    row: DeltaGenerator,
-) -> Scope | None:
-    """Draw the settings, the figures and the changed verdicts; returns what is compared, None for nothing."""
-    if not compared.keys:
-        draw_settings(compared)
-        st.info("These runs have no verdicts that can be compared yet.")
-        return None
-    kind, criterion, scenario = scope = choose_scope(compared, row)
-    dataset = compared.dataset(kind, criterion, scenario)
-    comparison = load_comparison(str(resources.engine().url), study.id, version, names, reference, scope, compared)
-    renderer.draw_result(pairs_result(compared, comparison, compared.note(dataset)))
-    draw_changes(study, compared, dataset, comparison)
-    renderer.draw_result(runs_result(compared, comparison))
-    draw_settings(compared)
-    return scope
 
 
 def draw_settings(compared: ComparedRuns) -> None:

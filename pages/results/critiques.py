@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from core.formats.tables import Column, Table
-from pages.parts import charts, numbers, resources, shell, tables
+from pages.parts import charts, live, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
@@ -45,7 +45,7 @@ def draw_page(study: Study) -> None:
     alignment_data.rerun_on_change(study, alignment_data.label_version(study))
     item_drilldown.apply_selection()
     measure = partial(critiques.leaderboard, resources.engine(), study)
-    leaderboard = alignment_data.cached(study, data_version(study), "critiques", measure)
+    leaderboard = live.cached(study, data_version(study), "critiques", measure)
     rows = [row for row in leaderboard.rows if row.author != critiques.REFERENCE]
     if not rows:
         return empty_state(study)

@@ -11,7 +11,7 @@ import streamlit as st
 from core.formats.tables import Table, rows_csv
 from core.labels import Target
 from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport, WeightRow
-from pages.parts import chart_files, charts, colours, downloads, numbers, resources, shell, tables
+from pages.parts import chart_files, charts, colours, downloads, live, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
@@ -37,7 +37,7 @@ def draw_page(study: Study) -> None:
 
     def compute(version: Version) -> list[LaboratoryReport]:
         measure = partial(weights.laboratory, resources.engine(), study, reference=reference)
-        return alignment_data.cached(study, version, PAGE, measure, reference)
+        return live.cached(study, version, PAGE, measure, reference)
 
     reports = {report.judge: report for report in compute(drawn_version)}
     alignment_data.computed(study, PAGE, drawn_version, start, compute)

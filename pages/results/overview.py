@@ -101,8 +101,8 @@ def draw_page(study: Study) -> None:
         def lead() -> Leaders | str:
             return overview.leading_judges(alignment_data.load_data(url, study.id, newer, reference), overlap)
 
-        leaders = alignment_data.cached(study, newer, "leaders", lead, reference, overlap)
-        return leaders, alignment_data.cached(study, newer, "people", partial(load_people, study, newer))
+        leaders = live.cached(study, newer, "leaders", lead, reference, overlap)
+        return leaders, live.cached(study, newer, "people", partial(load_people, study, newer))
 
     if alignment_data.is_large(study) and not alignment_data.has_figures(study, PAGE, version, compute):
         return draw_computing(study, counts)

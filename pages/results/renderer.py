@@ -5,7 +5,7 @@ charts with their files, and tables with their CSV files.
 """
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -16,7 +16,7 @@ import streamlit as st
 from core.formats.charts import LINE_HEIGHT, IntervalChart, count_lines, wrap_name
 from core.formats.charts import Mark as Mark
 from core.formats.tables import Table
-from pages.parts import chart_files, charts, colours, resources, shell, tables
+from pages.parts import chart_files, charts, colours, live, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import alignment_data, item_drilldown
@@ -163,7 +163,7 @@ def draw_sections(study: Study, sections: Sequence[Section[Any, Any]], opened: s
 
     def compute(version: Version) -> Any:
         newer = alignment_data.load_data(url, study.id, version, reference)
-        return load(url, study.id, version, reference, section.name, query, section, study, newer)
+        return live.cached(study, version, section.name, lambda: section.compute(study, newer, query), reference, query)
 
     with place:
         if query is None:
@@ -192,22 +192,6 @@ def _open_section(
     return next(
         ((section, tab) for section, tab in zip(sections, tabs, strict=True) if tab.open), (sections[0], tabs[0])
     )
-
-
-@st.cache_data(max_entries=128, show_spinner="Computing …")
-def load(
-    url: str,
-    study_id: int,
-    version: Version,
-    reference: str,
-    section: str,
-    query: Hashable,
-    _section: Section[Any, Any],
-    _study: Study,
-    _data: AlignmentData,
-) -> Any:
-    """Return the report of a section at a version; the cache is shared by all visitors."""
-    return _section.compute(_study, _data, query)
 
 
 def draw_result(result: Result) -> None:

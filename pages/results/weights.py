@@ -17,7 +17,7 @@ from core.statistics.reports.weight_distances import (
     rank_distance,
     top_k_distance,
 )
-from pages.parts import charts, numbers, resources, shell, tables
+from pages.parts import charts, live, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, truncate
 from pages.results import renderer
@@ -63,7 +63,7 @@ def draw_page(study: Study) -> None:
     alignment_data.rerun_on_change(study, version, PAGE)
 
     def compute(newer: Version) -> WeightTables:
-        return alignment_data.cached(study, newer, "weights", partial(weights.tables, engine, study))
+        return live.cached(study, newer, "weights", partial(weights.tables, engine, study))
 
     if not alignment_data.has_first_figures(study, PAGE, version, compute):
         return
@@ -72,7 +72,7 @@ def draw_page(study: Study) -> None:
     if found.largest:
         choice = choose_distance(found.largest)
         measured = partial(weights.rows, engine, study, choice.measure)
-        draw_distances(study, alignment_data.cached(study, version, "distances", measured, choice), choice)
+        draw_distances(study, live.cached(study, version, "distances", measured, choice), choice)
         draw_averages(found)
     if found.qualities:
         draw_qualities(found.qualities)

@@ -1,5 +1,7 @@
 """Improving a judge: split, disagreements on development items, variants, and their acceptance on held-out items."""
 
+from functools import partial
+
 import streamlit as st
 
 from core.errors import TiebreakError
@@ -12,7 +14,7 @@ from core.labels import Kind
 from core.llm import images
 from core.llm.client import available_models
 from core.wording import format_count
-from pages.parts import account_guard, items, numbers, paging, permissions, resources, shell
+from pages.parts import account_guard, items, live, numbers, paging, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.setup.parts.cards import ACTIVE, draw_progress, require_start
 from pages.setup.parts.experiment_form import draw_notes
@@ -63,7 +65,8 @@ def draw_page(study: Study) -> None:
         draw_variants(study, split, current.kind, current.judge.criterion.name, version)
         return
     criterion = current.judge.criterion.name
-    cases = load_cases(str(resources.engine().url), study.id, current.run.id, criterion, version, current)
+    read = partial(resources.read, splits.disagreement_cases, study.id, current)
+    cases = live.cached(study, version, "disagreement cases", read, current.run.id, criterion)
     if step == CASES:
         draw_disagreements(study, cases)
     elif draw_form(study, current, cases):
@@ -86,14 +89,6 @@ def draw_choice(study: Study, runs: dict[str, list[str]]) -> CurrentJudge:
     # Not bound to the URL: a bound widget omits its default there, which changes with the next run.
     st.query_params["run"], st.query_params["criterion"] = run, criterion
     return resources.read(judges.of_run, study.id, run, criterion)
-
-
-@st.cache_data(max_entries=16, show_spinner="Comparing verdicts with people's decisions …")
-def load_cases(
-    url: str, study_id: int, run_id: int, criterion: str, version: Version, _current: CurrentJudge
-) -> list[Case]:
-    """Return the disagreements on development items at a version of the study, shared by all visitors."""
-    return resources.read(splits.disagreement_cases, study_id, _current)
 
 
 def draw_disagreements(study: Study, cases: list[Case]) -> None:
@@ -282,19 +277,14 @@ def draw_split_form(study: Study) -> None:
     )
     seed = int(fourth.number_input("Random seed", 0, value=0, key="split_seed"))
     version = resources.read(evaluations.version, study.id)
-    counts = load_preview(str(resources.engine().url), study.id, version, share, seed)
+    read = partial(resources.read, splits.preview, study.id, share=share, seed=seed)
+    counts = live.cached(study, version, "split", read, share, seed)
     total = format_count(sum(counts.values()), "item")
     st.markdown(f"**{total} with gold: {counts['development']:,} development, {counts['held-out']:,} held-out**")
     if st.button("Split", type="primary", icon=":material/call_split:", key="split"):
         rule = AcceptanceRule(evaluations=int(planned), margin=float(margin))
         permissions.write(study.id, Permission.edit, "", splits.create, study.id, share=share, seed=seed, rule=rule)
         st.rerun()
-
-
-@st.cache_data(max_entries=16, show_spinner="Counting the items with gold …")
-def load_preview(url: str, study_id: int, version: Version, share: float, seed: int) -> dict[Part, int]:
-    """Return part -> its number of items in the split that would be made, at a version of the study."""
-    return resources.read(splits.preview, study_id, share=share, seed=seed)
 
 
 def draw_summary(study: Study, split: Split) -> None:
@@ -389,16 +379,10 @@ def draw_variants(study: Study, split: Split, kind: Kind, criterion: str, versio
     if not of_criterion:
         st.info("No variant of this criterion yet. Propose one from the disagreements on development items.")
     for variant in of_criterion:
-        evaluation = load_evaluation(str(resources.engine().url), study.id, variant.name, version, study)
-        _draw_variant(study, split, evaluation, len(made))
+        evaluate = partial(evaluations.evaluate, resources.engine(), study, variant.name)
+        _draw_variant(study, split, live.cached(study, version, "variant", evaluate, variant.name), len(made))
     if history:
         _draw_history(study, criterion, history)
-
-
-@st.cache_data(max_entries=64, show_spinner="Computing the results …")
-def load_evaluation(url: str, study_id: int, variant: str, version: Version, _study: Study) -> Evaluation:
-    """Return the results of a variant at a version of the study; the cache is shared by all visitors."""
-    return evaluations.evaluate(resources.engine(), _study, variant)
 
 
 def _draw_variant(study: Study, split: Split, evaluation: Evaluation, used: int) -> None:

@@ -1,12 +1,13 @@
 """The inputs of new runs that people edit: references, aspects, and AIUs that were extracted again."""
 
 import re
+from functools import partial
 
 import streamlit as st
 
 from core.aiu_texts import AiuMatch
 from core.protocols import Artifact, registry
-from pages.parts import numbers, paging, permissions, resources, shell, tables
+from pages.parts import live, numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.setup.parts import upload
 from storage.accounts.access import Permission
@@ -143,19 +144,14 @@ def draw_matches(study: Study, annotator: str | None) -> None:
             "Selected in advance", list(TICKS), default="none", required=True, key="matches_ticks"
         )
     edits = resources.read(aius.count_edits, study.id)
-    found = _reextractions(study.id, run, edits)
+    read = partial(resources.read, inputs.reextractions, study.id, run)
+    found: list[Reextraction] = live.cached(study, edits, "extractions", read, run)
     if not found:
         st.info("The current AIUs are those of this run: there is nothing to replace.")
         return
     proposals = [(reextraction, match) for reextraction in found for match in reextraction.matches()]
     confirmed = _draw_pairs(proposals, TICKS[str(ticked)], f"matches_{run}_{ticked}")
     _draw_replacement(study, run, found, confirmed, annotator)
-
-
-@st.cache_data(max_entries=4, show_spinner="Comparing AIUs …")
-def _reextractions(study_id: int, run: str, edits: int) -> list[Reextraction]:
-    """Return what a run extracted otherwise; `edits` changes with every edit."""
-    return resources.read(inputs.reextractions, study_id, run)
 
 
 def _draw_pairs(proposals: list[Proposal], least: float, key: str) -> list[Proposal]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -20,7 +20,6 @@ from storage.studies import studies
 from storage.studies.studies import Study
 
 Version = tuple[int, ...]
-Figures = TypeVar("Figures")
 # Seconds after which an open page looks for newer labels again.
 INTERVAL = 0.5
 # Items times runs from which a page does not wait for its first figures.
@@ -104,19 +103,6 @@ def has_data(study: Study, page: str, version: Version, reference: str) -> bool:
         return judge_ranking.rankable(load_data(url, study.id, newer, reference))
 
     return has_first_figures(study, page, version, load)
-
-
-def cached(study: Study, version: Version, name: str, compute: Callable[[], Figures], *key: Hashable) -> Figures:
-    """Return what `compute` returns for a key at a version: it can be pickled, and is shared by all visitors."""
-    found: Figures = _load(str(resources.engine().url), study.id, version, name, key, compute)
-    return found
-
-
-@st.cache_data(max_entries=256, show_spinner="Computing …")
-def _load(
-    url: str, study_id: int, version: Version, name: str, key: tuple[Hashable, ...], _compute: Callable[[], Any]
-) -> Any:
-    return _compute()
 
 
 def is_large(study: Study) -> bool:

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Hashable, Sequence
-from datetime import date, tzinfo
+from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -22,12 +23,6 @@ INTERVAL = 0.5  # seconds after which a page that waits for figures looks for th
 NEWER = "There are newer labels, opinions or decisions. The figures with them are computed in the background."
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def load_summaries(url: str, study_id: int, version: Version, zone: str, _zone: tzinfo) -> list[AnnotatorSummary]:
-    """Return the summaries of all annotators at a version; the cache is shared by all visitors."""
-    return resources.read(annotators.summaries, study_id, _zone)
-
-
 def current_version(study: Study) -> Version:
     """Return a version that changes with every label, opinion, adjudication and view; it begins with the labels."""
 
@@ -42,12 +37,13 @@ def load_shown(study: Study) -> list[AnnotatorSummary] | None:
 
     None while the first ones are computed, which is stated. The page is drawn again when newer ones are complete.
     """
-    url, zone = str(resources.engine().url), shell.time_zone()
-    key = (url, study.id, "annotators", str(zone))
+    zone = shell.time_zone()
+    key = (str(resources.engine().url), study.id, "annotators", str(zone))
     newest = current_version(study)
 
     def compute(version: Version) -> list[AnnotatorSummary]:
-        return load_summaries(url, study.id, version, str(zone), zone)
+        read = partial(resources.read, annotators.summaries, study.id, zone)
+        return live.cached(study, version, "annotators", read, str(zone))
 
     if newest[0] >= LARGE and not live.has_figures(key, newest, compute):
         st.info(live.describe(numbers.format_count(newest[0], "label")), icon=":material/sync:")

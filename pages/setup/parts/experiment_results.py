@@ -1,6 +1,7 @@
 """The results of an experiment: a table of its cells, a chart along an axis, and paired differences."""
 
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,9 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.formats.charts import wrap_name
 from core.formats.tables import Table
-from core.statistics.reports.experiment_differences import AxisDifference, describe_correction
+from core.statistics.reports.experiment_differences import describe_correction
 from core.statistics.reports.experiments import CellResult
-from pages.parts import charts, colours, downloads, numbers, resources, shell, tables
+from pages.parts import charts, colours, downloads, live, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from storage.reports import disagreements
@@ -86,26 +87,11 @@ Version = tuple[int, ...]
 FORMATS = {"Markdown": ("markdown", "md"), "LaTeX": ("latex", "tex"), "CSV": ("csv", "csv")}
 
 
-@st.cache_data(max_entries=16, show_spinner="Computing the results …")
-def load_results(
-    url: str, study_id: int, experiment_id: int, version: Version, _study: Study, _experiment: Experiment
-) -> Results:
-    """Return the results at a version of labels and opinions; the cache is shared by all visitors."""
-    return report.results(resources.engine(), _study, _experiment)
-
-
-@st.cache_data(max_entries=32, show_spinner="Computing the differences …")
-def load_differences(
-    url: str, experiment_id: int, version: Version, statistic: str, _study: Study, _experiment: Experiment
-) -> tuple[AxisDifference, ...]:
-    """Return the differences in a statistic at a version of labels and opinions; shared by all visitors."""
-    return report.differences(resources.engine(), _study, _experiment, statistic)
-
-
 def draw_results(study: Study, experiment: Experiment) -> None:
     """Draw the results that the runs have so far."""
     version = resources.read(disagreements.version, study.id)
-    results = load_results(str(resources.engine().url), study.id, experiment.id, version, study, experiment)
+    measure = partial(report.results, resources.engine(), study, experiment)
+    results = live.cached(study, version, "experiment", measure, experiment.id)
     if not results.cells:
         st.info("No run has a verdict yet.")
         return
@@ -143,8 +129,9 @@ def _draw_chart(results: Results, statistic: str) -> None:
 
 def _draw_differences(study: Study, experiment: Experiment, version: Version, statistic: str) -> None:
     st.subheader("Differences along an axis")
+    measure = partial(report.differences, resources.engine(), study, experiment, statistic)
     try:
-        found = load_differences(str(resources.engine().url), experiment.id, version, statistic, study, experiment)
+        found = live.cached(study, version, "differences", measure, experiment.id, statistic)
     except TiebreakError as error:
         st.caption(escape_markdown(str(error)))
         return
