@@ -21,7 +21,6 @@ from pages.results.renderer import Drawn, Result, Section
 from storage.accounts.access import Permission
 from storage.db import connections
 from storage.reports import (
-    disagreements,
     discordance,
     judge_errors,
     judge_ranking,
@@ -346,7 +345,7 @@ def show_request(study: Study, data: AlignmentData, query: JudgeQuery, found: li
 def draw_request(study: Study, data: AlignmentData, query: JudgeQuery, found: list[JudgeErrors]) -> None:
     """Draw the button that asks for more labels of the most uncertain disagreements of a judge, and these."""
     errors = next(errors for errors in found if errors.judge == query[1])
-    chosen = judge_errors.informative(data, query[0], errors)
+    chosen = [one.target for one in judge_errors.informative(data, query[0], errors).items]
     requested_key = f"requested_{study.id}_{errors.judge}"
     label = f"Ask annotators for one more label of the {format_count(len(chosen), 'target')}"
     if st.button(label, icon=":material/person_add:", key="request_labels"):
@@ -356,8 +355,8 @@ def draw_request(study: Study, data: AlignmentData, query: JudgeQuery, found: li
         text = format_count(requested, "target")
         st.success(f"One more label of {text} is requested; they are in the annotators' queues. The causes are "
                    "estimated again with every new label.")  # fmt: skip
-    found_targets = disagreements.drill_down([one.pair for one in chosen], errors.judge, shell.current_annotator())
-    item = item_drilldown.draw_drilldown(found_targets)
+    listed = judge_errors.informative(data, query[0], errors, shell.current_annotator())
+    item = item_drilldown.draw_drilldown(listed)
     if item is not None:
         item_drilldown.draw_detail(study, item)
 

@@ -9,7 +9,7 @@ counted and selected as numbers, and only those that are listed become objects.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,9 @@ from sqlmodel import col
 
 from core.labels import Scale, Target, Value
 from core.statistics.data.columns import Column, number_by_appearance
+from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL, find_pools, select_rows, target_codes
+from core.wording import stored_criterion
 from storage.db.guards import COUNTS, reading_for
 from storage.db.tables import AdjudicationRow, TargetRow
 from storage.labels import labels, targets
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 NO_VERDICT, NO_MAJORITY = "no verdict", "no majority"
 # Maximum number of categories in a table; with more, numbers are compared as points.
 MAX_CATEGORIES = 12
+# Targets that are listed.
+MAX_LISTED = 500
 # A row and a column of a table of values, as `format_value` writes them.
 Cell = tuple[str, str]
 
@@ -314,20 +318,6 @@ def _zip_columns(down: Column, across: Column) -> Column:
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A judge's opinion of a target with the annotators' labels."""
-
-    target: Target
-    scenario: str
-    trace: int
-    judge: Value | None
-    labels: Mapping[str, Value]
-    rater: str = ""
-    """The name of the judge, and its first opinion, of pairs of first and last opinions."""
-    first: Value | None = None
-
-
-@dataclass(frozen=True)
 class Matrix:
     """A table of counts."""
 
@@ -368,35 +358,6 @@ def version(session: Session, study_id: int) -> tuple[int, ...]:
     return (*labels.version(session, study_id), session.scalars(adjudications).one())
 
 
-def pairs(data: AlignmentData, query: JudgeQuery) -> list[Pair]:
-    """Return every opinion of the judge with the labels of its target, if any."""
-    return _pairs(load_values(data, query, [query.criterion]))
-
-
-def opinion_pairs(data: AlignmentData, query: JudgeQuery) -> list[Pair]:
-    """Return the judge's first and last opinions; those of all judges of its runs, if it is a whole method."""
-    return _pairs(load_changes(data, query, [query.criterion]))
-
-
-def _pairs(values: JudgeValues) -> list[Pair]:
-    by_target: dict[int, dict[str, Value]] = {}
-    labels = values.labels
-    columns = (labels["rater"].tolist(), labels["value"].tolist())
-    for number, rater, value in zip(values.label_targets.tolist(), *columns, strict=True):
-        by_target.setdefault(number, {})[rater] = value
-    opinions = values.opinions
-    names = (opinions[name].tolist() for name in ("trace", "scenario"))
-    rows = zip(targets.of_frame(opinions), *names, values.values.tolist(), values.targets.tolist(), strict=True)
-    found = [
-        Pair(target, scenario if isinstance(scenario, str) else "", trace, value, by_target.get(number, {}))
-        for target, trace, scenario, value, number in rows
-    ]
-    if values.first is None:
-        return found
-    changes = zip(found, opinions["rater"].tolist(), values.first.tolist(), strict=True)
-    return [replace(pair, rater=rater, first=first) for pair, rater, first in changes]
-
-
 def count_matrix(cells: Column, scale: Scale, missing: Cell) -> Matrix:
     """Count cells. Every category of the scale has a row and a column; missing values only if they occur."""
     used, categories = cells.used(), category_names(scale)
@@ -420,52 +381,82 @@ def list_targets(
 ) -> Drilldown:
     """Return the first `limit` targets at some places, and those of an item, with the opinions and the labels.
 
-    Targets that the viewer, if any, has not labelled are counted and not returned.
+    Targets that the viewer, if any, has not labelled are counted and not returned. First opinions are before the last.
     """
     visible = places[values.labelled_by(viewer)[places]]
     named = (values.opinions["item"].iloc[visible[limit:]] == item).to_numpy(bool)
     listed = values.take(np.concatenate([visible[:limit], visible[limit:][named]]))
-    pairs = _pairs(listed)
-    drilldown = drill_down(pairs, judge, viewer) if listed.first is None else drill_down_changes(pairs, viewer)
-    return replace(drilldown, hidden=places.size - visible.size, more=visible.size - len(drilldown.items))
-
-
-def drill_down(pairs: Sequence[Pair], judge: str, viewer: str | None) -> Drilldown:
-    """Return the targets of pairs with the judge's value and the labels.
-
-    Targets that the viewer, if any, has not labelled are counted and not returned.
-    """
-    return _drilldown([(pair, {judge: (pair.judge,)}) for pair in pairs], viewer)
-
-
-def drill_down_judges(rows: Sequence[tuple[Pair, Mapping[str, Value | None]]], viewer: str | None) -> Drilldown:
-    """Return the targets of pairs with the values of several judges and the labels; see `drill_down`."""
-    return _drilldown([(pair, {judge: (value,) for judge, value in values.items()}) for pair, values in rows], viewer)
-
-
-def drill_down_changes(pairs: Sequence[Pair], viewer: str | None) -> Drilldown:
-    """Return the targets of pairs of opinions with both opinions and the labels; see `drill_down`."""
-    return _drilldown([(pair, {pair.rater: (pair.first, pair.judge)}) for pair in pairs], viewer)
-
-
-def _drilldown(rows: Sequence[tuple[Pair, Mapping[str, tuple[Value | None, ...]]]], viewer: str | None) -> Drilldown:
-    """Return the targets of (pair, {judge: its values})."""
-    visible = [row for row in rows if viewer is None or viewer in row[0].labels]
+    by_target: dict[int, dict[str, Value]] = {}
+    columns = (listed.labels[name].tolist() for name in ("rater", "value"))
+    for number, rater, value in zip(listed.label_targets.tolist(), *columns, strict=True):
+        by_target.setdefault(number, {})[rater] = value
+    opinions, last = listed.opinions, listed.values.tolist()
+    judges = [judge] * len(listed) if listed.first is None else opinions["rater"].tolist()
+    given = zip(last, strict=True) if listed.first is None else zip(listed.first.tolist(), last, strict=True)
+    names = (opinions[name].tolist() for name in ("scenario", "trace"))
+    rows = zip(targets.of_frame(opinions), *names, judges, given, listed.targets.tolist(), strict=True)
     items = tuple(
-        TargetValues(
-            pair.target,
-            pair.scenario,
-            # A judge may have an annotator's name.
-            {
-                f"{judge} (judge)" if judge in pair.labels else judge: tuple(
-                    NO_VERDICT if value is None else value for value in values
-                )
-                for judge, values in judges.items()
-            }
-            | {annotator: (value,) for annotator, value in pair.labels.items()},
-            pair.trace,
-            False,
-        )
-        for pair, judges in visible
+        _listed(target, scenario, trace, {of: own}, by_target.get(number, {}))
+        for target, scenario, trace, of, own, number in rows
     )
-    return Drilldown(items, len(rows) - len(visible))
+    return Drilldown(items, places.size - visible.size, visible.size - len(items))
+
+
+def list_places(
+    dataset: Dataset,
+    places: "Ints",
+    judges: Sequence[str],
+    viewer: str | None,
+    *,
+    limit: int | None = MAX_LISTED,
+    titles: Mapping[str, str] | None = None,
+) -> Drilldown:
+    """Return the first `limit` targets of a dataset at some places, with the values of judges and the labels.
+
+    The trace is that of the first judge; `titles` are other names of judges. Targets that the viewer, if any, has not
+    labelled are counted and not returned.
+    """
+    people, raters = dataset.labels, dataset.ratings.raters
+    own = places
+    if viewer is not None:
+        own = places[~np.isnan(people[places, raters.index(viewer)])] if viewer in raters else places[:0]
+    items = []
+    for place in own[:limit].tolist():
+        given = {
+            (titles or {}).get(name, name): (value_of(dataset, dataset.judges[name].values[place]),)
+            for name in judges
+            if dataset.judges[name].asked[place]
+        }
+        labels = {rater: value_of(dataset, code) for rater, code in zip(raters, people[place].tolist(), strict=True)}
+        criterion, part = dataset.criterion, str(dataset.part[place])
+        if criterion == ALL and "\n" in part:  # pooled criteria are a part of the part's name
+            criterion, part = part.split("\n", 1)
+        target = targets.from_columns(str(dataset.item[place]), dataset.kind, stored_criterion(criterion), part)
+        trace = int(dataset.judges[judges[0]].sides["trace"][place])
+        of_people = {rater: value for rater, value in labels.items() if value is not None}
+        items.append(_listed(target, dataset.scenario[place], trace, given, of_people))
+    return Drilldown(tuple(items), places.size - own.size, own.size - len(items))
+
+
+def value_of(dataset: Dataset, code: float) -> Value | None:
+    """Return the value that a code denotes on the scale; None for nan."""
+    if code != code:
+        return None
+    return dataset.scale.categories[int(code)] if dataset.scale.categories else code
+
+
+def _listed(
+    target: Target,
+    scenario: object,
+    trace: int,
+    judges: Mapping[str, tuple[Value | None, ...]],
+    labels: Mapping[str, Value],
+) -> TargetValues:
+    """Return a target with the values of judges, and the labels."""
+    values: dict[str, tuple[Value, ...]] = {
+        # A judge may have an annotator's name.
+        f"{judge} (judge)" if judge in labels else judge: tuple(NO_VERDICT if one is None else one for one in given)
+        for judge, given in judges.items()
+    }
+    values |= {annotator: (value,) for annotator, value in labels.items()}
+    return TargetValues(target, scenario if isinstance(scenario, str) else "", values, trace, False)

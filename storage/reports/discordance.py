@@ -23,16 +23,8 @@ from storage.db import connections
 from storage.db.tables import OpinionRow, TargetRow, TraceRow
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.disagreements import Drilldown, drill_down
-from storage.reports.judge_ranking import (
-    MAX_PAIRS,
-    RankingQuery,
-    Selection,
-    find_dataset,
-    labelled_by,
-    listed,
-    pairs_at,
-)
+from storage.reports.disagreements import Drilldown, list_places
+from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset
 from storage.studies import items
 from storage.studies.studies import Study
 
@@ -267,10 +259,7 @@ def list_selected(
     dataset = find_dataset(data, query)
     if dataset is None:
         return Drilldown((), 0)
-    labelled = labelled_by(dataset, viewer)
-    places = np.flatnonzero(selected & labelled)[:MAX_PAIRS].tolist()
-    (found_pairs,) = pairs_at(data, query, dataset, [judge], places)
-    return listed(drill_down(found_pairs, judge, viewer), selected, labelled)
+    return list_places(dataset, np.flatnonzero(selected), [judge], viewer)
 
 
 def of_study(engine: Engine, study: Study, selection: Selection) -> list[SliceRow]:

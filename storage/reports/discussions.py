@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
@@ -111,15 +112,15 @@ def drill_down(
     data: AlignmentData, rater: str, criterion: str, traces: tuple[int, ...], viewer: str | None
 ) -> Drilldown:
     """Return the targets of some traces with the first and last opinion of a judge that spoke in them."""
-    own = data.opinions[data.opinions["trace"].isin(traces) & (data.opinions["rater"] == rater)]
-    changes = [
-        change
-        for judge in own["judge"].unique().tolist()
-        for change in disagreements.opinion_pairs(data, JudgeQuery(judge, PREFERENCE, criterion))
-        if change.trace in traces and change.rater == rater
-    ]
-    unique = {change.trace: change for change in changes}
-    return disagreements.drill_down_changes(list(unique.values()), viewer)
+    opinions = data.opinions
+    is_own = opinions["trace"].isin(traces) & (opinions["rater"] == rater) & (opinions["stage"] == "last")
+    listed = []
+    for judge in opinions.loc[is_own, "judge"].unique().tolist():
+        changes = disagreements.load_changes(data, JudgeQuery(judge, PREFERENCE, criterion), [criterion])
+        of_rater = changes.opinions["trace"].isin(traces) & (changes.opinions["rater"] == rater)
+        places = np.flatnonzero(of_rater)
+        listed.append(disagreements.list_targets(changes, places, judge, viewer, limit=places.size))
+    return Drilldown(tuple(item for one in listed for item in one.items), sum(one.hidden for one in listed))
 
 
 CHANGE_COLUMNS = (

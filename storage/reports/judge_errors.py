@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
 from core.formats.tables import Column, records
+from core.labels import Target
 from core.provenance import CAUSE_RESAMPLES
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
@@ -26,28 +27,14 @@ from storage.labels import targets
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, Population
-from storage.reports.disagreements import Pair
-from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset, pairs_at
+from storage.reports.disagreements import Drilldown, list_places
+from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset
 from storage.studies.studies import Study
 
 # The text of a request in the audit log, and how many changes of a study are searched for it.
 REQUESTED, LISTED = "one more label requested", 500
 # Targets that are offered to annotators at once.
 INFORMATIVE = 20
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """A target on which a judge differs from the majority, with the probability of each cause."""
-
-    pair: Pair
-    probabilities: tuple[float, ...]
-    """In the order of `CAUSES`."""
-
-    @property
-    def uncertainty(self) -> float:
-        """The entropy of the causes, as a share of its maximum: what one more label can tell."""
-        return float(entropy(np.array([self.probabilities]))[0])
 
 
 @dataclass(frozen=True)
@@ -141,20 +128,18 @@ def _judge_errors(dataset: Dataset, votes: Votes, judge: str, resamples: int) ->
     return JudgeErrors(judge, replace(causes, disagreeing=nothing.astype(bool), probabilities=nothing), uncertain)
 
 
-def informative(data: AlignmentData, query: RankingQuery, errors: JudgeErrors) -> list[Disagreement]:
-    """Return the most uncertain disagreements of a judge, the most uncertain first."""
+def informative(data: AlignmentData, query: RankingQuery, errors: JudgeErrors, viewer: str | None = None) -> Drilldown:
+    """Return the most uncertain disagreements of a judge, the most uncertain first; see `disagreements.list_places`."""
     dataset = find_dataset(data, query)
     if dataset is None:
-        return []
-    (found,) = pairs_at(data, query, dataset, [errors.judge], [place for place, _ in errors.uncertain])
-    return [Disagreement(pair, chances) for pair, (_, chances) in zip(found, errors.uncertain, strict=True)]
+        return Drilldown((), 0)
+    return list_places(dataset, np.array([place for place, _ in errors.uncertain], int), [errors.judge], viewer)
 
 
 def request_labels(
-    session: Session, study_id: int, disagreements: Sequence[Disagreement], errors: JudgeErrors, query: RankingQuery
+    session: Session, study_id: int, wanted: Sequence[Target], errors: JudgeErrors, query: RankingQuery
 ) -> int:
     """Ask for one more label of each target, and record the present estimate; returns how many targets that are."""
-    wanted = [one.pair.target for one in disagreements]
     ids = targets.get_or_create_ids(session, study_id, wanted)
     claims.request_labels(session, study_id, list(ids.values()))
     audit.record(

@@ -1,6 +1,6 @@
 """Every judge of a study on the same targets against a reference, and every two judges compared."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,9 +9,8 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.formats.tables import Column, records
-from core.labels import Value
 from core.provenance import INTERVALS
-from core.statistics.data.arrays import Bools, Estimate
+from core.statistics.data.arrays import Estimate
 from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL
@@ -34,16 +33,14 @@ from core.statistics.reports.judges import (
     describe_rule,
     rank_judges,
 )
-from core.wording import format_estimate, report_criterion, scenario_name
+from core.wording import format_estimate, scenario_name
 from storage.reports import alignment, chosen_labels, judge_costs, opinions
 from storage.reports.alignment import AlignmentData, categorical_scales, load_data
 from storage.reports.chosen_labels import ALL_TARGETS, Population
-from storage.reports.disagreements import Drilldown, JudgeQuery, Pair, drill_down_judges, pairs
+from storage.reports.disagreements import Drilldown, list_places
 from storage.reports.judge_costs import RunCost
 from storage.studies.studies import Study
 
-# Targets that are listed.
-MAX_PAIRS = 500
 TOO_FEW = f"asked about fewer than {MIN_SHARE:.0%} of the targets of the judge with the most"
 BETWEEN = "values between the categories of the scale are not right or wrong; the tab Alignment has the correlations"
 NO_COMMON_TARGET = "No judge can be ranked: no target has both a reference and an opinion of every judge."
@@ -421,23 +418,14 @@ def table(report: JudgeReport, costs: Mapping[str, RunCost] | None = None) -> li
 def differing_targets(
     data: AlignmentData, query: RankingQuery, judge: str, other_judge: str, viewer: str | None
 ) -> Drilldown:
-    """Return the first `MAX_PAIRS` targets on which two judges have different values, with the labels.
-
-    Targets that the viewer, if any, has not labelled are counted and not returned.
-    """
+    """Return the first targets on which two judges have different values; see `disagreements.list_places`."""
     dataset = find_dataset(data, query)
     if dataset is None or not {judge, other_judge} <= dataset.judges.keys():
         return Drilldown((), 0)
     first, second = dataset.judges[judge], dataset.judges[other_judge]
     both_missing = np.isnan(first.values) & np.isnan(second.values)
     differ = first.asked & second.asked & (first.values != second.values) & ~both_missing
-    labelled = labelled_by(dataset, viewer)
-    places = np.flatnonzero(differ & labelled)[:MAX_PAIRS].tolist()
-    of_judge, of_other = pairs_at(data, query, dataset, (judge, other_judge), places)
-    rows: list[tuple[Pair, dict[str, Value | None]]] = [
-        (pair, {judge: pair.judge, other_judge: other.judge}) for pair, other in zip(of_judge, of_other, strict=True)
-    ]
-    return listed(drill_down_judges(rows, viewer), differ, labelled)
+    return list_places(dataset, np.flatnonzero(differ), (judge, other_judge), viewer)
 
 
 def find_dataset(data: AlignmentData, query: RankingQuery) -> Dataset | None:
@@ -456,47 +444,3 @@ def _averaging_judges(data: AlignmentData, query: RankingQuery) -> tuple[str, ..
     }
     opinions = data.opinions[data.opinions["judge"].isin(judges)] if judges else data.opinions[:0]
     return tuple(sorted(opinions.loc[opinions["stage"] != "first", "judge"].unique()))
-
-
-def pairs_at(
-    data: AlignmentData, query: RankingQuery, dataset: Dataset, judges: Sequence[str], places: Sequence[int]
-) -> list[list[Pair]]:
-    """Return each judge's opinions of targets by their places in the dataset of the query, with people's labels."""
-    if not len(places):
-        return [[] for _ in judges]
-    keys = [(dataset.item[place], dataset.part[place]) for place in places]
-    items = {item for item, _ in keys}
-    of_judges = data.opinions[data.opinions["judge"].isin(judges)]
-    few = replace(
-        data,
-        opinions=of_judges[of_judges["item"].isin(items)],
-        labels=data.labels[data.labels["item"].isin(items)],
-    )
-    found = []
-    for judge in judges:
-        of_judge = pairs(few, JudgeQuery(judge, query.kind, query.criterion, query.scenario))
-        by_key = {(pair.target.item, _part(pair, query)): pair for pair in of_judge}
-        found.append([by_key[key] for key in keys])
-    return found
-
-
-def _part(pair: Pair, query: RankingQuery) -> str:
-    """Return the part of a pair's target as `Dataset.part` has it."""
-    return (
-        f"{report_criterion(pair.target.criterion)}\n{pair.target.part}" if query.criterion == ALL else pair.target.part
-    )
-
-
-def listed(drilldown: Drilldown, selected: Bools, labelled: Bools) -> Drilldown:
-    """Return a list of the first selected targets (N,) with the number of all, and of those that are not labelled."""
-    visible = int((selected & labelled).sum())
-    return replace(drilldown, hidden=int(selected.sum()) - visible, more=visible - len(drilldown.items))
-
-
-def labelled_by(dataset: Dataset, viewer: str | None) -> Bools:
-    """Return whether the viewer has labelled each target, (N,); all of them without a viewer."""
-    if viewer is None:
-        return np.ones(dataset.gold.size, bool)
-    if viewer not in dataset.ratings.raters:
-        return np.zeros(dataset.gold.size, bool)
-    return ~np.isnan(dataset.labels[:, dataset.ratings.raters.index(viewer)])

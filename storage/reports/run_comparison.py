@@ -20,24 +20,20 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats.tables import Column, records
-from core.labels import Value
 from core.setting_differences import SettingDifference, TextDifference, setting_differences, text_differences
 from core.statistics import catalogue
 from core.statistics.data.arrays import Estimate, Ints
 from core.statistics.data.dataset import Dataset, build_datasets, encode_opinions
-from core.statistics.data.frames import ALL
 from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures, changed_targets, compare_runs
-from core.wording import equate_p, format_count, format_estimate, stored_criterion
+from core.wording import equate_p, format_count, format_estimate
 from storage.db import connections
 from storage.db.tables import OpinionRow, RunRow, TraceRow
 from storage.labels import designs, labels, targets
 from storage.reports import alignment, chosen_labels, references
 from storage.reports.alignment import comparable_scales
 from storage.reports.chosen_labels import DISPUTED_TARGETS, NOTHING, Choices
-from storage.reports.disagreements import NO_VERDICT, Drilldown, drill_down_judges, format_value
-from storage.reports.disagreements import Pair as JudgedPair
+from storage.reports.disagreements import MAX_LISTED, NO_VERDICT, Drilldown, format_value, list_places, value_of
 from storage.reports.judge_costs import RunCost, cost_by_run
-from storage.reports.judge_ranking import labelled_by, listed
 from storage.reports.opinions import find_scales, frame_panel
 from storage.reports.references import Reference
 from storage.runs import runs
@@ -332,8 +328,6 @@ def _sentence(pair: Pair, titles: Mapping[str, str], population: str) -> str:
 
 # The targets on which two runs have different verdicts.
 
-# Changed targets that are listed.
-MAX_LISTED = 500
 # A verdict of the first run and one of the second, as `format_value` writes them.
 Transition = tuple[str, str]
 
@@ -352,14 +346,7 @@ def transitions(dataset: Dataset, first: str, second: str) -> dict[Transition, i
 
 def _texts(dataset: Dataset, name: str, places: Ints) -> list[str]:
     """Return the verdicts of a column at some targets, as tables write them."""
-    return [format_value(_value(dataset, code), NO_VERDICT) for code in dataset.judges[name].values[places].tolist()]
-
-
-def _value(dataset: Dataset, code: float) -> Value | None:
-    """Return the value that a code denotes on the scale; None for nan."""
-    if code != code:
-        return None
-    return dataset.scale.categories[int(code)] if dataset.scale.categories else code
+    return [format_value(value_of(dataset, code), NO_VERDICT) for code in dataset.judges[name].values[places].tolist()]
 
 
 def changed(
@@ -374,54 +361,19 @@ def changed(
 ) -> Drilldown:
     """Return the targets on which two columns differ, with both values and people's labels.
 
-    `titles` are other names of the columns. On scales of numbers the largest differences come first. Targets that the
-    viewer, if any, has not labelled are counted and not returned.
+    `titles` are other names of the columns. On scales of numbers the largest differences come first. See
+    `disagreements.list_places`.
     """
     differ = changed_targets(dataset, first, second)
     if transition is not None:
         every = np.arange(differ.size)
         texts = (_texts(dataset, name, every) for name in (first, second))
         differ = differ & np.array([pair == transition for pair in zip(*texts, strict=True)], bool)
-    labelled = labelled_by(dataset, viewer)
-    places = np.flatnonzero(differ & labelled)
+    places = np.flatnonzero(differ)
     if not dataset.scale.categories:
         distance = np.abs(dataset.judges[first].values - dataset.judges[second].values)[places]
         places = places[np.argsort(-np.nan_to_num(distance, nan=np.inf), kind="stable")]
-    people = dataset.labels  # computed once: it has the labels of all targets
-    rows = [
-        _row(dataset, place, (first, second), people[place].tolist(), titles or {}) for place in places[:limit].tolist()
-    ]
-    return listed(drill_down_judges(rows, viewer), differ, labelled)
-
-
-def _row(
-    dataset: Dataset, place: int, columns: Sequence[str], codes: Sequence[float], titles: Mapping[str, str]
-) -> tuple[JudgedPair, dict[str, Value | None]]:
-    """Return a target with its labels, which are passed as codes, and the values of columns.
-
-    Its trace is that of the first column.
-    """
-    values = {
-        titles.get(name, name): _value(dataset, dataset.judges[name].values[place])
-        for name in columns
-        if dataset.judges[name].asked[place]
-    }
-    given = {
-        rater: value
-        for rater, code in zip(dataset.ratings.raters, codes, strict=True)
-        if (value := _value(dataset, code)) is not None
-    }
-    criterion, part = dataset.criterion, str(dataset.part[place])
-    if criterion == ALL and "\n" in part:  # pooled criteria are a part of the part's name
-        criterion, part = part.split("\n", 1)
-    target = targets.from_columns(str(dataset.item[place]), dataset.kind, stored_criterion(criterion), part)
-    trace = trace_of(dataset, place, columns[0])
-    return JudgedPair(target, str(dataset.scenario[place]), trace, None, given), values
-
-
-def trace_of(dataset: Dataset, place: int, column: str) -> int:
-    """Return the trace of a column's verdict on a target."""
-    return int(dataset.judges[column].sides["trace"][place])
+    return list_places(dataset, places, (first, second), viewer, limit=limit, titles=titles)
 
 
 def changed_rows(dataset: Dataset, pair: Pair) -> list[dict[str, object]]:

@@ -17,7 +17,7 @@ from storage.db.connections import reading, writing
 from storage.labels import labels
 from storage.reports import alignment, disagreements
 from storage.reports.alignment import AlignmentData
-from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues, format_value
+from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, JudgeValues, format_value
 from storage.reports.references import Reference
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -67,6 +67,10 @@ def changes_of(data: AlignmentData, judge: str) -> JudgeValues:
     return disagreements.load_changes(data, query(judge), ["helpfulness"])
 
 
+def listed_of(values: JudgeValues) -> Drilldown:
+    return disagreements.list_targets(values, np.arange(len(values)), "j1", None, limit=9)
+
+
 def items_at(values: JudgeValues, places: Any) -> list[str]:
     return values.opinions["item"].iloc[places].tolist()
 
@@ -77,9 +81,13 @@ def cells_at(values: JudgeValues, places: Any) -> dict[str, tuple[str, str]]:
 
 def test_a_pair_has_the_judges_value_and_the_labels(engine: Engine) -> None:
     _, data = load(engine)
-    pairs = {pair.target.item: pair for pair in disagreements.pairs(data, query())}
-    assert {item: pair.judge for item, pair in pairs.items()} == {"a": 2, "b": 2, "c": None, "d": 2}
-    assert pairs["a"].labels == {"ann": 2, "ben": 2, "cat": 1} and pairs["d"].labels == {}
+    values = values_of(data, query())
+    assert dict(zip(items_at(values, np.arange(4)), values.values.tolist(), strict=True)) == {
+        "a": 2, "b": 2, "c": None, "d": 2,
+    }  # fmt: skip
+    listed = {one.target.item: one for one in listed_of(values).items}
+    assert listed["a"].values == {"j1": (2,), "ann": (2,), "ben": (2,), "cat": (1,)}
+    assert listed["d"].values == {"j1": (2,)}
 
 
 def test_a_cell_has_the_judges_value_and_the_strict_majority(engine: Engine) -> None:
@@ -96,8 +104,8 @@ def test_a_cell_has_the_judges_value_and_the_strict_majority(engine: Engine) -> 
 
 def test_all_criteria_of_a_kind_are_one_query(engine: Engine) -> None:
     _, data = load(engine)
-    every = disagreements.pairs(data, replace(query(), criterion="all"))
-    assert every and every == disagreements.pairs(data, query())
+    every = listed_of(values_of(data, replace(query(), criterion="all")))
+    assert every.items and every == listed_of(values_of(data, query()))
 
 
 def test_a_missing_verdict_or_majority_is_not_a_disagreement(engine: Engine) -> None:
@@ -120,8 +128,8 @@ def test_a_matrix_has_every_category_and_missing_values_where_they_occur(engine:
 
 def test_pairs_can_be_limited_to_a_scenario(engine: Engine) -> None:
     _, data = load(engine)
-    assert [pair.target.item for pair in disagreements.pairs(data, query(scenario="math"))] == ["a"]
-    assert [pair.target.item for pair in disagreements.pairs(data, query(scenario=""))] == ["b", "c", "d"]
+    for scenario, items in (("math", ["a"]), ("", ["b", "c", "d"])):
+        assert items_at(values_of(data, query(scenario=scenario)), slice(None)) == items
 
 
 def test_a_drilldown_counts_targets_that_the_viewer_has_not_labelled(engine: Engine) -> None:
@@ -175,9 +183,8 @@ def test_an_unreadable_opinion_is_not_a_change(engine: Engine) -> None:
 def test_a_method_has_the_opinion_pairs_of_all_its_judges(engine: Engine) -> None:
     _, data = load(engine)
     method = "j0 · j1 · j2"
-    pairs = disagreements.opinion_pairs(data, query(method))
-    assert len(pairs) == 12 and {pair.rater for pair in pairs} == {"j0", "j1", "j2"}
     changes = changes_of(data, method)
+    assert len(changes) == 12 and set(changes.opinions["rater"]) == {"j0", "j1", "j2"}
     drilldown = disagreements.list_targets(changes, changes.select_change(("1", "2")), method, None, limit=99)
     assert {
         tuple(values for rater, values in item.values.items() if rater.startswith("j")) for item in drilldown.items

@@ -1,11 +1,13 @@
 """The causes of the disagreements of a study's judges, and labels requested of them."""
 
+import numpy as np
 import pytest
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import majority_value
+from core.statistics.measures.planning import entropy
 from storage.db.connections import reading, writing
 from storage.labelling import home
 from storage.reports import alignment, judge_errors
@@ -24,10 +26,12 @@ def test_disagreements_are_counted_and_explained(engine: Engine) -> None:
     found = {errors.judge: errors for errors in judge_errors.report(data, QUERY, resamples=50)}
     assert set(found) == {"fair", "own", "long"}
     for errors in found.values():
-        chosen = judge_errors.informative(data, QUERY, errors)
+        chosen = judge_errors.informative(data, QUERY, errors).items
         assert len(chosen) == min(errors.causes.disagreements, INFORMATIVE)
-        assert all(one.pair.judge != majority_value([*one.pair.labels.values()]) for one in chosen)
-        uncertainties = [one.uncertainty for one in chosen]
+        for one in chosen:
+            (verdict,), *labels = one.values.values()
+            assert verdict != majority_value([value for (value,) in labels])
+        uncertainties = entropy(np.array([chances for _, chances in errors.uncertain])).tolist()
         assert uncertainties == sorted(uncertainties, reverse=True)
     # "long" and "own" ignore people on many pairs; "fair" errs as rarely as one annotator.
     rates = {name: errors.causes.error_rate or 0 for name, errors in found.items()}
@@ -39,7 +43,7 @@ def test_requested_targets_are_in_the_queue_until_they_have_one_more_label(engin
     study = import_study(engine, planted_records())
     data = alignment.load_data(engine, study)
     errors = judge_errors.report(data, QUERY, resamples=10)[0]
-    chosen = judge_errors.informative(data, QUERY, errors)
+    chosen = [one.target for one in judge_errors.informative(data, QUERY, errors).items]
     home.prepare(engine, study.id, "dan")
     with writing(engine) as session:
         assert home.summaries(session, study, "dan") == []
@@ -52,7 +56,7 @@ def test_requested_targets_are_in_the_queue_until_they_have_one_more_label(engin
         (queue,) = home.summaries(session, study, "dan")
     assert (queue.name, queue.todo) == ("disagreements", 3)
     with writing(engine) as session:
-        store_label(session, study.id, chosen[0].pair.target, "dan", 1)
+        store_label(session, study.id, chosen[0], "dan", 1)
     home.prepare(engine, study.id, "eve")
     with reading(engine) as session:
         (queue,) = home.summaries(session, study, "eve")

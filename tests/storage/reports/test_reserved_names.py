@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from sqlalchemy import Engine
 
@@ -10,7 +11,16 @@ from core.items import Item, Response
 from core.labels import Label, Opinion
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
 from storage.db.connections import connect
-from storage.reports import agreement, alignment, discordance, judge_biases, judge_ranking, run_comparison, systems
+from storage.reports import (
+    agreement,
+    alignment,
+    disagreements,
+    discordance,
+    judge_biases,
+    judge_ranking,
+    run_comparison,
+    systems,
+)
 from storage.reports.judge_ranking import RankingQuery, Selection
 from storage.studies.studies import Study
 from storage.transfer import bundle
@@ -88,8 +98,8 @@ def test_listed_targets_have_the_stored_name(engine: Engine, study: Study) -> No
         judge, other = sorted(data.judges)
         dataset = judge_ranking.find_dataset(data, query)
         assert dataset is not None
-        (pairs, _) = judge_ranking.pairs_at(data, query, dataset, (judge, other), range(dataset.gold.size))
-        assert {pair.target.criterion for pair in pairs} == stored
+        listed = disagreements.list_places(dataset, np.arange(dataset.gold.size), (judge, other), None)
+        assert {one.target.criterion for one in listed.items} == stored
 
 
 def test_tables_of_labels_have_the_stored_name(engine: Engine, study: Study) -> None:
