@@ -34,10 +34,10 @@ class Column:
     """The heading on a page; "" for a column of files only."""
     of: str | Callable[[Any], object]
     """An attribute of the row such as `effect.items`, three separated by blanks for an interval, or a function of the
-    row that returns the value, or the three of an interval."""
+    row that returns the value, or the three of an interval. Of files only, any number of attributes."""
     form: Form = "text"
     key: str = ""
-    """The name in files, three for an interval; "" for a column of pages only."""
+    """The name in files, one for each attribute; "" for a column of pages only."""
     help: str = ""
 
     def values(self, row: Any) -> tuple[Any, ...]:
@@ -50,6 +50,11 @@ class Column:
     def text(self, row: Any) -> str:
         """Return the cell of a row on a page."""
         return FORMS[self.form](*self.values(row))
+
+
+def in_file(attributes: str, keys: str = "") -> Column:
+    """Return columns of files only: attributes of the row separated by blanks, under other names if they are given."""
+    return Column("", attributes, key=keys or " ".join(name.rpartition(".")[2] for name in attributes.split()))
 
 
 @dataclass(frozen=True)

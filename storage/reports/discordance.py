@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.tables import Column, records
+from core.formats.tables import Column, in_file, records
 from core.formats.validation_errors import join_names
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints
 from core.statistics.data.dataset import Dataset, Strings
@@ -282,7 +282,7 @@ def load_selected(
 
 # The columns of `table`, and those of a page for one judge.
 COLUMNS = (
-    Column("", "judge", key="judge"),
+    in_file("judge"),
     Column("Targets", lambda row: ": ".join(row.slice)),
     Column("", lambda row: row.slice[0], key="feature"),
     Column("", lambda row: row.slice[1], key="value"),
@@ -291,21 +291,19 @@ COLUMNS = (
         "Differs", lambda row: f"{row.differing:,} of {row.targets:,}", "figure",
         help="Targets of the slice on which the judge differs from the majority of people, of those with a verdict.",
     ),
-    Column("", "differing", key="differing"),
-    Column("", "targets", key="targets"),
+    in_file("differing targets"),
     Column(
         "Elsewhere", lambda row: f"{row.differing_outside:,} of {row.targets_outside:,}", "figure",
         help="The same outside of the slice, where its feature is known.",
     ),
-    Column("", "differing_outside", key="differing_outside"),
-    Column("", "targets_outside", key="targets_outside"),
+    in_file("differing_outside targets_outside"),
     Column(
         "Excess", "excess low high", "estimate", "excess low high",
         "The difference of the two shares, with its 95 % interval.",
     ),
-    Column("", "p", key="p"),
+    in_file("p"),
     Column("p", "p_corrected", "p", "p_corrected", "Corrected over all slices of all judges."),
-    Column("", "found", key="found"),
+    in_file("found"),
     Column("Of", "population", key="population"),
 )  # fmt: skip
 
@@ -387,13 +385,11 @@ COMPARISON_COLUMNS = (
     Column("", lambda row: row.slice[0], key="first"),
     Column("", lambda row: row.slice[1], key="second"),
     Column("Differs in the first", lambda row: f"{row.differing:,} of {row.targets:,}", "figure"),
-    Column("", "differing", key="differing_first"),
-    Column("", "targets", key="targets_first"),
+    in_file("differing targets", "differing_first targets_first"),
     Column("In the second", lambda row: f"{row.differing_outside:,} of {row.targets_outside:,}", "figure"),
-    Column("", "differing_outside", key="differing_second"),
-    Column("", "targets_outside", key="targets_second"),
+    in_file("differing_outside targets_outside", "differing_second targets_second"),
     Column("Difference", "excess low high", "estimate", "difference low high"),
-    Column("", "p", key="p"),
+    in_file("p"),
     Column("p", "p_corrected", "p", "p_corrected"),
     Column("Of", "population", key="population"),
 )

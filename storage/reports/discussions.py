@@ -1,15 +1,14 @@
 """The discussions of a study's judges: opinion changes, who adopts whose opinion, and what rounds and judges add."""
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from core.formats.tables import Column
+from core.formats.tables import Column, in_file, records
 from core.items import pair_numbers
 from core.labels import PREFERENCE as PREFERENCE_SCALE
 from core.statistics.reports.discussions import Debate, PanelReport, StatedOpinion, report_panel
@@ -123,35 +122,42 @@ def drill_down(
     return Drilldown(tuple(item for one in listed for item in one.items), sum(one.hidden for one in listed))
 
 
+# The columns of a page and of `table`: first against last opinions, the majority with fewer rounds and judges, and how
+# many independent votes the opinions are worth; who adopts whose opinion is a chart.
 CHANGE_COLUMNS = (
-    Column("Judge", "judge"),
+    Column("Judge", "judge", key="judge"),
     Column("Changed", lambda row: f"{row.changed:,} of {row.opinions:,}", "figure"),
-    Column("Share", "share low high", "estimate"),
-    Column("To the reference", "towards", "count"),
-    Column("From it", "away", "count"),
-    Column("p", "p_corrected", "p", help="Sign test of as many changes to the reference as from it; Holm."),
+    in_file("opinions changed", "n count"),
+    Column("Share", "share low high", "estimate", "value low high"),
+    Column("To the reference", "towards", "count", "towards"),
+    Column("From it", "away", "count", "away"),
+    in_file("p"),
+    Column("p", "p_corrected", "p", "p_corrected", "Sign test of as many changes to the reference as from it; Holm."),
 )
-# The columns of a page: first against last opinions, and the majority with fewer rounds and judges.
+INFLUENCE_COLUMNS = (in_file("judge source"), in_file("heard adopted share low high", "n count value low high"))
 ABLATION_COLUMNS = (
-    Column("Judges", lambda row: _judges_of(row.left_out)),
-    Column("Rounds", "rounds", "count"),
-    Column("Accuracy", "accuracy", "estimate"),
-    Column("Decided", "decided", "estimate"),
-    Column("Difference", "difference low high", "estimate"),
-    Column("p", "p_corrected", "p"),
+    Column("Judges", lambda row: _judges_of(row.left_out), key="judge"),
+    in_file("targets", "n"),
+    Column("Rounds", "rounds", "count", "rounds"),
+    Column("Accuracy", "accuracy", "estimate", "value"),
+    Column("Decided", "decided", "estimate", "decided"),
+    Column("Difference", "difference low high", "estimate", "difference difference_low difference_high"),
+    in_file("p"),
+    Column("p", "p_corrected", "p", "p_corrected"),
+    in_file("reason"),
 )
-
 VOTES_COLUMNS = (
     Column("Opinions", lambda row: "first" if row.rounds == 1 else "last"),
-    Column("Judges", "judges", "count"),
+    Column("Judges", "judges", "count", "count"),
     Column(
-        "Effective votes", "votes low high", "estimate",
-        help="K / (1 + (K - 1) rho): as many independent judges would vary as little. 1: all judges err on the same "
+        "Effective votes", "votes low high", "estimate", "value low high",
+        "K / (1 + (K - 1) rho): as many independent judges would vary as little. 1: all judges err on the same "
         "targets; K: their errors are independent.",
     ),
-    Column("Correlation of errors", "correlation", "estimate", help="rho: the mean over every two judges."),
-    Column("n", "discussions", "count", help="Discussions with a reference and an opinion of every judge."),
-    Column("Why", "reason"),
+    Column("Correlation of errors", "correlation", "estimate", "correlation", "rho: the mean over every two judges."),
+    Column("n", "discussions", "count", "n", "Discussions with a reference and an opinion of every judge."),
+    Column("Why", "reason", key="reason"),
+    in_file("rounds"),
 )  # fmt: skip
 
 
@@ -163,31 +169,15 @@ def table(reports: list[PanelReport]) -> list[dict[str, object]]:
     """Return one row for each change, influence and ablation, with what it is in `row`."""
     rows: list[dict[str, object]] = []
     for panel in reports:
-        place = {"panel": ", ".join(panel.judges), "criterion": panel.criterion}
-        for row in panel.changes:
-            rows.append(
-                place | {"row": "changes", "judge": row.judge, "source": "", "rounds": panel.rounds}
-                | {"n": row.opinions, "count": row.changed, "value": row.share, "low": row.low, "high": row.high}
-                | {"towards": row.towards, "away": row.away, "p": row.p, "p_corrected": row.p_corrected}
-            )  # fmt: skip
-        for one in panel.influences:
-            rows.append(
-                place | {"row": "adopts", "judge": one.judge, "source": one.source, "rounds": panel.rounds}
-                | {"n": one.heard, "count": one.adopted, "value": one.share, "low": one.low, "high": one.high}
-            )  # fmt: skip
-        for part in panel.ablations:
-            fields = asdict(part)
-            rows.append(
-                place | {"row": "majority", "judge": _judges_of(part.left_out)}
-                | {"source": "", "n": part.targets, "value": part.accuracy}
-                | {name: fields[name] for name in ("rounds", "decided", "difference", "p", "p_corrected", "reason")}
-                | {"difference_low": part.low, "difference_high": part.high}
-            )  # fmt: skip
-        for votes in panel.votes:
-            rows.append(
-                place | {"row": "effective votes", "judge": _judges_of(""), "source": "", "rounds": votes.rounds}
-                | {"n": votes.discussions, "count": votes.judges, "value": votes.votes}
-                | {"low": votes.low, "high": votes.high, "correlation": votes.correlation, "reason": votes.reason}
-            )  # fmt: skip
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    return [{name: row.get(name) for name in columns} for row in rows]
+        parts: tuple[tuple[str, Sequence[Any], Sequence[Column]], ...] = (
+            ("changes", panel.changes, CHANGE_COLUMNS),
+            ("adopts", panel.influences, INFLUENCE_COLUMNS),
+            ("majority", panel.ablations, ABLATION_COLUMNS),
+            ("effective votes", panel.votes, VOTES_COLUMNS),
+        )
+        for name, found, columns in parts:
+            place = {"panel": ", ".join(panel.judges), "criterion": panel.criterion, "row": name}
+            place |= {"judge": _judges_of(""), "source": ""}
+            rows += [place | {"rounds": panel.rounds} | row for row in records(found, columns)]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return [{name: row.get(name) for name in names} for row in rows]

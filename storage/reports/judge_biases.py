@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.tables import Column, records
+from core.formats.tables import Column, in_file, records
 from core.protocols.prompt_parts import CRITERION_FORMATS
 from core.statistics.data.arrays import Floats
 from core.statistics.data.frames import ALL
@@ -177,11 +177,10 @@ COLUMNS = (
         "Changed", lambda row: "" if row.flips is None else f"{row.flips:,} of {row.effect.items:,}", "figure",
         help="Pairs with another verdict in the other order.",
     ),
-    Column("", "flips", key="flips"),
-    Column("", "effect.p", key="p"),
+    in_file("flips effect.p"),
     Column("p", "p_corrected", "p", "p_corrected", "Holm-corrected over all rows of judges."),
     Column("Found", lambda row: row.found if row.p_corrected is not None else None, "yes"),
-    Column("", "found", key="found"),
+    in_file("found"),
     Column("Note", "effect.reason", key="note"),
     Column("Of", "population", key="population"),
 )  # fmt: skip

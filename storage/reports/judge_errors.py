@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
-from core.formats.tables import Column, records
+from core.formats.tables import Column, in_file, records
 from core.labels import Target
 from core.provenance import CAUSE_RESAMPLES
 from core.statistics.data.dataset import Dataset
@@ -200,15 +200,14 @@ def _keys_of(cause: str) -> str:
 
 COLUMNS = (
     Column("Judge", "judge", key="judge"),
-    Column("", "causes.decided", key="targets"),
-    Column("", "causes.disagreements", key="disagreements"),
+    in_file("causes.decided causes.disagreements", "targets disagreements"),
     Column("Disagreements", lambda one: f"{one.causes.disagreements:,} of {one.causes.decided:,}", "figure"),
     *(Column(cause.capitalize(), _share_of(cause), "estimate", _keys_of(cause)) for cause in CAUSES),
     Column("Wrong on clear targets", "causes.error_rate", "estimate", "error_rate_on_clear"),
-    Column("", "causes.kappa", key="kappa"),
+    in_file("causes.kappa"),
     Column("Without labels of", lambda one: ", ".join(one.without), key="without"),
     Column("", _reason, key="reason"),
-    Column("", "population", key="population"),
+    in_file("population"),
 )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
-from core.formats.tables import Column, records
+from core.formats.tables import Column, in_file, records
 from core.provenance import INTERVALS
 from core.statistics.data.arrays import Estimate
 from core.statistics.data.columns import as_text
@@ -342,13 +342,12 @@ COLUMNS = (
     ),
     Column("", lambda row: (row.evaluation.accuracy_range or (None, None))[0], key="lowest"),
     Column("", lambda row: (row.evaluation.accuracy_range or (None, None))[1], key="highest"),
-    Column("", "evaluation.accuracy.items", key="targets"),
-    Column("", "evaluation.accuracy.effective", key="effective"),
+    in_file("evaluation.accuracy.items evaluation.accuracy.effective", "targets effective"),
     Column(
         "Coverage", "evaluation.coverage.value evaluation.coverage.low evaluation.coverage.high", "estimate",
         help="The share of the common targets with a verdict of the judge.",
     ),
-    Column("", "evaluation.coverage.value", key="coverage"),
+    in_file("evaluation.coverage.value", "coverage"),
     Column(
         "From ceiling",
         "evaluation.less_ceiling.value evaluation.less_ceiling.low evaluation.less_ceiling.high", "difference",
@@ -363,7 +362,7 @@ COLUMNS = (
         "that the judge is not worse than they are by more than ε, on the targets that they share with others. ε is "
         "the advantage conceded to a judge for its lower cost.",
     ),
-    Column("", "evaluation.winning_rate", key="winning_rate"),
+    in_file("evaluation.winning_rate"),
     Column("", lambda row: row.annotators(State.repeats), key="repeats"),
     Column("", lambda row: row.annotators(State.unclear), key="may_repeat"),
     Column("", lambda row: row.joined(bias.bias for bias in row.evaluation.biases), key="biases"),
@@ -379,8 +378,7 @@ LAST_COLUMNS = (
         lambda row: "; ".join(filter(None, (row.evaluation.reason, row.evaluation.accuracy.reason))),
         key="reason",
     ),
-    Column("", "reference", key="reference"),
-    Column("", "population", key="population"),
+    in_file("reference population"),
 )
 NO_ESTIMATE = Estimate(None, None, None, 0, 0, 0, 0)
 

@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
-from core.formats.tables import Column, records
+from core.formats.tables import Column, in_file, records
 from core.statistics.reports.judges import comparable_judges
 from core.statistics.reports.label_plans import (
     AccuracyPlan,
@@ -102,10 +102,7 @@ COLUMNS = (
         help="How often the first judge is right : how often the second is, on the labelled targets on which they have "
         "different verdicts.",
     ),
-    Column("", "evidence.labelled", key="labelled"),
-    Column("", "evidence.wins", key="wins"),
-    Column("", "evidence.losses", key="losses"),
-    Column("", "evidence.targets", key="more_targets"),
+    in_file("evidence.labelled evidence.wins evidence.losses evidence.targets", "labelled wins losses more_targets"),
     Column(
         "More labels", "labels", "count", "more_labels",
         "Labels of targets on which the two judges differ, so their difference is found at 95 % with a probability of "

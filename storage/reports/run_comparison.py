@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.tables import Column, records
+from core.formats.tables import Column, in_file, records
 from core.setting_differences import SettingDifference, TextDifference, setting_differences, text_differences
 from core.statistics import catalogue
 from core.statistics.data.arrays import Estimate, Ints
@@ -236,22 +236,17 @@ def _items(name: str, row: RunFigures | Pair) -> int:
 
 
 COST_COLUMNS = (
-    Column("", "calls", key="calls"),
-    Column("", "reused", key="reused"),
-    Column("", "tokens_per_trace", key="tokens_per_trace"),
-    Column("", "seconds_per_trace", key="seconds_per_trace"),
-    Column("", "dollars_per_thousand", key="dollars_per_1000"),
+    in_file("calls reused tokens_per_trace seconds_per_trace"),
+    in_file("dollars_per_thousand", "dollars_per_1000"),
     Column("", lambda cost: None if cost.unpriced else cost.paid_dollars, key="paid_dollars"),
-    Column("", "unpriced", key="unpriced"),
+    in_file("unpriced"),
 )
 
 
 def run_rows(compared: ComparedRuns, comparison: RunComparison) -> list[dict[str, object]]:
     """Return one row for each column: targets, statistics with intervals, and the costs of its run."""
     columns = (
-        Column("", "name", key="run"),
-        Column("", "targets", key="targets"),
-        Column("", "no_verdict", key="no_verdict"),
+        in_file("name targets no_verdict", "run targets no_verdict"),
         Column("", lambda _: comparison.population, key="population"),
         *estimate_columns(comparison.figures),
     )
@@ -277,18 +272,12 @@ def pair_columns(comparison: RunComparison, titles: Mapping[str, str] | None = N
         Column("Difference", "difference.difference difference.low difference.high", "estimate"),
         Column("p", "difference.p_corrected", "p"),
         Column("n", "difference.items", "count"),
-        Column("", "first", key="first"),
-        Column("", "second", key="second"),
-        Column("", "targets", key="targets"),
-        Column("", "changed", key="changed"),
-        Column("", "changed_share changed_low changed_high", key="changed_share changed_low changed_high"),
+        in_file("first second targets changed"),
+        in_file("changed_share changed_low changed_high"),
         *estimate_columns(comparison.pairs, ONLY_IN_FILE),
         Column("n of both", lambda pair: "–" if most_items(pair) is None else f"{most_items(pair):,}", "figure"),
-        Column("", "statistic", key="statistic"),
-        Column("", "difference.difference difference.low difference.high", key="difference low high"),
-        Column("", "difference.items", key="n"),
-        Column("", "difference.p_bootstrap", key="p"),
-        Column("", "difference.p_corrected", key="p_corrected"),
+        in_file("statistic difference.difference difference.low difference.high"),
+        in_file("difference.items difference.p_bootstrap difference.p_corrected", "n p p_corrected"),
         Column("", lambda _: comparison.population, key="population"),
         Column("Note", "difference.reason", key="reason"),
     )

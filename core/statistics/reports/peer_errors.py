@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.formats.tables import Column
+from core.formats.tables import Column, in_file
 from core.labels import Scale, Value
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.shares import wilson_proportion
@@ -67,11 +67,10 @@ class OutcomeSlice:
 
 # Of the files of the chart.
 COLUMNS = (
-    Column("", "peers_right", key="peers_right"),
-    Column("", "peers", key="peers"),
+    in_file("peers_right peers"),
     Column("", lambda one: "yes" if one.chair_right else "no", key="chair_right"),
     Column("", lambda one: len(one.outcomes), key="n"),
-    Column("", "share.value share.low share.high", key="share share_low share_high"),
+    in_file("share.value share.low share.high", "share share_low share_high"),
 )
 
 
