@@ -4,7 +4,9 @@ Every point shows its interval and n, and a click selects it. Plotly is imported
 because the import takes about 0.1 s.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
@@ -70,6 +72,48 @@ def draw(
         chart = st.plotly_chart(figure, key=key, on_select=on_select, selection_mode="points", config=config, alt=alt)
     chart_files.draw_menu(figure, key, data)
     return chart
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a chart with two axes."""
+
+    x: Any
+    y: float | None
+    hover: Sequence[str]
+    """Lines, the first of which is bold."""
+    interval: Interval = (None, None, None)
+    """The value with the ends of a vertical interval; the ends can be None."""
+    text: str = ""
+    opens: Any = None
+    """What a click on the point selects."""
+
+
+def scatter(
+    points: Sequence[Point], colour: str, mode: str = "markers", *, symbol: Any = "circle", **options: Any
+) -> "go.Scatter":
+    """Return points with their intervals, joined by a line if the mode says so; `options` are those of Plotly."""
+    import plotly.graph_objects as go
+
+    has_intervals = any(point.interval[1] is not None for point in points)
+    return go.Scatter(
+        x=[point.x for point in points],
+        y=[point.y for point in points],
+        mode=mode,
+        marker={"size": 10, "color": colour, "symbol": symbol},
+        error_y=error_bars([point.interval for point in points], colour) if has_intervals else None,
+        text=[point.text for point in points],
+        customdata=[point.opens for point in points] if any(point.opens is not None for point in points) else None,
+        hovertext=[hover_text(*point.hover) for point in points],
+        hoverinfo="text",
+        cliponaxis=False,
+        **{"line": {"color": colour, "width": 1.5}, **options},
+    )
+
+
+def hover_text(title: str, *lines: str) -> str:
+    """Return a bold title with lines below it as the HTML of a chart."""
+    return "<br>".join([f"<b>{escape(title, quote=False)}</b>", *(escape(line, quote=False) for line in lines)])
 
 
 def clicked_point(key: str) -> Any:

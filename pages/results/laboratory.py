@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -83,27 +82,21 @@ def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
 
     figure = go.Figure()
     for shift, weighting in zip((-0.06, 0.06), dict.fromkeys(point.weighting for point in curve), strict=False):
-        points = [point for point in curve if point.weighting == weighting and point.agreement.value is not None]
-        estimates = [charts.interval_of_estimate(point.agreement) for point in points]
+        points = []
+        for point in curve:
+            interval = charts.interval_of_estimate(point.agreement)
+            if point.weighting == weighting and interval[0] is not None:
+                lines = (
+                    f"{point.k} heaviest, {weighting}",
+                    numbers.format_estimate(*interval),
+                    numbers.format_count(point.agreement.items, "item"),
+                )
+                points.append(charts.Point(point.k + shift, interval[0], lines, interval))
         is_heaviest = weighting == HEAVIEST
         colour = charts.accent_colour() if is_heaviest else colours.RESPONSE[0]
-        figure.add_trace(
-            go.Scatter(
-                x=[point.k + shift for point in points],
-                y=[value for value, _, _ in estimates],
-                name=weighting,
-                mode="lines+markers",
-                line={"color": colour, "dash": "solid" if is_heaviest else "dot"},
-                marker={"size": 9, "color": colour, "symbol": "circle" if is_heaviest else "circle-open"},
-                error_y=charts.error_bars(estimates, colour),
-                hovertext=[
-                    f"<b>{point.k} heaviest, {escape(weighting, quote=False)}</b><br>"
-                    f"{numbers.format_estimate(*estimate)}<br>{numbers.format_count(point.agreement.items, 'item')}"
-                    for point, estimate in zip(points, estimates, strict=True)
-                ],
-                hoverinfo="text",
-            )
-        )
+        symbol, line = "circle" if is_heaviest else "circle-open", "solid" if is_heaviest else "dot"
+        drawn = charts.scatter(points, colour, "lines+markers", symbol=symbol, name=weighting)
+        figure.add_trace(drawn.update(line_dash=line))
     largest = max(point.k for point in curve)
     figure.update_xaxes(title="Number of heaviest aspects", tickvals=list(range(1, largest + 1)))
     figure.update_yaxes(title=AXIS, zeroline=False)

@@ -654,32 +654,15 @@ def score_figure(values: JudgeValues, *, judge: str, title: str) -> "go.Figure":
 
     scored = values.with_distance()
     means, judge_scores = scored.means.tolist(), scored.numbers.tolist()
-    names = scored.opinions["item"].tolist()
     ends = [min([*means, *judge_scores], default=0.0), max([*means, *judge_scores], default=1.0)]
     line = {"dash": "dash", "color": charts.GREY}
     figure = go.Figure(go.Scatter(x=ends, y=ends, mode="lines", line=line, hoverinfo="skip"))
-    figure.add_trace(
-        go.Scatter(
-            x=means,
-            y=judge_scores,
-            mode="markers",
-            marker={"size": 10, "color": charts.accent_colour(), "opacity": 0.7},
-            customdata=names,
-            hovertext=[
-                _score_hover(name, judge, score, mean)
-                for name, score, mean in zip(names, judge_scores, means, strict=True)
-            ],
-            hoverinfo="text",
-            unselected={"marker": {"opacity": 0.2}},
-        )
-    )
+    name, points = truncate(judge, 34), []
+    for item, score, mean in zip(scored.opinions["item"].tolist(), judge_scores, means, strict=True):
+        lines = (truncate(item, 60), f"{name} {score:g} · people {mean:.2f}", "Click to open the item")
+        points.append(charts.Point(mean, score, lines, opens=item))
+    pale = {"marker": {"opacity": 0.2}}
+    figure.add_trace(charts.scatter(points, charts.accent_colour(), opacity=0.7, unselected=pale))
     figure.update_xaxes(title="Mean of people", showgrid=True)
-    name = escape(truncate(judge, 34), quote=False)
-    figure.update_yaxes(title=f"{name}<br>on the scale of the labels", showgrid=True)
+    figure.update_yaxes(title=f"{escape(name, quote=False)}<br>on the scale of the labels", showgrid=True)
     return charts.apply_layout(figure, title, 420)
-
-
-def _score_hover(item: str, judge: str, score: float, mean: float) -> str:
-    name = escape(truncate(item, 60), quote=False)
-    scores = f"{escape(truncate(judge, 34), quote=False)} {score:g} · people {mean:.2f}"
-    return f"<b>{name}</b><br>{scores}<br>Click to open the item"

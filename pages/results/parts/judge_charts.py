@@ -1,13 +1,13 @@
 """Charts of the page Judges: accuracy against coverage, and against the cost or the duration of judges."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from core.statistics.reports.judges import Decision, JudgeEvaluation, Ranking
+from core.formats.tables import Column, in_file, records
+from core.statistics.reports.judges import Decision, Ranking
 from pages.parts import chart_files, charts, numbers
 from pages.parts.chart_files import ChartData
 from pages.results.renderer import Drawn, Intervals, Mark
@@ -58,120 +58,79 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
     import plotly.graph_objects as go
 
     numbered = [(number, judge) for number, judge in enumerate(ranking.judges, start=1) if judge.coverage.value]
-    judges = [judge for _, judge in numbered]
-    figure = go.Figure(
-        go.Scatter(
-            x=[judge.coverage.value for judge in judges],
-            y=[judge.accuracy.value for judge in judges],
-            mode="markers+text",
-            text=[f"{number}\N{NO-BREAK SPACE}" for number, _ in numbered],
-            textposition="middle left",
-            marker={
-                "size": 10,
-                "color": charts.accent_colour(),
-                "symbol": [SYMBOLS[judge.decision] for judge in judges],
-            },
-            customdata=[judge.judge for judge in judges],
-            hovertext=[_coverage_hover(judge) for judge in judges],
-            hoverinfo="text",
-            cliponaxis=False,
+    points = []
+    for number, judge in numbered:
+        accuracy, coverage = (
+            numbers.format_estimate(*charts.interval_of_estimate(one)) for one in (judge.accuracy, judge.coverage)
         )
-    )
+        count = numbers.format_count(judge.accuracy.items, "target")
+        lines = (judge.judge, judge.decision, f"accuracy {accuracy}", f"coverage {coverage}", count)
+        place, text = (judge.coverage.value, judge.accuracy.value), f"{number}\N{NO-BREAK SPACE}"
+        points.append(charts.Point(*place, lines, text=text, opens=judge.judge))
+    symbols = [SYMBOLS[judge.decision] for _, judge in numbered]
+    mode, colour = "markers+text", charts.accent_colour()
+    figure = go.Figure(charts.scatter(points, colour, mode, symbol=symbols, textposition="middle left"))
     figure.update_xaxes(title="Share of targets with a verdict", tickformat=".0%")
     figure.update_yaxes(title="Accuracy", showgrid=True, zeroline=False)
     return charts.apply_layout(figure, "Accuracy by coverage", 320)
-
-
-def _coverage_hover(judge: JudgeEvaluation) -> str:
-    accuracy, coverage = (
-        numbers.format_estimate(*charts.interval_of_estimate(one)) for one in (judge.accuracy, judge.coverage)
-    )
-    lines = [f"<b>{escape(judge.judge, quote=False)}</b>", judge.decision]
-    counts = numbers.format_count(judge.accuracy.items, "target")
-    return "<br>".join([*lines, f"accuracy {accuracy}", f"coverage {coverage}", counts])
-
-
-@dataclass(frozen=True)
-class JudgePrice:
-    """The cost of a judge in one unit, with its accuracy."""
-
-    judge: str
-    number: int | None
-    """The judge's number in the ranking, by which the chart names it."""
-    cost: float
-    """Dollars or seconds per 1,000 items."""
-    accuracy: float
-    low: float | None
-    high: float | None
-    targets: int
-    efficient: str
-    """ "yes" if no other judge costs less and is at least as accurate."""
 
 
 def cost_charts(rows: Sequence[RankedRow]) -> list[Drawn]:
     """Return accuracy against dollars and against seconds, of the judges whose calls have them."""
     drawn = []
     for unit in UNITS:
-        points = prices(rows, unit)
-        if points:
-            alt = "Efficient: " + ", ".join(point.judge for point in points if point.efficient == "yes")
-            data = ChartData(points, METHOD, "targets")
-            drawn.append(Drawn(f"costs_{unit}", cost_figure(points, unit), alt, data=data))
+        found = [row for row in rows if cost_of(row, unit) is not None and row.evaluation.accuracy.value is not None]
+        if found:
+            found.sort(key=lambda row: (cost_of(row, unit), -(row.evaluation.accuracy.value or 0.0)))
+            columns = (
+                in_file("evaluation.judge number"),
+                Column("", partial(cost_of, unit=unit), key="cost"),
+                in_file("evaluation.accuracy.value evaluation.accuracy.low", "accuracy low"),
+                in_file("evaluation.accuracy.high evaluation.accuracy.items", "high targets"),
+                Column("", partial(is_efficient, unit=unit), key="efficient"),
+            )
+            alt = "Efficient: " + ", ".join(row.evaluation.judge for row in found if unit in row.efficient)
+            data = ChartData(records(found, columns), METHOD, "targets")
+            drawn.append(Drawn(f"costs_{unit}", cost_figure(found, unit), alt, data=data))
     return drawn
 
 
-def prices(rows: Sequence[RankedRow], unit: str) -> list[JudgePrice]:
-    """Return the judges whose cost in "dollars" or "seconds" is known, the cheapest first."""
-    points = [
-        JudgePrice(
-            row.evaluation.judge, row.number, amount, accuracy.value, accuracy.low, accuracy.high, accuracy.items,
-            "yes" if unit in row.efficient else "no",
-        )
-        for row in rows
-        if row.cost is not None
-        and (amount := row.cost.amount(unit)) is not None
-        and (accuracy := row.evaluation.accuracy).value is not None
-    ]  # fmt: skip
-    return sorted(points, key=lambda point: (point.cost, -point.accuracy))
+def cost_of(row: RankedRow, unit: str) -> float | None:
+    """Return the dollars or the seconds of a judge per 1,000 items; None if they are not known."""
+    return None if row.cost is None else row.cost.amount(unit)
+
+
+def is_efficient(row: RankedRow, unit: str) -> str:
+    """Return "yes" if no other judge costs less and is at least as accurate."""
+    return "yes" if unit in row.efficient else "no"
 
 
 @chart_files.built_once
-def cost_figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
+def cost_figure(rows: Sequence[RankedRow], unit: str) -> "go.Figure":
     """Return the figure: efficient judges are filled, numbered and joined by a line."""
     import plotly.graph_objects as go
 
     is_price = unit == "dollars"
-    chart = go.Figure()
+    dominated = f"another {'costs no more' if is_price else 'takes no longer'} and is as accurate"
+    chart, costs = go.Figure(), []
     for name, efficient, symbol, mode, colour in (
-        ("efficient", "yes", "circle", "lines+markers+text", charts.accent_colour()),
-        (
-            f"another {'costs no more' if is_price else 'takes no longer'} and is as accurate",
-            "no",
-            "circle-open",
-            "markers",
-            charts.GREY,
-        ),
+        ("efficient", True, "circle", "lines+markers+text", charts.accent_colour()),
+        (dominated, False, "circle-open", "markers", charts.GREY),
     ):
-        members = [row for row in rows if row.efficient == efficient]
-        if not members:
-            continue
-        chart.add_trace(
-            go.Scatter(
-                x=[row.cost for row in members],
-                y=[row.accuracy for row in members],
-                name=name,
-                mode=mode,
-                text=[str(row.number) for row in members],
-                textposition="top center",
-                line={"color": colour, "width": 1, "dash": "dot", "shape": "hv"},
-                marker={"size": 10, "color": colour, "symbol": symbol},
-                customdata=[row.judge for row in members],
-                hovertext=[_price_hover(row, is_price) for row in members],
-                hoverinfo="text",
-                cliponaxis=False,
-            )
-        )
-    costs = [row.cost for row in rows]
+        points = []
+        for row in rows:
+            cost, accuracy, judge = cost_of(row, unit) or 0.0, row.evaluation.accuracy, row.evaluation.judge
+            if (unit in row.efficient) == efficient:
+                costs.append(cost)
+                amount = numbers.format_dollars(cost) if is_price else numbers.format_duration(cost)
+                estimate = numbers.format_estimate(*charts.interval_of_estimate(accuracy))
+                count = numbers.format_count(accuracy.items, "target")
+                lines = (judge, estimate, f"{amount} per 1,000 items", count)
+                points.append(charts.Point(cost, accuracy.value, lines, text=str(row.number), opens=judge))
+        if points:
+            line = {"color": colour, "width": 1, "dash": "dot", "shape": "hv"}
+            options = {"name": name, "symbol": symbol, "line": line, "textposition": "top center"}
+            chart.add_trace(charts.scatter(points, colour, mode, **options))
     title = "Dollars per 1,000 items" if is_price else "Seconds of calls per 1,000 items"
     chart.update_xaxes(title=title, showgrid=True, zeroline=False, tickformat=",", rangemode="tozero")
     if min(costs) > 0 and max(costs) > LOGARITHMIC_FROM * min(costs):
@@ -180,15 +139,9 @@ def cost_figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
     return charts.apply_layout(chart, f"Accuracy and {'cost' if is_price else 'duration'}", 320, legend=True)
 
 
-def _price_hover(row: JudgePrice, is_price: bool) -> str:
-    amount = numbers.format_dollars(row.cost) if is_price else numbers.format_duration(row.cost)
-    lines = [f"<b>{escape(row.judge, quote=False)}</b>", numbers.format_estimate(row.accuracy, row.low, row.high)]
-    return "<br>".join([*lines, f"{amount} per 1,000 items", numbers.format_count(row.targets, "target")])
-
-
 def format_amount(row: RankedRow, unit: str) -> str:
     """Return the dollars or the seconds of a judge per 1,000 items."""
-    amount = None if row.cost is None else row.cost.amount(unit)
+    amount = cost_of(row, unit)
     if amount is None:
         return "–"
     return numbers.format_dollars(amount) if unit == "dollars" else f"{amount:,.0f}"

@@ -87,27 +87,13 @@ def drift_figure(drift: Sequence[tuple[date, Share]]) -> "go.Figure":
     """Return the shares by week with their intervals, n at each point."""
     import plotly.graph_objects as go
 
-    shares = [share.interval for _, share in drift]
-    colour = charts.accent_colour()
-    weeks = [f"{monday:%Y-%m-%d}" for monday, _ in drift]
-    chart = go.Figure(
-        go.Scatter(
-            x=weeks,
-            y=[value for value, _, _ in shares],
-            mode="lines+markers+text",
-            text=[f"  n {share.n:,}" for _, share in drift],
-            textposition="middle right",
-            cliponaxis=False,
-            line={"color": colour, "width": 1.5},
-            marker={"size": 9, "color": colour},
-            error_y=charts.error_bars(shares, colour),
-            hovertext=[
-                f"Week of {week}<br>{numbers.format_estimate(*interval)}"
-                for week, interval in zip(weeks, shares, strict=True)
-            ],
-            hoverinfo="text",
-        )
-    )
+    points = []
+    for monday, share in drift:
+        week, interval = f"{monday:%Y-%m-%d}", share.interval
+        lines = (f"Week of {week}", numbers.format_estimate(*interval))
+        points.append(charts.Point(week, interval[0], lines, interval, f"  n {share.n:,}"))
+    mode = "lines+markers+text"
+    chart = go.Figure(charts.scatter(points, charts.accent_colour(), mode, textposition="middle right"))
     chart.update_yaxes(title="agreement with the majority", range=[-0.03, 1.12], tickvals=[0, 0.5, 1])
     chart.update_xaxes(title="week, from its Monday", type="category")
     return charts.apply_layout(chart, "Drift", HEIGHT)

@@ -54,28 +54,16 @@ def axis_figure(
     drawn = list(lines.items())[:MAX_LINES]
     figure = go.Figure()
     for number, (rest, by_level) in enumerate(drawn):
-        points = [(x, by_level[level]) for x, level in enumerate(levels) if level in by_level]
-        points = [(x, cell) for x, cell in points if cell.value is not None]
         colour = charts.accent_colour() if len(drawn) == 1 else colours.JUDGES[number % len(colours.JUDGES)]
         name = " · ".join(filter(None, rest)) or statistic
-        figure.add_trace(
-            go.Scatter(
-                x=[x + OFFSET * (number - (len(drawn) - 1) / 2) for x, _ in points],
-                y=[cell.value for _, cell in points],
-                name=wrap_name(name, NAME_LENGTH),
-                mode="lines+markers",
-                marker={"size": 9, "color": colour},
-                line={"width": 1.5, "color": colour},
-                error_y=charts.error_bars([(cell.value, cell.low, cell.high) for _, cell in points], colour),
-                hovertext=[
-                    f"<b>{escape(name, quote=False)}</b><br>{escape(levels[x], quote=False)}: "
-                    f"{numbers.format_estimate(cell.value, cell.low, cell.high, 3)}<br>n {cell.items:,} items, "
-                    f"{numbers.format_count(cell.repeats, 'repeat')}"
-                    for x, cell in points
-                ],
-                hoverinfo="text",
-            )
-        )
+        points = []
+        for x, level in enumerate(levels):
+            if (cell := by_level.get(level)) is not None and cell.value is not None:
+                estimate = f"{level}: {numbers.format_estimate(cell.value, cell.low, cell.high, 3)}"
+                n = f"n {cell.items:,} items, {numbers.format_count(cell.repeats, 'repeat')}"
+                place, interval = x + OFFSET * (number - (len(drawn) - 1) / 2), (cell.value, cell.low, cell.high)
+                points.append(charts.Point(place, cell.value, (name, estimate, n), interval))
+        figure.add_trace(charts.scatter(points, colour, "lines+markers", name=wrap_name(name, NAME_LENGTH)))
     ticks = [wrap_name(level, max(10, AXIS_LENGTH // max(1, len(levels)))) for level in levels]
     figure.update_xaxes(tickvals=list(range(len(levels))), ticktext=ticks, range=[-0.5, len(levels) - 0.5])
     figure.update_yaxes(title=escape(statistic, quote=False), zeroline=False)
