@@ -21,7 +21,6 @@ from pages.results.parts import agreement_rows, alignment_data, alignment_rows, 
 from pages.results.parts.agreement_rows import StatisticChoice
 from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Cell, Intervals, Mark, Matrix
-from storage.db import connections
 from storage.reports import agreement
 from storage.reports.agreement import AgreementReport, PanelReport, TagRow
 from storage.reports.agreement_items import ItemQuery
@@ -42,16 +41,14 @@ def load_report(study: Study, group: RaterGroup, version: Version) -> AgreementR
     scales = ""
     if group == "judges":
         version = alignment_data.opinion_version(version)
-        with connections.reading(resources.engine()) as session:
-            scales = case_orders.scales_key(session, study.id)
+        scales = resources.read(case_orders.scales_key, study.id)
     return load_group(str(resources.engine().url), study.id, group, version, scales)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)  # without the copy that each read of other caches makes
 def load_group(url: str, study_id: int, group: RaterGroup, version: Version, scales: str) -> AgreementReport:
     """Return the agreement of a group at a version; shared by all visitors, so do not modify."""
-    with connections.reading(resources.engine()) as session:
-        study = studies.by_id(session, study_id)
+    study = resources.read(studies.by_id, study_id)
     if group == "judges":
         return agreement.report(resources.engine(), study, "judges")
     overall = alignment_data.load_agreement(url, study_id, version).rows
@@ -62,18 +59,12 @@ def load_group(url: str, study_id: int, group: RaterGroup, version: Version, sca
 @st.cache_resource(max_entries=4, show_spinner=False)
 def load_undecided(url: str, study_id: int, opinion_version: Version) -> set[TargetNames]:
     """Return the targets without a verdict at a version of the opinions; shared by all visitors, so do not modify."""
-    with connections.reading(resources.engine()) as session:
-        return undecided_targets(session, study_id)
+    return resources.read(undecided_targets, study_id)
 
 
 def load_tags(study: Study, version: Version) -> list[TagRow]:
     """Return the tags in the reasons of labels at a version."""
-
-    def report() -> list[TagRow]:
-        with connections.reading(resources.engine()) as session:
-            return agreement.tags(session, study.id)
-
-    return live.cached(study, version, "tags", report)
+    return live.cached(study, version, "tags", partial(resources.read, agreement.tags, study.id))
 
 
 def draw_page(study: Study) -> None:
@@ -274,28 +265,20 @@ def draw_points(
         for stage, opens, label, row in sorted(drawn, key=lambda entry: -last.get(entry[2], 0.0))
         if row.value is not None
     ]
-    people = people_agreement(study, query, choice, version) if query.group == "judges" else None
+    people = None
+    if query.group == "judges":
+        overall = alignment_data.load_agreement(str(resources.engine().url), study.id, version).rows
+        found = agreement_rows.select_rows(overall, query.kind, choice.many_raters, query.criterion)
+        people = found[0].value if found else None
     chart = Intervals(
         "points", f"{name}, by {axis_kind}", "Value and 95 % interval", SERIES, marks,
         lines=[] if people is None else [("people", people)], data=ChartData([row for *_, row in drawn]),
-        on_select=lambda: select_point(axis_kind), selected=item_drilldown.selected(axis_kind),
+        on_select=lambda: item_drilldown.select(**{axis_kind: charts.clicked_point("points")}),
+        selected=item_drilldown.selected(axis_kind),
     )  # fmt: skip
     if marks:
         renderer.draw_chart(chart, f"{name}, by {axis_kind}, highest first: {', '.join(dict.fromkeys(last))}")
     numbers.draw_reasons({label: row.reason for _, _, label, row in drawn if row.value is None})
-
-
-def people_agreement(study: Study, query: ItemQuery, choice: StatisticChoice, version: Version) -> float | None:
-    """Return people's agreement on the same targets, to compare the judges with."""
-    rows = alignment_data.load_agreement(str(resources.engine().url), study.id, version).rows
-    found = agreement_rows.select_rows(rows, query.kind, choice.many_raters, query.criterion)
-    return found[0].value if found else None
-
-
-def select_point(axis_kind: str) -> None:
-    """Select the items of a clicked point."""
-    name = charts.clicked_point("points")
-    item_drilldown.select(**({} if name is None else {axis_kind: name}))
 
 
 def draw_pairs(rows_by_stage: Sequence[Mapping[tuple[str, str], AgreementRow]], name: str) -> None:
@@ -313,14 +296,10 @@ def draw_pairs(rows_by_stage: Sequence[Mapping[tuple[str, str], AgreementRow]], 
     cells = agreement_rows.pair_cells(rows_by_stage[-1], first_rows, names, with_texts=len(names) <= FEW_RATERS)
     matrix = Matrix(
         "pairs", title, names, names[:-1], [Cell(*cell) for cell in cells],
-        numbered=True, data=ChartData(rows), on_select=select_pair, selected=item_drilldown.selected_raters() or None,
+        numbered=True, data=ChartData(rows), selected=item_drilldown.selected_raters() or None,
+        on_select=lambda: item_drilldown.select(raters=tuple(charts.clicked_point("pairs") or ())),
     )  # fmt: skip
     renderer.draw_chart(matrix, f"{title}: {alt}")
-
-
-def select_pair() -> None:
-    """Select the items of a clicked cell."""
-    item_drilldown.select(raters=tuple(charts.clicked_point("pairs") or ()))
 
 
 def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> None:
@@ -349,14 +328,14 @@ def draw_table(
 ) -> None:
     """Draw every figure, one row for each criterion and scenario; a click selects its items."""
     lines = agreement_rows.table_lines(stage_figures, query, choice, by_scenario)
-
-    def select_line(row: int, _: str) -> None:
-        item_drilldown.select(criterion=lines[row].criterion, scenario=lines[row].scenario)
-
     several = not by_scenario or len({line.criterion for line in lines}) > 1
     columns = agreement_rows.table_columns(choice.table_statistics, with_criterion=several)
     key = f"figures_{st.session_state.get('opened', 0)}"
-    tables.draw(Table("agreement", lines, columns, file_rows=()), select_line, key)
+    tables.draw(
+        Table("agreement", lines, columns, file_rows=()),
+        lambda row, _: item_drilldown.select(criterion=lines[row].criterion, scenario=lines[row].scenario),
+        key,
+    )
     downloads.draw_csv_download(
         lambda: rows_csv([row for figures in stage_figures for row in figures.rows()]), "agreement.csv"
     )

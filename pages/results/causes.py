@@ -1,6 +1,7 @@
 """Is the judge wrong, or the people: the causes of each judge's disagreements, where they are, and what to label."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ from pages.results import renderer
 from pages.results.parts import alignment_data, item_drilldown
 from pages.results.renderer import Drawn, Result, Section
 from storage.accounts.access import Permission
-from storage.db import connections
 from storage.reports import (
     discordance,
     judge_errors,
@@ -161,12 +161,7 @@ def open_slice(rows: Sequence[SliceRow]) -> Callable[[int, str], None]:
 
 def contentions_of(study: Study, data: AlignmentData) -> discordance.Contentions:
     """Return the contention of the study's verdicts, which is read once."""
-
-    def read() -> discordance.Contentions:
-        with connections.reading(resources.engine()) as session:
-            return discordance.contentions(session, study.id)
-
-    return opinions.once(data.opinions, "contentions", read)
+    return opinions.once(data.opinions, "contentions", partial(resources.read, discordance.contentions, study.id))
 
 
 def compute_slices(study: Study, data: AlignmentData, query: JudgeQuery) -> SlicesReport:
@@ -287,12 +282,6 @@ def draw_comparison(
 # Clusters of a judge's replies.
 
 
-def compute_rationales(study: Study, data: AlignmentData, query: JudgeQuery) -> RationaleReport:
-    """Return the clusters of a judge's replies."""
-    with connections.reading(resources.engine()) as session:
-        return rationales.report(session, data, *query)
-
-
 def show_rationales(study: Study, data: AlignmentData, query: JudgeQuery, report: RationaleReport) -> Result | str:
     """Return the clusters; a click on a row selects one."""
     if not report.rows:
@@ -325,8 +314,7 @@ def show_request(study: Study, data: AlignmentData, query: JudgeQuery, found: li
     if not query[1]:
         return NO_JUDGE
     errors = next(errors for errors in found if errors.judge == query[1])
-    with connections.reading(resources.engine()) as session:
-        before = judge_errors.last_request(session, study.id, errors.judge, query[0])
+    before = resources.read(judge_errors.last_request, study.id, errors.judge, query[0])
     earlier = ""
     if before is not None:
         text = format_count(before.targets, "target")
@@ -388,7 +376,7 @@ SECTIONS: Sequence[Section[Any, Any]] = (
         title="Replies",
         question=QUESTION,
         filters=judge_filters,
-        compute=compute_rationales,
+        compute=lambda study, data, query: resources.read(rationales.report, data, *query),
         show=show_rationales,
         empty=judge_ranking.why_unranked,
         below=draw_rationales,

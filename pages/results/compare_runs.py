@@ -1,7 +1,7 @@
 """Runs compared with each other: settings, verdicts that changed, agreement, accuracy, cost and time."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -233,13 +233,15 @@ def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, compari
         st.caption("No verdict changed on the targets that the runs have in common.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        pair = choose_pair(changed, short_names(list(compared.columns)))
+        names = short_names(list(compared.columns))
+        titles = {f"{names[pair.first]} → {names[pair.second]}": pair for pair in changed}
+        pair = titles[alignment_data.choose("Pair", list(titles), "compared", on_change=item_drilldown.close_item)]
         transition = choose_transition(dataset, pair)
     drilldown = report.changed(
         dataset,
         pair.first,
         pair.second,
-        titles=short_names(list(compared.columns)),
+        titles=names,
         transition=transition,
         viewer=shell.current_annotator(),
     )
@@ -248,12 +250,6 @@ def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, compari
         item_drilldown.draw_detail(study, item)
     elif drilldown.items:
         st.caption("Click a row to open the item.")
-
-
-def choose_pair(pairs: Sequence[Pair], names: Mapping[str, str]) -> Pair:
-    """Draw the choice of a pair, if there are several."""
-    titles = {f"{names[pair.first]} → {names[pair.second]}": pair for pair in pairs}
-    return titles[alignment_data.choose("Pair", list(titles), "compared", on_change=item_drilldown.close_item)]
 
 
 def choose_transition(dataset: Dataset, pair: Pair) -> Transition | None:

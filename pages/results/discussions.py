@@ -12,7 +12,6 @@ from pages.parts import charts, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.results.parts import agreement_rows, alignment_data, item_drilldown
 from pages.results.renderer import Intervals, Mark, Result, Section
-from storage.db import connections
 from storage.reports import discussions
 from storage.reports.alignment import AlignmentData
 from storage.studies.studies import Study
@@ -25,12 +24,6 @@ METHOD = (
     "the same opinion share an adoption, so it is no proof of a cause. A ← B: A adopts the opinion of B. Click a point "
     "or a row to list its targets."
 )
-
-
-def compute(study: Study, data: AlignmentData, query: str) -> list[PanelReport]:
-    """Return the discussions of all panels."""
-    with connections.reading(resources.engine()) as session:
-        return discussions.report(session, study.id, data)
 
 
 def panel_name(panel: PanelReport) -> str:
@@ -114,7 +107,7 @@ def influence_chart(panel: PanelReport, rows: Sequence[InfluenceRow]) -> Interva
         [("", "circle")],
         marks,
         data=ChartData(panel.influences, WILSON, "replies"),
-        on_select=select_point,
+        on_select=lambda: item_drilldown.pick(change=SEPARATOR.join(charts.clicked_point("influences") or ()) or None),
         selected=[judge, source] if source else None,
     )
 
@@ -141,18 +134,12 @@ def clear_selection() -> None:
     item_drilldown.pick(change=None)
 
 
-def select_point() -> None:
-    """Select the adoption of the clicked point."""
-    point = charts.clicked_point("influences")
-    item_drilldown.pick(change=None if point is None else SEPARATOR.join(point))
-
-
 SECTION = Section(
     name="discussions",
     title="Discussions",
     question="Do judges convince each other, and of the right answer?",
     filters=lambda data: "",
-    compute=compute,
+    compute=lambda study, data, query: resources.read(discussions.report, study.id, data),
     show=show,
     empty="",
     below=draw_targets,

@@ -127,11 +127,6 @@ def why_unranked(data: AlignmentData, query: RankingQuery, report: JudgeReport |
     return ""
 
 
-def rank(study: Study, data: AlignmentData, query: RankingQuery) -> JudgeReport | None:
-    """Return the ranking of the judges."""
-    return judge_ranking.report(data, query)
-
-
 def show_accuracy(study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport | None) -> Result | str:
     """Return the recommendations, the accuracies and the coverages."""
     if reason := why_unranked(data, query, report):
@@ -409,11 +404,6 @@ LINKS = (
 )
 
 
-def alignment_filters(data: AlignmentData) -> alignment_rows.AlignmentQuery | None:
-    """Draw the choices that all sections share, and those of Alignment."""
-    return alignment_rows.choose(filters(data))
-
-
 def make_section(name: str, title: str, *parts: Any, choices: Any = filters) -> Section[Any, Any]:
     """Return a section of what it computes, shows, and draws below."""
     compute, show, *below = parts
@@ -421,7 +411,7 @@ def make_section(name: str, title: str, *parts: Any, choices: Any = filters) -> 
 
 
 SECTIONS = (
-    make_section("judges", "Accuracy", rank, show_accuracy),
+    make_section("judges", "Accuracy", lambda study, data, query: judge_ranking.report(data, query), show_accuracy),
     make_section("judges/versus", "A versus B", compare, show_comparisons, draw_differing_targets),
     make_section(
         "judges/alignment",
@@ -429,7 +419,7 @@ SECTIONS = (
         alignment_rows.compute,
         alignment_rows.show,
         alignment_rows.draw_differences,
-        choices=alignment_filters,
+        choices=lambda data: alignment_rows.choose(filters(data)),
     ),
     make_section("judges/cost", "Cost", load_costs, show_costs),
     make_section("judges/plan", "More labels", plan, show_plans, draw_allocation),

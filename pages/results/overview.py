@@ -130,11 +130,7 @@ def draw_computing(study: Study, counts: StudyCounts) -> None:
 
 def load_counts(study: Study) -> StudyCounts:
     """Return the numbers of items, runs, traces, labels and annotators."""
-
-    def read() -> StudyCounts:
-        with connections.reading(resources.engine()) as session:
-            return overview.counts(session, study.id)
-
+    read = partial(resources.read, overview.counts, study.id)
     return live.load_shared("counts", (live.study_topic(study.id),), read)
 
 
@@ -145,8 +141,7 @@ def draw_waiting(study: Study) -> int:
         draw_row(study, "For you", "Sign in on a label page to see what waits for you.", LABEL)
         return 0
     home.prepare(resources.engine(), study.id, annotator)
-    with connections.reading(resources.engine()) as session:
-        summaries = home.summaries(session, study, annotator)
+    summaries = resources.read(home.summaries, study, annotator)
     waiting = sum(summary.todo for summary in summaries)
     draw_row(study, "For you", waiting_sentence(summaries), LABEL if waiting else None)
     return waiting

@@ -62,8 +62,7 @@ def draw_page(study: Study) -> None:
     """Draw the shares, the chart, and the items of the selected bar."""
     alignment_data.rerun_on_change(study, alignment_data.label_version(study))
     item_drilldown.apply_selection()
-    with connections.reading(resources.engine()) as session:
-        runs = peer_reviews.find_runs(session, study.id)
+    runs = resources.read(peer_reviews.find_runs, study.id)
     if not runs:
         advice = "Start a run with the protocol ReFeR, or import one."
         shell.draw_missing(study, "This study has no peer reviews yet.", advice, shell.RUN)
@@ -137,12 +136,10 @@ def draw_chart(outcomes: list[TraceOutcome]) -> None:
     alt = "; ".join(f"{bar.name}: {len(bar.outcomes)}" for bar in slices)
     data = ChartData(records(slices, error_analysis.COLUMNS), WILSON, "traces")
     selected = st.query_params.get("slice")
-    charts.draw(error_figure(slices), "errors", alt, select_clicked, data, selected)
-
-
-def select_clicked() -> None:
-    """List the traces of the clicked bar; of none after another click on it."""
-    item_drilldown.pick(slice=charts.clicked_point("errors"))
+    charts.draw(
+        error_figure(slices), "errors", alt, lambda: item_drilldown.pick(slice=charts.clicked_point("errors")), data,
+        selected,
+    )  # fmt: skip
 
 
 def close() -> None:

@@ -47,6 +47,11 @@ class Chart:
     on_select: Callable[[], None] | None = field(default=None, kw_only=True)
     selected: Any = field(default=None, kw_only=True)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not getattr(self, "marks", True) or not getattr(self, "cells", True)
+
 
 @dataclass(frozen=True)
 class Intervals(IntervalChart, Chart):
@@ -188,7 +193,11 @@ def _open_section(
     if len(sections) == 1:
         return sections[0], nullcontext()
     titles = [section.title for section in sections]
-    tabs = alignment_data.draw_tabs(titles, opened or titles[0])
+    # Not the default of the tabs: with another default they are new ones, with new charts.
+    is_chosen = "section" in st.query_params or st.session_state.get("section") in titles
+    if opened not in ("", titles[0]) and not is_chosen:
+        st.session_state["section"] = opened
+    tabs = st.tabs(titles, key="section", bind="query-params", on_change="rerun")
     return next(
         ((section, tab) for section, tab in zip(sections, tabs, strict=True) if tab.open), (sections[0], tabs[0])
     )
@@ -200,11 +209,10 @@ def draw_result(result: Result) -> None:
         st.subheader(result.title, anchor=False)
     if result.headline:
         st.markdown(f"**{escape_markdown(result.headline)}**")
-    alignment_data.draw_population(result.warning)
+    if result.warning:
+        st.warning(escape_markdown(result.warning), icon=":material/filter_alt:")
     _draw_caption(result)
-    _draw_figures(
-        [chart for chart in result.figures if isinstance(chart, Drawn) or _has_values(chart)], result.headline
-    )
+    _draw_figures([chart for chart in result.figures if not chart.is_empty], result.headline)
     if result.remark:
         st.caption(result.remark)
     for table in filter(lambda table: table.rows, result.tables):
@@ -224,10 +232,6 @@ def _draw_caption(result: Result) -> None:
     if notes := [*notes, *result.notes]:
         title = f"**{result.title}**" if result.title else ""
         shell.draw_note("\n\n".join(filter(None, [title, *notes])))  # one element: each costs the browser time
-
-
-def _has_values(chart: Intervals | Matrix) -> bool:
-    return bool(chart.marks if isinstance(chart, Intervals) else chart.cells)
 
 
 def _draw_figures(figures: Sequence[Intervals | Matrix | Drawn], alt: str) -> None:
@@ -279,7 +283,8 @@ def matrix_figure(matrix: Matrix) -> "go.Figure":
     labels = [wrap_name(name) for name in matrix.rows]
     if matrix.numbered:
         labels = [f"{label} <b>{number}</b>" for number, label in enumerate(labels, start=1)]
-        heads = [_column_number(number, len(columns)) for number in range(1, len(columns) + 1)]
+        step = 1 if len(columns) <= MANY else 5  # of many columns only the first and every fifth have their number
+        heads = [str(number) if number % step == 0 or number == 1 else "" for number in range(1, len(columns) + 1)]
     else:
         # In short lines, so that Plotly does not rotate them.
         heads = [wrap_name(truncate(name, 40), 13 if len(columns) < 3 else 9) for name in matrix.columns]
@@ -292,11 +297,6 @@ def matrix_figure(matrix: Matrix) -> "go.Figure":
     row_height = CELL_HEIGHT if len(rows) <= MAX_CELL_TEXT else COMPACT_CELL
     height = sum(max(row_height, LINE_HEIGHT * count_lines(label)) for label in labels)
     return charts.apply_layout(drawn, matrix.title, 130 + height, right=8)
-
-
-def _column_number(number: int, count: int) -> str:
-    """Return the number of a column; of many columns only every fifth has one."""
-    return str(number) if count <= MANY or number % 5 == 0 or number == 1 else ""
 
 
 def clickable_cells(places: Sequence[tuple[int, int]], names: Sequence[Any], hover_texts: Sequence[str]) -> "go.Bar":

@@ -41,11 +41,6 @@ def filters(data: AlignmentData) -> Query | None:
     return of_kind[criterion], "" if judge == NO_JUDGE else judge
 
 
-def compute(study: Study, data: AlignmentData, query: Query) -> SystemReport:
-    """Return the systems by one judge."""
-    return systems.rate(data, *query)
-
-
 def show(study: Study, data: AlignmentData, query: Query, report: SystemReport) -> Result | str:
     """Return the finding in one sentence, the chart and the table."""
     if not report.rows:
@@ -64,9 +59,13 @@ def show(study: Study, data: AlignmentData, query: Query, report: SystemReport) 
 def describe_saved(rows: Sequence[SystemRow], judge: str) -> str:
     """Return how many labels a judge's verdicts stand for, as Markdown; "" for none."""
     saved = [row.labels_saved for row in rows if row.labels_saved]
-    labels = format_labels(min(saved), max(saved)) if saved else ""
-    text = f"Without the verdicts of {judge}, intervals as narrow would take {labels} of people for each system."
-    return escape_markdown(text) if saved else ""
+    if not saved:
+        return ""
+    low, high = round(min(saved)), round(max(saved))
+    labels = ("" if low == high else f"{low:,} to ") + numbers.format_count(high, "more label")
+    return escape_markdown(
+        f"Without the verdicts of {judge}, intervals as narrow would take {labels} of people for each system."
+    )
 
 
 def describe_design(report: SystemReport) -> str:
@@ -87,13 +86,6 @@ def describe_caveats(rows: Sequence[SystemRow]) -> str:
         prefix = "All systems" if len(names) == len(rows) else ", ".join(names)
         lines.append(f":material/info: {escape_markdown(f'{prefix}: {caveat}')}.")
     return "  \n".join(lines)
-
-
-def format_labels(fewest: float, most: float) -> str:
-    """Return a range of additional labels: "12 to 40 more labels", "1 more label"."""
-    low, high = round(fewest), round(most)
-    start = "" if low == high else f"{low:,} to "
-    return start + numbers.format_count(high, "more label")
 
 
 def describe(rows: Sequence[SystemRow]) -> str:
@@ -140,7 +132,7 @@ SECTION = Section(
     title="Systems",
     question="Which system is better, by people's labels and a judge's verdicts together?",
     filters=filters,
-    compute=compute,
+    compute=lambda study, data, query: systems.rate(data, *query),
     show=show,
     empty="Systems are compared by labels or verdicts on their responses. This study has none yet.",
     links=(shell.RUN, (shell.STUDIES, "Import labels or judgements", ":material/upload_file:")),

@@ -110,14 +110,10 @@ def _choices(given: tuple[Turn, ...]) -> Iterator[tuple[str, tuple[int | None, .
         if turn.shown in BOTH:
             by_speaker[turn.speaker][turn.shown].append(turn)
     for speaker, orders in by_speaker.items():
-        last = {order: _last_round(of_order) for order, of_order in orders.items()}
+        rounds = {order: max(turn.round for turn in of_order) for order, of_order in orders.items()}
+        last = {order: [turn for turn in own if turn.round == rounds[order]] for order, own in orders.items()}
         for first, second in zip(last.get((1, 2), ()), last.get((2, 1), ()), strict=False):
             yield speaker, (choice_of_turn(first), choice_of_turn(second))
-
-
-def _last_round(given: list[Turn]) -> list[Turn]:
-    last = max(turn.round for turn in given)
-    return [turn for turn in given if turn.round == last]
 
 
 def choice_of_turn(turn: Turn) -> int | None:

@@ -240,7 +240,12 @@ def _summary(
         pace=measure_pace(events),
         median_seconds=median(seconds) if seconds else None,
         others=mean_estimate(
-            [_share_of_equal_others(event, by_target[event.target]) for event in shared],
+            [
+                sum(_equal(event.value, value) for name, value in of_target.items() if name != event.annotator)
+                / (len(of_target) - 1)
+                for event in shared
+                for of_target in [by_target[event.target]]
+            ],
             groups=[event.cluster for event in shared],
             raters=len({other for event in shared for other in by_target[event.target]}),
             pairs=sum(len(by_target[event.target]) - 1 for event in shared),
@@ -324,11 +329,6 @@ def _is_number(value: Value) -> TypeGuard[float]:
 
 def _equal(a: Value | None, b: Value | None) -> bool:
     return a == b and isinstance(a, bool) == isinstance(b, bool)
-
-
-def _share_of_equal_others(event: LabelEvent, values: Mapping[str, Value]) -> float:
-    others = [value for name, value in values.items() if name != event.annotator]
-    return sum(_equal(event.value, value) for value in others) / len(others)
 
 
 def _drift(

@@ -427,7 +427,10 @@ def _accuracies(data: CritiqueData, resamples: int) -> Iterator[Accuracy]:
     for judge, values in data.judges.items():
         for task, kind in TASKS.items():
             labelled = [target for target in values if target.kind == kind and data.people.get(target) is not None]
-            authors = [groups.get((target.item, _owner(target, owners)), "") for target in labelled]
+            # The critique whose precision or recall an AIU decides; none for an AIU that is not current.
+            of_recall = [target.part.partition(RECALL_SEPARATOR)[2] for target in labelled]
+            owned = [of or owners.get((one.item, one.part), "") for of, one in zip(of_recall, labelled, strict=True)]
+            authors = [groups.get((one.item, owner), "") for one, owner in zip(labelled, owned, strict=True)]
             for group in ("all", *GROUPS.values()):
                 selected = [t for t, author in zip(labelled, authors, strict=True) if group in ("all", author)]
                 yield _accuracy(judge, task, group, selected, values, data.people, resamples)
@@ -447,11 +450,6 @@ def _accuracy(
     return Accuracy(
         judge, task, group, estimate.value, _interval(estimate), len(correct), unread, estimate.reason, limits
     )
-
-
-def _owner(target: Target, owners: Mapping[tuple[str, str], str]) -> str:
-    """Return the critique whose precision or recall an AIU decides; empty for an AIU that is not current."""
-    return target.part.partition(RECALL_SEPARATOR)[2] or owners.get((target.item, target.part), "")
 
 
 def _count_pairs(source: str, scored: Sequence[ScoredCritique]) -> PairCounts:

@@ -221,7 +221,8 @@ class JudgeValues:
 def load_values(data: AlignmentData, query: JudgeQuery, criteria: Sequence[str]) -> JudgeValues:
     """Return every opinion of the judge on some criteria, one criterion after another; see `compared_criteria`."""
     own = data.opinions[(data.opinions["judge"] == query.judge).to_numpy(bool)]
-    return JudgeValues(_rows_by_criterion(own, query, criteria), _labels(data, query))
+    rows = _concatenate([_select(own, query, criterion) for criterion in criteria], own)
+    return JudgeValues(rows, _select(data.labels, query, query.criterion))
 
 
 def load_changes(data: AlignmentData, query: JudgeQuery, criteria: Sequence[str]) -> JudgeValues:
@@ -239,7 +240,8 @@ def load_changes(data: AlignmentData, query: JudgeQuery, criteria: Sequence[str]
     first_of_key[keys[first]] = first
     last = np.flatnonzero((stages == "last") & (first_of_key[keys] >= 0))
     values = Column.of(rows["value"].to_numpy(object))
-    return JudgeValues(rows.iloc[last], _labels(data, query), values.take(first_of_key[keys[last]]))
+    labels = _select(data.labels, query, query.criterion)
+    return JudgeValues(rows.iloc[last], labels, values.take(first_of_key[keys[last]]))
 
 
 def _of_same_judges(debated: "pd.DataFrame", own: "pd.DataFrame") -> "pd.DataFrame":
@@ -274,17 +276,9 @@ def format_value(value: Any, missing: str) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _labels(data: AlignmentData, query: JudgeQuery) -> "pd.DataFrame":
-    return _select(data.labels, query, query.criterion)
-
-
 def _select(frame: "pd.DataFrame", query: JudgeQuery, criterion: str) -> "pd.DataFrame":
     """Return the rows of a query; "all" is every criterion of a kind, which is a choice only if they share a scale."""
     return select_rows(frame, query.kind, None if criterion == ALL else criterion, query.scenario)
-
-
-def _rows_by_criterion(own: "pd.DataFrame", query: JudgeQuery, criteria: Sequence[str]) -> "pd.DataFrame":
-    return _concatenate([_select(own, query, criterion) for criterion in criteria], own)
 
 
 def _concatenate(frames: "Sequence[pd.DataFrame]", like: "pd.DataFrame") -> "pd.DataFrame":
@@ -360,7 +354,7 @@ def version(session: Session, study_id: int) -> tuple[int, ...]:
 
 def count_matrix(cells: Column, scale: Scale, missing: Cell) -> Matrix:
     """Count cells. Every category of the scale has a row and a column; missing values only if they occur."""
-    used, categories = cells.used(), category_names(scale)
+    used, categories = cells.used(), [format_value(category, "") for category in scale.categories]
     counts: Counter[Cell] = Counter()
     for cell, count in zip(used.values, np.bincount(used.codes).tolist(), strict=True):
         counts[cell] += count
@@ -369,11 +363,6 @@ def count_matrix(cells: Column, scale: Scale, missing: Cell) -> Matrix:
         for side, name in enumerate(missing)
     )
     return Matrix(rows, columns, counts)
-
-
-def category_names(scale: Scale) -> list[str]:
-    """Return the categories of a scale, as `format_value` writes them."""
-    return [format_value(category, "") for category in scale.categories]
 
 
 def list_targets(

@@ -1,7 +1,7 @@
 """The discussions of a study's judges: opinion changes, who adopts whose opinion, and what rounds and judges add."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +44,11 @@ def load_debates(session: Session, study_id: int, data: AlignmentData) -> dict[P
     gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
     reference = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
     of_trace = turns.targets_by_trace(opinions)
-    sequential = {run.id: _is_sequential(run.settings) for run in runs.of_study(session, study_id)}
+    sequential = {
+        run.id: any(run.settings.get(name) in SEQUENTIAL for name in ("reply_order", "speaking", "strategy"))
+        for run in runs.of_study(session, study_id)
+        if isinstance(run.settings, dict)
+    }
     by_run: dict[tuple[int, str], list[Debate]] = defaultdict(list)
     speakers: dict[int, set[str]] = defaultdict(set)
     for trace in turns.by_trace(session, study_id, sorted(set(opinions["run"].tolist()))):
@@ -54,9 +58,8 @@ def load_debates(session: Session, study_id: int, data: AlignmentData) -> dict[P
             if not any(_has_replies(discussion) for discussion in discussions):
                 continue
             value = reference.get(target)
-            debate = Debate(
-                trace.trace, trace.group, discussions, value if isinstance(value, int) else None, sequential[trace.run]
-            )
+            decided, in_turn = value if isinstance(value, int) else None, sequential.get(trace.run, False)
+            debate = Debate(trace.trace, trace.group, discussions, decided, in_turn)
             by_run[trace.run, report_criterion(target.criterion)].append(debate)
     debates: dict[Panel, list[Debate]] = defaultdict(list)
     for (run, criterion), of_run in by_run.items():
@@ -86,11 +89,6 @@ def _discussions(given: tuple[Turn, ...]) -> tuple[tuple[StatedOpinion, ...], ..
 def _has_replies(discussion: tuple[StatedOpinion, ...]) -> bool:
     """Return whether a judge speaks in two rounds."""
     return len({opinion.judge for opinion in discussion}) < len({(one.judge, one.round) for one in discussion})
-
-
-def _is_sequential(settings: Any) -> bool:
-    fields: Mapping[str, Any] = settings if isinstance(settings, dict) else {}
-    return any(fields.get(name) in SEQUENTIAL for name in ("reply_order", "speaking", "strategy"))
 
 
 def report(session: Session, study_id: int, data: AlignmentData, *, resamples: int = 1000) -> list[PanelReport]:

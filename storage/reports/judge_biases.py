@@ -53,13 +53,10 @@ def choices(data: AlignmentData) -> list[str]:
 
 def compute(engine: Engine, study: Study, data: AlignmentData, query: RankingQuery) -> list[BiasRow]:
     """Return the biases of every judge of a study's data; the choices in both orders are read once for all queries."""
-
-    def read_orders() -> list[OrderPair]:
-        with connections.reading(engine) as session:
-            return list(_order_consistency.pairs(session, study.id, data.opinions))
-
-    both_orders = remembered.once(data.opinions, "both orders", read_orders)
     with connections.reading(engine) as session:
+        both_orders = remembered.once(
+            data.opinions, "both orders", lambda: list(_order_consistency.pairs(session, study.id, data.opinions))
+        )
         people = choices_of_people(session, study.id)
     return report(data, query, both_orders, people)
 

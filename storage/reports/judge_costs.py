@@ -115,11 +115,11 @@ def _cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") ->
         cost = by_run.get(run) if stage == "verdict" else by_speaker.get((run, rater)) if stage == "last" else None
         if cost is not None:
             costs.setdefault(judge, []).append(cost)
-    return {judge: _total(of_judge) for judge, of_judge in costs.items()}
-
-
-def _total(costs: Sequence[RunCost]) -> RunCost:
-    return RunCost(**{field.name: sum(getattr(cost, field.name) for cost in costs) for field in fields(RunCost)})
+    names = [field.name for field in fields(RunCost)]
+    return {
+        judge: RunCost(**{name: sum(getattr(cost, name) for cost in of_judge) for name in names})
+        for judge, of_judge in costs.items()
+    }
 
 
 def efficient(points: Mapping[str, tuple[float, float]]) -> set[str]:

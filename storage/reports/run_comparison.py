@@ -74,11 +74,6 @@ class ComparedRuns:
         """The (kind, criterion) that can be compared."""
         return [(dataset.kind, dataset.criterion) for dataset in self.datasets]
 
-    @property
-    def reference_columns(self) -> frozenset[str]:
-        """The columns of a run that is itself the reference."""
-        return frozenset(name for name, run in self.columns.items() if run in self.reference_runs)
-
     def dataset(self, kind: str | None = None, criterion: str | None = None, scenario: str | None = None) -> Dataset:
         """Return the largest dataset with this kind, criterion and scenario; raises TiebreakError without targets."""
         for dataset in self.datasets:
@@ -99,7 +94,8 @@ class ComparedRuns:
 
     def compare(self, dataset: Dataset, *, resamples: int = 1000) -> RunComparison:
         """Return the figures of a dataset, with every two columns of different runs."""
-        found = compare_runs(dataset, self.pairs(dataset), unmatched=self.reference_columns, resamples=resamples)
+        own = frozenset(name for name, run in self.columns.items() if run in self.reference_runs)
+        found = compare_runs(dataset, self.pairs(dataset), unmatched=own, resamples=resamples)
         return replace(found, population=self.choices.population(dataset.kind, dataset.criterion))
 
 
@@ -130,17 +126,14 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
     datasets.sort(key=lambda dataset: -max(int(judge.asked.sum()) for judge in dataset.judges.values()))
     columns = dict(opinions[["judge", "run"]].drop_duplicates().itertuples(index=False, name=None))
     order = sorted(columns, key=lambda name: (run_ids.index(columns[name]), name))
-    datasets = [_ordered(dataset, order) for dataset in datasets]
+    datasets = [
+        replace(one, judges={name: one.judges[name] for name in order if name in one.judges}) for one in datasets
+    ]
     short, long = setting_differences([_settings(run) for run in chosen])
     texts = (*text_differences([run.prompts for run in chosen]), *long)
     return ComparedRuns(
         tuple(chosen), columns, tuple(datasets), named, costs, tuple(short), texts, found, frozenset(own)
     )
-
-
-def _ordered(dataset: Dataset, names: Sequence[str]) -> Dataset:
-    """Return the dataset with its judges in the order of `names`."""
-    return replace(dataset, judges={name: dataset.judges[name] for name in names if name in dataset.judges})
 
 
 def find_runs(session: Session, study_id: int, names: Sequence[str]) -> list[Run]:
@@ -190,17 +183,13 @@ def _conclusions(session: Session, study_id: int, chosen: Sequence[Run]) -> "pd.
     frame = targets.frame(session, study_id).reindex(np.array(target_ids)).reset_index(drop=True)
     frame["trace"], frame["run"] = np.array(trace_ids), np.array(run_ids)
     frame["rater"], frame["value"] = list(raters), pd.Series([parsed.get(text) for text in texts], dtype=object)
-    several = _runs_with_several(frame.assign(target=np.array(target_ids)))
+    again = frame.assign(target=np.array(target_ids)).duplicated(["run", "target"])
+    several = set(frame.loc[again, "run"])  # with several conclusions on one target
     names = {run.id: run.name for run in chosen}
     frame["judge"] = [
         f"{names[run]} · {rater}" if run in several else names[run] for run, rater in zip(run_ids, raters, strict=True)
     ]
     return frame
-
-
-def _runs_with_several(frame: "pd.DataFrame") -> set[int]:
-    """Return the runs with several conclusions on one target."""
-    return set(frame.loc[frame.duplicated(["run", "target"]), "run"])
 
 
 def estimate_columns(rows: Sequence[RunFigures | Pair], only_in_file: Collection[str] = ()) -> list[Column]:

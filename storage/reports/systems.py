@@ -24,7 +24,7 @@ from core.statistics.reports.systems import (
     rate_by_scores,
     without_value_of_all,
 )
-from storage.reports import alignment, chosen_labels, opinions, references
+from storage.reports import alignment, opinions, references
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.chosen_labels import (
     ALL_TARGETS,
@@ -35,7 +35,6 @@ from storage.reports.chosen_labels import (
     is_among,
     of_key,
 )
-from storage.reports.references import Reference
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -191,8 +190,9 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
     read = _games if choice.kind == "preference" else _scores
     by_people = opinions.once(data, ("systems", subject), lambda: read(_targets(data, choice), data))
     values = _with_judge(by_people, data, choice, judge)
-    chosen = _chosen(data, choice)
-    if chosen:
+    of_debate = data.reference.type == "debate"
+    of_people = data.choices.of_labels if of_debate else data.choices.of_reference
+    if chosen := of_key(of_people, choice.kind, choice.criterion):
         values = values[np.any([is_among(values, one.targets) for one in chosen], axis=0)]
     draw = [name for name in DRAW_COLUMNS if name in values.columns]
     if choice.kind == "preference":
@@ -204,10 +204,9 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
         )
     else:
         rows = rate_by_scores(values[[*SCORE_COLUMNS, *draw]].astype(VALUE_TYPES))
-    of_labels = data.reference.type == "debate"
 
     def population(one_scenario: bool) -> Population:
-        return data.choices.population(choice.kind, choice.criterion, of_labels=of_labels, one_scenario=one_scenario)
+        return data.choices.population(choice.kind, choice.criterion, of_labels=of_debate, one_scenario=one_scenario)
 
     of_rows = [population(row.scenario != ALL) if row.people_labelled else NOT_KNOWN for row in rows]
     rows = [
@@ -216,22 +215,10 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
     ]
     of_all, design = population(one_scenario=False), describe_draws(values)
     note = data.choices.note(choice.kind, choice.criterion) if of_all != ALL_TARGETS else ""
-    return SystemReport(choice.kind, choice.criterion, judge, _title(data.reference), tuple(rows), note, of_all, design)
-
-
-def _chosen(data: AlignmentData, choice: Choice) -> "list[chosen_labels.ChosenLabels]":
-    """Return the labels of people that are mainly of disputed targets."""
-    of_debate = data.reference.type == "debate"
-    return of_key(data.choices.of_labels if of_debate else data.choices.of_reference, choice.kind, choice.criterion)
-
-
-def _title(reference: Reference) -> str:
-    """Return the labels of people that systems are rated by: the verdicts of a debate are none."""
-    return (
-        f"people's decisions, without verdicts of the debate {reference.name}"
-        if reference.type == "debate"
-        else reference.title
-    )
+    title = data.reference.title
+    if of_debate:  # its verdicts are no labels of people
+        title = f"people's decisions, without verdicts of the debate {data.reference.name}"
+    return SystemReport(choice.kind, choice.criterion, judge, title, tuple(rows), note, of_all, design)
 
 
 def _targets(data: AlignmentData, choice: Choice) -> "pd.DataFrame":
@@ -269,16 +256,11 @@ def _games(targets: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
             numbers = (1, 2) if len(systems) == 2 else None
         if numbers is not None:
             first, second = (systems[number - 1] or UNNAMED for number in numbers)
-            winner = _whole(people)
+            winner = people if people in (0.0, 1.0, 2.0) else float("nan")  # a mean of two preferences names neither
             undecided = has_labels and isnan(winner)
             rows.append((item, criterion, part, scenario, first, second, winner, undecided))
     games = pd.DataFrame(rows, columns=[*TARGET, "scenario", "first", "second", "people", "undecided"])
     return games[games["first"] != games["second"]]
-
-
-def _whole(value: float) -> float:
-    """Return a preference; nan for a mean between two of them, which names neither."""
-    return value if value in (0.0, 1.0, 2.0) else float("nan")
 
 
 def _scores(targets: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":

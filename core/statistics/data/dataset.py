@@ -1,6 +1,6 @@
 """The annotators' labels, the judges' opinions and the gold labels of the same targets, side by side."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -358,14 +358,10 @@ def align(
             return select_rows(frame, opinions.kind, opinions.criterion)
         return pool_criteria(frame, [opinions.pool])
 
-    return align_rows(
-        own(labels), opinions, None if gold is None else own(gold), None if design is None else _strata(design, own)
-    )
-
-
-def _strata(design: pd.DataFrame, own: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
-    """Return the own rows of a design; the strata of different criteria are different ones."""
-    return own(design.assign(stratum=design["criterion"].astype(str) + SEPARATOR + design["stratum"].astype(str)))
+    if design is not None:  # the strata of different criteria are different ones
+        names = design["criterion"].astype(str) + SEPARATOR + design["stratum"].astype(str)
+        design = own(design.assign(stratum=names))
+    return align_rows(own(labels), opinions, None if gold is None else own(gold), design)
 
 
 def align_rows(

@@ -171,14 +171,9 @@ class Patterns:
     """(P, K): the number of raters who chose each category."""
     units: Units
 
-    @property
-    def label_counts(self) -> Floats:
-        """(P,): the number of labels of each pattern."""
-        return np.asarray(self.counts.sum(axis=1))
-
     def with_min_labels(self, minimum: int) -> "Patterns":
         """Return only the patterns with at least this number of labels."""
-        mask = self.label_counts >= minimum
+        mask = self.counts.sum(axis=1) >= minimum
         return Patterns(self.codes[mask], self.counts[mask], self.units.select(mask))
 
     def merged_by_counts(self) -> "Patterns":

@@ -529,7 +529,9 @@ def judge_rows(dataset: Dataset, judge: str, estimates: Mapping[str, Estimate]) 
     rows = rows_from_estimates(judge, dataset.kind, dataset.criterion, dataset.group, estimates)
     mix = cache(lambda basis: reference_mix(dataset, dataset.judges[judge], basis))
     return [
-        replace(row, reference=mix(reference_basis(dataset, row.statistic))) if uses_reference(row) else row
+        row
+        if row.statistic.startswith(OWN_REFERENCES) or row.statistic.endswith("_majority")
+        else replace(row, reference=mix(reference_basis(dataset, row.statistic)))
         for row in rows
     ]
 
@@ -565,11 +567,6 @@ def rows_from_estimates(
         )
         for statistic, estimate in estimates.items()
     ]  # fmt: skip
-
-
-def uses_reference(row: AlignmentRow) -> bool:
-    """Return whether a statistic compares the judge with the reference; others need none, or have their own."""
-    return not row.statistic.startswith(OWN_REFERENCES) and not row.statistic.endswith("_majority")
 
 
 def reference_basis(dataset: Dataset, statistic: str) -> Basis:

@@ -19,7 +19,7 @@ from core.statistics.measures.bias import (
     preference_given_people,
     preference_in_both_orders,
 )
-from core.statistics.measures.comparison import Comparison, correct_p_values, paired_comparison
+from core.statistics.measures.comparison import correct_p_values, paired_comparison
 from core.statistics.measures.shares import selected_groups, share_estimate
 from core.wording import format_count, format_estimate, list_names
 
@@ -292,8 +292,9 @@ def _format_row(dataset: Dataset, pair: FormatPair, resamples: int, seed: int) -
     differs = ((base.values != other.values) & ~missing)[judged]
     base_right, right = ((opinions.values == dataset.gold).astype(float) for opinions in (base, other))
     differences = np.where(used, right - base_right, np.nan)
-    compared = _compare(dataset, pair, differences, resamples, seed)
-    share = share_estimate(differs, selected_groups(dataset.ratings.groups, judged))
+    groups = dataset.ratings.groups
+    compared = paired_comparison(pair.name, pair.base_name, differences, groups, resamples, seed)
+    share = share_estimate(differs, selected_groups(groups, judged))
     return FormatRow(
         pair.judge, pair.base, pair.format,
         float(base_right[used].mean()) if used.any() else None, float(right[used].mean()) if used.any() else None,
@@ -302,9 +303,3 @@ def _format_row(dataset: Dataset, pair: FormatPair, resamples: int, seed: int) -
         int(np.isnan(base.values[judged]).sum()), int(np.isnan(other.values[judged]).sum()),
         compared.p_bootstrap, reason=compared.reason,
     )  # fmt: skip
-
-
-def _compare(
-    dataset: Dataset, pair: FormatPair, differences: "np.typing.NDArray[np.float64]", resamples: int, seed: int
-) -> Comparison:
-    return paired_comparison(pair.name, pair.base_name, differences, dataset.ratings.groups, resamples, seed)

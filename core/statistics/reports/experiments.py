@@ -231,6 +231,8 @@ def _results_on(dataset: Dataset, levels: Levels, resamples: int, seed: int) -> 
         of_repeats = [rows.get(statistic) for rows in single]
         counts = tuple(0 if one is None else one.items for one in of_repeats)
         values = [one.value for one in of_repeats if one is not None and one.value is not None]
+        has_some = 0 < len(values) < len(counts)
+        missing = f"{len(values)} of {len(counts)} repeats have a value" if has_some else ""
         items = max(0, *counts, of_items[statistic].items if statistic in of_items else 0)
         yield (
             statistic,
@@ -244,14 +246,10 @@ def _results_on(dataset: Dataset, levels: Levels, resamples: int, seed: int) -> 
                 row.high,
                 items,
                 counts,
-                "; ".join(filter(None, [_missing_repeats(len(values), len(counts)), row.reason])),
+                "; ".join(filter(None, [missing, row.reason])),
                 reference_mix(distinct, distinct.judges["cell"], reference_basis(distinct, statistic)),
             ),
         )
-
-
-def _missing_repeats(defined: int, repeats: int) -> str:
-    return f"{defined} of {repeats} repeats have a value" if 0 < defined < repeats else ""
 
 
 def _first_verdicts(dataset: Dataset, opinions: JudgeOpinions, numbers: Strings) -> Bools:

@@ -312,7 +312,8 @@ def rank_judges(
         common.gold.size,
         int((common.ratings.codes >= 0).any(axis=0).sum()),
         tuple(evaluations),
-        annotator_ceiling(asked, resamples, seed),
+        # A judge with a verdict on every target leaves none out.
+        ceiling_difference(patterns_of(asked, np.zeros(asked.gold.size, np.int16)), resamples, seed, "annotators"),
         tuple(constant),
         source_mix(common, ~np.isnan(common.gold)) + repeated,
     )
@@ -528,9 +529,11 @@ def ceiling_difference(
     low, high = result.low, result.high
     if of == "difference" and result.value is not None and result.missing is NoInterval.NO_SPREAD:
         low, high = interval_without_spread(result.value, items, patterns.units)
-    reason = result.problem or few_groups_caveat(items, patterns.units)
+    groups = items if patterns.units.clusters is None else patterns.units.clusters.shape[0]
+    few = notes.few_groups(groups) if groups < min(items, notes.FEW_GROUPS) else ""
     return Estimate(
-        result.value, low, high, items, total, ceiling.raters, ceiling.comparisons, result.dropped, reason,
+        result.value, low, high, items, total, ceiling.raters, ceiling.comparisons, result.dropped,
+        result.problem or few,
         patterns.units.effective(ceiling.used),
     )  # fmt: skip
 
@@ -544,19 +547,6 @@ def interval_without_spread(value: float, items: int, units: Units) -> tuple[flo
     n = items if units.clusters is None else min(items, units.clusters.shape[0])
     margin = (1 + abs(value)) * (1 - 0.05 ** (1 / n)) if n else 2.0
     return max(-1.0, value - margin), min(1.0, value + margin)
-
-
-def few_groups_caveat(items: int, units: Units) -> str:
-    """Return the caveat of an interval over few groups of items; empty without one."""
-    groups = items if units.clusters is None else units.clusters.shape[0]
-    return notes.few_groups(groups) if groups < min(items, notes.FEW_GROUPS) else ""
-
-
-def annotator_ceiling(dataset: Dataset, resamples: int, seed: int) -> Estimate:
-    """Estimate the annotators' accuracy against the majority of the others, on all targets of the dataset."""
-    # A judge with a verdict on every target leaves none out.
-    patterns = patterns_of(dataset, np.zeros(dataset.gold.size, np.int16))
-    return ceiling_difference(patterns, resamples, seed, "annotators")
 
 
 def baselines(dataset: Dataset) -> list[Baseline]:

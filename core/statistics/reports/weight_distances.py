@@ -96,18 +96,16 @@ class OtherTotals:
 
 def rank_distance(first: Weights, second: Weights) -> float | None:
     """(1 - tau_b) / 2 of the weights' order: 0 for the same, 1 for the opposite."""
-    x, y = _align(first, second)
-    return kendall_distance(np.array(x), np.array(y))
+    x, y = weight_rows([first, second])
+    return kendall_distance(x, y)
 
 
 def top_k_distance(k: int, p: float = 0.5) -> DistanceMeasure:
     """K^(p) of the k heaviest aspects (Fagin et al. 2003): the pairs in another order, pairs tied once counting p."""
 
     def distance(first: Weights, second: Weights) -> float:
-        names = sorted({*first, *second})
-        x, y = truncate_rankings(
-            {name: first.get(name, 0.0) for name in names}, {name: second.get(name, 0.0) for name in names}, k
-        )
+        named = dict.fromkeys(sorted({*first, *second}), 0.0)
+        x, y = truncate_rankings({**named, **first}, {**named, **second}, k)
         return partial_ranking_distance(np.array(x), np.array(y), p=p)
 
     return distance
@@ -206,12 +204,6 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _align(first: Weights, second: Weights) -> tuple[list[float], list[float]]:
-    """Return both weights of the aspects that either names; a missing aspect has weight 0."""
-    names = sorted({*first, *second})
-    return [first.get(name, 0.0) for name in names], [second.get(name, 0.0) for name in names]
-
-
 def _shared_aspects(units: Sequence[WeightUnit]) -> set[str]:
     """Return the aspects that more than one item has: the others have no average."""
     items_by_aspect: dict[str, set[str]] = {}
@@ -247,7 +239,7 @@ def annotator_weight_statistics(
     table = as_table(labels)
     by_target = weights_by_target(target_codes(table), table["rater"].tolist(), table["value"].tolist())
     shared = [by_rater for by_rater in by_target.values() if len(by_rater) > 1]
-    matrices = [weight_matrix(list(by_rater.values())) for by_rater in shared]
+    matrices = [normalize_weights(weight_rows(list(by_rater.values()))) for by_rater in shared]
     distances = [
         pair_distances(list(combinations(matrix, 2))) | {"kendall_w": kendall_w(matrix)} for matrix in matrices
     ]
@@ -265,7 +257,7 @@ def judge_weight_statistics(
     annotators = weights_by_target(targets[: len(labels)], labels["rater"], labels["value"])
     judge = weights_by_target(targets[len(labels) :], opinions["judge"], opinions["value"])
     shared = [(annotators[target], next(iter(judge[target].values()))) for target in annotators if target in judge]
-    matrices = [weight_matrix([weights, *by_rater.values()]) for by_rater, weights in shared]
+    matrices = [normalize_weights(weight_rows([weights, *by_rater.values()])) for by_rater, weights in shared]
     distances = [pair_distances([(matrix[0], row) for row in matrix[1:]]) for matrix in matrices]
     raters = len({rater for by_rater, _ in shared for rater in by_rater})
     pairs = sum(len(by_rater) for by_rater, _ in shared)
@@ -282,12 +274,10 @@ def weights_by_target(targets: Ints, raters: Iterable[Any], values: Iterable[Any
     return by_target
 
 
-def weight_matrix(weights: Sequence[Weights]) -> Floats:
-    """Return the weights of m raters on the n aspects that any of them named, as shares, (m, n)."""
+def weight_rows(weights: Sequence[Weights]) -> Floats:
+    """Return the weights of m raters on the n aspects that any of them named, (m, n); a missing aspect has weight 0."""
     aspects = sorted({aspect for rater_weights in weights for aspect in rater_weights})
-    return normalize_weights(
-        np.array([[float(rater_weights.get(aspect, 0)) for aspect in aspects] for rater_weights in weights])
-    )
+    return np.array([[float(rater_weights.get(aspect, 0)) for aspect in aspects] for rater_weights in weights])
 
 
 def pair_distances(pairs: Sequence[tuple[Floats, Floats]]) -> dict[str, float | None]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -42,11 +42,7 @@ AWAITED = "awaited_figures"
 
 def label_version(study: Study) -> Version:
     """Return a version that changes whenever a label or an opinion is added; its first number is that of labels."""
-
-    def read() -> Version:
-        with connections.reading(resources.engine()) as session:
-            return disagreements.version(session, study.id)
-
+    read = partial(resources.read, disagreements.version, study.id)
     return live.load_shared("opinions", (live.study_topic(study.id),), read)
 
 
@@ -113,11 +109,7 @@ def is_large(study: Study) -> bool:
 
 def load_size(study: Study) -> tuple[int, int]:
     """Return the numbers of items and runs of a study."""
-
-    def read() -> tuple[int, int]:
-        with connections.reading(resources.engine()) as session:
-            return overview.size(session, study.id)
-
+    read = partial(resources.read, overview.size, study.id)
     return live.load_shared("size", (live.study_topic(study.id),), read)
 
 
@@ -172,15 +164,13 @@ def load_references(url: str, study_id: int, version: Version) -> dict[str, str]
 @st.cache_data(max_entries=32, show_spinner=False)
 def load_debates(url: str, study_id: int, opinion_version: Version) -> list[str]:
     """Return the runs that can be a reference at a version of the opinions."""
-    with connections.reading(resources.engine()) as session:
-        return references.debate_runs(session, study_id)
+    return resources.read(references.debate_runs, study_id)
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)
 def load_data(url: str, study_id: int, version: Version, reference: str) -> AlignmentData:
     """Return labels, opinions and a reference at a version; cached and shared by all visitors, so do not modify."""
-    with connections.reading(resources.engine()) as session:
-        study = studies.by_id(session, study_id)
+    study = resources.read(studies.by_id, study_id)
     form, _, name = reference.partition(":")
     opinions = load_opinions(url, study_id, opinion_version(version), name if form == "debate" else "", study)
     data = alignment.load_data(resources.engine(), study, reference, opinions)
@@ -197,8 +187,7 @@ def opinion_version(version: Version) -> Version:
 @st.cache_resource(max_entries=2, show_spinner=False)
 def load_opinions(url: str, study_id: int, opinion_version: Version, left_out: str, _study: Study) -> StudyOpinions:
     """Return the opinions of a study without a run at a version; shared by all visitors, so do not modify."""
-    with connections.reading(resources.engine()) as session:
-        loaded = alignment.load_judge_opinions(session, _study, left_out)
+    loaded = resources.read(alignment.load_judge_opinions, _study, left_out)
     live.release()
     return loaded
 
@@ -206,8 +195,7 @@ def load_opinions(url: str, study_id: int, opinion_version: Version, left_out: s
 @st.cache_data(max_entries=32, show_spinner="Measuring agreement …")
 def load_agreement(url: str, study_id: int, version: Version) -> OverallAgreement:
     """Return the agreement of the annotators over everything at a version."""
-    with connections.reading(resources.engine()) as session:
-        study = studies.by_id(session, study_id)
+    study = resources.read(studies.by_id, study_id)
     return agreement.annotator_agreement(resources.engine(), study)
 
 
@@ -283,12 +271,6 @@ def draw_warning(label: str, requested: str, shown: str) -> None:
         st.caption(f":material/warning: {escape_markdown(sentence)}")
 
 
-def draw_population(note: str) -> None:
-    """Draw a note of `storage.reports.chosen_labels` that figures are not of all targets; nothing if it is empty."""
-    if note:
-        st.warning(escape_markdown(note), icon=":material/filter_alt:")
-
-
 def choose_scenario(scenarios: Sequence[str], on_change: Callable[[], None] | None = None) -> str | None:
     """Draw the choice of one of several scenarios, "" for the items without one; None is for all of them."""
     names = [ALL_SCENARIOS, *map(scenario_name, scenarios)]
@@ -297,16 +279,6 @@ def choose_scenario(scenarios: Sequence[str], on_change: Callable[[], None] | No
         return None
     place = names.index(choose("Scenario", names, "among", on_change=on_change))
     return scenarios[place - 1] if place else None
-
-
-def draw_tabs(names: Sequence[str], opened: str) -> Sequence[Any]:
-    """Draw tabs, of which the open one is in the URL; an address without one opens the tab `opened`.
-
-    This is not the default of the tabs: with another default they are new ones, with new charts.
-    """
-    if opened != names[0] and "section" not in st.query_params and st.session_state.get("section") not in names:
-        st.session_state["section"] = opened
-    return st.tabs(names, key="section", bind="query-params", on_change="rerun")
 
 
 def choose_query(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from core.formats.tables import Column, Table
+from core.formats.tables import Column, Form, Table
 from core.labels import Scale
 from core.provenance import INTERVALS
 from core.statistics.data.frames import ALL
@@ -188,7 +188,9 @@ def show(study: Study, data: AlignmentData, query: AlignmentQuery, report: Repor
     )
     of_all = [line for line in shown if line.group == query.group]
     cells = [table_line(line, statistic, by_scenario=query.by_scenario) for line in shown]
-    table = Table("alignment", cells, [make_column(title) for title in cells[0]] if cells else [], rows)
+    forms: dict[str, Form] = dict.fromkeys(("Judge", "Scenario", "Undefined"), "text")
+    columns = [Column(title, itemgetter(title), forms.get(title, "figure")) for title in (cells[0] if cells else ())]
+    table = Table("alignment", cells, columns, rows)
     if not any(line.has(name) for line in shown for name in VIEWS):
         items = numbers.format_count(data.opinions["item"].nunique(), "item")
         return Result(headline=f"The judges have opinions on {items}, none of which has labels.", tables=[table])
@@ -329,11 +331,6 @@ def describe_line(line: Line, statistic: str) -> str:
     return " · ".join(parts)
 
 
-def make_column(title: str) -> Column:
-    """Return the column of a cell of `table_line`."""
-    return Column(title, itemgetter(title), "text" if title in ("Judge", "Scenario", "Undefined") else "figure")
-
-
 def table_line(line: Line, statistic: str, *, by_scenario: bool) -> dict[str, str]:
     """Return the cells of a judge, or of a judge in one scenario."""
     row, view = line.rows.get(statistic), VIEWS[statistic]
@@ -425,14 +422,16 @@ def describe(lines: Sequence[Line], statistic: str) -> list[str]:
 def list_notes(lines: Sequence[Line], statistic: str) -> list[str]:
     """Return what applies to the intervals, the values and the human ceiling, as Markdown."""
     notes = [f"{INTERVALS}."]
-    for note, judges in judges_by(lines, partial(notes_on, statistic=statistic)).items():
+    reasons = {line.judge: line.rows[statistic].reason.split("; ") for line in lines if line.has(statistic)}
+    for note, judges in judges_by(lines, lambda line: reasons.get(line.judge, [])).items():
         prefix = "" if 1 < len(judges) == len(lines) else f"{list_names(judges)}: "
         notes.append(f":material/info: {prefix}{escape_markdown(note)}.")
     if any(line.no_verdict for line in lines):
         notes.append(f":material/info: {MISSING_VERDICTS}")
     if VIEWS[statistic].difference:
         notes.append(HUMAN_CEILING)
-        for note, judges in judges_by(lines, reasons_of_test).items():
+        tests = {line.judge: [line.rows["winning_rate"].reason] for line in lines if "winning_rate" in line.rows}
+        for note, judges in judges_by(lines, lambda line: tests.get(line.judge, [])).items():
             notes.append(f":material/group: Alternative-annotator test, {list_names(judges)}: {escape_markdown(note)}.")
     return notes
 
@@ -460,16 +459,6 @@ def why_undefined(line: Line, statistic: str) -> list[str]:
         return []
     row = line.rows.get(statistic)
     return [row.reason if row else "its scores are means, which lie between the categories of the scale"]
-
-
-def notes_on(line: Line, statistic: str) -> list[str]:
-    """Return the notes on a value."""
-    return line.rows[statistic].reason.split("; ") if line.has(statistic) else []
-
-
-def reasons_of_test(line: Line) -> list[str]:
-    """Return the result of the alternative-annotator test, or why it was not made."""
-    return [line.rows["winning_rate"].reason] if "winning_rate" in line.rows else []
 
 
 def list_names(judges: Sequence[str]) -> str:
@@ -570,13 +559,9 @@ def matrix(parameter: str, title: str, axes: tuple[str, str], counts: Counts, ki
     return Matrix(
         f"{parameter}s", title, rows, columns, cells, down, across,
         data=ChartData(table, f"Counts; columns: {across}"),
-        on_select=partial(select_cell, f"{parameter}s", parameter), selected=st.query_params.get(parameter),
+        on_select=lambda: select(**{parameter: charts.clicked_point(f"{parameter}s")}),
+        selected=st.query_params.get(parameter),
     )  # fmt: skip
-
-
-def select_cell(name: str, parameter: str) -> None:
-    """Select the clicked cell of a chart."""
-    select(**{parameter: charts.clicked_point(name)})
 
 
 def select_point() -> None:

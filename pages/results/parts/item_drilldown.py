@@ -81,8 +81,7 @@ def selected_raters() -> tuple[str, ...]:
 @st.cache_resource(max_entries=4, show_spinner=False)
 def load_values(url: str, study_id: int, group: RaterGroup, version: tuple[int, ...]) -> RatedValues:
     """Return the values of people or judges at a version; shared by all visitors, so do not modify."""
-    with connections.reading(resources.engine()) as session:
-        study = studies.by_id(session, study_id)
+    study = resources.read(studies.by_id, study_id)
     return agreement_items.load_values(resources.engine(), study, group)
 
 

@@ -25,10 +25,7 @@ NEWER = "There are newer labels, opinions or decisions. The figures with them ar
 
 def current_version(study: Study) -> Version:
     """Return a version that changes with every label, opinion, adjudication and view; it begins with the labels."""
-
-    def read() -> Version:
-        return resources.read(annotators.version, study.id)
-
+    read = partial(resources.read, annotators.version, study.id)
     return live.load_shared("annotators", (live.study_topic(study.id),), read)
 
 

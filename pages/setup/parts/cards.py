@@ -42,13 +42,8 @@ CEILING_HELP = "No call starts that could exceed the limit. Calls of unknown pri
 
 def redraw_on_change(study: Study) -> None:
     """Draw the page again when the study has other runs, or runs in other states: anybody may start or resume one."""
-
-    def read() -> dict[int, str]:
-        return resources.read(runs.states, study.id)
-
-    def load() -> dict[int, str]:
-        return live.load("run_states", (live.study_topic(study.id),), read, scope=study.id)
-
+    read = partial(resources.read, runs.states, study.id)
+    load = partial(live.load, "run_states", (live.study_topic(study.id),), read, scope=study.id)
     drawn = load()  # before the page reads its runs: a change meanwhile draws the page again
 
     @permissions.fragment(run_every=1.0)
@@ -272,10 +267,7 @@ def _draw_statuses(experiment: Experiment, progress: experiments.Progress) -> No
 
 def read_progress(experiment: Experiment) -> experiments.Progress:
     """Return the progress of an experiment, read again after a change."""
-
-    def read() -> experiments.Progress:
-        return resources.read(experiments.progress, experiment.id)
-
+    read = partial(resources.read, experiments.progress, experiment.id)
     return live.load(f"experiment_{experiment.id}", (live.study_topic(experiment.study_id),), read)
 
 

@@ -35,7 +35,10 @@ def draw_design(study: Study) -> None:
     st.divider()
     subject = subjects[0]
     if len(subjects) > 1:
-        subject = st.selectbox("Criterion", subjects, key="design_criterion", format_func=_subject_name)
+        subject = st.selectbox(
+            "Criterion", subjects, key="design_criterion",
+            format_func=lambda one: one[1] if one[0] == offers.KIND else f"{one[1]}, scores",
+        )  # fmt: skip
     kind, criterion = subject
     st.markdown(f"**Which {'pairs' if kind == offers.KIND else 'scores'} people label**")
     report = resources.read(label_designs.find, study.id, criterion, kind)
@@ -46,11 +49,6 @@ def draw_design(study: Study) -> None:
     _draw_agreed(study, criterion, kind, report)
     with st.expander("Other designs"):
         _draw_others(study, criterion, kind)
-
-
-def _subject_name(subject: tuple[Kind, str]) -> str:
-    kind, criterion = subject
-    return criterion if kind == offers.KIND else f"{criterion}, scores"
 
 
 def _draw_agreed(study: Study, criterion: str, kind: Kind, report: DesignReport | None) -> None:

@@ -57,12 +57,12 @@ def axis_figure(
         colour = charts.accent_colour() if len(drawn) == 1 else colours.JUDGES[number % len(colours.JUDGES)]
         name = " · ".join(filter(None, rest)) or statistic
         points = []
-        for x, level in enumerate(levels):
-            if (cell := by_level.get(level)) is not None and cell.value is not None:
-                estimate = f"{level}: {numbers.format_estimate(cell.value, cell.low, cell.high, 3)}"
-                n = f"n {cell.items:,} items, {numbers.format_count(cell.repeats, 'repeat')}"
-                place, interval = x + OFFSET * (number - (len(drawn) - 1) / 2), (cell.value, cell.low, cell.high)
-                points.append(charts.Point(place, cell.value, (name, estimate, n), interval))
+        for place, level in enumerate(levels):
+            if (found := by_level.get(level)) is not None and found.value is not None:
+                estimate = f"{level}: {numbers.format_estimate(found.value, found.low, found.high, 3)}"
+                n = f"n {found.items:,} items, {numbers.format_count(found.repeats, 'repeat')}"
+                x, interval = place + OFFSET * (number - (len(drawn) - 1) / 2), (found.value, found.low, found.high)
+                points.append(charts.Point(x, found.value, (name, estimate, n), interval))
         figure.add_trace(charts.scatter(points, colour, "lines+markers", name=wrap_name(name, NAME_LENGTH)))
     ticks = [wrap_name(level, max(10, AXIS_LENGTH // max(1, len(levels)))) for level in levels]
     figure.update_xaxes(tickvals=list(range(len(levels))), ticktext=ticks, range=[-0.5, len(levels) - 0.5])

@@ -133,7 +133,9 @@ def draw_form(study: Study) -> int | None:
         )
         protocol = PROTOCOLS[protocol_name]
         name = st.text_input("Name of the run", placeholder=protocol.name, key="run_name", width=320)
-        _draw_load(protocol, criteria)
+        with st.popover("Load settings", icon=":material/upload_file:", key="load_settings"):
+            load = partial(_load, protocol, criteria)
+            st.file_uploader("A settings file", type=["yaml", "yml", "json"], key="settings_upload", on_change=load)
         actions = st.container(width="content")
     if problem := st.session_state.get("settings_problem", ""):
         st.error(escape_markdown(problem), icon=":material/error:")
@@ -158,13 +160,6 @@ def draw_form(study: Study) -> int | None:
         return None
     clicked = st.button("Start", type="primary", icon=":material/play_arrow:", key="start")
     return _start(request, criteria) if clicked else None
-
-
-def _draw_load(protocol: Protocol, criteria: list[Criterion]) -> None:
-    """Draw the upload of settings from a file, which is loaded at once."""
-    with st.popover("Load settings", icon=":material/upload_file:", key="load_settings"):
-        load = partial(_load, protocol, criteria)
-        st.file_uploader("A settings file", type=["yaml", "yml", "json"], key="settings_upload", on_change=load)
 
 
 def _load(protocol: Protocol, criteria: list[Criterion]) -> None:

@@ -195,6 +195,11 @@ def _draw_translations(chooser: Chooser, rows: list[Draft], meanings: Meanings, 
 
     The key depends on the rows, because a data editor keeps its edits for one key.
     """
+    column = st.column_config.TextColumn(help=f'A number, or "{none}"')
+    if meanings:
+        column = st.column_config.SelectboxColumn(
+            options=[*meanings, none], format_func=lambda text: PREFERENCE_NAMES.get(str(text), str(text))
+        )
     edited = st.data_editor(
         rows,
         num_rows="dynamic",
@@ -202,18 +207,10 @@ def _draw_translations(chooser: Chooser, rows: list[Draft], meanings: Meanings, 
         width=480,
         placeholder="(choose)",
         key=chooser.key(f"values_{zlib.crc32(repr(rows).encode())}"),
-        column_config={VALUE_COLUMN: _value_column([*meanings, none] if meanings else [], none)},
+        column_config={VALUE_COLUMN: column},
     )
     filled = [row for row in edited if row.get(FILE_COLUMN) and row.get(VALUE_COLUMN)]
     return [(str(row[FILE_COLUMN]).strip(), row[VALUE_COLUMN]) for row in filled]
-
-
-def _value_column(options: list[str], none: str) -> Any:
-    if not options:
-        return st.column_config.TextColumn(help=f'A number, or "{none}"')
-    return st.column_config.SelectboxColumn(
-        options=options, format_func=lambda text: PREFERENCE_NAMES.get(str(text), str(text))
-    )
 
 
 def distinct_values(preview: Preview, layout: str, columns_draft: Draft) -> list[str]:
