@@ -18,7 +18,6 @@ from commands.output import (
     ScenarioName,
     Source,
     check_rule,
-    debate_note,
     format_table,
     with_population,
 )
@@ -65,7 +64,9 @@ class Asked:
 
     def note(self) -> list[str]:
         """Return the sentence that the reference is a debate, in a list; empty for any other one."""
-        return debate_note(self.engine, self.study, self.reference)
+        from storage.reports.references import debate_note
+
+        return debate_note(self.engine, self.study.id, self.reference)
 
 
 def reads_study(*filters: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:

@@ -325,15 +325,6 @@ def find_study(engine: "Engine", name: str) -> "Study":
         return studies.get(session, name)
 
 
-def debate_note(engine: "Engine", study: "Study", reference: str | None) -> list[str]:
-    """Return the sentence that the reference is a debate, not labels of people, in a list; empty for any other one."""
-    from storage.db.connections import reading
-    from storage.reports import references
-
-    with reading(engine) as session:
-        return [note] if (note := references.debate_note(session, study.id, reference)) else []
-
-
 def open_study(url: str | None, name: str) -> "tuple[Engine, Study]":
     """Return the database and the study called `name` in it."""
     engine = open_database(url)

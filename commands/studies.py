@@ -3,8 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -237,20 +236,6 @@ def _differences(session: "Session", study_id: int | None, check: bool) -> dict[
 PairCriterion = Annotated[str, typer.Option("--criterion", help="The criterion on which people label.")]
 
 
-class Drawn(StrEnum):
-    """The kinds of targets that a design can draw."""
-
-    preference = "preference"
-    score = "score"
-
-
-class Allocation(StrEnum):
-    """How a number of pairs is divided among strata."""
-
-    proportional = "proportional"
-    neyman = "neyman"
-
-
 def offer(
     source: Source,
     session: Writing,
@@ -273,7 +258,9 @@ def design(
     source: Source,
     session: Writing,
     criterion: PairCriterion,
-    kind: Annotated[Drawn, typer.Option(help="What of the criterion people label.")] = Drawn.preference,
+    kind: Annotated[
+        Literal["preference", "score"], typer.Option(help="What of the criterion people label.")
+    ] = "preference",
     form: Annotated[Form | None, typer.Option(help="How pairs are drawn.")] = None,
     by: Annotated[str, typer.Option(help="Strata: contention, scenario or group.")] = "",
     agreed: Annotated[int | None, typer.Option(min=0, help="Pairs on which judges agree, drawn at random.")] = None,
@@ -283,8 +270,9 @@ def design(
     ] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Pairs in all, divided among the strata.")] = None,
     allocation: Annotated[
-        Allocation, typer.Option(help="By the pairs of each stratum, or by these and how labels differ in it.")
-    ] = Allocation.proportional,
+        Literal["proportional", "neyman"],
+        typer.Option(help="By the pairs of each stratum, or by these and how labels differ in it."),
+    ] = "proportional",
     seed: Annotated[int | None, typer.Option(help="Of the draw. Default: the present one, or 0.")] = None,
 ) -> Result:
     """Print which pairs people label, or change it: shares grow, and from the first label on they do not shrink."""
@@ -296,12 +284,12 @@ def design(
     if any(value not in (None, "", {}) for value in (*changes.values(), agreed, size)):
         sizes = {} if agreed is None else {AGREED: agreed}
         if size is not None:
-            is_neyman = allocation == Allocation.neyman
+            is_neyman = allocation == "neyman"
             sizes |= label_designs.sizes_of_change(
-                session, source, criterion, size, neyman=is_neyman, kind=kind.value, **changes
+                session, source, criterion, size, neyman=is_neyman, kind=kind, **changes
             )
-        offers.change_design(session, source, criterion, sizes=sizes, kind=kind.value, **changes)
-    return _describe_design(criterion, kind.value, label_designs.find(session, source.id, criterion, kind.value))
+        offers.change_design(session, source, criterion, sizes=sizes, kind=kind, **changes)
+    return _describe_design(criterion, kind, label_designs.find(session, source.id, criterion, kind))
 
 
 def _read_share(text: str) -> tuple[str, float]:

@@ -1,6 +1,6 @@
 """A table whose rows open with a click on any of their cells, or with the arrow keys."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -102,18 +102,3 @@ def draw_notes(column_config: Mapping[str, Any]) -> None:
 def pair_numbers(pair: tuple[str, str], names: Sequence[str]) -> str:
     """Return `1 × 3`: the places of two names in the order of a matrix, which numbers its columns so."""
     return " × ".join(str(names.index(name) + 1) for name in pair)
-
-
-def figure_columns(
-    lines: Sequence[Mapping[str, Any]], names: Collection[str] = (), columns: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return the configuration of all columns except those of `names`: right-aligned, and wide enough for intervals.
-
-    `columns` has the configuration of columns that have one, such as a help text.
-    """
-    found = {}
-    for title in dict.fromkeys(title for line in lines for title in line if title not in names):
-        is_interval = any("[" in str(line.get(title, "")) for line in lines)
-        width = {"width": INTERVAL_WIDTH} if is_interval else {}
-        found[title] = (columns or {}).get(title, st.column_config.TextColumn(alignment="right")) | width
-    return found

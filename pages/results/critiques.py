@@ -138,19 +138,10 @@ def draw_selected_critiques(study: Study, source: str) -> None:
 def draw_links(study: Study, detail: CritiqueDetail) -> None:
     """Link to the AIUs of a critique and to its trace."""
     with st.container(horizontal=True):
-        st.page_link(
-            shell.page_path("label/aius.py"),
-            label="AIUs",
-            icon=":material/rule:",
-            query_params={"study": study.name, "item": detail.item, "of": detail.critique},
-        )
+        shell.draw_link("label/aius.py", "AIUs", "rule", study=study.name, item=detail.item, of=detail.critique)
         if detail.trace is not None:
-            st.page_link(
-                shell.page_path("watch/traces.py"),
-                label="Trace",
-                icon=":material/forum:",
-                query_params={"study": study.name, "trace": str(detail.trace), "critique": detail.critique},
-            )
+            address = {"study": study.name, "trace": str(detail.trace), "critique": detail.critique}
+            shell.draw_link("watch/traces.py", "Trace", "forum", **address)
 
 
 def judges_result(accuracies: Sequence[Accuracy]) -> Result:

@@ -90,12 +90,7 @@ def draw_missing_truth(study: Study, errors: PeerErrors) -> None:
         st.info("This run has no verdicts yet. They appear here when the first traces have finished.")
         return
     st.info("The items of this run have neither labels nor reference answers.")
-    st.page_link(
-        shell.page_path("label/scores.py"),
-        label="Label",
-        icon=":material/star_half:",
-        query_params={"study": study.name},
-    )
+    shell.draw_link("label/scores.py", "Label", "star_half", study=study.name)
 
 
 def draw_shares(outcomes: list[TraceOutcome]) -> None:
@@ -208,8 +203,7 @@ def draw_people(study: Study, compared: PeopleCompared) -> None:
     st.subheader("Which peer misled the chair, by people", anchor=False)
     if not compared.agreement.items_total:
         st.caption("No review has a label yet. A person can label each review after scoring its item.")
-        page = shell.page_path("label/peers.py")
-        st.page_link(page, label="Label", icon=":material/checklist:", query_params={"study": study.name})
+        shell.draw_link("label/peers.py", "Label", "checklist", study=study.name)
         return
     rows = [{"Peer": name, "People": people, "Estimate": estimate} for name, people, estimate in compared.rows]
     st.dataframe(rows, hide_index=True, width="content")
@@ -227,9 +221,7 @@ def draw_selected_items(outcomes: list[TraceOutcome], errors: PeerErrors) -> Non
     if not selected:
         st.caption("Click a bar to list its traces.")
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected traces: {len(selected):,}", anchor=False, width="content")
-        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=close)
+    item_drilldown.draw_heading(f"Selected traces: {len(selected):,}", close)
     rows = [table_line(outcome, errors) for outcome in selected]
     clicked = tables.draw_clickable(rows, "selected_items")
     if clicked is not None:

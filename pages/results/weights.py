@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from core.formats.tables import Table
+from core.formats.tables import Column, Table
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports.weight_distances import (
     ALL,
@@ -282,13 +282,17 @@ def draw_grid(
     title: str, names: Sequence[str], estimates: Mapping[tuple[str, str], Estimate], text: Callable[[Estimate], str]
 ) -> None:
     """Draw estimates by row and column, with the number of items in the last column."""
-    lines = []
-    for name in names:
-        of_row = {column: estimate for (row, column), estimate in estimates.items() if row == name}
-        cells = {truncate(column, 40): text(estimate) for column, estimate in of_row.items()}
-        items = max(estimate.items for estimate in of_row.values())
-        lines.append({title: name or "no category"} | cells | {"Items": f"{items:,}"})
-    st.dataframe(lines, hide_index=True, column_config=tables.figure_columns(lines, {title}))
+
+    def cell(column: str, name: str) -> str:
+        return text(estimates[name, column]) if (name, column) in estimates else ""
+
+    def items(name: str) -> int:
+        return max(estimate.items for (row, _), estimate in estimates.items() if row == name)
+
+    shared = dict.fromkeys(column for _, column in estimates)
+    columns = [Column(truncate(column, 40), partial(cell, column), "figure") for column in shared]
+    first, last = Column(title, lambda name: name or "no category"), Column("Items", items, "count")
+    tables.draw(Table(f"by_{title.lower()}", names, [first, *columns, last], ()))
 
 
 draw_page(shell.draw_header("Weights", "Distances between the aspect weights of people and of judges."))

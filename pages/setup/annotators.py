@@ -1,109 +1,86 @@
 """The annotators of a study: labels, pace, agreement, drift and changes after the reveal."""
 
-from collections.abc import Mapping, Sequence
-
 import streamlit as st
-from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.formats.charts import IntervalChart, Mark
+from core.formats.tables import Column, Table
 from core.statistics.reports.agreement import AgreementRow, agreement_row
-from pages.parts import charts, numbers, permissions, resources, shell
+from pages.parts import charts, numbers, permissions, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import natural_order
 from pages.setup.parts import annotator_figures
 from storage.accounts.access import Permission
 from storage.labelling import claims
 from storage.reports import annotators
-from storage.reports.annotators import AnnotatorSummary, Pace, Share, TrainingResult
+from storage.reports.annotators import AnnotatorSummary, Pace, TrainingResult
 
 
-def draw_tables(summaries: list[AnnotatorSummary]) -> None:
-    """Draw one row for each annotator: first labels and pace, then agreement and changes."""
-    zone = shell.time_zone()
-    pace, quality = [], []
-    for summary in summaries:
-        others, last = summary.others, summary.last.astimezone(zone) if summary.last else None
-        pace.append(
-            {
-                "Annotator": summary.name,
-                "Labels": summary.labels,
-                "Kinds": ", ".join(kind.replace("_", " ") for kind in sorted(summary.by_kind)),
-                "Last label": f"{last:%Y-%m-%d}" if last else "–",
-                "Per hour": summary.pace.per_hour,
-                "Seconds, median": summary.median_seconds,
-            }
-        )
-        quality.append(
-            {
-                "Annotator": summary.name,
-                "With others": numbers.format_estimate(others.value, others.low, others.high),
-                "n others": others.items,
-                "With gold": _format_share(summary.gold),
-                "n gold": summary.gold.n,
-                "Changed": _format_share(summary.changes.share_changed),
-                "Towards judges": _format_share(summary.changes.share_towards),
-                "n revealed": summary.changes.revealed,
-            }
-        )
-    for lines in (pace, quality):
-        _draw_table(lines)
+def _rounded(value: float | None) -> int | None:
+    return None if value is None else round(value)
 
 
-def _draw_table(lines: Sequence[Mapping[str, object]]) -> None:
-    """Draw lines with an annotator each; a missing figure is a dash."""
-    st.dataframe(lines, hide_index=True, column_config=_columns(), placeholder="–")
-
-
-def _columns() -> dict[str, ColumnConfig | str | None]:
-    """Return width, format and explanation of the columns."""
-    shares = {
-        "With others": "Mean share of the other annotators' labels on the same target that are equal, without a "
-        "correction for chance: kappa and AC1 are on the agreement page. Aspect weights are left out.",
-        "With gold": "Share of labels that equal the adjudicated value.",
-        "First attempt": "Right answers in the first attempt at the training: later ones were made after feedback.",
-        "Hidden checks": "Blind labels that equal the adjudicated value, of the targets that were adjudicated before.",
-        "Changed": "Share of revealed labels that were changed after the reveal.",
-        "Towards judges": "Share of revealed labels that were changed to a value nearer to the judges' last opinions.",
-    }
-    counts = {
-        "n others": "Targets that another annotator labelled too.",
-        "n gold": "Adjudicated targets.",
-        "n training": "Answers in the first attempt.",
-        "n checks": "Targets that were adjudicated before the annotator's blind label.",
-        "Per hour": "Labels per hour of active time; a pause counts as at most 30 seconds.",
-        "Seconds, median": "Active time per target, summed over the labels of a target.",
-    }
-    return {
-        **{name: st.column_config.TextColumn(help=text, alignment="right") for name, text in shares.items()},
-        **{name: st.column_config.NumberColumn(help=text, format="%.0f") for name, text in counts.items()},
-    }
-
-
-def _format_share(share: Share) -> str:
-    return numbers.format_estimate(*share.interval)
+PACE_COLUMNS = (
+    Column("Annotator", "name"),
+    Column("Labels", "labels", "count"),
+    Column("Kinds", lambda row: ", ".join(kind.replace("_", " ") for kind in sorted(row.by_kind))),
+    Column("Last label", lambda row: f"{row.last.astimezone(shell.time_zone()):%Y-%m-%d}" if row.last else "–"),
+    Column(
+        "Per hour", lambda row: _rounded(row.pace.per_hour), "count",
+        help="Labels per hour of active time; a pause counts as at most 30 seconds.",
+    ),
+    Column(
+        "Seconds, median", lambda row: _rounded(row.median_seconds), "count",
+        help="Active time per target, summed over the labels of a target.",
+    ),
+)  # fmt: skip
+QUALITY_COLUMNS = (
+    Column("Annotator", "name"),
+    Column(
+        "With others", "others.value others.low others.high", "estimate",
+        help="Mean share of the other annotators' labels on the same target that are equal, without a correction for "
+        "chance: kappa and AC1 are on the agreement page. Aspect weights are left out.",
+    ),
+    Column("n others", "others.items", "count", help="Targets that another annotator labelled too."),
+    Column(
+        "With gold", lambda row: row.gold.interval, "estimate", help="Share of labels that equal the adjudicated value."
+    ),
+    Column("n gold", "gold.n", "count", help="Adjudicated targets."),
+    Column(
+        "Changed", lambda row: row.changes.share_changed.interval, "estimate",
+        help="Share of revealed labels that were changed after the reveal.",
+    ),
+    Column(
+        "Towards judges", lambda row: row.changes.share_towards.interval, "estimate",
+        help="Share of revealed labels that were changed to a value nearer to the judges' last opinions.",
+    ),
+    Column("n revealed", "changes.revealed", "count"),
+)  # fmt: skip
+PASSED = {True: "passed", False: "not passed", None: "not finished"}
+TRAINING_COLUMNS = (
+    Column("Annotator", "annotator"),
+    Column("Training", lambda row: PASSED[row.passed] if row.attempts else "–"),
+    Column("Attempts", "attempts", "count"),
+    Column(
+        "First attempt", lambda row: row.first.interval, "estimate",
+        help="Right answers in the first attempt at the training: later ones were made after feedback.",
+    ),
+    Column("n training", "first.n", "count", help="Answers in the first attempt."),
+    Column(
+        "Hidden checks", lambda row: row.checks.interval, "estimate",
+        help="Blind labels that equal the adjudicated value, of the targets that were adjudicated before.",
+    ),
+    Column(
+        "n checks", "checks.n", "count", help="Targets that were adjudicated before the annotator's blind label."
+    ),
+)  # fmt: skip
 
 
 def draw_training(results: list[TrainingResult]) -> None:
     """Draw the results of training and hidden checks, if there are any."""
-    if not results:
-        return
-    st.subheader("Training and hidden checks", anchor=False)
-    state = {True: "passed", False: "not passed", None: "not finished"}
-    _draw_table(
-        [
-            {
-                "Annotator": result.annotator,
-                "Training": state[result.passed] if result.attempts else "–",
-                "Attempts": result.attempts,
-                "First attempt": _format_share(result.first),
-                "n training": result.first.n,
-                "Hidden checks": _format_share(result.checks),
-                "n checks": result.checks.n,
-            }
-            for result in results
-        ]
-    )
-    st.caption("Shares of right answers with Wilson's 95 % intervals.")
+    if results:
+        st.subheader("Training and hidden checks", anchor=False)
+        tables.draw(Table("training", results, TRAINING_COLUMNS, ()))
+        st.caption("Shares of right answers with Wilson's 95 % intervals.")
 
 
 def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
@@ -188,6 +165,7 @@ else:
     )
     if not is_annotator:
         draw_agreement(all_summaries)
-    draw_tables(all_summaries)
+    for name, columns in (("pace", PACE_COLUMNS), ("quality", QUALITY_COLUMNS)):
+        tables.draw(Table(name, all_summaries, columns, ()))
     draw_training(trained)
     draw_details(all_summaries)

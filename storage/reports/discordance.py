@@ -1,7 +1,7 @@
 """Where each judge differs from people more often: by scenario, length, order, human split and contention."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,6 +93,13 @@ def describe_unnamed(number: int) -> str:
 
 def report(data: AlignmentData, query: RankingQuery, measured: Contentions) -> list[SliceRow]:
     """Compare the slices of every judge of a query; p-values are corrected over all of them together."""
+    return _rows(data, query, measured, slices_of)
+
+
+def _rows(
+    data: AlignmentData, query: RankingQuery, measured: Contentions, slices: "Callable[[Compared], Slices]"
+) -> list[SliceRow]:
+    """Compare slices of the targets of every judge of a query."""
     dataset = find_dataset(data, query)
     if dataset is None:
         return []
@@ -100,7 +107,7 @@ def report(data: AlignmentData, query: RankingQuery, measured: Contentions) -> l
     people = majorities_of(dataset)
     for judge in comparable_judges(dataset):
         compared = compare_with_people(dataset, judge, measured, people)
-        rows += slice_rows(judge, compared.differs, slices_of(compared), compared.groups)
+        rows += slice_rows(judge, compared.differs, slices(compared), compared.groups)
     population = judge_ranking.population_of_labels(data, query, weighted=False)
     return [replace(row, population=population) for row in correct_rows(rows)]
 
@@ -242,24 +249,28 @@ def differing_targets(
 
     Targets that the viewer, if any, has not labelled are counted and not returned.
     """
+
+    def inside(compared: Compared) -> Bools:
+        members, known = slices_of(compared).get(chosen, (np.zeros(compared.differs.size, bool),) * 2)
+        return members & known
+
+    return list_differing(data, query, judge, inside, measured, viewer)
+
+
+def list_differing(
+    data: AlignmentData,
+    query: RankingQuery,
+    judge: str,
+    inside: "Callable[[Compared], Bools]",
+    measured: Contentions | None,
+    viewer: str | None,
+) -> Drilldown:
+    """Return the first of the compared targets that are inside (n,) and on which a judge differs from people."""
     dataset = find_dataset(data, query)
     if dataset is None or judge not in dataset.judges:
         return Drilldown((), 0)
     compared = compare_with_people(dataset, judge, measured)
-    inside, known = slices_of(compared).get(chosen, (np.zeros(compared.differs.size, bool),) * 2)
-    selected = np.zeros(dataset.gold.size, bool)
-    selected[compared.places[inside & known & compared.differs]] = True
-    return list_selected(data, query, judge, selected, viewer)
-
-
-def list_selected(
-    data: AlignmentData, query: RankingQuery, judge: str, selected: Bools, viewer: str | None
-) -> Drilldown:
-    """Return the first selected targets of a query, (N,), with the values of a judge; see `differing_targets`."""
-    dataset = find_dataset(data, query)
-    if dataset is None:
-        return Drilldown((), 0)
-    return list_places(dataset, np.flatnonzero(selected), [judge], viewer)
+    return list_places(dataset, compared.places[inside(compared) & compared.differs], [judge], viewer)
 
 
 def of_study(engine: Engine, study: Study, selection: Selection) -> list[SliceRow]:
@@ -355,18 +366,12 @@ def compare_slices(
     The rows have the two names as their slice; p-values are corrected over the judges. Judges without five targets in
     each have no row.
     """
-    dataset = find_dataset(data, query)
-    if dataset is None:
-        return []
-    rows: list[SliceRow] = []
-    people = majorities_of(dataset)
-    for judge in comparable_judges(dataset):
-        compared = compare_with_people(dataset, judge, measured, people)
+
+    def both(compared: Compared) -> Slices:
         (first, first_known), (second, second_known) = (targets_of(compared, one) for one in slices)
-        masks = {names: (first & ~second, first_known & second_known & (first ^ second))}
-        rows += slice_rows(judge, compared.differs, masks, compared.groups)
-    population = judge_ranking.population_of_labels(data, query, weighted=False)
-    return [replace(row, population=population) for row in correct_rows(rows)]
+        return {names: (first & ~second, first_known & second_known & (first ^ second))}
+
+    return _rows(data, query, measured, both)
 
 
 def of_two_slices(engine: Engine, study: Study, selection: Selection, first: str, second: str) -> list[SliceRow]:

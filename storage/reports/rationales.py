@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.statistics.data.arrays import Bools
 from core.statistics.data.dataset import Dataset
 from core.statistics.measures.texts import MIN_TEXTS, cluster_texts
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
@@ -20,7 +19,7 @@ from storage.db.tables import EventRow
 from storage.reports import alignment, judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown
-from storage.reports.discordance import compare_with_people, list_selected
+from storage.reports.discordance import compare_with_people, list_differing
 from storage.reports.judge_ranking import RankingQuery, find_dataset
 from storage.runs.events import parse_event
 from storage.studies.studies import Study
@@ -45,16 +44,6 @@ class RationaleReport:
     names: tuple[str, ...]
     reason: str = ""
     """Why there are no clusters."""
-
-    def targets_of(self, chosen: Slice, size: int) -> Bools:
-        """Return whether each of `size` targets is in a cluster; none for an unknown one."""
-        found = np.zeros(size, bool)
-        if chosen[0] == FEATURE and chosen[1] in self.names:
-            number = self.names.index(chosen[1])
-            found[[place for place, cluster in zip(self.places, self.clusters, strict=True) if cluster == number]] = (
-                True
-            )
-        return found
 
 
 def report(session: Session, data: AlignmentData, query: RankingQuery, judge: str) -> RationaleReport:
@@ -92,13 +81,9 @@ def differing_targets(
     viewer: str | None = None,
 ) -> Drilldown:
     """Return the first targets of a cluster on which a judge differs; see `discordance.differing_targets`."""
-    dataset = find_dataset(data, query)
-    if dataset is None or judge not in dataset.judges:
-        return Drilldown((), 0)
-    compared = compare_with_people(dataset, judge)
-    selected = np.zeros(dataset.gold.size, bool)
-    selected[compared.places[compared.differs]] = True
-    return list_selected(data, query, judge, selected & found.targets_of(chosen, dataset.gold.size), viewer)
+    number = found.names.index(chosen[1]) if chosen[0] == FEATURE and chosen[1] in found.names else -1
+    own = [place for place, cluster in zip(found.places, found.clusters, strict=True) if cluster == number]
+    return list_differing(data, query, judge, lambda compared: np.isin(compared.places, own), None, viewer)
 
 
 def of_study(

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Engine, func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.labels import Scale, Value, majority_value, mean_value
 from core.wording import report_criterion
+from storage.db import connections
 from storage.db.tables import ExperimentRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.labels import labels, targets
 from storage.labels.targets import TargetKey, own_outcome
@@ -70,10 +71,11 @@ def parse(text: str) -> Reference:
     return Reference(form, name.strip())
 
 
-def debate_note(session: Session, study_id: int, text: str | None) -> str:
-    """Return a sentence that names a reference which is a debate, not labels of people; empty for any other one."""
-    reference = resolve(session, study_id, text)
-    return f"Compared with {reference.title}." if reference.type == "debate" else ""
+def debate_note(engine: Engine, study_id: int, text: str | None) -> list[str]:
+    """Return a sentence that names a reference which is a debate, in a list; empty for labels of people."""
+    with connections.reading(engine) as session:
+        reference = resolve(session, study_id, text)
+    return [f"Compared with {reference.title}."] if reference.type == "debate" else []
 
 
 def choices(session: Session, study_id: int, runs_of_debates: Sequence[str] | None = None) -> list[Reference]:

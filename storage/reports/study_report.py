@@ -115,15 +115,10 @@ def _comparisons(engine: Engine, study: Study, reference: str | None) -> Section
     title, sizes = "Differences in accuracy on the same targets", [row.items for row in found]
     return Section(
         COMPARISONS,
-        _debate_note(engine, study, reference),
+        references.debate_note(engine, study.id, reference),
         rows=_printed(found, columns),
         table_caption=caption(title, sizes, "targets", PAIRED_DIFFERENCES),
     )
-
-
-def _debate_note(engine: Engine, study: Study, reference: str | None) -> list[str]:
-    with reading(engine) as session:
-        return [note] if (note := references.debate_note(session, study.id, reference)) else []
 
 
 def _causes(engine: Engine, study: Study, reference: str | None) -> Section:
@@ -198,7 +193,7 @@ def _biases(engine: Engine, study: Study, reference: str | None) -> Section:
     }
     return Section(
         "Biases of judges",
-        [*_debate_note(engine, study, reference), judge_biases.sentence(engine, study, rows)],
+        [*references.debate_note(engine, study.id, reference), judge_biases.sentence(engine, study, rows)],
         rows=_printed(judge_biases.table(rows), columns),
         table_caption=caption("Biases of judges", [row.effect.items for row in rows], "verdicts", BIAS_TESTS),
     )

@@ -1,5 +1,6 @@
 """Aspect weights (DnA-Eval): distances, means, quality of aspects, agreement of verdicts, and other weights."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -7,9 +8,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from core.aspects import Weights
+from core.aspects import Weights, aspect_set_id, in_percent, mean_weights, preferred_response
 from core.formats.tables import Column
-from core.labels import Kind
+from core.labels import Kind, Target
+from core.protocols import registry
+from core.protocols.dna_eval.settings import Settings, settings_of_item
+from core.protocols.dna_eval.verdicts import Judgement, collect_judgements
 from core.statistics.data.arrays import Estimate
 from core.statistics.data.columns import Column as CodedColumn
 from core.statistics.data.label_table import LabelTable, groups
@@ -27,37 +31,23 @@ from core.statistics.reports.weight_distances import (
     rater_distances,
     unit_distances,
 )
+from core.statistics.reports.weight_laboratory import LaboratoryReport, ScoredPair, laboratory_report
 from core.wording import report_criterion
 from storage.db import connections
 from storage.labels import labels, targets
+from storage.reports import references
 from storage.reports.alignment import judge_model, load_data
 from storage.reports.chosen_labels import Choices
-from storage.reports.opinions import opinion_columns, opinion_frame
-from storage.runs import runs
+from storage.reports.opinions import annotator_panel, find_scales, opinion_columns, opinion_frame
+from storage.runs import aius, aspects, runs, turns
 from storage.runs.aspects import KIND
+from storage.runs.runs import Run
+from storage.runs.turns import TraceTurns
+from storage.studies import items
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
-from collections import defaultdict
-from typing import TYPE_CHECKING
-
-from core.aspects import aspect_set_id, in_percent, mean_weights, preferred_response
-from core.labels import Target
-from core.protocols import registry
-from core.protocols.dna_eval.settings import Settings, settings_of_item
-from core.protocols.dna_eval.verdicts import Judgement, collect_judgements
-from core.statistics.reports.weight_laboratory import LaboratoryReport, ScoredPair, laboratory_report
-from storage.reports import references
-from storage.reports.opinions import annotator_panel, find_scales
-from storage.runs import aius, aspects, turns
-from storage.runs.runs import Run
-from storage.runs.turns import TraceTurns
-from storage.studies import items
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Item, set of aspects, scenario.
 UnitKey = tuple[str, str, str]

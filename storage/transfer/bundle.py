@@ -244,7 +244,7 @@ def codebook(engine: Engine, study: Study, all_tables: Iterable[Table], missing:
         criteria = studies.criteria(session, study.id)
         scales = studies.scales(session, study.id)
         instructions = studies.current_guidelines(session, study.id)
-        note = references.debate_note(session, study.id, None)
+    notes = references.debate_note(engine, study.id, None)
     declared = [
         f"- {kind}{f', {name}' if name else ''}: `{scale.model_dump_json(exclude_none=True)}`"
         for (kind, name), scale in sorted(scales.items(), key=lambda pair: pair[0])
@@ -260,7 +260,7 @@ def codebook(engine: Engine, study: Study, all_tables: Iterable[Table], missing:
         sections[f"{table.name}.csv"] = [f"{len(table.rows):,} rows.", "", *columns]
     sections |= {f"{name}.csv": [f"Not in this bundle. {reason}"] for name, reason in missing.items()}
     sections["gold.csv"] = [f"Columns: {', '.join(gold_file.COLUMNS)}. Their meaning is in docs/gold.md."]
-    lines = [f"# Codebook of {study.name}", "", study.description, *([f"Judges: {note}"] if note else [])]
+    lines = [f"# Codebook of {study.name}", "", study.description, *(f"Judges: {note}" for note in notes)]
     lines += [line for title, text in sections.items() for line in ("", f"## {title}", "", *text)]
     lines += ["", "Text that a spreadsheet would run as a formula has a leading apostrophe in the CSV files."]
     return "\n".join(lines) + "\n"

@@ -106,9 +106,7 @@ def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]
 
 def draw_targets(study: Study, drilldown: Drilldown, selection: str, close: Callable[[], None]) -> None:
     """Draw the targets of a selection, which `close` ends, and the opened one; `selection` is its description."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected targets: {drilldown.selected:,}", anchor=False, width="content")
-        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=close)
+    draw_heading(f"Selected targets: {drilldown.selected:,}", close)
     st.caption(escape_markdown(selection))
     item = draw_drilldown(drilldown)
     if item is not None:
@@ -116,6 +114,13 @@ def draw_targets(study: Study, drilldown: Drilldown, selection: str, close: Call
             criterion = escape_markdown(report_criterion(item.target.criterion))
             st.caption(f"Values on {criterion}; the table has every criterion.")
         draw_detail(study, item)
+
+
+def draw_heading(text: str, close: Callable[[], None]) -> None:
+    """Draw the heading of a selection, with the button that ends it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(text, anchor=False, width="content")
+        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=close)
 
 
 def draw_drilldown(drilldown: Drilldown) -> TargetValues | None:
@@ -206,12 +211,7 @@ def draw_detail(study: Study, judged_item: TargetValues) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**Item {escape_markdown(target_name(judged_item.target))}**", width="stretch")
             if judged_item.trace is not None:
-                st.page_link(
-                    shell.page_path("watch/traces.py"),
-                    label="Trace",
-                    icon=":material/forum:",
-                    query_params={"trace": str(judged_item.trace)},
-                )
+                shell.draw_link("watch/traces.py", "Trace", "forum", trace=str(judged_item.trace))
         if judged_item.blind:
             st.caption(":material/visibility_off: Opinions on this item are shown after you have labelled it.")
         else:
