@@ -52,6 +52,7 @@ NOUNS: dict[str, Noun | Command] = {
             "inputs": Command(data.inputs, "inputs"),
         },
     ),
+    "prompts": Noun("Prompts of the papers' released code.", {"import": Command(data.import_prompts)}),
     "studies": Noun(
         "Manage studies and their members.",
         {

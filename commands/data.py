@@ -22,6 +22,7 @@ from commands.output import (
     connect,
     format_table,
     open_database,
+    open_study,
     progress_bar,
     record_export,
     with_progress,
@@ -530,3 +531,36 @@ def inputs(
         if adopt_aspects is not None:
             count += standing_inputs.adopt_aspects(session, source.id, by, adopt_aspects)
     return {"study": source.name, "items": count}, f"Items with changed inputs: {count:,}."
+
+
+def import_prompts(
+    protocol: Annotated[str, typer.Argument(help="The protocol, such as scaleeval.")],
+    folder: Annotated[Path, typer.Argument(help="A clone of the authors' repository.", exists=True, file_okay=False)],
+    study: Annotated[str | None, typer.Option(help="The study whose prompts of the protocol they replace.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write a settings file with them.")] = None,
+    database: DatabaseUrl = None,
+) -> Result:
+    """Read prompts, roles, criteria and examples from the authors' repository, into a study or a settings file."""
+    from core.formats.plain_yaml import dump_fields
+    from core.formats.published.prompts import read_prompts
+    from core.protocols import registry
+    from core.protocols.settings_file import parse_run_fields
+    from storage.transfer.imports import save_prompts
+
+    if study is None and output is None:
+        raise TiebreakError("Name where the prompts go: --study NAME, --output FILE.yaml, or both.")
+    found, installed = read_prompts(protocol, folder), registry.get(protocol)
+    installed.check_prompts(found.prompts)
+    if study is not None:
+        engine, source = open_study(database, study)
+        save_prompts(engine, source.id, protocol, found)
+    if output is not None:
+        fields = {**found.settings, "prompts": dict(found.prompts)}
+        parse_run_fields(fields, installed, found.criteria)
+        sources = "".join(f"# {path} sha256:{digest}\n" for path, digest in sorted(found.files.items()))
+        output.write_text(sources + dump_fields(fields), encoding="utf-8")
+    rows = [{"file": path, "sha256": digest} for path, digest in sorted(found.files.items())]
+    value = {"protocol": protocol, "prompts": sorted(found.prompts), "files": rows}
+    criteria = ", ".join(one.name for one in found.criteria)
+    text = f"Prompts of {protocol}: {', '.join(found.prompts)}.{f' Criteria: {criteria}.' if criteria else ''}"
+    return value, f"{text}\n{format_table(rows, '')}"

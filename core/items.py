@@ -1,8 +1,9 @@
 """The subject of an evaluation: items with their responses, and the criteria."""
 
 import re
+from collections.abc import Mapping
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_serializer, model_validator
 
@@ -95,6 +96,10 @@ class Item(Frozen):
         return self
 
 
+# How a criterion is written in prompts (ScaleEval, Table 7).
+CriterionFormat = Literal["general", "shortened", "gibberish", "shuffled", "flipped", "masked"]
+
+
 class Criterion(Frozen):
     """A criterion of judgement: a definition, and rubric lines from the lowest level to the highest."""
 
@@ -103,6 +108,13 @@ class Criterion(Frozen):
     rubric: tuple[str, ...] = ()
     scale: Scale | None = None
     """The scale of a score on this criterion; a preference always has PREFERENCE."""
+    formats: Mapping[CriterionFormat, str] = Field(default_factory=dict, exclude_if=lambda texts: not texts)
+    """Format -> the text in prompts, such as the fixed ones of ScaleEval's Table 7; any other format is derived from
+    definition and rubric. Serialised only if present."""
+
+    def __hash__(self) -> int:
+        """Hash every field except `formats`, a mapping; equal criteria still have equal hashes."""
+        return hash(tuple(value for name, value in self if name != "formats"))
 
     @property
     def levels(self) -> tuple[tuple[str, str], ...]:

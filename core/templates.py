@@ -16,7 +16,9 @@ filled in the same way.
 
 A template whose first line is `raw: RULE` is complete, such as a prompt that a paper prints: values are inserted
 without tags, and the instruction for the answer only in place of `$answer`. A reply is read by the parsers' rules that
-it names: `raw: line, labelled`.
+it names: `raw: line, labelled`. A source may follow: `raw: line # prompts/score.txt`. Below a line `=== assistant ===`
+or `=== user ===` a raw template goes on with a further message. Of several texts, such as `$responses`, each can be
+inserted by itself: `$response_1`.
 
 One file holds one ask. Its first template has the file's name; variants and parts follow in sections, each below a line
 `=== name ===` and separated from the next section by one blank line.
@@ -44,11 +46,15 @@ ANSWER = "\ufdd0"
 END_OF_SYSTEM = "\ufdd1"
 # Encloses the rules that a rendered raw prompt names; inserted texts never contain it.
 RAW = "\ufdd2"
+# Begins a further message of a rendered raw prompt, by its role; inserted texts never contain them.
+MESSAGES = {"\ufdd3": "assistant", "\ufdd4": "user"}
 SYSTEM_LINE, PROMPT_LINE = "=== system ===", "=== prompt ==="
 
-_RAW_LINE = re.compile(r"raw[ \t]*(?::([^\n]*))?(?:\n|\Z)")
+_RAW_LINE = re.compile(r"raw[ \t]*(?::([^\n#]*))?(?:#[^\n]*)?(?:\n|\Z)")
+_MESSAGE_LINE = re.compile(r"(?:\n|\A)=== (assistant|user) ===(?:\n|\Z)")
 _RAW_MARK = re.compile(f"{RAW}([^{RAW}]*){RAW}")
 _MARKS = re.compile(f"[{ANSWER}{END_OF_SYSTEM}{RAW}]")
+_MESSAGE_MARK = re.compile(f"[{''.join(MESSAGES)}]")
 _SECTION = re.compile(r"^=== (?!(?:system|prompt) ===)(\w+) ===\n", re.M)
 _SYSTEM = re.compile(rf"{SYSTEM_LINE}\n(.*?)\n*^{PROMPT_LINE}\n", re.M | re.S)
 _SYSTEM_LINES = re.compile(rf"^(?:{SYSTEM_LINE}|{PROMPT_LINE})$", re.M)
@@ -91,9 +97,14 @@ def load_templates(folder: Path) -> Templates:
     return loaded
 
 
-def replace_templates(protocol: str, templates: Templates, replacements: Mapping[str, str]) -> dict[str, str]:
-    """Return `templates` with a study's own texts in place; raises TiebreakError for an unknown name."""
-    unknown = sorted(replacements.keys() - templates.keys())
+def replace_templates(
+    protocol: str, templates: Templates, replacements: Mapping[str, str], further: Collection[str] = ()
+) -> dict[str, str]:
+    """Return `templates` with a study's own texts in place, and with `further` ones.
+
+    Raises TiebreakError for any other name.
+    """
+    unknown = sorted(replacements.keys() - templates.keys() - set(further))
     if unknown:
         raise TiebreakError(f"{protocol} has no prompt called {unknown[0]!r}; it has {', '.join(sorted(templates))}.")
     return dict(templates) | dict(replacements)
@@ -110,19 +121,47 @@ def render(templates: Templates, name: str, **values: object) -> str:
             f"There is no prompt template called {name!r}: is {name}.txt in the protocol's prompt folder?"
         )
     template, blanks, rules = _parsed(name, templates[name])
+    if rules:
+        values = _each(values) | values
     if unknown := sorted(blanks - values.keys() - {"answer"}):
         raise TiebreakError(f'The prompt "{name}" has blanks that nothing fills: {_dollar_names(unknown)}.')
     materials = {blank: _materials(value) or () for blank, value in values.items()}
-    _check_required(name, blanks, [blank for blank, found in materials.items() if any(one.required for one in found)])
+    required = {blank for blank, found in materials.items() if any(one.required for one in found)}
     if rules:
+        _check_required(name, blanks, required - _each(values).keys())
         inserted = {blank: _filled(values[blank], None) for blank in blanks & values.keys()}
-        return f"{RAW}{' '.join(rules)}{RAW}" + template.substitute({"answer": ANSWER} | inserted)
+        return RawText(f"{RAW}{' '.join(rules)}{RAW}" + template.substitute({"answer": ANSWER} | inserted))
+    _check_required(name, blanks, required)
     suffix = _unused_suffix([material for found in materials.values() for material in found])
     filled = {blank: _filled(values[blank], suffix) for blank in blanks & values.keys()}
     lines = _BLANK_PARAGRAPH.sub(
         lambda line: "" if filled.get(line[1] or line[2]) == "" else line[0], template.template
     )
     return Template(lines).substitute({"answer": ANSWER} | filled)
+
+
+class RawText(str):
+    """A rendered raw template, or several one after another. As a part of another one it can begin further messages."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[str]) -> "RawText":
+        """Return parts one after another, without the rules that they name."""
+        return cls("".join(split_raw(part)[1] for part in parts))
+
+
+def _each(values: Mapping[str, object]) -> dict[str, object]:
+    """Return each text of the values with several: `response_1` for the first of `responses`."""
+    several = {blank: value for blank, value in values.items() if isinstance(value, tuple | list)}
+    return {
+        f"{blank.removesuffix('s')}_{number}": one
+        for blank, value in several.items()
+        for number, one in enumerate(value, start=1)
+    }
+
+
+def is_raw(templates: Templates, name: str) -> bool:
+    """Return whether there is a template `name` and it is raw."""
+    return bool(name in templates and _parsed(name, templates[name])[2])
 
 
 def has_blank(templates: Templates, name: str, blank: str) -> bool:
@@ -136,9 +175,13 @@ def blanks(text: str) -> frozenset[str]:
 
 
 def check_template(name: str, text: str, allowed: Collection[str], required: Collection[str] = ()) -> None:
-    """Raise TiebreakError for a template that is empty, has a blank not in `allowed`, or lacks a `required` one."""
+    """Raise TiebreakError for a template that is empty, has a blank not in `allowed`, or lacks a `required` one.
+
+    A raw part, whose rule is "text", may be empty.
+    """
     render({name: text}, name, **dict.fromkeys(allowed, ""))
-    if not _parsed(name, text)[0].template.strip():
+    template, _, rules = _parsed(name, text)
+    if not template.template.strip() and rules != ("text",):
         raise TiebreakError(f'The prompt "{name}" is empty.')
     _check_required(name, blanks(text), required)
 
@@ -168,8 +211,15 @@ def split_raw(text: str) -> tuple[tuple[str, ...], str]:
     return (tuple(found[1].split()), _RAW_MARK.sub("", text)) if found else ((), text)
 
 
+def split_messages(role: str, prompt: str) -> list[tuple[str, str]]:
+    """Return (role, text) of each message of a rendered prompt, of which the first has this role."""
+    roles = [role, *(MESSAGES[mark] for mark in _MESSAGE_MARK.findall(prompt))]
+    return list(zip(roles, _MESSAGE_MARK.split(prompt), strict=True))
+
+
 def with_system_lines(system: str, prompt: str) -> str:
-    """Return a prompt as it is stored and shown: below its system message, as in a template."""
+    """Return a prompt as it is stored and shown: below its system message and with the lines of a template."""
+    prompt = _MESSAGE_MARK.sub(lambda mark: f"\n=== {MESSAGES[mark[0]]} ===\n", prompt)
     return f"{SYSTEM_LINE}\n{system}\n\n{PROMPT_LINE}\n{prompt}" if system else prompt
 
 
@@ -193,7 +243,7 @@ def _split_raw_line(name: str, text: str) -> tuple[tuple[str, ...], str]:
 
 def _mark_system(name: str, text: str) -> str:
     """Return a template's text with END_OF_SYSTEM after its system message; its lines may be nowhere else."""
-    text = text.replace(END_OF_SYSTEM, "").replace(RAW, "")
+    text = _MESSAGE_MARK.sub("", text.replace(END_OF_SYSTEM, "").replace(RAW, ""))
     found = _SYSTEM.match(text)
     system, prompt = (found[1].strip(), text[found.end() :]) if found else ("", text)
     if any(_SYSTEM_LINES.search(part) for part in (system, prompt)):
@@ -220,7 +270,7 @@ def _filled(value: object, suffix: str | None) -> str:
         text = "\n\n".join(texts)
     else:
         text = _checked_part(str(value), is_raw=suffix is None)
-    return _MARKS.sub("", text)
+    return _MARKS.sub("", text if isinstance(value, RawText) else _MESSAGE_MARK.sub("", text))
 
 
 def _checked_part(text: str, *, is_raw: bool) -> str:
@@ -234,8 +284,17 @@ def _checked_part(text: str, *, is_raw: bool) -> str:
 
 
 def _check_required(name: str, present: Collection[str], required: Collection[str]) -> None:
-    """Raise TiebreakError if a template lacks a required blank."""
-    if left_out := sorted(set(required) - set(present)):
+    """Raise TiebreakError if a template lacks a required blank and every other form of it.
+
+    Other forms of `responses` are `response_1`, the first of its texts, or a name such as `responses_shortened`.
+    """
+    others = tuple(present)
+    left_out = [
+        blank
+        for blank in sorted(set(required) - set(present))
+        if not any(other.startswith((f"{blank}_", f"{blank.removesuffix('s')}_")) for other in others)
+    ]
+    if left_out:
         raise TiebreakError(f'The prompt "{name}" has to contain {_dollar_names(left_out)}.')
 
 
@@ -272,7 +331,11 @@ def _parsed(name: str, text: str) -> tuple[Template, frozenset[str], tuple[str, 
     Raises TiebreakError for a "$" that begins no blank, and for a raw template without a known rule.
     """
     rules, text = _split_raw_line(name, text)
-    template = Template(_mark_system(name, text))
+    text = _mark_system(name, text)
+    if rules:
+        marks = {role: mark for mark, role in MESSAGES.items()}
+        text = _MESSAGE_LINE.sub(lambda line: marks[line[1]], text)
+    template = Template(text)
     if not template.is_valid():
         raise TiebreakError(f'The prompt "{name}" has a lone "$": write "$$" for a dollar sign.')
     return template, frozenset(template.get_identifiers()), rules

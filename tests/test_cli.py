@@ -32,6 +32,7 @@ from storage.studies import studies
 from storage.transfer import samples
 from storage.worker import _launch
 from tests.conftest import make_item, make_label
+from tests.core.formats.published.test_prompts import SCALEEVAL, clone
 from tests.paths import ROOT
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study, make_trace
@@ -203,6 +204,23 @@ def test_inputs_are_listed_and_changed_by_a_file(run, tmp_path):
     (tmp_path / "inputs.csv").write_text("item,aspects\n1,a;b\n,c\n")
     refused = run("data", "inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv"), "--by", "eve")
     assert "line 3, field 'item': expected a name or a number, and it is empty" in refused.stderr
+
+
+def test_released_prompts_are_stored_with_a_study_and_in_a_settings_file(run_with_sample, tmp_path):
+    folder, output = clone(tmp_path / "clone", SCALEEVAL), tmp_path / "released.yaml"
+    imported = run_with_sample(
+        "prompts", "import", "scaleeval", str(folder), "--study", "tour", "--output", str(output)
+    )
+    assert imported.exit_code == 0 and "Criteria: clarity." in imported.stdout
+    assert "# scaleeval/config.yaml sha256:" in output.read_text()
+    words = ("runs", "start", "--study", "tour", "--settings", str(output), "--limit", "1", "--dry-run", "--json")
+    assert run_with_sample(*words).exit_code == 0
+    with writing(connect(f"sqlite:///{tmp_path}/cli.db")) as session:
+        study = studies.get(session, "tour")
+        assert study.templates("scaleeval")["quote"].startswith("raw: text # scaleeval/prompt_input.py ")
+        assert any("general" in criterion.formats for criterion in studies.criteria(session, study.id))
+    nowhere = run_with_sample("prompts", "import", "scaleeval", str(folder))
+    assert nowhere.exit_code == 2 and "--study NAME, --output FILE.yaml" in nowhere.stderr
 
 
 def test_an_invalid_file_is_one_sentence_and_adds_nothing(run, tmp_path):

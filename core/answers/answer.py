@@ -51,6 +51,8 @@ class Answer(ABC, Generic[T]):
     """The field of the structured answer that holds the value."""
     structured: ClassVar[bool] = True
     """Whether it is requested as JSON if the model accepts a schema."""
+    rules: ClassVar[tuple[str, ...]] = RULES
+    """The rules by which a reply can be read."""
 
     def instruction(self, format: Format = "text") -> str:
         """Return the closing instruction of a prompt."""
@@ -191,6 +193,7 @@ class Passage(Answer[str]):
 
     key = "text"
     structured: ClassVar[bool] = False
+    rules: ClassVar[tuple[str, ...]] = ("text",)
 
     def shortest(self) -> str:
         return "One sentence is enough."

@@ -308,6 +308,7 @@ class Claims(Answer[tuple[str, ...]]):
     noun: str = "claim"
 
     key = "claims"
+    rules = ("json", "list")
 
     def shortest(self) -> tuple[str, ...]:
         return ()
@@ -524,6 +525,7 @@ class Aspects(Answer[dict[str, str]]):
     definitions: bool = False
 
     key = "aspects"
+    rules = ("json", "list")
 
     def shortest(self) -> dict[str, str]:
         return {f"Aspect {chr(65 + place)}": "" for place in range(self.count or 1)}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from core.answers.answer import Answer, Reading, listed
 from core.answers.sentences import FINAL, PLAIN, in_doubt
@@ -521,6 +521,8 @@ class ByName(Answer[Numbers]):
     """A number for each of `names`."""
 
     names: tuple[str, ...]
+
+    rules: ClassVar[tuple[str, ...]] = ("json", "marked", "named", "row")
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[Numbers]:
         text = Text(reply, self.words, shown)

@@ -42,6 +42,7 @@ class Scores(ByName):
     step: float | None = None
 
     key = "scores"
+    rules = ("json", "marked", "named", "row", "sentence")
 
     def shortest(self) -> Numbers:
         return dict.fromkeys(self.names, whole(self.low))

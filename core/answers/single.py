@@ -386,6 +386,7 @@ class Single(Answer[T]):
     """An answer with one value. `label` begins the line that the text instruction asks for."""
 
     label: str = "Final answer"
+    rules = ("json", "marked", "labelled", "line", "sentence")
     nouns: ClassVar[bool] = False
     """Whether the answer names responses: then "answer 1" is no label with a value."""
 

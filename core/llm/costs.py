@@ -8,12 +8,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from core.answers import RULES
+from core.answers.answer import listed
 from core.attempts import extraction_ask, first_request, second_request
+from core.errors import TiebreakError
 from core.items import Item, Pairs
 from core.labels import Value
 from core.llm import PARALLEL_CALLS, local_server
 from core.protocols import Protocol, start_flow, trace_parts
-from core.templates import Templates
+from core.templates import Templates, is_raw
 from core.trace import Ask, Flow, ReplyUnreadable, Spec, Turn, Usage
 from core.wording import format_count, format_minutes
 
@@ -208,7 +211,9 @@ def estimate_run(
 
     def simulate(reading: SimulatedReading, reply: str) -> list[Ask]:
         flows = (start_flow(protocol, item, settings, seed=seed, templates=texts, part=part) for item, part in sampled)
-        return [ask for flow in flows for ask in _simulated_asks(flow, reading, reply)]
+        asks = [ask for flow in flows for ask in _simulated_asks(flow, reading, reply)]
+        check_rules(asks)
+        return asks
 
     reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
     reply = "words " * protocol.reply_words(settings)
@@ -237,6 +242,25 @@ def estimate_run(
         expected=expected,
         seconds=None if per_call is None else per_call * expected.calls / at_a_time,
     )
+
+
+def check_rules(asks: Iterable[Ask]) -> None:
+    """Raise TiebreakError for a raw prompt that names none of the rules by which its replies can be read."""
+    for ask in asks:
+        rules = ask.answer.rules if ask.answer is not None else RULES
+        if ask.raw_rules and not set(ask.raw_rules) & set(rules):
+            raise TiebreakError(
+                f'The raw prompt of the step "{ask.step}" names the rule {listed(ask.raw_rules)}, by which none of its '
+                f"replies can be read: use {listed(rules)}."
+            )
+
+
+def check_replies(protocol: Protocol, item: Item, settings: Any, templates: Templates, pairs: Pairs | None) -> None:
+    """Raise TiebreakError, as `check_rules` does, for a prompt of one trace on the item."""
+    part = trace_parts(protocol, settings, item, pairs)[0]
+    for reading in READINGS if any(is_raw(templates, name) for name in templates) else ():
+        flow = start_flow(protocol, item, settings, seed=0, templates=templates, part=part)
+        check_rules(_simulated_asks(flow, reading, "words"))
 
 
 def _calls(asked: tuple[SimulatedReading, Sequence[Ask]]) -> int:

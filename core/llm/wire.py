@@ -8,6 +8,7 @@ from typing import Any, Literal
 from core.errors import PermanentFailure
 from core.frozen import Frozen
 from core.llm.local_server import is_local, limit_lengths
+from core.templates import split_messages
 from core.trace import MAX_USAGE, Ask, Spec, Usage
 
 # Validates the untrusted contents of chat completions: text, finish reason and numbers of tokens.
@@ -162,10 +163,11 @@ def messages(ask: Ask) -> list[dict[str, Any]]:
     """
     text = "\n\n".join(filter(None, (ask.system, ask.spec.system)))
     system = [{"role": "system", "content": valid_text(text)}] if text else []
-    first, *others = (*ask.history, ask.prompt)
-    conversation = [_with_images(first, ask.images), *map(valid_text, others)]
     roles = ("user", "assistant")
-    return system + [{"role": roles[index % 2], "content": content} for index, content in enumerate(conversation)]
+    texts = [split_messages(roles[index % 2], text) for index, text in enumerate((*ask.history, ask.prompt))]
+    (role, first), *others = (message for messages in texts for message in messages)
+    conversation = [(role, _with_images(first, ask.images)), *((role, valid_text(text)) for role, text in others)]
+    return system + [{"role": role, "content": content} for role, content in conversation]
 
 
 def _with_images(text: str, images: Sequence[str]) -> str | list[dict[str, Any]]:

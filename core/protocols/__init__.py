@@ -4,7 +4,7 @@ Each published method and each baseline has its own package here; `core.protocol
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeVar
@@ -15,7 +15,7 @@ from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Criterion, Item, Pairs, pair_item
 from core.labels import Kind, Scale
-from core.templates import Templates, blanks, check_template, load_templates, replace_templates
+from core.templates import Templates, blanks, check_template, is_raw, load_templates, replace_templates
 from core.trace import Ask, Flow, Spec, Turn, Verdict
 
 # The subject of a verdict: which of two responses is better, a score of one response, a critique, an answer.
@@ -106,6 +106,9 @@ class Protocol:
     """Blanks that a study's own templates may use in addition to those of the protocol's."""
     required_blanks: tuple[str, ...] = ()
     """Blanks of judged texts: if a template of the protocol has one of them, a text that replaces it has to."""
+    raw_prompts: Mapping[str, str] = field(default_factory=dict)
+    """Raw templates that a study may have in addition, such as how a reply of another judge is quoted: the name of the
+    template -> its blanks, with spaces."""
     artifact: Artifact = ""
     view: str = "pages.watch.parts.debate"
     """The module whose `render(trace, item, events, settings, live)` draws a trace."""
@@ -125,10 +128,12 @@ class Protocol:
 
     def prompts_with(self, replacements: Mapping[str, str]) -> dict[str, str]:
         """Return its prompt templates with a study's own texts in place; raises TiebreakError for an unknown name."""
-        return replace_templates(self.name, self.prompts, replacements)
+        return replace_templates(self.name, self.prompts, replacements, self.raw_prompts)
 
     def blanks_of(self, name: str) -> frozenset[str]:
         """Return the blanks that a text may use that replaces the template `name`."""
+        if name in self.raw_prompts:
+            return frozenset(self.raw_prompts[name].split())
         own = blanks(self.prompts[name])
         return own | frozenset(self.optional_blanks if "question" in own else ())
 
@@ -136,12 +141,14 @@ class Protocol:
         """Raise TiebreakError for a text without a template to replace, a blank without a value, or no judged text."""
         self.prompts_with(replacements)
         for name, text in replacements.items():
-            required = blanks(self.prompts[name]).intersection(self.required_blanks)
+            required = self.blanks_of(name).intersection(self.required_blanks, blanks(self.prompts.get(name, "")))
             check_template(name, text, self.blanks_of(name), required)
+            if name in self.raw_prompts and not is_raw(replacements, name):
+                raise TiebreakError(f'The prompt "{name}" has to be raw: begin it with a line such as "raw: text".')
 
     def is_current(self, templates: Templates) -> bool:
         """Return whether a run's templates are of this version: an earlier one had names that are no longer used."""
-        return not templates.keys() - self.prompts.keys()
+        return not templates.keys() - self.prompts.keys() - self.raw_prompts.keys()
 
     def example_path(self, name: str) -> Path:
         """Return the path of the settings example called `name`."""

@@ -8,17 +8,16 @@ A choice is converted from the order shown to the item's own; a scale gives the 
 import re
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from core.errors import check_literal
-from core.items import Criterion, Item
+from core.items import Criterion, CriterionFormat, Item
 from core.labels import Scale, Value
 from core.templates import END_OF_SYSTEM, Material, Templates, has_blank, render, split_system
 
 if TYPE_CHECKING:
     from core.answers import Rating
 
-CriterionFormat = Literal["general", "shortened", "gibberish", "shuffled", "flipped", "masked"]
 CRITERION_FORMATS: tuple[CriterionFormat, ...] = get_args(CriterionFormat)
 
 # Stands for a context or a reference answer that an item does not have.
@@ -104,9 +103,12 @@ def response_material(item: Item, templates: Templates, name: str) -> dict[str, 
 def criterion_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> str:
     """Return the definition, then the levels as `"1": "Name - text"` (`Criterion.levels`), all in the format `form`.
 
-    Raises TiebreakError for a format that there is not.
+    A text that the criterion gives for the format is returned as it is. Raises TiebreakError for a format that there
+    is not.
     """
     check_literal("form", form, CriterionFormat)
+    if form in criterion.formats:
+        return criterion.formats[form]
     levels = [f'"{level}": "{reformat(form, text, rng)}"' for level, text in criterion.levels]
     if criterion.definition or not levels:
         text = criterion.definition or criterion.name

@@ -1,7 +1,8 @@
 """Settings of a protocol in YAML or JSON: parsed, validated, with one sentence about the first invalid field.
 
 Two short forms are accepted in addition to the complete one. A criterion may be given by its name, alone or in a list,
-if the study has a criterion of that name; and the fields of a judge's `spec` may be given next to its name:
+if the study has a criterion of that name (one that is given whole has the study's fixed texts of the formats if it
+gives none); and the fields of a judge's `spec` may be given next to its name:
 `{name: ann, model: gpt-5.4-mini, temperature: 0.7}`. Which fields hold criteria or judges follows from their types.
 
 Three fields concern the run instead of the protocol: `prompts`, texts that replace templates by name; `extractor`, a
@@ -169,6 +170,9 @@ def _expand(value: Any, models: set[type[BaseModel]], criteria: Sequence[Criteri
     if isinstance(value, str) and Criterion in models:  # the study's, or one with only this name
         criterion = next((criterion for criterion in criteria if criterion.name == value), Criterion(name=value))
         return criterion.model_dump(mode="json")
+    if isinstance(value, Mapping) and Criterion in models and "formats" not in value:
+        formats = next((one.formats for one in criteria if one.name == value.get("name") and one.formats), None)
+        return {**value, "formats": formats} if formats else value
     fields = [model.model_fields["spec"] for model in models if "spec" in model.model_fields]
     if isinstance(value, Mapping) and any(field.annotation is Spec for field in fields):
         return _judge_fields(value)

@@ -75,7 +75,7 @@ class Variant(Frozen):
     def definition(self, study: Study, part: Part, items: tuple[str, ...]) -> Definition:
         """Return the experiment that runs the judge with and without the changes on these items."""
         own = study.templates(self.protocol)
-        prompts = {name: text for name, text in self.current.templates.items() if own[name] != text}
+        prompts = {name: text for name, text in self.current.templates.items() if own.get(name) != text}
         count = f" of {len(items):,} items" if part == "development" else ""
         return Definition(
             name=f"{self.name} · {part}{count}",

@@ -136,7 +136,7 @@ class Study:
         from core.protocols import registry
 
         installed = registry.get(protocol)
-        own = {name: self.prompts.get(f"{protocol}/{name}") for name in installed.prompts}
+        own = {name: self.prompts.get(f"{protocol}/{name}") for name in (*installed.prompts, *installed.raw_prompts)}
         return installed.prompts_with({name: text for name, text in own.items() if text is not None})
 
 

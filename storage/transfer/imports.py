@@ -19,6 +19,7 @@ from sqlmodel import col
 
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping.rows import parse_label, parse_list, parse_name, parse_text, read_rows
+from core.formats.published.prompts import ReleasedPrompts
 from core.formats.records import (
     AdjudicationRecord,
     AiuEditRecord,
@@ -368,3 +369,17 @@ def read_inputs(path: Path) -> dict[str, Input]:
         aspects = tuple(" ".join(str(part).split()) for part in cells if str(part).strip())
         found[parse_name(row.get("item"), line, "item")] = Input(reference, aspects if "aspects" in row else None)
     return found
+
+
+def save_prompts(engine: Engine, study_id: int, protocol: str, found: ReleasedPrompts) -> None:
+    """Replace a study's prompts of a protocol, and give its criteria the formats that a repository has."""
+    with writing(engine) as session:
+        stored = studies.by_id(session, study_id).prompts
+        others = {key: text for key, text in stored.items() if not key.startswith(f"{protocol}/")}
+        own = {f"{protocol}/{name}": text for name, text in found.prompts.items()}
+        studies.update_prompts(session, study_id, others | own)
+        known = {criterion.name: criterion for criterion in studies.criteria(session, study_id)}
+        for criterion in found.criteria:
+            changed = known.get(criterion.name, criterion).model_copy(update={"formats": criterion.formats})
+            studies.save_criterion(session, study_id, CriterionRecord(criterion=changed))
+        audit.record(session, Action.settings, study_id=study_id, change=f"prompts of {protocol}", files=found.files)

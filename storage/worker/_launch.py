@@ -68,7 +68,7 @@ class RunRequest:
     def prompts(self) -> dict[str, str]:
         """The text of every template of the protocol, with the study's own and then the run's own in place."""
         templates = self.study.templates(self.protocol.name)
-        return replace_templates(self.protocol.name, templates, self.own_prompts)
+        return replace_templates(self.protocol.name, templates, self.own_prompts, self.protocol.raw_prompts)
 
     @property
     def criterion(self) -> str:
@@ -303,9 +303,10 @@ def create_run(
     """Create a run with a trace for every item, and return its id; a worker will execute it.
 
     If another process has created the run of the same cell and repetition of an experiment, its id is returned.
-    Raises TiebreakError for prompts that cannot be filled or lack the judged text, for images that cannot be read, for
-    models that do not accept images, for items with an image if the protocol sends none, for items without a response
-    of the baseline, and for more simulated annotators than there are annotators with labels for examples.
+    Raises TiebreakError for prompts that cannot be filled, lack the judged text or name a rule that reads no reply, for
+    images that cannot be read, for models that do not accept images, for items with an image if the protocol sends
+    none, for items without a response of the baseline, and for more simulated annotators than there are annotators with
+    labels for examples.
     """
     request = _with_examples(engine, request)
     request.protocol.check_prompts(request.prompts)
@@ -314,6 +315,7 @@ def create_run(
         raise TiebreakError("There are no items to run over; import some first, or select others.")
     _, every_item = _sample_items(engine, request, count)
     _check_images(request, every_item)
+    costs.check_replies(request.protocol, every_item[0], request.settings, request.prompts, request.pairs)
     with writing(engine) as session:
         if experiment_id is not None and (
             made := experiments.run_of_cell(session, experiment_id, cell, request.repeat)

@@ -289,9 +289,11 @@ def base_of_run(engine: Engine, run: Run) -> dict[str, Any]:
 
 def settings_fields(run: Run, templates: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings file of a run, without default values and without prompts that are in `templates`."""
-    settings = settings_file.validate_settings(run.settings, registry.get(run.protocol))
+    protocol = registry.get(run.protocol)
+    settings = settings_file.validate_settings(run.settings, protocol)
     fields: dict[str, Any] = settings.model_dump(mode="json", exclude_defaults=True)
-    prompts = {name: text for name, text in run.prompts.items() if templates.get(name, text) != text}
+    known = templates.keys() | protocol.raw_prompts.keys()
+    prompts = {name: text for name, text in run.prompts.items() if name in known and templates.get(name) != text}
     own = {"prompts": prompts, "extractor": run.extractor, "pairs": run.pairs}
     return fields | {name: value for name, value in own.items() if value}
 

@@ -22,8 +22,9 @@ PROTOCOL = Protocol(
     examples=("chateval", "chateval-local"),
     sample=True,
     sends_images=True,
-    optional_blanks=("context", "reference"),
+    optional_blanks=("context", "reference", "persona"),
     required_blanks=("answer_1", "answer_2", "response"),
+    raw_prompts={"quote": "persona turn text"},
     view="pages.watch.parts.persona_talk",
     form="pages.setup.parts.default_form:CHATEVAL.render",
 )

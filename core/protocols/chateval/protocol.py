@@ -15,10 +15,10 @@ from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Value
 from core.protocols import PartialFlow, run_in_parallel
-from core.protocols.chateval.settings import Persona, Settings, Strategy
+from core.protocols.chateval.settings import Persona, Settings, Strategy, role_alone
 from core.protocols.chateval.verdicts import conclude
 from core.protocols.prompt_parts import criterion_text, in_item_order, item_material, number_images, rating_answer
-from core.templates import Material, Templates, render
+from core.templates import Material, RawText, Templates, is_raw, render
 from core.trace import Ask, Flow, Turn, unchanged
 
 ASSISTANTS = ("Assistant 1", "Assistant 2")
@@ -162,7 +162,8 @@ def ask_contribution(
     settings, templates = discussion.settings, discussion.templates
     name = "rate" if settings.outcome == "rating" else "compare"
     values: dict[str, object] = {"persona": persona.name, "words": settings.words}
-    role = render(templates, "role", persona=persona.name, role=persona.role).strip() if persona.role else ""
+    own_role = role_alone(persona.role) if history is None else persona.role
+    role = render(templates, "role", persona=persona.name, role=own_role).strip() if own_role else ""
     if history is None:
         name = f"{name}_alone"
     else:
@@ -196,9 +197,17 @@ def ask_summary(discussion: Discussion, number: int, turns: Sequence[Turn]) -> A
 
 
 def contributions(discussion: Discussion, turns: Sequence[Turn]) -> Sequence[Material] | str:
-    """Return a history as the prompts quote it."""
+    """Return a history as the prompts quote it: a raw one as the study's template `quote`, if there is one."""
+    templates, settings = discussion.templates, discussion.settings
     if not turns:
-        return render(discussion.templates, "no_history")
+        return render(templates, "no_history")
+    if "quote" in templates and is_raw(templates, "rate" if settings.outcome == "rating" else "compare"):
+        return RawText.joined(
+            [
+                render(templates, "quote", persona=turn.speaker, turn=turn.round + 1, text=Material("", turn.statement))
+                for turn in turns
+            ]
+        )
     return [
         Material(f"{turn.speaker}, turn {turn.round + 1}", turn.statement or "(no answer)", required=False)
         for turn in turns

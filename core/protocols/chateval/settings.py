@@ -32,6 +32,23 @@ ROLES = {
 }
 
 
+# What the role prompts say of a discussion, which an ensemble whose personas are asked alone does not have.
+_OF_DISCUSSION = (
+    ", and be the first to state a judgement",
+    " Question the judgements of the others, so that they are well considered, and offer another view where the "
+    "quality seems equal.",
+    " Help the others to reach a sound judgement.",
+)
+
+
+def role_alone(role: str) -> str:
+    """Return a role prompt for a persona that is asked alone; one that is not in `ROLES` is unchanged."""
+    if role in ROLES.values():
+        for part in _OF_DISCUSSION:
+            role = role.replace(part, "")
+    return role
+
+
 class Persona(Judge):
     """One debater. The other personas know its name, which is its role, and never its model."""
 

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from core.items import Item
 from core.protocols import Judge, Protocol
+from core.protocols.dna_eval import EACH_RESPONSE
 from core.protocols.dna_eval.protocol import ScoringTask, ask_scores, aspect_text, start_scoring
 from core.protocols.dna_eval.settings import ScoringSettings, settings_of_item
 from core.protocols.dna_eval.verdicts import Judgement, conclude, orders_read, over_orders
@@ -93,7 +94,7 @@ PROTOCOL = Protocol(
     reply_words=reply_words,
     folder=Path(__file__).parent,
     examples=("dna_baselines",),
-    optional_blanks=("context", "reference", "rule", "criteria"),
+    optional_blanks=("context", "reference", "rule", "criteria", *EACH_RESPONSE),
     required_blanks=("responses",),
     view="pages.watch.parts.aspects",
 )

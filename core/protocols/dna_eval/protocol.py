@@ -9,6 +9,7 @@ calibration they score the responses in both orders.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from core.answers import Aspects, Scores, Weights
 from core.errors import TiebreakError
@@ -42,7 +43,10 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
     aspects = {judge: names for judge in settings.judges if (names := judge_aspects(settings, turns, judge.name))}
     if aspects:
         weightings = weightings_needed(settings, [(judge, names) for judge, names in aspects.items()])
-        weight_asks = [ask_weights(tasks[0], weigher, names, number) for weigher, number, names in weightings]
+        weight_asks = [
+            ask_weights(tasks[0], weigher, names, number, proposal(turns, names))
+            for weigher, number, names in weightings
+        ]
         turns += yield weight_asks + [
             ask_scores(task, judge, "score", number, aspect=Material("Aspect", aspect_text(settings, name)))
             for task in tasks
@@ -111,8 +115,16 @@ def _aspect_lines(aspects: Mapping[str, str]) -> str:
     return "\n".join(" ".join(line.split()) for line in lines)
 
 
-def ask_weights(task: ScoringTask, weigher: Judge, aspects: Sequence[str], number: int) -> Ask:
-    """Ask for the weights in percent, from the question and the aspects alone; its round is the number of the set."""
+def proposal(turns: Sequence[Turn], aspects: Sequence[str]) -> str:
+    """Return the reply that proposed these aspects; empty for predefined ones."""
+    return next((turn.statement for turn in turns if turn.reading == "\n".join(aspects)), "")
+
+
+def ask_weights(task: ScoringTask, weigher: Judge, aspects: Sequence[str], number: int, proposed: str = "") -> Ask:
+    """Ask for the weights in percent, from the question and the aspects alone; its round is the number of the set.
+
+    `proposed` is the reply that proposed the aspects.
+    """
     settings = task.settings
     assert isinstance(settings, Settings), "the baselines have no weights"
     names = short_names(aspects)
@@ -124,7 +136,12 @@ def ask_weights(task: ScoringTask, weigher: Judge, aspects: Sequence[str], numbe
         step="weights",
         round=number,
         spec=weigher.spec,
-        prompt=task.render("weights", aspects=Material("Aspects", "\n".join(lines)), count=len(aspects)),
+        prompt=task.render(
+            "weights",
+            aspects=Material("Aspects", "\n".join(lines)),
+            aspects_proposed=Material("Aspects", proposed or "\n".join(texts), required=False),
+            count=len(aspects),
+        ),
         answer=Weights(names=names, reasoning=False, any_total=settings.totals != "refuse"),
         value=lambda weights: {in_full[name]: float(weights[name]) for name in names},
     )
@@ -149,12 +166,15 @@ def ask_overall_scores(task: ScoringTask, turns: Sequence[Turn]) -> list[Ask]:
     places, asks = list(zip(response_names(task.shown), task.shown, strict=True)), []
     for judge, judgement in zip(task.settings.judges, judgements, strict=True):
         if judgement.complete:
-            lines = []
-            for name in judgement.aspects:
-                scores = [f"{place}: {judgement.scores[number - 1][name]:g}" for place, number in places]
-                lines.append(f"{aspect_text(task.settings, name)} - {', '.join(scores)}")
+            lines, each = [], dict[str, Any]()
+            for place_of_aspect, name in enumerate(judgement.aspects, start=1):
+                text = aspect_text(task.settings, name)
+                scores = [(place, f"{judgement.scores[number - 1][name]:g}") for place, number in places]
+                lines.append(f"{text} - {', '.join(f'{place}: {score}' for place, score in scores)}")
+                each[f"aspect_{place_of_aspect}"] = Material("Aspect", text, required=False)
+                each[f"scores_{place_of_aspect}"] = " ".join(score for _, score in scores)
             stated = Material("Scores by aspect", "\n".join(lines))
-            asks.append(ask_scores(task, judge, "overall", 0, scores=stated))
+            asks.append(ask_scores(task, judge, "overall", 0, scores=stated, **each))
     return asks
 
 
@@ -165,7 +185,7 @@ def aspect_text(settings: ScoringSettings, name: str) -> str:
 
 
 def ask_scores(
-    task: ScoringTask, judge: Judge, step: str, number: int, *, reasoning: bool = False, **values: object
+    task: ScoringTask, judge: Judge, step: str, number: int, *, reasoning: bool = False, **values: Any
 ) -> Ask:
     """Ask for one score for each response; `values` fill the blanks that only the template `step` has."""
     low, high, names = task.settings.lowest, task.settings.highest, response_names(task.shown)

@@ -243,7 +243,8 @@ class Evaluation:
             case "extract":
                 context = [Material("Question", question_text(self.item)), response]
                 before = [] if self.settings.extraction == "critique alone" else context
-                return {"critique": [*before, Material("Critique", critique_text)], "response": unjudged}
+                shown = Material("Critique", critique_text)
+                return {"critique": [*before, shown] if before else shown, "response": unjudged}
             case "precision":
                 answer = Material("Reference answer", self.answer or "", required=False)
                 return {"response": response, "claim": claim, "reference_answer": answer, "reference": answer}

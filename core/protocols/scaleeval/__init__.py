@@ -7,6 +7,10 @@ from core.protocols.scaleeval.protocol import NAME, flow
 from core.protocols.scaleeval.settings import Settings
 from core.protocols.several_criteria import for_each_criterion
 
+REPLY = "submission_1 submission_2 criteria discussion number speakers words"
+# How a raw reply quotes a turn: of this round, of the first opinions, of an earlier round of discussion.
+QUOTE = "number round text"
+
 PROTOCOL = Protocol(
     name=NAME,
     title="ScaleEval",
@@ -21,5 +25,11 @@ PROTOCOL = Protocol(
     sample=True,
     optional_blanks=("context", "reference"),
     required_blanks=("submission_1", "submission_2", "discussion"),
+    raw_prompts={
+        "reply_later": f"question context reference {REPLY}",
+        "quote": QUOTE,
+        "quote_initial": QUOTE,
+        "quote_previous": QUOTE,
+    },
     form="pages.setup.parts.default_form:SCALEEVAL.render",
 )

@@ -17,8 +17,8 @@ from core.items import Item
 from core.labels import Opinion, Value
 from core.protocols import Judge, PartialFlow, run_in_parallel
 from core.protocols.prompt_parts import criterion_text, describe_choice, draw_orders, in_item_order, item_material
-from core.protocols.scaleeval.settings import Settings, Stopping
-from core.templates import Material, Templates, render
+from core.protocols.scaleeval.settings import Settings, Stopping, Unread
+from core.templates import Material, RawText, Templates, is_raw, render
 from core.trace import Ask, Flow, Turn, Verdict
 from core.verdicts import conclusion, contention
 
@@ -30,7 +30,7 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
     """Run one debate, or one in each order of the responses. Random choices are made before the first ask."""
     debates = start_debates(item, settings, rng, templates)
     turns, _ = yield from run_in_parallel([discuss(debate) for debate in debates])
-    return conclude(turns, debates[0].judges, settings.criterion.name, settings.stopping)
+    return conclude(turns, debates[0].judges, settings.criterion.name, settings.stopping, settings.unread)
 
 
 def discuss(debate: "Debate") -> PartialFlow:
@@ -39,8 +39,7 @@ def discuss(debate: "Debate") -> PartialFlow:
     in_turn = debate.settings.reply_order == "sequential"
     groups = [(judge,) for judge in debate.speakers] if in_turn else [debate.speakers]
     for number in range(1, debate.settings.rounds):
-        consensus = find_consensus(latest_turns(turns), debate.judges, debate.settings.stopping)
-        if debate.settings.stop_early and consensus is not None:
+        if debate.settings.stop_early and is_settled(turns, debate.judges, debate.settings):
             break
         for speakers in groups:
             turns += yield [ask_reply(debate, judge, turns, number) for judge in speakers]
@@ -89,14 +88,20 @@ def start_debates(item: Item, settings: Settings, rng: Random, templates: Templa
 
 def ask_reply(debate: Debate, judge: Judge, turns: Sequence[Turn], number: int) -> Ask:
     """Ask for a reply in discussion round `number` (Table 6, "Discussion Rounds")."""
+    template = "reply_later" if number > 1 and "reply_later" in debate.templates else "reply"
+    visible = turns if debate.settings.shared_rounds == "all" else visible_turns(turns, number)
+    quoted: RawText | list[Material] = [_quote(debate, turn) for turn in visible]
+    if is_raw(debate.templates, template) and "quote" in debate.templates:
+        quoted = RawText.joined([_raw_quote(debate, turn, number) for turn in visible])
     return _ask(
         debate,
         judge,
         "reply",
         number,
+        template=template,
         number=debate.number(judge.name),
         speakers=len(debate.speakers),
-        discussion=[_quote(debate, turn) for turn in visible_turns(turns, number)],
+        discussion=quoted,
     )
 
 
@@ -105,25 +110,53 @@ def visible_turns(turns: Sequence[Turn], number: int) -> list[Turn]:
     return [turn for turn in turns if turn.round in (number - 1, number)]
 
 
+def is_settled(turns: Sequence[Turn], judges: Sequence[str], settings: Settings) -> bool:
+    """Return whether the debate ends after these turns, by the stopping rule.
+
+    Opinions are stable if as many judges have each choice as in each of the last `stable_rounds` rounds before; then,
+    or once the judges are unanimous, a debate until stability ends.
+    """
+    last = latest_turns(turns)
+    if settings.stopping != "stability":
+        return find_consensus(last, judges, settings.stopping, settings.unread) is not None
+    rounds = [
+        _count_choices({turn.speaker: turn for turn in turns if turn.round == number}, judges)
+        for number in sorted({turn.round for turn in turns})
+    ][-settings.stable_rounds - 1 :]
+    is_stable = len(rounds) > settings.stable_rounds and all(counts == rounds[0] for counts in rounds)
+    return is_stable or find_consensus(last, judges, "unanimity", settings.unread) is not None
+
+
 def latest_turns(turns: Sequence[Turn]) -> dict[str, Turn]:
     """Return each judge's most recent turn."""
     return {turn.speaker: turn for turn in turns}
 
 
-def find_consensus(last: Mapping[str, Turn], judges: Sequence[str], stopping: Stopping) -> Value | None:
+def find_consensus(
+    last: Mapping[str, Turn], judges: Sequence[str], stopping: Stopping, unread: Unread = "no verdict"
+) -> Value | None:
     """Return the choice that satisfies the stopping rule; None if none does.
 
-    Unanimity needs a readable opinion of every judge, a majority more than half of at least two readable ones.
+    Unanimity needs a readable opinion of every judge, or of at least two if unread judges are left out; a majority more
+    than half of at least two readable ones.
     """
     counts = _count_choices(last, judges)
     if not counts:
         return None
     value, count = counts.most_common(1)[0]
-    enough = count == len(judges) if stopping == "unanimity" else count >= 2 and count * 2 > counts.total()
+    enough = count >= 2 and count * 2 > counts.total()
+    if stopping == "unanimity":
+        enough = count == len(judges) or (unread == "left out" and enough and count == counts.total())
     return value if enough else None
 
 
-def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopping: Stopping = "unanimity") -> Verdict:
+def conclude(
+    turns: Sequence[Turn],
+    judges: Sequence[str],
+    criterion: str,
+    stopping: Stopping = "unanimity",
+    unread: Unread = "no verdict",
+) -> Verdict:
     """Return the verdict: agreed if the rule holds, disputed if two readable last opinions differ, or none.
 
     If the debate was run in both orders of the responses, agreed only if the rule holds in both with the same choice,
@@ -133,7 +166,7 @@ def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopp
     last = [latest_turns([turn for turn in turns if turn.shown == order]) for order in orders]
     first = [latest_turns([turn for turn in reversed(turns) if turn.shown == order]) for order in orders]
     counts = [_count_choices(turns, judges) for turns in last]
-    choices = [find_consensus(turns, judges, stopping) for turns in last]
+    choices = [find_consensus(turns, judges, stopping, unread) for turns in last]
     has_flip = any(len(_choices(judge, last)) > 1 for judge in judges)
     value = choices[0] if len(set(choices)) == 1 and not has_flip else None
     differ = len(set().union(*counts)) > 1
@@ -153,14 +186,15 @@ def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopp
     )
 
 
-def _ask(debate: Debate, judge: Judge, step: str, round: int, **values: object) -> Ask:
-    material = item_material(debate.item, debate.templates, step) | dict(debate.material)
+def _ask(debate: Debate, judge: Judge, step: str, round: int, *, template: str = "", **values: object) -> Ask:
+    template = template or step
+    material = item_material(debate.item, debate.templates, template) | dict(debate.material)
     return Ask(
         speaker=judge.name,
         step=step,
         round=round,
         spec=judge.spec,
-        prompt=render(debate.templates, step, **material, words=debate.settings.words, **values),
+        prompt=render(debate.templates, template, **material, words=debate.settings.words, **values),
         answer=CHOICE,
         value=in_item_order(debate.shown),
         shown=debate.shown,
@@ -170,6 +204,15 @@ def _ask(debate: Debate, judge: Judge, step: str, round: int, **values: object) 
 def _quote(debate: Debate, turn: Turn) -> Material:
     when = "initial evaluation" if turn.round == 0 else f"discussion round {turn.round}"
     return Material(f"Speaker {debate.number(turn.speaker)}, {when}", turn.statement or "(no answer)")
+
+
+def _raw_quote(debate: Debate, turn: Turn, number: int) -> str:
+    """Return a turn as the study's raw templates quote it in a reply of round `number`."""
+    by_round = {number: "quote", 0: "quote_initial"}
+    name = by_round.get(turn.round, "quote_previous")
+    text = Material("Reply", turn.statement or "(no answer)")
+    name = name if name in debate.templates else "quote"
+    return render(debate.templates, name, number=debate.number(turn.speaker), round=turn.round, text=text)
 
 
 def _count_choices(last: Mapping[str, Turn], judges: Sequence[str]) -> Counter[Value]:

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, Field
 
 from core.frozen import accept_former_values
-from core.items import Criterion
+from core.items import Criterion, CriterionFormat
 from core.protocols import UNIQUE_JUDGES, Judge
-from core.protocols.prompt_parts import CriterionFormat
 from core.protocols.several_criteria import WithCriteria
 
-Stopping = Literal["unanimity", "majority"]
+Stopping = Literal["unanimity", "majority", "stability"]
+Unread = Literal["no verdict", "left out"]
 ReplyOrder = Literal["simultaneous", "sequential"]
 
 
@@ -33,10 +33,19 @@ class Settings(WithCriteria):
     of discussion, and D = 1 means no discussion."""
     stopping: Stopping = "unanimity"
     """When the debate ends with a verdict. "unanimity", as in the paper: all judges choose the same. "majority": more
-    than half of the readable opinions are the same, and at least two."""
+    than half of the readable opinions are the same, and at least two. "stability": no judge's opinion has changed for
+    as many rounds as `stable_rounds` states (after arXiv:2510.12697), and a majority is the verdict."""
+    stable_rounds: int = Field(default=2, ge=1, le=20, exclude_if=lambda rounds: rounds == 2)
+    """With "stability": so many rounds in a row have the same opinions as the round before them."""
+    unread: Unread = Field(default="no verdict", exclude_if=lambda unread: unread == "no verdict")
+    """With "unanimity", a judge whose last reply is unreadable. "no verdict": there is no unanimity without it. "left
+    out": the others decide if they are at least two."""
     stop_early: bool = Field(default=True, exclude_if=lambda stops: stops)
     """End the debate once the stopping rule is satisfied, as in the paper. If not, all D rounds are run, and the rule
     decides about the last opinions."""
+    shared_rounds: Literal["previous", "all"] = Field(default="previous", exclude_if=lambda which: which == "previous")
+    """The earlier rounds whose replies a judge sees. "previous", as in the paper: the round before. "all": every round
+    from the first opinions on."""
     # The key was `speaking` before, with other values; settings files and stored runs that have them remain valid.
     reply_order: Annotated[ReplyOrder, accept_former_values({"at once": "simultaneous", "in turn": "sequential"})] = (
         Field(default="simultaneous", validation_alias=AliasChoices("reply_order", "speaking"))

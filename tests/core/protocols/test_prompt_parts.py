@@ -28,6 +28,13 @@ def test_each_format_matches_its_golden_file(form: CriterionFormat) -> None:
     assert_golden(f"scaleeval/criterion_{form}.txt", criterion_text(CRITERION, form, Random(7)))
 
 
+def test_a_fixed_text_of_a_format_is_used_as_it_is() -> None:
+    criterion = CRITERION.model_copy(update={"formats": {"masked": "_l_ar $5"}})
+    assert criterion_text(criterion, "masked", Random(1)) == "_l_ar $5"
+    assert criterion_text(criterion, "general", Random(1)) == criterion_text(CRITERION, "general", Random(1))
+    assert hash(criterion) == hash(CRITERION) and criterion != CRITERION
+
+
 BINARY = Scale(level="ordinal", categories=(0, 1))
 STARS = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 

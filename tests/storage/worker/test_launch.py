@@ -161,3 +161,16 @@ def test_an_imported_run_is_listed_where_its_protocol_is_not_installed(engine, a
         assert runs.uninstalled_protocol_notes(session, a_study.id) == [
             "The protocol 'their-method' of run 'elsewhere' is not installed here."
         ]
+
+
+@pytest.mark.parametrize("start", [create_run, estimate_run])
+def test_a_raw_prompt_whose_rule_reads_no_reply_is_refused(engine, start):
+    import_records(engine, "s", [ItemRecord(item=make_item(responses=(Response(text="x"),)))])
+    with reading(engine) as session:
+        request = make_request(studies.get(session, "s"))
+    prompts = {"chair": "raw: row\n$response $reviews"}
+    with pytest.raises(
+        TiebreakError, match=r'"chair" names the rule row, .*: use json, marked, labelled, line or sent'
+    ):
+        start(engine, replace(request, own_prompts=prompts))
+    assert start(engine, replace(request, own_prompts={"chair": "raw: row, line\n$response $reviews"}))

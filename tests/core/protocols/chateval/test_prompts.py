@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 from core.items import Criterion
-from core.protocols.chateval.settings import Settings
+from core.protocols.chateval.settings import ROLES, Settings, role_alone
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask
 from tests.core.protocols.discussions import (
@@ -71,6 +71,10 @@ def test_the_prompts_of_the_ensemble_and_the_single_agent() -> None:
     assert_golden(
         "chateval/ensemble.txt", prompt(run_scripted(argued_reply, make_settings(strategy="independent")), "a", 0)
     )
+    alone = {name: role_alone(role) for name, role in ROLES.items()}
+    assert not [name for name, role in alone.items() if "other" in role or "be the first" in role]
+    assert all(role and ROLES[name].startswith(role[:30]) for name, role in alone.items())
+    assert role_alone("Question the judgements of the others.") == "Question the judgements of the others."
     (persona,) = make_settings("a").personas
     single = make_settings(strategy="independent", personas=(persona.model_copy(update={"role": ""}),))
     assert_golden("chateval/single.txt", prompt(run_scripted(argued_reply, single), "a", 0))

@@ -156,6 +156,41 @@ def test_in_turn_each_judge_also_sees_earlier_replies_of_the_round() -> None:
     }
 
 
+def test_all_earlier_rounds_can_be_shared() -> None:
+    visible = visible_turns_by_ask(run_scripted(marked_reply, make_settings(shared_rounds="all")))
+    assert visible["a2"] == "a0 a1 b0 b1 c0 c1"
+
+
+@pytest.mark.parametrize(
+    ("votes", "stable_rounds", "rounds", "outcome"),
+    [
+        ({"a": "1", "b": "1", "c": "2"}, 2, 3, "agreed"),
+        ({"a": "1", "b": "1", "c": "2"}, 1, 2, "agreed"),
+        ({"a": "12", "b": "21", "c": "1"}, 2, 3, "agreed"),  # two judges swap: the votes are as before
+        ({"a": "1", "b": "21", "c": "2"}, 2, 4, "agreed"),
+        ({"a": "1", "b": "1", "c": "1"}, 2, 1, "agreed"),
+        ({"a": "1", "b": "2", "c": "0"}, 2, 3, "disputed"),
+    ],
+)
+def test_a_debate_can_end_when_the_votes_are_stable(
+    votes: dict[str, str], stable_rounds: int, rounds: int, outcome: str
+) -> None:
+    settings = make_settings(stopping="stability", stable_rounds=stable_rounds, rounds=8)
+    debate = run_scripted(choices_script(**votes), settings)
+    assert debate.verdict and debate.verdict.outcome == outcome
+    assert len(debate.choices_by_round()) == rounds
+
+
+@pytest.mark.parametrize(
+    ("votes", "outcome", "rounds"), [("11?", "agreed", 1), ("12?", "disputed", 3), ("1??", "no_verdict", 3)]
+)
+def test_an_unread_judge_can_be_left_out(votes: str, outcome: str, rounds: int) -> None:
+    script = choices_script(**dict(zip("abc", votes, strict=True)))
+    debate = run_scripted(script, make_settings(unread="left out"))
+    assert debate.verdict and debate.verdict.outcome == outcome
+    assert len(debate.choices_by_round()) == rounds
+
+
 def prefers_the_sun(ask: Ask) -> str:
     return "1" if ask.prompt.index("the sun") < ask.prompt.index("the moon") else "2"
 
