@@ -4,16 +4,14 @@ import logging
 import os
 import socket
 import uuid
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, Text, cast, select
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
-from sqlmodel import col
 
 from core.errors import RunStopped, TiebreakError
 from core.frozen import Frozen
@@ -21,16 +19,13 @@ from core.items import Item
 from core.llm import images
 from core.llm.client import Model
 from core.llm.limits import Limits
-from core.llm.reuse import EarlierReply, ReplyKey, ReusedReplies, reply_key
 from core.protocols import Protocol, registry, start_flow
 from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
-from core.trace import Event, Spec, TraceFailed, TurnCompleted
+from core.trace import Event, Spec, TraceFailed
 from storage.db.connections import reading
-from storage.db.tables import EventRow, TraceRow
 from storage.runs import aius, events, experiments, outcomes, runs, traces
 from storage.runs.claims import ClaimedTrace
-from storage.runs.events import parse_event
 from storage.runs.outcomes import NewEvent
 from storage.runs.runs import Run
 from storage.studies import items, studies, transcripts
@@ -52,42 +47,6 @@ def load_run(session: Session, run_id: int) -> tuple[Run, float | None, float, P
     return run, ceiling, spent, images.media_folder(studies.by_id(session, run.study_id).name)
 
 
-# The replies of earlier runs that a run over edited items reuses: only what annotators changed is judged again.
-
-Replies = dict[ReplyKey, list[EarlierReply]]
-
-
-def earlier_replies(session: Session, run: Run, item_ids: Sequence[int]) -> dict[int, Replies]:
-    """Return item id -> the replies about it that earlier runs with the same settings could read."""
-    names = {
-        other.id: other.name
-        for other in (runs.of_study(session, run.study_id) if item_ids else ())
-        if other.id < run.id and other.protocol == run.protocol and _comparable(other) == _comparable(run)
-    }
-    if not names:
-        return {}
-    query = (
-        select(col(TraceRow.item_id), col(TraceRow.run_id), cast(col(EventRow.body), Text), col(EventRow.prompt))
-        .join(TraceRow, col(TraceRow.id) == col(EventRow.trace_id))
-        .where(col(TraceRow.run_id).in_(names), col(TraceRow.item_id).in_(item_ids), col(EventRow.type) == "turn")
-        .order_by(col(TraceRow.run_id), col(EventRow.seq))
-    )
-    replies: dict[int, Replies] = defaultdict(dict)
-    for item_id, run_id, body, prompt in session.execute(query):
-        event = parse_event(body, prompt)
-        if isinstance(event, TurnCompleted) and event.turn.reading is not None:
-            known = replies[item_id].setdefault(reply_key(event.turn), [])
-            if known and known[0].run != names[run_id]:  # the newest run counts
-                known.clear()
-            known.append(EarlierReply(event.turn.reply, names[run_id]))
-    return replies
-
-
-def _comparable(run: Run) -> dict[str, Any]:
-    """Return the settings that decide what a model replies."""
-    return {name: value for name, value in run.settings.items() if name != aius.EDITED}
-
-
 log = logging.getLogger("tiebreak")
 SEQUENCE_END = 1_000_000_000
 PROMPTS_CHANGED = (
@@ -105,8 +64,6 @@ class LoadedTrace:
     part: str
     stored: list[Event]
     next_sequence_number: int
-    replies: Replies
-    """Replies of earlier runs that are reused."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +98,6 @@ def load_traces(engine: Engine, run: Run, claimed: Sequence[ClaimedTrace]) -> li
         found = items.by_ids(session, list({trace.item_id for trace in claimed}))
         imported = transcripts.with_texts(session, run.study_id, found)
         items_by_id = aius.evaluated_items(session, run, imported)
-        edited = [item_id for item_id, item in items_by_id.items() if item is not imported[item_id] and not run.fresh]
-        replies = earlier_replies(session, run, edited)
         return [
             LoadedTrace(
                 trace.id,
@@ -150,7 +105,6 @@ def load_traces(engine: Engine, run: Run, claimed: Sequence[ClaimedTrace]) -> li
                 trace.part,
                 traces.events_with_prompts(session, trace.id) if numbers[trace.id] else [],
                 numbers[trace.id],
-                replies.get(trace.item_id, {}),
             )
             for trace in claimed
         ]
@@ -169,9 +123,7 @@ async def execute_trace(setup: RunSetup, trace: LoadedTrace, model: Model, write
     try:
         run, part = setup.run, trace.part
         flow = start_flow(setup.protocol, trace.item, setup.settings, seed=run.seed, templates=run.prompts, part=part)
-        used = Counter(reply_key(event.turn) for event in trace.stored if isinstance(event, TurnCompleted))
-        answering: Model = ReusedReplies(model, trace.replies, used) if trace.replies else model
-        verdict = await run_flow(flow, answering, record, stored=trace.stored, limits=limits, extractor=setup.extractor)
+        verdict = await run_flow(flow, model, record, stored=trace.stored, limits=limits, extractor=setup.extractor)
     except (RunStopped, SQLAlchemyError):
         raise
     except Exception as error:
