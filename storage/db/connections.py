@@ -57,8 +57,6 @@ MAX_ATTEMPTS = 6
 # Seconds, doubled with every attempt.
 FIRST_WAIT = 0.01
 MIGRATIONS = Path(__file__).parent / "migrations"
-# The revision of version 0.1.0, and that of the upgrade from it.
-FIRST_REVISION, FIRST_UPGRADE = "0002", "0028"
 # As Alembic creates it, without its import of half a second.
 CREATE_REVISION = (
     "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
@@ -350,16 +348,20 @@ def _migrate(engine: Engine) -> str:
             if not inspect(connection).has_table("alembic_version"):
                 _create_tables(connection)
                 return ""
-            if (revision := _stored_revision(connection)) == newest_revision():
+            if _stored_revision(connection) == newest_revision():
                 return ""  # another process was faster
             # Both tables are in every revision.
             some = text("SELECT 1 FROM study UNION ALL SELECT 1 FROM annotator LIMIT 1")
             has_data = connection.execute(some).first() is not None
             copy = backup.copy_before_upgrade(engine, newest_revision()) if has_data else None
-            _upgrade_tables(connection, revision)
+            from alembic import command
+
+            command.upgrade(alembic_config(connection), "head")
     except CommandError as error:
         reason = str(error).rstrip(".")
-        raise TiebreakError(f"The database belongs to a newer version of Tiebreak: {reason}.") from error
+        raise TiebreakError(
+            f"The database belongs to a newer version of Tiebreak, or to none that was released: {reason}."
+        ) from error
     if not has_data:
         return ""
     place = f" Its copy from before is {copy}." if copy is not None else ""
@@ -379,17 +381,6 @@ def _create_tables(connection: Connection) -> None:
 
 def _stored_revision(connection: Connection) -> str:
     return str(connection.scalar(text("SELECT version_num FROM alembic_version")))
-
-
-def _upgrade_tables(connection: Connection, revision: str) -> None:
-    """Upgrade from a revision; one of a development version, of which no migration is left, starts as 0.1.0's."""
-    from alembic import command
-
-    config = alembic_config(connection)
-    if FIRST_REVISION < revision < FIRST_UPGRADE:
-        connection.execute(text("UPDATE alembic_version SET version_num = :first"), {"first": FIRST_REVISION})
-    config.attributes["revision"] = revision
-    command.upgrade(config, "head")
 
 
 def alembic_config(connection: Connection) -> Any:

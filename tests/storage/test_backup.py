@@ -21,7 +21,7 @@ from tests.storage.shared import store_label
 
 pytestmark = pytest.mark.slow  # each test migrates a database
 
-BEFORE, NEWEST = "0026", newest_revision()
+BEFORE, NEWEST = "0030", newest_revision()
 
 
 def study_names(url):
@@ -47,7 +47,7 @@ def old_engine(empty_address):
 def downgrade(engine):
     engine.dispose()  # SQLite alters a table by the columns that the connection has read before
     with engine.execution_options(writes=True).begin() as connection:
-        connection.execute(text("ALTER TABLE label DROP COLUMN shown"))
+        connection.execute(text("DROP TABLE transcript"))
         connection.execute(text("UPDATE alembic_version SET version_num = :before"), {"before": BEFORE})
 
 

@@ -1,4 +1,4 @@
-"""The tables of a new database, and the upgrade from those of version 0.1 and of development versions after it."""
+"""The tables of a new database, and the upgrade from those of version 0.1 and of later ones."""
 
 import gzip
 import sqlite3
@@ -12,26 +12,21 @@ from sqlalchemy import UniqueConstraint, inspect, make_url, text
 
 from core.designs import Design, Form
 from core.errors import TiebreakError
+from core.formats import tiebreak
 from core.formats.records import ItemRecord
-from core.trace import TraceRestarted
 from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import _upgrading, alembic_config, connect, newest_revision, reading, upgrade, writing
 from storage.db.tables import Table
 from storage.labels import designs, labels, targets, views
+from storage.runs import call_totals, trace_opinions
 from storage.studies import studies
 from storage.studies.items import rank
 from storage.transfer.imports import import_records
 from tests.conftest import make_item, make_label, make_target
 from tests.paths import ROOT
-from tests.storage.labelling.workbench import Client, stored
+from tests.storage.labelling.workbench import Client
 from tests.storage.shared import (
-    RUN,
-    RUN_WITHOUT_CRITERION,
-    a_trace,
-    a_turn,
-    a_verdict,
-    combined_verdict,
     debates,
     store_label,
 )
@@ -226,80 +221,35 @@ def is_unique(constraint):
     return isinstance(constraint, UniqueConstraint)
 
 
-def test_contention_and_unreadable_replies_are_those_of_new_traces(engine, a_study):
-    """The upgrade derives both from the stored events."""
-    unreadable = a_turn(1, reading=None, problem='no number in "hm 12"', reply="hm 12")
-    records = [
-        RUN,
-        a_trace("item 0", a_turn(), unreadable, a_verdict()),
-        a_trace("item 1", a_turn(), a_verdict(last=(1, 1, 2))),
-        a_trace("item 2", unreadable, TraceRestarted(reason="new prompts"), a_turn(), a_verdict("agreed", (1, 1, 1))),
-    ]
-    import_records(engine, "s", records)
-    stored = read_tables(engine)
-    assert sorted(row["contention"] for row in stored["trace"]) == [0.0, 0.5, 1.0]
-    (row,) = stored["unread_reply"]
-    assert (row["judge"], row["step"], row["reason"], row["ask"], row["read_by"]) == (
-        *("j1", "opinion", "no number in …", 1, ""),
-    )
-    as_of(
-        engine,
-        "0004",
-        "DROP TABLE unread_reply",
-        f"DROP INDEX {DESCENDING}",
-        "ALTER TABLE trace DROP COLUMN contention",
-    )
-    upgrade(engine)
-    migrated = read_tables(engine)
-    for name in ("trace", "unread_reply"):
-        assert [{**row, "id": 0} for row in migrated[name]] == [{**row, "id": 0} for row in stored[name]]
+def test_what_follows_from_stored_rows_is_that_of_an_import(old, tmp_path):
+    """Contention, outcomes of criteria, unreadable replies, and summaries of targets, traces and runs."""
+    upgrade(old)
+    with reading(old) as session:
+        assert targets.summary_differences(session) == []
+        assert trace_opinions.order_differences(session) == []
+        assert call_totals.size_differences(session) == []
+        study = studies.get(session, "Compatibility")
+    new = connect(f"sqlite:///{tmp_path / 'new.db'}")
+    upgrade(new)
+    file = tmp_path / "study.jsonl"
+    file.write_bytes(gzip.decompress((VERSION_0_1 / "study.jsonl.gz").read_bytes()))
+    import_records(new, "s", tiebreak.read(file))
+    assert derived(old, study.id) == derived(new, 1)
+    new.dispose()
 
 
-def test_the_outcomes_of_criteria_are_those_of_new_verdicts(engine):
-    """Earlier verdicts have one outcome for all criteria; a criterion with a value is agreed if another has none."""
-    verdict = combined_verdict(depth="disputed", tone="agreed", brevity="no_verdict")
-    earlier = verdict.model_copy(update={"verdict": verdict.verdict.model_copy(update={"outcomes": {}})})
-    records = [ItemRecord(item=make_item()), RUN_WITHOUT_CRITERION, a_trace("item 0", earlier)]
-    import_records(engine, "s", records)
-    stored = read_tables(engine)
-    assert sorted(str(row["outcome"]) for row in stored["opinion"]) == ["None", "None", "agreed"]
-    assert sorted(row["disputed"] for row in stored["target"]) == [False, True, True]
-    disputed = "UPDATE target SET disputed = (1 = 1)"
-    as_of(engine, "0018", "ALTER TABLE opinion DROP COLUMN outcome", disputed)
-    upgrade(engine)
-    migrated = read_tables(engine)
-    assert migrated["opinion"] == stored["opinion"]
-    kept = [[(row["id"], row["disputed"]) for row in rows["target"]] for rows in (stored, migrated)]
-    assert kept[0] == kept[1]
-
-
-def test_the_orders_shown_are_those_of_new_traces(engine, a_study):
-    """The upgrade reads them from the turns."""
-    forward, reverse = (a_turn(number, shown=shown) for number, shown in enumerate(((1, 2), (2, 1))))
-    records = [
-        RUN,
-        a_trace("item 0", forward, reverse, a_verdict()),
-        a_trace("item 1", a_turn(), a_verdict()),
-        a_trace("item 2", reverse, TraceRestarted(reason="new prompts"), forward, a_verdict()),
-    ]
-    import_records(engine, "s", records)
-    stored = read_tables(engine)["trace"]
-    as_of(engine, "0023", "ALTER TABLE trace DROP COLUMN shown_orders")
-    upgrade(engine)
-    assert read_tables(engine)["trace"] == stored
-    assert {str(row["shown_orders"]).replace(" ", "") for row in stored} == {"[[1,2],[2,1]]", "[]", "[[1,2]]"}
-
-
-def test_labels_of_the_workbench_were_given_in_the_order_of_the_item(engine):
-    """The upgrade states it for labels with an entry of the undo stack; of imported ones the order is not known."""
-    debates(engine, 2)
-    client = Client(engine)
-    labelled = client.tasks()[0]
-    client.label(labelled, 2)
-    import_records(engine, "s", [make_label(1, "bob"), make_label(1, "bob", "item 1")])
-    as_of(engine, "0026", "ALTER TABLE label DROP COLUMN shown")
-    upgrade(engine)
-    assert [(row.value, row.shown) for row in stored(engine)] == [(2, [1, 2]), (1, None), (1, None)]
+def derived(engine, study_id):
+    """Return the columns that follow from events, without ids."""
+    columns = {
+        "trace": ("outcome", "contention"),
+        "opinion": ("judge", "stage", "outcome"),
+        "unread_reply": ("ask", "seq", "judge", "step", "reason", "read_by"),
+    }
+    tables = read_tables(engine)
+    return {
+        name: sorted(repr([row[column] for column in of]) for row in tables[name] if row["study_id"] == study_id)
+        for name, of in columns.items()
+    }
 
 
 NO_DESIGNS = (

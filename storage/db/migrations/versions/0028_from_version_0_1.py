@@ -1,7 +1,7 @@
-"""The tables of version 1.0, from those of 0.1.0 or of a development version after it.
+"""The tables of version 1.0, from those of 0.1.0.
 
 Renamed tables and columns first, then what the models have and the database lacks, then the values that new columns
-have for stored rows. A step names the revision that development versions had after it: they skip it.
+have for stored rows.
 """
 
 import json
@@ -9,12 +9,12 @@ import re
 import secrets
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from alembic import context, op
+from alembic import op
 
 from storage.db import _database_objects
 from storage.db.tables import Table
@@ -28,16 +28,20 @@ BATCH = 2_000
 
 
 def upgrade() -> None:
-    start = context.config.attributes.get("revision", "0002")
-    if start < "0003":
-        _rename()
-    if "claimed_until" in {column["name"] for column in sa.inspect(op.get_bind()).get_columns("trace")}:
-        op.drop_index("ix_trace_run_id_outcome_claimed_until", table_name="trace")
-        op.drop_column("trace", "claimed_until")
+    _rename()
+    op.drop_index("ix_trace_run_id_outcome_claimed_until", table_name="trace")
+    op.drop_column("trace", "claimed_until")
     _create_what_is_missing()
-    for number, step in STEPS:
-        if start < number:
-            step()
+    _add_secrets()
+    _store_versions_of_guidelines()
+    _compute_contention()
+    _list_unread_replies()
+    _compose_names()
+    op.execute(COUNT_LABELS)
+    op.execute(sa.text(MARK_DISPUTED).bindparams(disputed=True))
+    _mark_agreed_criteria()
+    _store_shown_orders()
+    op.execute("UPDATE run SET traces = (SELECT count(*) FROM trace WHERE trace.run_id = run.id)")
     _database_objects.create(op.get_bind())
 
 
@@ -50,10 +54,9 @@ def _create_what_is_missing() -> None:
     for table in Table.metadata.sorted_tables:
         if table.name in before:
             _add_columns(table, before[table.name])
-    if {"run_id", "item_id"} in [set(key["column_names"]) for key in inspector.get_unique_constraints("trace")]:
-        with op.batch_alter_table("trace") as trace:
-            trace.drop_constraint("uq_trace_run_id_item_id", type_="unique")
-            trace.create_unique_constraint("uq_trace_run_id_item_id_part", ["run_id", "item_id", "part"])
+    with op.batch_alter_table("trace") as trace:
+        trace.drop_constraint("uq_trace_run_id_item_id", type_="unique")
+        trace.create_unique_constraint("uq_trace_run_id_item_id_part", ["run_id", "item_id", "part"])
     inspector = sa.inspect(bind)
     for table in Table.metadata.sorted_tables:
         stored = {index["name"] for index in inspector.get_indexes(table.name)}
@@ -249,11 +252,6 @@ UPDATE target SET disputed = :disputed WHERE id IN (
 """
 
 
-def _count_labels() -> None:
-    op.execute(COUNT_LABELS)
-    op.execute(sa.text(MARK_DISPUTED).bindparams(disputed=True))
-
-
 CRITERIA_OF_DISPUTES = """
 SELECT opinion.trace_id AS trace_id, target.criterion AS criterion,
     min(CASE WHEN opinion.value IS NULL THEN 0 ELSE 1 END) AS has_value
@@ -325,37 +323,3 @@ def _by_value(orders: dict[int, set[str]]) -> dict[str, list[int]]:
         distinct = sorted(order for order in map(json.loads, texts) if order)
         found[json.dumps(distinct, separators=(",", ":"))].append(trace)
     return found
-
-
-def _count_traces() -> None:
-    op.execute("UPDATE run SET traces = (SELECT count(*) FROM trace WHERE trace.run_id = run.id)")
-
-
-# Before this column, the workbench showed responses in the item's order. Every label that it stored has an entry of the
-# undo stack; labels of files have none, and their order is not known. Critiques were shown in a drawn order.
-STATE_ORDER = """
-UPDATE label SET shown = {order}
-WHERE value IS NOT NULL AND target_id IN (
-    SELECT id FROM target WHERE kind = 'preference' AND criterion NOT IN ('critique', 'refined answer')
-) AND (target_id, annotator_id) IN (SELECT target_id, annotator_id FROM undo_entry WHERE type = 'label')
-"""
-
-
-def _state_orders() -> None:
-    order = "CAST('[1,2]' AS JSON)" if op.get_bind().dialect.name == "postgresql" else "'[1,2]'"
-    op.execute(STATE_ORDER.format(order=order))
-
-
-# The revision that a database has after a step, and the step.
-STEPS: tuple[tuple[str, Callable[[], None]], ...] = (
-    ("0004", _add_secrets),
-    ("0004", _store_versions_of_guidelines),
-    ("0005", _compute_contention),
-    ("0005", _list_unread_replies),
-    ("0006", _compose_names),
-    ("0012", _count_labels),
-    ("0019", _mark_agreed_criteria),
-    ("0024", _store_shown_orders),
-    ("0025", _count_traces),
-    ("0027", _state_orders),
-)
