@@ -38,26 +38,28 @@ def place_alone(text: str, words: Words, noun: str, *, listed: bool = False) -> 
     explained = words.starts("reason", after) or (rest[:1] in _DASHES and _PRONOUN.match(after))
     if rest.startswith((",", "，", *_DASHES)) and not explained:
         return None
-    return _number(match), match.end()
+    return number_of(match), match.end()
 
 
 def place_chosen(rest: str, words: Words, noun: str) -> int | None:
     """Return the response that the words after a verb of choice name: `the second`, `la primera`."""
     match = _chosen(words, noun).match(rest.lower())
-    return _number(match) if match else None
+    return number_of(match) if match else None
 
 
 def place_preferred(clause: str, words: Words) -> tuple[int, int] | None:
     """Return the response that a clause begins with, `the second is`, and where a word such as "better" follows."""
     match = _subject(words).match(clause.lower())
-    return (_number(match), match.end()) if match else None
+    return (number_of(match), match.end()) if match else None
 
 
-def _number(match: re.Match[str]) -> int:
-    groups = match.groupdict()
-    if digit := groups.get("digit") or groups.get("counted"):
-        return int(digit)
-    return next(number for number in (0, *PLACES) if groups.get(f"place{number}") or groups.get(f"numeral{number}"))
+def number_of(match: re.Match[str]) -> int:
+    """Return the response that a mention refers to: by a number, by a letter, or by the word of a group "place2"."""
+    groups = {name: text for name, text in match.groupdict().items() if text}
+    if word := next((name for name in groups if name[-1].isdigit()), ""):
+        return int(word[-1])
+    mark = next(iter(groups.values())).lower()
+    return int(mark) if mark.isdigit() else ord(mark) - 96
 
 
 def _ordinals(words: Words) -> str:
@@ -139,54 +141,32 @@ MOVES = re.compile(r"\b(?:chang|switch|mov|shift|differ)\w*\b")
 
 # Mentions of responses in a text, by their number ("Response 1", "回答1") or their place ("the second one").
 
-ORDINALS = (
-    r"first|erste[nrs]?|premi[eè]re?|primer[ao]?|primeir[ao]|prim[ao]|第一[个個份篇]?|第一の|最初の|"
-    r"첫 번째|перв(?:ый|ая|ое|ого)|الأول[ى]?|पहल[ाी]",
-    r"second|zweite[nrs]?|deuxi[eè]me|seconde?|segund[ao]|second[ao]|第二[个個份篇]?|第二の|"
-    r"두 번째|втор(?:ой|ая|ое|ого)|الثاني[ة]?|दूसर[ाी]",
-    r"third|dritte[nrs]?|troisi[eè]me|tercer[ao]?|terceir[ao]|terz[ao]|第三[个個份篇]?|第三の|"
-    r"세 번째|трет(?:ий|ья|ье)|الثالث[ة]?|तीसर[ाी]",
-)
 _BEHIND = ("الأول[ى]?", "الثاني[ة]?", "الثالث[ة]?")
 """Ordinals that follow the noun."""
 _COUNTED = ("第一[个個]", "第二[个個]", "第三[个個]")
 """Ordinals without a noun."""
-_NUMERALS = ("one|eins|un|uno|um|一|один", "two|zwei|deux|dos|dois|due|二|два", "three|drei|trois|tres|três|tre|三|три")
 
 
 @lru_cache(maxsize=64)
 def responses(words: Words, noun: str) -> re.Pattern[str]:
     """Match a response by its number ("Response 1", "R1", "回答1") or its place ("the second one")."""
     nouns = rf"(?:{words.any('response')}|(?<!\w){re.escape(noun.lower())}|(?<![\w])R(?=[12]))"
-    marks = rf"\d{{1,2}}(?![\d%]|[.,/]\d)|(?-i:[A-H])(?!\w|')|(?:{'|'.join(_NUMERALS)})(?!\w)"
-    numbered = rf"(?i:{nouns})(?:'s?)?\s*(?:#|no\.?\s|number\s|n[°º]\s?|nr\.?\s)?[\s\"'(\[]*(?P<number>(?i:{marks}))"
+    marks = r"(?P<number>\d{1,2}(?![\d%]|[.,/]\d)|[A-H](?!\w|'))"
+    numerals = "|".join(rf"(?P<numeral{n}>{words.any(f'numeral_{n}')})" for n in PLACES)
+    ordinals = [words.any(f"ordinal_{n}") for n in PLACES]
+    sign = r"(?:'s?)?\s*(?:#|no\.?\s|number\s|n[°º]\s?|nr\.?\s)?[\s\"'(\[]*"
+    numbered = rf"(?i:{nouns}){sign}(?:{marks}|(?i:{numerals}))"
     placed = "|".join(
-        rf"(?P<ordinal{n}>(?:(?<!\w)|(?=[\u3040-\u9fff]))(?i:{ordinals}))\s*(?i:{nouns}|one(?!\w)|two(?!\w))"
-        for n, ordinals in enumerate(ORDINALS, 1)
+        rf"(?P<ordinal{n}>(?i:{forms})){_COUNTER}\s*(?i:{nouns}|one(?!\w)|two(?!\w))"
+        for n, forms in enumerate(ordinals, 1)
     )
     behind = "|".join(rf"{nouns}\s+(?P<behind{n}>{form})(?!\w)" for n, form in enumerate(_BEHIND, 1))
     alone = "|".join(
-        rf"(?i:(?<!\w)(?:the|die|der|la|le|el|il|o|a)\s+(?P<alone{n}>{ordinals})(?=\s+(?:is|wins|ist|gewinnt|est|es|gana|é|è)\b))|"
+        rf"(?i:(?<!\w)(?:the|die|der|la|le|el|il|o|a)\s+(?P<alone{n}>{forms})(?=\s+(?:is|wins|ist|gewinnt|est|es|gana|é|è)\b))|"
         rf"(?P<counted{n}>{counted}(?=更|比|较|明显|要|胜))"
-        for n, (ordinals, counted) in enumerate(zip(ORDINALS, _COUNTED, strict=True), 1)
+        for n, (forms, counted) in enumerate(zip(ordinals, _COUNTED, strict=True), 1)
     )
     return re.compile(rf"(?:{numbered}|{placed}|{behind}|{alone})[\"')\]]*(?:'s(?:\s+(?:answer|response))?|'s)?")
-
-
-def number_of(match: re.Match[str]) -> int:
-    """Return the response that a mention refers to."""
-    if match["number"]:
-        number = match["number"].lower()
-        if number.isdigit():
-            return int(number)
-        if len(number) == 1 and "a" <= number <= "h":
-            return ord(number) - 96
-        return next(n for n, words in enumerate(_NUMERALS, 1) if number in words.split("|"))
-    return next(
-        n
-        for n, _ in enumerate(ORDINALS, 1)
-        if any(match[f"{form}{n}"] for form in ("ordinal", "behind", "alone", "counted"))
-    )
 
 
 _LEAD = re.compile(r"[\s\"'(\[<|:=*–—→-]*(?:(?:the|la|le|el|die|der|a|o)\s+(?=\w))?[\s\"'(\[]*", re.I)
@@ -302,8 +282,6 @@ class Choice(Single[int]):
         if line.rstrip().endswith(":"):
             return None
         bare = re.sub(r"^the\s+", "", line.strip(_EDGE), flags=re.I)
-        if place := next((n for n, forms in enumerate(ORDINALS, 1) if re.fullmatch(forms, bare, re.I)), 0):
-            return self._checked(place, len(line))
         if (placed := place_alone(line, self.words, self.noun)) and not line[placed[1] :].strip(_EDGE):
             return self._checked(placed[0], len(line))
         head = responses(self.words, self.noun).match(bare)

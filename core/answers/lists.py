@@ -82,11 +82,7 @@ def marked(lines: list[Item]) -> list[Item]:
 
 def plain(text: str) -> str:
     """Return an item without markup, and without quotes around all of it."""
-    bare = (
-        without_markup(text).strip().rstrip(",").strip()
-        if re.fullmatch(r"\s*[\"'“‘].*[\"'”’],?\s*", text)
-        else without_markup(text)
-    )
+    bare = without_markup(text).strip().rstrip(",").strip()
     match = re.fullmatch(r"\"([^\"]*)\"|'([^']*)'|“([^”]*)”|‘([^’]*)’", bare)
     return next((group for group in match.groups() if group is not None), "").strip() if match else bare.strip()
 
@@ -680,10 +676,7 @@ def _split(text: str) -> Named:
     """Return a name and its definition."""
     text = re.sub(r"^\s*#+\s*", "", text)
     if (match := _BOLD.match(text)) and not match["name"].rstrip().endswith(("?", "？")):
-        inner = _SPLIT.match(match["name"]) if not match["definition"].strip() else None
-        if inner is None:
-            return _name(match["name"]), _definition(match["definition"])
-        match = inner
+        match = (None if match["definition"].strip() else _SPLIT.match(match["name"])) or match
         return _name(match["name"]), _definition(match["definition"])
     bare = plain(text)
     match = _SPLIT.match(bare) or _ASIDE.match(bare)

@@ -87,7 +87,6 @@ HEAD = 1000
 LINES = 40
 """Maximum number of lines with a name, from the end."""
 
-_ORDINALS = {"first": 1, "second": 2, "third": 3, "erste": 1, "zweite": 2, "premier": 1, "première": 1, "deuxième": 2}
 _NUMBERED = re.compile(r"^(.*\S)\s+(\d{1,2})$")
 _NUMBERED_LINE = re.compile(r"[\s(#]{0,3}(\d{1,2})\)?\s*[:=]\s*(\d[\d.,]{0,8}\s*%?(?:\s*/\s*\d{1,3})?)\W{0,5}")
 _AFTER = re.compile(
@@ -216,7 +215,7 @@ def _forms(words: Words, names: tuple[str, ...], place: int) -> str:
     name = names[place].lower()
     if numbered := _NUMBERED.match(name):
         number = numbered[2]
-        ordinal = "|".join(word for word, at in _ORDINALS.items() if str(at) == number) or "(?!)"
+        ordinal = words.any(f"ordinal_{number}") if number in ("1", "2", "3") else "(?!)"
         nouns = rf"(?:{words.any('response')}|(?<!\w){re.escape(numbered[1])}|(?<!\w)[ra](?=\d))"
         letter = chr(96 + int(number)) if int(number) <= 8 else "(?!)"
         mark = rf"(?:{number}(?!\d|[.,]\d)|{letter}(?=\s*[:=(|\]-]))"

@@ -178,29 +178,6 @@ class Option(Single[str]):
         return {letter for letter in letters if letter in self.letters}
 
 
-_YES = {
-    "yes": True,
-    "no": False,
-    "t": True,
-    "f": False,
-    "ja": True,
-    "nein": False,
-    "oui": True,
-    "non": False,
-    "sí": True,
-}
-_YES |= {
-    "sim": True,
-    "não": False,
-    "si": True,
-    "sì": True,
-    "是": True,
-    "否": False,
-    "да": True,
-    "нет": False,
-    "はい": True,
-}
-_YES |= {"いいえ": False, "네": True, "예": True, "아니요": False, "نعم": True, "لا": False, "हाँ": True, "नहीं": False}
 _NOT = re.compile(r"(?:not|nicht|pas|no|non|não|niet|не)\s+(?=\w)")
 _ATTRIBUTE = re.compile(
     r"(?:true|false|correct|incorrect|accurate|inaccurate|valid|invalid)\s+(?!(?:because|since|as|by|based|according|in|for|from|given|to|"
@@ -300,7 +277,12 @@ class Truth(Single[bool]):
         for value, concept in ((True, "true"), (False, "false")):
             if (match := self.words.starts(concept, bare)) and not bare[match.end() :].strip(_EDGE):
                 return Parsed(value is not bool(denied), len(line))
-        return Parsed(_YES[bare], len(line)) if bare in _YES and not denied else None
+        said = None if denied else self._said(bare)
+        return None if said is None else Parsed(said, len(line))
+
+    def _said(self, word: str) -> bool | None:
+        """Read "yes" and "no" in lower case."""
+        return True if word in self.words["yes"] else False if word in self.words["no"] else None
 
     def _parse_rest(self, rest: str) -> Parsed[bool] | None:
         """Read `True, because`, `false (not in the text)`, `the claim is true`; not `partly true`, `true / false`."""
@@ -317,8 +299,8 @@ class Truth(Single[bool]):
         if value is not None and not self._joined(rest, head):
             return Parsed(value, len(head))
         word = re.match(r"\W*(\w+)(?=\s*(?:[,.:;(–—]|-\s|$))", head)
-        if word and word[1].lower() in _YES:
-            return Parsed(_YES[word[1].lower()], word.end())
+        if word and (said := self._said(word[1].lower())) is not None:
+            return Parsed(said, word.end())
         stated = self._stated(first)
         return Parsed(stated, len(first)) if stated is not None else None
 
@@ -328,7 +310,8 @@ class Truth(Single[bool]):
             if match and not text[match.end() :].lstrip().startswith(":"):  # `false; correct: 12`
                 return value, match.end()
         word = re.match(r"\W*(\w+)", text)
-        return (_YES[word[1].lower()], word.end()) if word and word[1].lower() in _YES else None
+        said = self._said(word[1].lower()) if word else None
+        return None if word is None or said is None else (said, word.end())
 
     def _labelled(self, text: Text) -> Iterator[Candidate[bool]]:
         """ "The answer is false" speaks of the answer, "Answer: false" of the claim."""
@@ -385,7 +368,7 @@ class Truth(Single[bool]):
     def _replied(self, sentence: str) -> bool | None:
         """Read `Yes, the claim follows from the text.`; None if the rest contradicts it."""
         word = _REPLY.match(sentence)
-        value = _YES.get(word["word"].lower()) if word else None
+        value = self._said(word["word"].lower()) if word else None
         if word is None or value is None or self.words.find("claim", sentence) is None:
             return None
         rest = sentence[word.end() :]
