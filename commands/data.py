@@ -88,7 +88,7 @@ def import_file(
         | {"study": study, "left_out": asdict(omissions)}
         | ({"files": [asdict(file) for file in files]} if files else {})
     )
-    notes = [f"  {note}" for note in (*omissions.notes(), counts.panel_note() if own else "") if note]
+    notes = [f"  {note}" for note in omissions.notes()]
     return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commands.output import Checked, CriterionName, Database, Kind, Result, Source, find_study, format_table
+from commands.output import Checked, CriterionName, Database, Kind, Source, find_study, format_table
 
 if TYPE_CHECKING:
     from storage.reports.certificates import Certificate
@@ -16,7 +16,7 @@ SIGNAL_HELP = (
     "The measure of confidence: simulated, stated, token, repeats, panel, contention, orders, rounds or none. Default: "
     "the first of these that the verdicts have."
 )
-BROKEN_CODE = 3
+REFUSED_CODE = 3
 LOOKS_HELP = "How often you will look at the result while labels arrive; declare it before the first look."
 
 
@@ -35,8 +35,11 @@ def policy(
     certificate: Annotated[
         Path | None, typer.Option(help="Write the certificate to this JSON file, and beside it as a page (.html).")
     ] = None,
-) -> Result:
-    """Print which verdicts of a judge may stand without a person, at a risk with a guarantee."""
+) -> Checked:
+    """Print which verdicts of a judge may stand without a person, at a risk with a guarantee.
+
+    The exit code is 0 if some may, 3 if none may or there are not enough labels, and 2 for an error.
+    """
     from storage.db.connections import reading
     from storage.reports import certificates
     from storage.reports import policy as policies
@@ -57,7 +60,8 @@ def policy(
         format_table(policies.curve_rows(report), "No verdict has a confidence."),
         format_table(policies.calibration_rows(report.parts), ""),
     ]
-    return policies.table(report) | {"certificate": found}, "\n".join(filter(None, sentences))
+    code = 0 if report.state is policies.State.accept else REFUSED_CODE
+    return policies.table(report) | {"certificate": found}, "\n".join(filter(None, sentences)), code
 
 
 def write_certificate(found: "Certificate", path: Path) -> None:
@@ -97,4 +101,4 @@ def policy_verify(
         "risk_upper": checked.risk_upper,
         "n": checked.labelled,
     }
-    return value, checked.sentence, 0 if value["holds"] else BROKEN_CODE
+    return value, checked.sentence, 0 if value["holds"] else REFUSED_CODE

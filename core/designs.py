@@ -49,6 +49,8 @@ class State(NamedTuple):
     group: str = ""
     uncertainty: float = 0.0
     """From 0 to 1: the largest contention of the traces on it."""
+    between_runs: bool = False
+    """Whether the verdicts of two runs differ."""
 
 
 class Draw(NamedTuple):
@@ -79,6 +81,8 @@ class Design:
     created_at: datetime | None = None
     before: tuple[str, ...] = ()
     """Keys of the targets that this round is the first to draw, and that had a label before it: somebody chose them."""
+    between_runs: bool = False
+    """Whether targets on which two runs differ are disputed; not in designs of earlier versions."""
 
     def draw(self, state: State) -> Draw:
         """Return the stratum, the probability and the cut of a target."""
@@ -98,7 +102,8 @@ class Design:
     def stratum(self, state: State) -> str:
         """Return the name of the stratum of a target."""
         if self.by == CONTENTION:
-            return DISPUTED if state.disputed else AGREED if state.judged else UNJUDGED
+            is_disputed = state.disputed or (self.between_runs and state.between_runs)
+            return DISPUTED if is_disputed else AGREED if state.judged else UNJUDGED
         return {SCENARIO: state.scenario, GROUP: state.group}.get(self.by, WHOLE)
 
     @property
@@ -128,7 +133,7 @@ def permanent_number(seed: int, key: str) -> float:
 
 def disputes_only() -> Design:
     """Return the design of disputed targets alone, whose figures say nothing of the others."""
-    return Design(Form.disputed, shares={DISPUTED: 1.0, AGREED: 0.0, UNJUDGED: 0.0}, by=CONTENTION)
+    return Design(Form.disputed, shares={DISPUTED: 1.0, AGREED: 0.0, UNJUDGED: 0.0}, by=CONTENTION, between_runs=True)
 
 
 def composed(
@@ -152,7 +157,7 @@ def composed(
         start = present
     before, cuts = (dict(start.shares), dict(start.cuts)) if start is not None else ({}, {})
     kept = {name: cut for name, cut in cuts.items() if name not in shares}
-    return Design(form, seed, before | dict(shares), by, cuts=kept)
+    return Design(form, seed, before | dict(shares), by, cuts=kept, between_runs=by == CONTENTION)
 
 
 def default_design(agreed_share: float, seed: int) -> Design:
@@ -160,7 +165,7 @@ def default_design(agreed_share: float, seed: int) -> Design:
     if not agreed_share:
         return replace(disputes_only(), seed=seed)
     shares = {DISPUTED: 1.0, AGREED: float(agreed_share), UNJUDGED: 0.0}
-    return Design(Form.stratified, seed, shares, CONTENTION)
+    return Design(Form.stratified, seed, shares, CONTENTION, between_runs=True)
 
 
 def check(design: Design) -> None:

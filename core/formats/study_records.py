@@ -160,6 +160,8 @@ class DesignRecord(Frozen):
     created_at: datetime | None = None
     before: tuple[str, ...] = later(())
     """Keys (`item:part`) of the targets that this round is the first to draw, and that had a label before it."""
+    between_runs: bool = later(False)
+    """Whether targets on which two runs differ are disputed."""
 
     def design(self) -> Design:
         """Return the round; raises TiebreakError if it cannot be drawn."""

@@ -175,7 +175,8 @@ def judge_sentences(counts: StudyCounts, leaders: Leaders | str) -> list[str]:
     n = format_n(judge.accuracy.items, judge.accuracy.effective)
     n += "" if leaders.population == ALL_TARGETS else f" {CAVEATS[leaders.population]}"
     compared = f" compared with {escape_markdown(leaders.debate)}" if leaders.debate else ""
-    best = f"Most accurate{compared}: **{name}** · {accuracy} · {n} · {judge.decision}"
+    title = "Most accurate" if judge.is_ranked else "Not ranked"
+    best = f"{title}{compared}: **{name}** · {accuracy} · {n} · {judge.decision}"
     return [" · ".join(size), best]
 
 

@@ -188,7 +188,7 @@ class TargetRow(Row, table=True):
 
 
 class DesignRow(Row, table=True):
-    """A round of the design of a kind and criterion: which targets people label. Rows are added, never changed."""
+    """A round of the design of a kind and criterion: which targets people label. Only `before` of a row changes."""
 
     __table_args__ = (UniqueConstraint("study_id", "kind", "criterion", "round"),)
     study_id: int = Field(sa_column=owner_column("study.id"))
@@ -205,6 +205,8 @@ class DesignRow(Row, table=True):
     author: str
     before: Any = Field(default_factory=list, sa_column=Column(Json, nullable=False, server_default=text("'[]'")))
     """Keys of targets that had a label before this round, the first to draw them."""
+    between_runs: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
+    """Whether targets on which two runs differ are disputed."""
 
 
 class AnnotatorRow(Row, table=True):

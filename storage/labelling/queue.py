@@ -35,7 +35,7 @@ from storage.db.tables import (
     now,
 )
 from storage.labels import targets
-from storage.labels.targets import DISPUTED, is_current, own_outcome
+from storage.labels.targets import DISPUTED, is_current, own_outcome, runs_differ
 from storage.labels.views import views_condition
 from storage.studies import annotators
 
@@ -161,7 +161,7 @@ def target_query(*columns: Any, queue: Queue, with_items: bool = False, few: boo
         has_design, is_drawn = col(TargetRow.probability).is_not(None), col(TargetRow.drawn).is_(True)
         is_asked = or_(
             and_(own_outcome().in_(DISPUTED), or_(not_(has_design), is_drawn)),
-            and_(is_drawn, col(TargetRow.stratum) != designs.DISPUTED),
+            and_(is_drawn, or_(col(TargetRow.stratum) != designs.DISPUTED, runs_differ())),
         )
         return query.where(of_run if queue.every else of_run.where(*of_trace, is_asked))
     return query if queue.every else query.where(col(TargetRow.disputed).is_(True))

@@ -20,14 +20,15 @@ from core.designs import Design, Form, State
 from core.errors import TiebreakError
 from core.formats.study_records import DesignRecord
 from core.items import pair_parts
-from core.labels import Kind
+from core.labels import Kind, Scale, Value
+from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 from core.wording import report_criterion
 from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import batches, execute, insert_missing
 from storage.db.dialects import DEFERRED
 from storage.db.guards import QUEUE, reading_for
-from storage.db.tables import DesignRow, ItemRow, OpinionRow, StudyRow, TargetRow, TraceRow, now
+from storage.db.tables import DesignRow, ItemRow, OpinionRow, ScaleRow, StudyRow, TargetRow, TraceRow, now
 from storage.labels import targets
 from storage.labels.targets import DISPUTED, TargetKey, own_outcome
 from storage.studies import studies
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 # A kind and the stored name of a criterion.
 Subject = tuple[str, str]
+SUBJECT = ("study_id", "kind", "criterion")
 KIND: Kind = "preference"
 """The only kind whose queue does not have every target without a design."""
 FRAME_COLUMNS = ("item", "kind", "criterion", "part", "stratum", "probability", "drawn", "number")
@@ -91,12 +93,12 @@ def current(session: Session, study_id: int) -> dict[Subject, Design]:
 
 
 def _design_columns(row: Any) -> list[Any]:
-    names = ("kind", "criterion", "before", "form", "seed", "shares", "by", "round", "cuts", "floor", "author")
-    return [col(getattr(row, name)) for name in (*names, "created_at")]
+    rule = ("form", "seed", "shares", "by", "round", "cuts", "floor", "author", "created_at")
+    return [col(getattr(row, name)) for name in ("kind", "criterion", "before", "between_runs", *rule)]
 
 
-def _design(before: Sequence[str], form: str, *columns: Any) -> Design:
-    return replace(Design(Form(form), *columns), before=tuple(before))
+def _design(before: Sequence[str], between_runs: bool, form: str, *columns: Any) -> Design:
+    return replace(Design(Form(form), *columns), before=tuple(before), between_runs=between_runs)
 
 
 def add_rounds(session: Session, study_id: int, subject: Subject, added: Iterable[Design]) -> None:
@@ -120,16 +122,21 @@ def records(session: Session, study_id: int) -> Iterator[DesignRecord]:
 
 
 def add_records(session: Session, study_id: int, added: Iterable[DesignRecord]) -> None:
-    """Add the rounds of a file; raises TiebreakError if the study has another design of the same name."""
+    """Add the rounds of a file; raises TiebreakError if the study has another design of the same name.
+
+    Targets that had a label before a round in the file, or in the study, are stored with it.
+    """
     stored = {(subject, one.round): one for subject, own in rounds(session, study_id).items() for one in own}
     for record in sorted(added, key=lambda record: record.round):
         subject, design = (record.kind, record.criterion), record.design()
         known = stored.setdefault((subject, record.round), design)
-        if known.rule != design.rule or known.before != design.before:
+        if known.rule != design.rule:
             raise TiebreakError(
                 f"The study has another design of labels on {record.criterion!r}; import the file into a new study."
             )
         add_rounds(session, study_id, subject, [design])
+        if not set(design.before) <= set(known.before):
+            _add_chosen(session, {((study_id, *subject), record.round): set(design.before)})
 
 
 def unlabelled_defaults(session: Session, study_id: int) -> set[Subject]:
@@ -284,6 +291,7 @@ class _Known(NamedTuple):
     place: Place
     state: State
     stored: Drawn
+    labelled: bool
 
 
 def _states(
@@ -291,14 +299,40 @@ def _states(
 ) -> list[_Known]:
     """Return the targets whose kind and criterion has a design, with their present states; `values` of the scope."""
     query = _state_query(any(own[-1].form == Form.weighted for own in by_study.values()), scope)
+    distant = _distant_scores(session, {study_id for study_id, kind, _ in by_study if kind == "score"})
     found = []
     for id, study_id, kind, criterion, item, part, scenario, group, *others in execute(session, query, values):
         place = (study_id, kind, criterion)
         if place in by_study:
-            disputed, judged, uncertainty, *stored = others
+            disputed, judged, uncertainty, differ, counted, *stored = others
             state = State(bool(disputed), bool(judged), scenario or "", group or "", uncertainty or 0.0)
-            found.append(_Known(id, f"{item}:{part}", place, state, Drawn(*stored)))
+            state = state._replace(between_runs=bool(differ) or id in distant)
+            found.append(_Known(id, f"{item}:{part}", place, state, Drawn(*stored), counted > 0))
     return found
+
+
+def _distant_scores(session: Session, study_ids: Collection[int]) -> set[int]:
+    """Return the targets with scores of two runs that differ by more than half of their scale, as in a dispute."""
+    if not study_ids:
+        return set()
+    query = (
+        select(col(TargetRow.id), col(ScaleRow.id), col(ScaleRow.body), col(OpinionRow.run_id), col(OpinionRow.value))
+        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
+        .join(ScaleRow, and_(*(col(getattr(ScaleRow, name)) == col(getattr(TargetRow, name)) for name in SUBJECT)))
+        .where(col(TargetRow.study_id).in_(study_ids), col(TargetRow.kind) == "score")
+        .where(col(OpinionRow.stage) == "verdict", col(OpinionRow.value).is_not(None))
+    )
+    scales: dict[int, Scale] = {}
+    scores: dict[tuple[int, int], dict[int, Value]] = defaultdict(dict)
+    for id, scale_id, body, run_id, value in session.execute(query):
+        if scale_id not in scales:
+            scales[scale_id] = Scale.model_validate(body)
+        scores[id, scale_id][run_id] = value
+    return {
+        id
+        for (id, scale_id), of_runs in scores.items()
+        if is_disputed(contention(of_runs.values(), scales[scale_id]), DISPUTE_THRESHOLD)
+    }
 
 
 @cache  # to build the query takes longer than to execute it
@@ -308,7 +342,8 @@ def _state_query(weighted: bool, scope: Scope) -> Select[Any]:
     verdict = exists().where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict")
     own = (col(TargetRow.stratum), col(TargetRow.probability), col(TargetRow.drawn), col(TargetRow.round))
     uncertainty = _uncertainty() if weighted else sql_cast(None, Integer)
-    columns = (*target, *item, targets.is_contested(), verdict.correlate(TargetRow), uncertainty, *own)
+    state = (targets.is_contested(), verdict.correlate(TargetRow), uncertainty, targets.runs_differ())
+    columns = (*target, *item, *state, col(TargetRow.counted), *own)
     query = select(*columns).join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
     if scope == "targets":
         return query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
@@ -331,10 +366,14 @@ def _uncertainty() -> Any:
 def _draw(session: Session, by_study: Mapping[Place, Sequence[Design]], known: Sequence[_Known]) -> None:
     """Store the draws of targets that differ from the stored ones."""
     changed: dict[Drawn, list[int]] = defaultdict(list)
+    chosen: dict[tuple[Place, int], set[str]] = defaultdict(set)
     for one in known:
         found = _drawn(by_study[one.place], one.number_key, one.state)
         if found != one.stored:
             changed[found].append(one.id)
+            if one.labelled and one.stored.probability is not None and found.round and not one.stored.drawn:
+                chosen[one.place, found.round].add(one.number_key)
+    _add_chosen(session, chosen)
     if len(changed) > FEW_DRAWS:
         rows = [{"id": id, **found._asdict()} for found, ids in changed.items() for id in ids]
         session.execute(update(TargetRow), sorted(rows, key=lambda row: row["id"]))
@@ -343,6 +382,16 @@ def _draw(session: Session, by_study: Mapping[Place, Sequence[Design]], known: S
         for batch in batches(ids, BATCH):
             values = {f"new_{name}": value for name, value in found._asdict().items()}
             execute(session, _update_statement(), {"targets": list(batch), **values})
+
+
+def _add_chosen(session: Session, chosen: Mapping[tuple[Place, int], set[str]]) -> None:
+    """Store with a round the targets that it draws since they are in another stratum, and that had a label before."""
+    if not chosen:
+        return
+    columns = (DesignRow.study_id, DesignRow.kind, DesignRow.criterion, DesignRow.round)
+    wanted = tuple_(*map(col, columns)).in_([(*place, number) for place, number in chosen])
+    for row in session.scalars(select(DesignRow).where(wanted).with_for_update()).all():
+        row.before = sorted({*row.before, *chosen[(row.study_id, row.kind, row.criterion), row.round]})
 
 
 @cache  # to build the statement takes longer than to execute it
@@ -381,13 +430,12 @@ def set_design(
     design, known, own = _prepared(session, study_id, criterion, design, sizes or {}, kind)
     place, subject = (study_id, kind, criterion), (kind, criterion)
     design = replace(design, author=audit.actor_name(), created_at=now(), round=1)
-    labelled = _labelled(session, study_id, criterion, kind)
-    if own and labelled:
+    chosen = [one for one in known if one.labelled]
+    if own and chosen:
         design = designs.further_round(own[-1], design, [one.state for one in known])
     elif own:
         own = []
         session.execute(delete(DesignRow).where(*_of_criterion(DesignRow, study_id, criterion, kind)))
-    chosen = [one for one in known if one.id in labelled]
     design = replace(design, before=tuple(sorted(one.number_key for one in chosen if _is_first([*own, design], one))))
     add_rounds(session, study_id, subject, [design])
     _record(session, study_id, subject, design)
@@ -454,11 +502,6 @@ def _states_of_criterion(
 
 def _of_criterion(row: Any, study_id: int, criterion: str, kind: Kind = KIND) -> tuple[Any, ...]:
     return col(row.study_id) == study_id, col(row.kind) == kind, col(row.criterion) == criterion
-
-
-def _labelled(session: Session, study_id: int, criterion: str, kind: Kind) -> set[int]:
-    own = _of_criterion(TargetRow, study_id, criterion, kind)
-    return set(session.scalars(select(col(TargetRow.id)).where(*own, col(TargetRow.counted) > 0)))
 
 
 def _is_first(own: Sequence[Design], known: _Known) -> bool:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import ColumnElement, Select, bindparam, case, exists, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, Select, Text, and_, bindparam, case, exists, func, not_, or_, select, update
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
@@ -301,6 +302,27 @@ def is_contested() -> ColumnElement[bool]:
         .where(col(TraceRow.id) == col(OpinionRow.trace_id), own_outcome().in_(DISPUTED))
         .correlate(TargetRow)
     )
+
+
+def runs_differ() -> ColumnElement[bool]:
+    """Return whether two runs have another preference, or another answer, on the outer query's target.
+
+    Scores differ by degrees, which needs their scale: see `storage.labels.designs`.
+    """
+    one, other = _two_verdicts()
+    verdicts = [
+        condition
+        for row in (one, other)
+        for condition in (col(row.target_id) == col(TargetRow.id), col(row.stage) == "verdict")
+    ]
+    values = [sql_cast(col(row.value), Text) for row in (one, other)]
+    differ = exists().where(*verdicts, col(one.run_id) < col(other.run_id), values[0] != values[1])
+    return and_(col(TargetRow.kind).in_(("preference", "answer")), differ.correlate(TargetRow))
+
+
+@cache
+def _two_verdicts() -> tuple[Any, Any]:
+    return aliased(OpinionRow), aliased(OpinionRow)
 
 
 # Compares the summaries that are stored with targets to the labels and opinions they follow from, and corrects them.

@@ -311,7 +311,9 @@ class RankedRow:
     reference: str
     population: Population
     number: int | None = None
-    """The place of a judge, by which charts refer to it."""
+    """The number of a judge, by which charts refer to it."""
+    rank: int | None = None
+    """The place of a judge among those that are ranked."""
     cost: RunCost | None = None
     efficient: tuple[str, ...] = ()
     """ "dollars" or "seconds", if no other judge is cheaper and as accurate."""
@@ -328,6 +330,7 @@ class RankedRow:
 COLUMNS = (
     Column("No.", lambda row: row.number or "", "figure"),
     Column("Judge", "evaluation.judge", key="judge"),
+    Column("", "rank", key="rank"),
     Column("Decision", "decision", key="decision"),
     Column(
         "Accuracy", "evaluation.accuracy.value evaluation.accuracy.low evaluation.accuracy.high", "estimate",
@@ -390,7 +393,10 @@ def ranked_rows(report: JudgeReport, costs: Mapping[str, RunCost] | None = None)
     rows = []
     for number, judge in enumerate(ranking.judges, start=1):
         cost, efficient = shown.get(judge.judge, (None, ()))
-        rows.append(RankedRow(judge, judge.decision, report.reference, report.population, number, cost, efficient))
+        rank = sum(one.is_ranked for one in ranking.judges[:number]) if judge.is_ranked else None
+        rows.append(
+            RankedRow(judge, judge.decision, report.reference, report.population, number, rank, cost, efficient)
+        )
     others = [("human ceiling", "ceiling", ranking.ceiling)]
     others += [(baseline.name, "baseline", baseline.accuracy) for baseline in ranking.baselines]
     for name, decision, accuracy in others:

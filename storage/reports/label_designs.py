@@ -64,6 +64,11 @@ class DesignReport:
         return f"±{half:.2g}" if self.length else f"±{100 * half:.0f} % of the scale"
 
     @property
+    def is_judged(self) -> bool:
+        """Whether a judge has seen a target, or strata are not those of contention."""
+        return any(one.targets for one in self.strata if one.name != UNJUDGED)
+
+    @property
     def chosen(self) -> int:
         """Labelled pairs that were not drawn."""
         return sum(one.chosen for one in self.strata)
@@ -129,9 +134,11 @@ def sizes_of_change(
     """Return the `sizes` of a design after changes (`storage.labelling.offers.change_design`)."""
     present = designs.current(session, study.id).get((kind, criterion))
     wanted = composed(present, **changes)
-    if wanted.draws_unjudged and kind == designs.KIND:
+    report = preview(session, study.id, criterion, wanted, kind)
+    if kind == designs.KIND and (wanted.draws_unjudged or not report.is_judged):
         designs.create_pairs(session, study.id, criterion)
-    return sizes(preview(session, study.id, criterion, wanted, kind), size, neyman=neyman)
+        report = preview(session, study.id, criterion, wanted, kind)
+    return sizes(report, size, neyman=neyman)
 
 
 def sizes(report: DesignReport, size: int, *, neyman: bool = False) -> dict[str, int]:
@@ -144,7 +151,7 @@ def sizes(report: DesignReport, size: int, *, neyman: bool = False) -> dict[str,
     if size < drawn:
         raise TiebreakError(f"{drawn:,} {report.noun}s are drawn with the share 1, so {size:,} in all are too few.")
     strata = [one for one in report.strata if one.share < 1]
-    strata = [one for one in strata if one.name != UNJUDGED or report.design.draws_unjudged]
+    strata = [one for one in strata if one.name != UNJUDGED or report.design.draws_unjudged or not report.is_judged]
     spreads = [report.spreads.get(one.name, LARGEST_SPREAD) for one in strata] if neyman else None
     wanted = allocate([one.targets for one in strata], size - drawn, spreads)
     return {one.name: number for one, number in zip(strata, wanted, strict=True)}
@@ -187,6 +194,9 @@ def describe(report: DesignReport | None, kind: Kind = designs.KIND) -> str:
     labelled, missing = (sum(getattr(one, name) for one in report.strata) for name in ("labelled", "missing"))
     own = " and ".join(parts) or f"no {report.noun}"
     text = f"People label {own}; {labelled:,} have labels and {missing:,} are missing."
+    if report.design.by == CONTENTION:
+        between = " or two runs differ" if report.design.between_runs else ""
+        text += f" Disputed are {report.noun}s on which a run has no agreement{between}."
     if report.chosen:
         text += f" {report.chosen:,} more were labelled without being drawn, and do not count in figures of all "
         text += f"{report.noun}s."

@@ -1,6 +1,6 @@
 """Which verdicts of a judge, or of a cascade of judges, may stand without a person, at a risk with a guarantee."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -155,6 +155,8 @@ class PolicyReport:
     """Labelled targets without a decision of people, such as a tie: each counts as an error."""
     chosen: int
     """Targets with labels that no draw explains: they are left out."""
+    shown: int
+    """Labelled targets that are left out because prompts of the judges show their labels."""
     design: str
     ceiling: Ceiling | None
     seconds: float | None
@@ -326,6 +328,7 @@ def report(session: Session, study: Study, data: AlignmentData, query: PolicyQue
         effective=effective_labels(1 / labels.probabilities[used]),
         undecided=int((used & labels.undecided).sum()),
         chosen=labels.chosen,
+        shown=labels.shown,
         design=labels.design,
         ceiling=_ceiling(dataset),
         seconds=_seconds(session, study.id, dataset),
@@ -346,7 +349,8 @@ def verdicts_of(
 ) -> "tuple[list[Verdicts], Labels]":
     """Return the verdicts of each judge with the signal of that name, and the labels; both of the population."""
     places = population_of(dataset, query)
-    labels = _labels_of(data, dataset, places)
+    shown = signals.shown_items(session, study.id, data.opinions, query.judges)
+    labels = _labels_of(data, dataset, places, shown)
     verdicts = []
     for judge, name in zip(query.judges, names, strict=True):
         found = signals_of(session, study.id, data, dataset, judge)
@@ -475,6 +479,7 @@ class Labels:
     probabilities: "Floats"
     numbers: "Floats"
     chosen: int
+    shown: int
     design: str
     reason: Reason
 
@@ -484,8 +489,8 @@ class Labels:
         return np.where(self.used & ~np.isnan(verdicts), wrong, np.nan)
 
 
-def _labels_of(data: AlignmentData, dataset: Dataset, places: "Ints") -> Labels:
-    """Return the labels of the targets at some places.
+def _labels_of(data: AlignmentData, dataset: Dataset, places: "Ints", shown: Collection[str] = ()) -> Labels:
+    """Return the labels of the targets at some places, without those of the items that are `shown` to a judge.
 
     Of a design, a label counts 1 / its probability: that of the draw, scaled so that the labels of a stratum stand for
     its targets, which is right if labels are missing at random within strata. Without a design, labels are a random
@@ -493,6 +498,8 @@ def _labels_of(data: AlignmentData, dataset: Dataset, places: "Ints") -> Labels:
     """
     gold = dataset.gold[places]
     labelled = ~np.isnan(dataset.labels[places]).all(axis=1) | ~np.isnan(gold)
+    is_shown = labelled & np.isin(dataset.item[places], list(shown))
+    labelled &= ~is_shown
     keys = [f"{item}:{part}" for item, part in zip(dataset.item[places], dataset.part[places], strict=True)]
     numbers = permanent_numbers(SEED, [f"policy {key}" for key in keys])
     population = data.choices.population(dataset.kind, dataset.criterion)
@@ -519,7 +526,7 @@ def _labels_of(data: AlignmentData, dataset: Dataset, places: "Ints") -> Labels:
             design = f"{design}, one of each document, dialogue or item"
     chosen = data.choices.left_out.get((dataset.kind, dataset.criterion), 0)
     undecided = labelled & np.isnan(gold)
-    return Labels(gold, used, undecided, probabilities, numbers, chosen, design, reason)
+    return Labels(gold, used, undecided, probabilities, numbers, chosen, int(is_shown.sum()), design, reason)
 
 
 def _has_gold(session: Session, study_id: int, dataset: Dataset, places: "Ints") -> "Bools":
@@ -664,6 +671,8 @@ def describe_basis(report: PolicyReport) -> str:
         parts.append(f"{format_count(report.undecided, 'target')} without a decision of people count as errors")
     if report.chosen:
         parts.append(f"{format_count(report.chosen, 'label')} of chosen targets left out")
+    if report.shown:
+        parts.append(f"{format_count(report.shown, 'labelled target')} left out that prompts of the judge show")
     return f"{'; '.join(parts)}."
 
 
@@ -703,6 +712,7 @@ def table(report: PolicyReport) -> dict[str, Any]:
         "targets": report.targets,
         "undecided": report.undecided,
         "chosen": report.chosen,
+        "shown": report.shown,
         "design": report.design,
         "more_labels": None if more is None else vars(more) | {"strata": dict(more.strata)},
         "verification": found and {"n": found.labelled, "errors": found.errors, "upper": found.upper},

@@ -116,6 +116,16 @@ def of_judge(
     return signals | {Signal.none: np.where(decided, 1.0, np.nan)}
 
 
+def shown_items(session: Session, study_id: int, opinions: "pd.DataFrame", judges: Collection[str]) -> set[str]:
+    """Return the items whose labels the prompts of judges show, as the examples of simulated annotators."""
+    used = set(opinions.loc[opinions["judge"].isin(judges), "run"].tolist())
+    found = (
+        run.settings.get(annotator_examples.EXAMPLES) for run in runs.of_study(session, study_id) if run.id in used
+    )
+    sets = (own for examples in found if isinstance(examples, list) for own in examples if isinstance(own, list))
+    return {str(example.get("item")) for own in sets for example in own if isinstance(example, dict)}
+
+
 def _stated(session: Session, judge: _Judge, run_ids: Collection[int]) -> ByPart:
     """Return the confidence that a reply, a file or the protocol of these runs states with the opinion."""
     if not run_ids:

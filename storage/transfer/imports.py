@@ -60,12 +60,6 @@ ANALYZED_FROM = 100
 # Called with the number of records imported so far, and of all records.
 Progress = Callable[[int, int], None]
 
-# Of the judges in a table.
-SEPARATE_JUDGES = (
-    "Each judge is a run of its own, so a pair on which they differ is no dispute. As one panel (`run: NAME` and "
-    "`stage: last` in a mapping) its disputes go to people first."
-)
-
 
 @dataclass
 class ImportCounts:
@@ -80,10 +74,6 @@ class ImportCounts:
     """Adjudications, under the name of their records."""
     edits: int = 0
     replies: int = 0
-
-    def panel_note(self) -> str:
-        """Return that judges of a table are not one panel; empty if there are not several."""
-        return SEPARATE_JUDGES if self.runs > 1 and self.traces else ""
 
     def summary(self) -> str:
         """Return the counts as a phrase, such as "added 32 items, 1 run"."""

@@ -18,7 +18,7 @@ from storage.db.connections import reading, writing
 from storage.db.tables import DesignRow, StudyRow, TargetRow
 from storage.labelling import context
 from storage.labelling.queue import Queue, target_query
-from storage.labels import designs
+from storage.labels import designs, targets
 from storage.runs import claims, outcomes, runs
 from storage.runs.outcomes import NewEvent
 from storage.studies import studies
@@ -40,14 +40,15 @@ def add_study(engine, items=40, share=0.25):
         return studies.get(session, "s").id
 
 
-def add_run(engine, study_id, disputed=lambda place: place % 4 == 0, name="live"):
-    """Store verdicts on all items; return the id of the run."""
+def add_run(engine, study_id, disputed=lambda place: place % 4 == 0, name="live", second=()):
+    """Store verdicts on all items, for the second response at the places `second`; return the id of the run."""
     with writing(engine) as session:
         run = runs.create(session, study_id, name, **RUN_FIELDS)
         claims.claim_run(session, run, "worker")
         traces = claims.claim_traces(session, run, "worker", 1_000)
     with writing(engine) as session:
-        verdicts = [a_verdict() if disputed(n) else a_verdict("agreed", (1, 1, 1)) for n in range(len(traces))]
+        agreed = [a_verdict("agreed", (2, 2, 2) if n in second else (1, 1, 1)) for n in range(len(traces))]
+        verdicts = [a_verdict() if disputed(n) else one for n, one in enumerate(agreed)]
         pairs = zip([trace.id for trace in traces], verdicts, strict=True)
         outcomes.append_events(session, [NewEvent(id, 0, verdict) for id, verdict in pairs])
         claims.release(session, run, "worker")
@@ -350,3 +351,25 @@ def test_a_large_study_is_drawn_in_two_seconds(engine):
     set_design(engine, study, Design(Form.random, 0, {"": 0.1}))
     assert time.process_time() - start < 4
     assert 1_800 < frame(engine, study)["drawn"].sum() < 2_200
+
+
+def test_targets_on_which_two_runs_differ_are_disputed_and_labels_from_before_are_known(engine):
+    """Two judges of one opinion each make no dispute within a run; what was labelled before is no random part of it."""
+    study = add_study(engine)
+    add_run(engine, study, disputed=lambda _: False, name="first judge")
+    drawn = frame(engine, study)
+    undrawn = drawn.query("not drawn")["item"].tolist()
+    label(engine, study, undrawn[0])
+    differing = {undrawn[0], *undrawn[2:6]}
+    places = {place for place, item in enumerate(drawn["item"]) if item in differing}
+    add_run(engine, study, disputed=lambda _: False, name="second judge", second=places)
+    assert set(frame(engine, study).query("stratum == 'disputed'")["item"]) == differing
+    with reading(engine) as session:
+        keys = targets.frame(session, study)["item"]
+        for run_id in (None, 2):
+            queue = Queue(study, "preference", "helpfulness", run_id=run_id)
+            queued = {keys[id] for id in session.scalars(target_query(TargetRow.id, queue=queue))}
+            assert queued >= differing and undrawn[1] not in queued
+        (design,) = designs.rounds(session, study)[SUBJECT]
+        assert design.before == (f"{undrawn[0]}:",)
+        assert targets.summary_differences(session) == []

@@ -190,8 +190,9 @@ class JudgeReader:
         opinion = Opinion(
             kind=block.kind, judge=judge, stage=block.stage, value=converted, criterion=criterion, problem=problem
         )
-        if block.confidence:
-            confidence = expect_number(scope.get(block.confidence), scope.line, block.confidence, "a confidence")
+        path = block.confidence.get(str(source)) if isinstance(block.confidence, dict) else block.confidence
+        if path:
+            confidence = expect_number(scope.get(path), scope.line, path, "a confidence")
             opinion = opinion.model_copy(update={"confidence": confidence})
         self.add(block.run or judge, item, opinion, turns, scope.line)
 

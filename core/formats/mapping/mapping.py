@@ -216,8 +216,8 @@ class JudgeBlock(Block):
     judge: Source | None = None
     """The judge's name, with `value`: one verdict per row."""
     value: ValueSource | None = None
-    confidence: FieldPath | None = None
-    """A number that is larger the surer the judge is of `value`; see docs/policy.md."""
+    confidence: FieldPath | dict[FieldPath, FieldPath] | None = None
+    """The field with a number that is larger the surer the judge is of `value`, or of each column; see docs/policy."""
     columns: Columns = Field(default_factory=dict)
     ranking: Ranking | None = None
     """Ranks of the responses, instead of `value`."""
@@ -264,9 +264,12 @@ class JudgeBlock(Block):
 
     @model_validator(mode="after")
     def _check_fields_of_one_value(self) -> Self:
-        for name in ("swapped", "confidence"):
-            if getattr(self, name) and self.value is None:
-                raise ValueError(f"`{name}` needs `judge` and `value`: write a block for each judge")
+        if self.swapped and self.value is None:
+            raise ValueError("`swapped` needs `judge` and `value`: write a block for each judge")
+        if isinstance(self.confidence, str) and self.value is None:
+            raise ValueError("`confidence` is a field beside `value`, and with `columns` one of each: column: field")
+        if isinstance(self.confidence, dict) and not set(self.confidence) <= set(self.columns):
+            raise ValueError("`confidence` names a column that is not among `columns`")
         return self
 
 
@@ -530,7 +533,7 @@ def block_paths(block: Block | CritiqueFields | WeightsBlock) -> Iterator[FieldP
             case Ranking(of=path, ranks=ranks):
                 yield str(path or ranks)
             case dict(fields):
-                yield from fields.values() if name == "aspects" else fields
+                yield from fields.values() if name in ("aspects", "confidence") else fields
             case source:
                 yield from value_paths(source)
 

@@ -102,7 +102,8 @@ def describe_rule(rule: Rule) -> str:
         f"Use: coverage at least {rule.min_coverage:g}, winning rate ω at least {rule.min_winning_rate:g} "
         f"(ε = {rule.epsilon:g}), lower end of the difference from the human ceiling above "
         f"{-rule.margin:g}, more accurate than the most frequent answer, no bias of {rule.margin:g} or more found, "
-        f"and excluded that it has one of {rule.large_bias:g} or repeats the labels of one annotator."
+        f"and excluded that it has one of {rule.large_bias:g} or repeats the labels of one annotator. "
+        "Judges with not enough data are not ranked."
     )
 
 
@@ -215,6 +216,8 @@ ABSTENTION_POLICIES: Mapping[Abstentions, str] = {
     "tie": "count as ties",
 }
 TIE = 0
+# A judge is listed after others if its dependence on an annotator has a smaller p.
+PROBABLE = 0.5
 # Judges are compared that were asked about this share of the targets of the judge with the most.
 MIN_SHARE = 0.8
 FEW_OF_STRATUM = f"a stratum of the design has fewer than {MIN_ITEMS} labels, which can hide every error in it"
@@ -250,6 +253,11 @@ class JudgeEvaluation:
     """The coverage, and the difference from the human ceiling where it answers, of a judge that is below it only by its
     missing verdicts."""
 
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its place among the judges means something: not if the data are too few to tell what it is."""
+        return self.decision is not Decision.not_enough_data
+
 
 @dataclass(frozen=True)
 class Baseline:
@@ -261,7 +269,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Judges by accuracy, the most accurate first, with the baselines."""
+    """Judges that can be used, that are not ranked, and that cannot be used, each by accuracy, with the baselines."""
 
     targets: int
     """Targets with a reference common to all judges."""
@@ -305,9 +313,7 @@ def rank_judges(
         of_judge = without_repeated(asked, findings, judge)
         patterns = patterns_of(of_judge, verdict_codes(asked, judge, abstentions), patterns)
         evaluations.append(evaluate_judge(common, of_judge, patterns, judge, settings))
-    evaluations.sort(
-        key=lambda evaluation: -np.inf if evaluation.accuracy.value is None else evaluation.accuracy.value, reverse=True
-    )
+    evaluations.sort(key=_place)
     return Ranking(
         common.gold.size,
         int((common.ratings.codes >= 0).any(axis=0).sum()),
@@ -317,6 +323,19 @@ def rank_judges(
         tuple(constant),
         source_mix(common, ~np.isnan(common.gold)) + repeated,
     )
+
+
+def _place(evaluation: JudgeEvaluation) -> tuple[int, bool, float]:
+    """Return the sort key of a judge: usable ones first, then those that are not ranked, each by accuracy.
+
+    Of the latter, those are last that more probably than not repeat an annotator: where that is not found for certain,
+    the labels of this annotator are in the reference, and raise the accuracy.
+    """
+    value, group = evaluation.accuracy.value, 1
+    if evaluation.is_ranked:
+        group = 2 if evaluation.decision is Decision.do_not_use else 0
+    is_suspect = any(one.p_corrected < PROBABLE for one in evaluation.dependence)
+    return group, group == 1 and is_suspect, np.inf if value is None else -value
 
 
 @dataclass(frozen=True)
@@ -599,10 +618,8 @@ def summarize(ranking: Ranking) -> str:
         if names:
             parts.append(sentence.format(list_names(names)))
     if all(evaluation.decision is Decision.not_enough_data for evaluation in ranking.judges):
-        best = ranking.judges[0]
-        estimate = format_estimate(best.accuracy.value, best.accuracy.low, best.accuracy.high)
         few = f"Not enough data to recommend a judge: {format_count(ranking.targets, 'target')}."
-        parts = [few, f"Most accurate so far: {best.judge}, {estimate}."]
+        parts = [few, "Judges are not ranked."]
     return " ".join([*parts, *(remark for evaluation in ranking.judges for remark in remarks(evaluation))])
 
 

@@ -290,7 +290,7 @@ def _run_import(plan: ImportPlan, study: str) -> None:
         bar.empty()
         st.error(f"The import failed and changed nothing: {escape_markdown(str(error))}", icon=":material/error:")
         return
-    notes = [added.summary(), *omissions.notes(), added.panel_note() if plan.mapping else ""]
+    notes = [added.summary(), *omissions.notes()]
     st.session_state["imported"] = (study, "; ".join(filter(None, notes)), files)
     current_study.open_view()
     st.rerun()

@@ -176,19 +176,17 @@ ROLE_FIELDS = (
     Field("role_judges", "Judges", "One column per judge. Each becomes a recorded run.", several=True),
     Field("role_gold", "Gold", "Decided values, which take precedence over labels.", several=True),
 )
+CONFIDENCE = "A number that is larger the surer the judge is. A policy accepts verdicts from a threshold on."
 PANEL = "These judges are one panel"
-PANEL_HELP = (
-    "Pairs on which the judges of a panel differ are disputed, and go to people first. Otherwise each is a run."
-)
+PANEL_HELP = "One run with the share of its judges as confidence, instead of a run of each judge."
 Roles = tuple[list[str], str | None]  # the columns of judges, and that of gold
 
 
 def split_roles(draft: Draft) -> tuple[Draft, Roles | None]:
     """Return a draft without judges and gold, and their columns; None for them if they are more than columns."""
     judges, gold = draft.get("judges", []), draft.get("gold", [])
-    are_columns = all("columns" in block and not block.get("run") for block in judges) and all(
-        isinstance(block["value"], str) and block["kind"] != "answer" for block in gold
-    )
+    in_form = [bool(block.get("columns")) and not {"run", "confidence"} & block.keys() for block in judges]
+    are_columns = all(in_form) and all(isinstance(block["value"], str) and block["kind"] != "answer" for block in gold)
     if not are_columns or len(gold) > 1:
         return draft, None
     others = {field: value for field, value in draft.items() if field not in ("judges", "gold")}
@@ -216,11 +214,21 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], sugg
             {"value": columns[0]} if role == "gold" else {"columns": {name: key_of(name) for name in columns}}
         )
         unstated = [cell for cell in _cells(preview, columns) if cell.strip() not in block.get("values", {})]
-        if role == "judges" and len(columns) > 1 and st.toggle(PANEL, key=chooser.key("panel"), help=PANEL_HELP):
-            places |= {"run": "panel", "stage": "last"}
+        if role == "judges":
+            places |= _draw_judges(chooser, columns)
         blocks[role] = [leave_open(block | places, unstated)]
         _draw_meaning(role.capitalize(), blocks[role][0])
     return blocks
+
+
+def _draw_judges(chooser: Chooser, columns: Sequence[str]) -> Draft:
+    """Draw the choice of one panel, and of the column with each judge's confidence; returns the fields of these."""
+    if len(columns) > 1 and st.toggle(PANEL, key=chooser.key("panel"), help=PANEL_HELP):
+        return {"run": "panel", "stage": "last"}
+    names = {column: f"Confidence of {escape_markdown(key_of(column))}" for column in columns}
+    chosen = chooser.choose_row([Field(column, label, CONFIDENCE) for column, label in names.items()], {})
+    confidence = {column: field for column, field in chosen.items() if field}
+    return {"confidence": confidence} if confidence else {}
 
 
 def _target(labels: Sequence[Draft], preview: Preview, columns: Sequence[str]) -> Draft:

@@ -104,7 +104,11 @@ def test_each_answer_has_examples_of_development_items_but_never_the_judged_one(
     data = load_data(engine, study, "gold")
     with reading(engine) as session:
         offered = policy.available(session, study.id, data, PolicyQuery())
+        shown = {one["item"] for own in runs.get(session, run_id).settings["annotator_examples"] for one in own}
+        report = policy.report(session, study, data, PolicyQuery())
     assert offered[0] is Signal.simulated and Signal.stated not in offered
+    assert report.shown == len(shown) and report.labelled == ITEMS - len(shown)
+    assert f"{len(shown)} labelled targets left out that prompts of the judge show" in policy.describe_basis(report)
 
 
 def test_a_run_of_earlier_settings_draws_its_own_examples(engine: Engine, study: Study) -> None:

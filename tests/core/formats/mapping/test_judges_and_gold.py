@@ -559,5 +559,7 @@ def test_a_verdict_has_the_confidence_of_its_column(tmp_path: Path) -> None:
     assert [verdict.opinions[0].confidence for verdict in found.values()] == [0.9, 0.5, None]
     with pytest.raises(FileFormatError, match="confidence"):
         read(tmp_path, [rows[0] | {"c": "sure"}], mapping)
-    with pytest.raises(TiebreakError, match="`confidence` needs `judge` and `value`"):
+    columns = PAIR + "judges: [{kind: preference, columns: {v: GPT}, confidence: {v: c}}]"
+    assert verdicts(read(tmp_path, rows, columns)) == found
+    with pytest.raises(TiebreakError, match="`confidence` is a field beside `value`"):
         mappings.build_mapping(parse_fields(mapping.replace("judge: {constant: GPT}, value: v", "columns: {v: GPT}")))

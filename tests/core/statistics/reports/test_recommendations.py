@@ -146,7 +146,7 @@ def test_one_annotator_is_not_enough() -> None:
     assert judge.decision == "not enough data"
     assert judge.reason == "two annotators with the same targets are needed for the human ceiling"
     assert summarize(ranking).startswith("Not enough data to recommend a judge:")
-    assert "Most accurate so far: strong, 0." in summarize(ranking)
+    assert "Judges are not ranked." in summarize(ranking) and not judge.is_ranked
 
 
 def test_few_targets_are_not_enough() -> None:
@@ -298,8 +298,8 @@ def test_the_reference_of_a_single_annotator_tells_nothing_about_the_judge_that_
     own = dataset.labels[:, 2]
     dataset = replace(dataset, gold=own, adjudicated=True, sources=np.full(own.size, BY_PEOPLE, object))
     ranking = rank_judges(dataset, findings=find(dataset, "annotator 3"), resamples=50)
-    copy = ranking.judges[-1]
-    assert copy.judge == "copy of the noisiest" and copy.accuracy.value is None
+    copy = next(one for one in ranking.judges if one.judge == "copy of the noisiest")
+    assert copy.accuracy.value is None
     assert copy.decision == "not enough data" and copy.reason.startswith(NO_REFERENCE)
 
 
