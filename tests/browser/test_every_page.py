@@ -91,9 +91,10 @@ def open_section(page, address: str, section, study: str = "") -> None:
     page.wait_for_timeout(600)
 
 
-def violations(page) -> list[tuple[str, list[str]]]:
-    """Return the serious and critical violations that axe finds, with the elements."""
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+def violations(page, theme: str) -> list[tuple[str, list[str]]]:
+    """Return the serious and critical violations that axe finds, with the elements; themes differ in colours alone."""
+    rules = "" if theme == "light" else ", runOnly: ['color-contrast']"
+    found = page.evaluate(f"axe.run(document, {{ resultTypes: ['violations']{rules} }})")["violations"]
     return [
         (one["id"], [node["html"][:120] for node in one["nodes"]][:4])
         for one in found
@@ -115,29 +116,31 @@ def test_every_page_is_accessible_and_requests_only_what_exists(watched, roles):
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)
             page.wait_for_timeout(200)
-            found += [f"{theme}: {one}" for one in violations(page)]
+            found += [f"{theme}: {one}" for one in violations(page, theme)]
         if found:
             problems[section.path] = found
         reports.clear()
     assert not problems
 
 
-@pytest.mark.parametrize("role", list(Role))
-def test_every_entry_of_a_role_is_above_the_fold_and_requests_only_what_exists(watched, roles, role):
-    page, reports = watched(role)
-    open_section(page, roles[0], SECTIONS[0])
-    links = page.locator(ENTRIES)
-    addresses = links.evaluate_all("links => links.map((link) => link.href)")
-    assert page.get_by_test_id("stSidebarHeader").evaluate("node => getComputedStyle(node, '::before').content") == (
-        '"Tiebreak"'
-    )
-    assert 1 < len(addresses) <= (6 if role is Role.annotator else 12)
-    assert all(box["y"] + box["height"] < 900 for box in (link.bounding_box() for link in links.all()))
-    for address in addresses:
-        page.goto(address)
-        page.locator("h1, label-workbench").first.wait_for()
-        page.locator(DRAWN).wait_for()
-    assert not reports
+def test_every_entry_of_a_role_is_above_the_fold_and_requests_only_what_exists(watched, roles):
+    """The first role that sees a page opens it; those with the fewest rights come first."""
+    visited = set()
+    for role in reversed(Role):
+        page, reports = watched(role)
+        open_section(page, roles[0], SECTIONS[0])
+        links = page.locator(ENTRIES)
+        addresses = links.evaluate_all("links => links.map((link) => link.href)")
+        assert 1 < len(addresses) <= (6 if role is Role.annotator else 12)
+        assert all(box["y"] + box["height"] < 900 for box in (link.bounding_box() for link in links.all()))
+        for address in set(addresses) - visited:
+            page.goto(address)
+            page.locator("h1, label-workbench").first.wait_for()
+            page.locator(DRAWN).wait_for()
+        visited.update(addresses)
+        assert not reports, role
+    name = page.get_by_test_id("stSidebarHeader").evaluate("node => getComputedStyle(node, '::before').content")
+    assert name == '"Tiebreak"'
 
 
 def test_the_workbench_is_three_tabs_away(watched, roles):

@@ -1,7 +1,6 @@
 """The workbench in a real browser on the real application: every key counts, and nothing is lost."""
 
 import signal
-import time
 from collections.abc import Iterator
 from itertools import count
 from urllib.parse import quote
@@ -15,7 +14,7 @@ from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import deletions, imports
 from tests.browser.conftest import Served, serve, stop_server
-from tests.browser.test_workbench import READY, press, rhythm, saved, settle, state
+from tests.browser.test_workbench import READY, chosen, press, saved, settle, state
 from tests.conftest import make_item, make_target
 from tests.storage.shared import RUN, a_trace
 
@@ -93,11 +92,6 @@ def column_texts(page) -> list[str]:
     return page.locator(".columns .text").all_inner_texts()
 
 
-def checked(page) -> str:
-    """Return the key of the chosen answer."""
-    return page.locator("[role=radio][aria-checked=true]").get_attribute("aria-keyshortcuts")
-
-
 def test_each_annotator_sees_the_other_response_first_and_the_key_1_stores_it(bench, server, study):
     expected, first_of = {}, {}
     for annotator in ("annotator 1", "annotator 2"):
@@ -116,7 +110,7 @@ def test_each_annotator_sees_the_other_response_first_and_the_key_1_stores_it(be
         saved(page)
         item = order(page)[5]
         press(page, "u")
-        assert (shown(page), checked(page), NUMBERS[column_texts(page)[0]]) == (item, "1", expected[annotator, item])
+        assert (shown(page), chosen(page), NUMBERS[column_texts(page)[0]]) == (item, "1", expected[annotator, item])
         press(page, "Shift+U")
         saved(page)
         page.reload()
@@ -148,77 +142,10 @@ def test_a_key_keeps_its_meaning_when_the_rule_changes_before_it_is_sent_and_aft
     page.goto(f"{server[-1].address}/disagreements?study={quote(study)}&tab=done")
     page.locator(READY).wait_for()
     settle(page)
-    assert (shown(page), column_texts(page), checked(page)) == (item, ["that", "this"], "1")
+    assert (shown(page), column_texts(page), chosen(page)) == (item, ["that", "this"], "1")
     with reading(engine) as session:
         assert [(one.value, one.shown) for one in labels.of_study(session, found.id)] == [(2, (2, 1))]
     engine.dispose()
-
-
-def test_60_labels_in_a_fast_rhythm_are_60_right_rows(bench, stored):
-    page = bench()
-    keys, expected = rhythm(60), []
-    for key in keys:
-        expected.append((shown(page), int(key)))
-        press(page, key, "Enter", "Enter", every=0.06)
-    saved(page, timeout=120_000)
-    assert [(item, value) for item, value, *_ in stored()] == expected
-    assert len({item for item, _ in expected}) == 60
-
-
-@pytest.mark.parametrize("wait", [0.1, 0.7])
-def test_a_change_after_the_reveal_is_stored_beside_the_first_answer(bench, stored, wait):
-    page = bench()
-    first = shown(page)
-    press(page, "1", "Enter")
-    time.sleep(wait)
-    press(page, "2", "Enter")
-    saved(page)
-    rows = stored()
-    assert [row[:2] for row in rows] == [(first, 1), (first, 2)]
-    assert rows[0][2] and (wait < 0.5 or not rows[1][2])
-    assert shown(page) != first
-
-
-def test_enter_and_a_digit_right_after_it_labels_the_new_item(bench, stored):
-    page = bench()
-    first, second = order(page)[:2]
-    press(page, "1", "Enter", every=0.05)
-    press(page, "Enter", every=0.2)
-    press(page, "2", "Enter", every=0.05)
-    saved(page)
-    assert [row[:2] for row in stored()] == [(first, 1), (second, 2)]
-
-
-def test_undo_and_redo_five_times(bench, stored):
-    page = bench()
-    items, keys = order(page)[:5], ["1", "2", "0", "1", "2"]
-    for key in keys:
-        press(page, key, "Enter", "Enter", every=0.1)
-    press(page, *["u"] * 5, every=0.1)
-    saved(page)
-    assert shown(page) == items[0]
-    assert page.locator("[role=radio][aria-checked=true]").get_attribute("aria-keyshortcuts") == "1"
-    assert [row[1] for row in stored()[5:]] == [None] * 5
-    press(page, *["Shift+U"] * 5, every=0.1)
-    saved(page)
-    assert {row[0]: row[1] for row in stored()} == dict(zip(items, map(int, keys), strict=True))
-    page.reload()
-    page.locator(READY).wait_for()
-    assert page.locator(".count").inner_text().startswith("5 of 80")
-
-
-def test_two_browsers_of_one_person_lose_nothing_and_say_what_happened(bench, stored):
-    first, second = bench(), bench()
-    item = shown(first)
-    assert shown(second) == item
-    press(first, "1", "Enter")
-    saved(first)
-    press(second, "2")
-    assert second.locator(".reveal").is_hidden()
-    press(second, "Enter")
-    saved(second)
-    assert [row[:2] for row in stored()] == [(item, 1)]
-    assert "You answered this in another window" in second.locator(".notices").inner_text()
 
 
 def test_a_server_killed_in_mid_item_loses_nothing(bench, server, stored, tmp_path):

@@ -11,11 +11,8 @@ STUDY = "Sample: MetaCritique"
 """Not the newest study: that one opens when the address and the window name none."""
 TITLES = {"" if section is SECTIONS[0] else section.path: section.title for section in SECTIONS}
 OTHER = "studies"
-STARTS = (
-    "", "traces", "search", "home", "aius", "adjudication", "judges", "biases", "agreement", "critiques", "runs",
-    "audit",
-)  # fmt: skip
-"""One page of each entry, and those that differ: a workbench, a search, a list of cases."""
+STARTS = ("", "search", "aius", "judges")
+"""The first page, a page of traces, a workbench, and a page of results."""
 LINK = "[data-testid=stPageLink-NavLink]"
 RUNNING = "[data-testid=stApp][data-test-script-state=notRunning]"
 

@@ -98,17 +98,6 @@ export class Reading {
       return card;
     }
     card.append(this.#material(block, body));
-    const turns = [...body.querySelectorAll(".turn")];
-    if (!this.view.open && turns.length > 2) {
-      turns.slice(0, -1).forEach((turn) => (turn.hidden = true));
-      body.before(
-        button(
-          { class: "more", onclick: () => this.toggleQuestion() },
-          `Show ${turns.length - 1} earlier turns `,
-          kbd("Q"),
-        ),
-      );
-    }
     return card;
   }
 

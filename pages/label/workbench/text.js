@@ -20,7 +20,7 @@ export function toPoints(text, units) {
 
 /** The source of a block: the text that positions refer to. */
 export function source(block) {
-  return block.format === "dialogue" ? (block.turns ?? []).map((turn) => turn.text).join("\n") : (block.text ?? "");
+  return block.text ?? "";
 }
 
 /**
@@ -65,7 +65,6 @@ function piece(words, at, marks) {
 
 /** A block as an element. */
 export function blockText(block, marks = []) {
-  if (block.format === "dialogue") return dialogue(block, marks);
   const words = source(block);
   if (!words.trim()) return h("p", { class: "empty" }, block.number ? "(empty response)" : "(empty)");
   if (block.format === "markdown")
@@ -75,26 +74,6 @@ export function blockText(block, marks = []) {
       markdown(words, (from, to) => pieces(words, marks, from, to), block.images),
     );
   return h("div", { class: "text plain", dir: "auto" }, pieces(words, marks));
-}
-
-function dialogue(block, marks) {
-  const words = source(block);
-  let at = 0;
-  const turns = (block.turns ?? []).map((turn) => {
-    const from = at;
-    at += turn.text.length + 1;
-    return h(
-      "div",
-      { class: "turn" },
-      h("span", { class: "speaker" }, turn.speaker),
-      h(
-        "div",
-        { class: "text plain", dir: "auto" },
-        turn.text ? pieces(words, marks, from, from + turn.text.length) : h("span", { class: "empty" }, "(empty turn)"),
-      ),
-    );
-  });
-  return h("div", { class: "dialogue" }, turns);
 }
 
 /** The selection inside a block element, in UTF-16 positions of its source, or null. */
