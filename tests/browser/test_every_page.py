@@ -147,6 +147,7 @@ def test_the_workbench_is_three_tabs_away(watched, roles):
     page, _ = watched("annotator")
     section = next(section for section in SECTIONS if section.path == "disagreements")
     open_section(page, roles[0], section)
+    page.locator("label-workbench[data-phase=working], label-workbench[data-phase=guidelines]").wait_for()
     for _ in range(3):
         page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.tagName") == "LABEL-WORKBENCH"

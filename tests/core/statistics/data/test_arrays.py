@@ -4,14 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy import special, stats
 
 from core.statistics.data.arrays import (
     chance_corrected,
     clipped_correlation,
     mean_of_defined,
+    normal_cdf,
+    normal_quantile,
     quantiles,
     ratio,
     rescale,
+    students_t_cdf,
 )
 
 
@@ -46,3 +50,22 @@ def test_the_mean_leaves_out_nan():
 @example([0.1] * 7, [0.025, 0.975])
 def test_quantiles_are_those_of_numpy(values: list[float], levels: list[float]) -> None:
     assert quantiles(np.array(values), levels).tolist() == np.quantile(values, levels).tolist()
+
+
+# The distributions equal SciPy's, in the tails too: p-values come from there.
+
+
+@pytest.mark.parametrize("z", [-37.0, -12.5, -8.4, -3.0, -0.1, 0.0, 1.0, 5.0])
+def test_normal_probabilities_are_precise_in_the_tails(z):
+    assert normal_cdf(z) == pytest.approx(float(special.ndtr(z)), rel=1e-12, abs=0)
+    assert normal_cdf(z) > 0
+
+
+@pytest.mark.parametrize("probability", [1e-300, 1e-12, 0.025, 0.5, 0.975, 1 - 1e-12])
+def test_normal_quantiles(probability):
+    assert normal_quantile(probability) == pytest.approx(float(stats.norm.ppf(probability)), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize(("degrees", "t"), [(1, -40.0), (4.5, -2.0), (99, 0.0), (10_000, -20.0)])
+def test_probabilities_of_students_t(degrees, t):
+    assert students_t_cdf(degrees, t) == pytest.approx(float(stats.t.cdf(t, degrees)), rel=1e-9, abs=0)

@@ -2,12 +2,14 @@
 
 import tracemalloc
 import warnings
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
+from hypothesis import strategies as st
 from nltk.metrics.agreement import AnnotationTask
+from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import cohens_kappa
 
@@ -15,7 +17,7 @@ from core.statistics.data.patterns import row_patterns
 from core.statistics.data.ratings import category_numbers
 from core.statistics.measures import agreement, pairwise
 from tests.core.statistics.builders import random_ratings, ratings_from_codes, ratings_from_table
-from tests.core.statistics.oracles import SCIPY_CORRELATIONS, estimate_values, is_equal, mean_over_pairs
+from tests.core.statistics.oracles import SCIPY_CORRELATIONS, estimate_values, is_equal, mean_over_pairs, top_k_distance
 from tests.core.statistics.strategies import generated_ratings
 
 NAMES = ["cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", *SCIPY_CORRELATIONS]
@@ -132,3 +134,99 @@ def test_every_pair_of_raters_is_counted_once():
 
 def test_two_raters_with_one_category_have_no_kappa():
     assert estimate_values(ratings_from_codes(np.zeros((9, 2)), 3), "cohen_kappa") == [None]
+
+
+# Aspect weights as shares of a whole.
+
+
+WEIGHTS = st.lists(st.integers(1, 4), min_size=4, max_size=4).map(lambda weights: np.array(weights, float))
+
+
+@given(st.lists(WEIGHTS, min_size=3, max_size=5))
+def test_kendalls_w_is_friedmans_statistic_rescaled(rows):
+    weights = np.array(rows)
+    if (np.ptp(weights, axis=1) == 0).all():
+        assert pairwise.kendall_w(weights) is None
+    else:
+        friedman = stats.friedmanchisquare(*weights.T).statistic
+        assert pairwise.kendall_w(weights) == pytest.approx(friedman / (len(rows) * 3))
+
+
+def test_kendalls_w_equals_the_nag_librarys_example():
+    """NAG Library routine g08daf, example: W = 0.828 (three rankings of ten, with ties)."""
+    rankings = np.array(
+        [
+            [1.0, 4.5, 2.0, 4.5, 3.0, 7.5, 6.0, 9.0, 7.5, 10.0],
+            [2.5, 1.0, 2.5, 4.5, 4.5, 8.0, 9.0, 6.5, 10.0, 6.5],
+            [2.0, 1.0, 4.5, 4.5, 4.5, 4.5, 8.0, 8.0, 8.0, 10.0],
+        ]
+    )
+    assert pairwise.kendall_w(rankings) == pytest.approx(0.828, abs=5e-4)
+
+
+def test_one_rater_has_no_concordance():
+    assert pairwise.kendall_w(np.array([[3.0, 2, 1]])) is None
+
+
+def test_moving_half_of_the_weight_is_a_distance_of_a_half():
+    assert pairwise.total_variation(np.array([50.0, 50, 0]), np.array([0.0, 5, 5])) == pytest.approx(0.5)
+    assert pairwise.total_variation(np.array([2.0, 1]), np.array([20.0, 10])) == pytest.approx(0)
+
+
+def test_weights_that_are_all_zero_are_refused():
+    with pytest.raises(ValueError, match="must not all be zero"):
+        pairwise.normalize_weights(np.array([0.0, 0]))
+
+
+def test_weights_of_any_positive_sum_are_shares():
+    assert pairwise.normalize_weights(np.array([0.25, 0.25])).tolist() == [0.5, 0.5]
+
+
+# Distances of rankings.
+
+
+@given(WEIGHTS, WEIGHTS)
+def test_kendalls_distance_is_half_of_one_minus_tau_b(x, y):
+    distance = pairwise.kendall_distance(x, y)
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        assert distance is None
+    else:
+        assert distance == pytest.approx((1 - stats.kendalltau(x, y).statistic) / 2)
+        assert 0 <= distance <= 1
+
+
+@given(WEIGHTS, WEIGHTS, WEIGHTS)
+def test_kprof_is_a_metric(x, y, z):
+    assert pairwise.partial_ranking_distance(x, x) == 0
+    assert pairwise.partial_ranking_distance(x, y) == pairwise.partial_ranking_distance(y, x)
+    direct = pairwise.partial_ranking_distance(x, z)
+    assert direct <= pairwise.partial_ranking_distance(x, y) + pairwise.partial_ranking_distance(y, z)
+
+
+def full_rankings(top: tuple[int, ...], elements: list[int]) -> list[list[int]]:
+    """Return every full ranking that begins with the list."""
+    return [list(top + rest) for rest in permutations([element for element in elements if element not in top])]
+
+
+def count_inversions(first: list[int], second: list[int]) -> int:
+    pairs = combinations(first, 2)
+    return sum((first.index(i) - first.index(j)) * (second.index(i) - second.index(j)) < 0 for i, j in pairs)
+
+
+@given(st.permutations(range(5)), st.permutations(range(5)))
+def test_top_k_at_a_half_is_the_mean_over_all_full_rankings(first_order, second_order):
+    """Fagin et al. 2003, theorem 3.11: K^(1/2) is the average over all extensions of both lists."""
+    first, second = tuple(first_order[:2]), tuple(second_order[:3])
+    elements = sorted({*first, *second})
+    inversions = [
+        count_inversions(a, b) for a in full_rankings(first, elements) for b in full_rankings(second, elements)
+    ]
+    assert top_k_distance(first, second, 0.5) == pytest.approx(np.mean(inversions))
+    assert top_k_distance(first, second, 0.0) == min(inversions)
+
+
+def test_disjoint_top_k_lists_have_fagins_distance():
+    """Fagin et al. 2003, section 3: disjoint lists of k have the distance k^2 + p k (k - 1)."""
+    for k in (1, 3, 5):
+        for p in (0.0, 0.5, 1.0):
+            assert top_k_distance(range(k), range(k, 2 * k), p) == pytest.approx(k**2 + p * k * (k - 1))

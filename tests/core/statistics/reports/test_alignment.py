@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
 
 from core.labels import PREFERENCE, TRUTH, Scale
 from core.statistics.data.dataset import build_datasets
@@ -245,3 +247,130 @@ def test_the_reference_has_the_number_of_targets_of_the_statistic() -> None:
 
 
 VOTES = {"a1": (1, 2, 2, 4), "a2": (1, 2, 3, 4)}
+
+
+# Alignment of judges with categorical verdicts.
+
+
+def test_accuracy_and_kappa_with_the_majority():
+    verdicts, majority = "1122220012", "1122110012"
+    rows = alignment_by_name(ANNOTATORS, {"gpt": verdicts})
+    assert rows["gpt", "accuracy_majority"].value == pytest.approx(0.8)
+    assert rows["gpt", "cohen_kappa_majority"].value == pytest.approx(cohen_kappa_score(list(majority), list(verdicts)))
+    assert rows["gpt", "accuracy_gold"].value == rows["gpt", "accuracy_majority"].value
+    assert "gold is the majority" in rows["gpt", "accuracy_gold"].reason
+
+
+def test_adjudicated_gold_replaces_the_majority():
+    gold = frame_from_words({"adjudicator": "2222222222"}).drop(columns="rater")
+    rows = alignment_by_name(ANNOTATORS, {"gpt": "2222222222"}, gold=gold)
+    assert rows["gpt", "accuracy_gold"].value == 1
+    assert rows["gpt", "accuracy_gold"].low > 0.6  # Wilson's interval: no resample differs
+    assert rows["gpt", "accuracy_majority"].value == pytest.approx(0.3)
+    assert rows["gpt", "cohen_kappa_gold"].value is None
+    assert "one and the same category" in rows["gpt", "cohen_kappa_gold"].reason
+
+
+def test_no_verdict_is_a_rate_and_never_a_tie():
+    rows = alignment_by_name(ANNOTATORS, {"gpt": "1122??00??"})
+    assert rows["gpt", "no_verdict_rate"].value == pytest.approx(0.4)
+    assert rows["gpt", "accuracy_majority"].value == 1
+    assert rows["gpt", "accuracy_majority"].items == 6
+    assert rows["gpt", "example_level_agreement"].value == pytest.approx(0.6)
+
+
+def test_targets_that_a_judge_was_not_asked_about_do_not_count():
+    rows = alignment_by_name(ANNOTATORS, {"gpt": "11--------"})
+    assert rows["gpt", "no_verdict_rate"].items == 2
+    assert rows["gpt", "example_level_agreement"].items == 2
+
+
+def test_ties_among_annotators_are_no_majority():
+    rows = alignment_by_name({"a1": "1122", "a2": "1212"}, {"gpt": "1112"})
+    assert rows["gpt", "accuracy_majority"].items == 2
+    assert "2 items have no majority" in rows["gpt", "accuracy_majority"].reason
+
+
+def test_scaleevals_system_level_rate_is_one_or_zero_for_each_scenario():
+    """Even items (s0): annotators mostly 1, judge mostly 1. Odd items: annotators 2, judge 1."""
+    annotators, judges = {"a1": "121212", "a2": "121210"}, {"gpt": "111121"}
+    rows = alignment_by_name(annotators, judges)
+    assert rows["gpt", "system_level_agreement"].value == pytest.approx(0.5)
+    by_scenario = alignment_by_name(annotators, judges, by="scenario")
+    assert by_scenario["gpt", "system_level_agreement"].group in ("s0", "s1")
+
+
+def test_a_scenario_with_two_modes_is_left_out():
+    rows = alignment_by_name({"a1": "1122"}, {"gpt": "1111"})
+    assert rows["gpt", "system_level_agreement"].value is None
+    assert "no scenario" in rows["gpt", "system_level_agreement"].reason
+
+
+def test_a_tie_is_half_a_win():
+    rows = alignment_by_name({"a1": "1120"}, {"gpt": "1110"})
+    assert rows["gpt", "win_rate_1"].value == pytest.approx(3.5 / 4)
+    assert rows["gpt", "win_rate_1_people"].value == pytest.approx(2.5 / 4)
+
+
+def test_every_judge_has_the_human_ceiling():
+    words = {name: word * 12 for name, word in ANNOTATORS.items()}
+    rows = alignment_by_name(words, {"gpt": words["a1"], "bad": "0" * 120})
+    for judge in ("gpt", "bad"):
+        assert rows[judge, "human_ceiling"].raters == 3
+    assert rows["gpt", "judge_less_ceiling"].value == pytest.approx(
+        rows["gpt", "judge_against_others"].value - rows["gpt", "human_ceiling"].value
+    )
+    assert rows["gpt", "winning_rate"].value == 1
+    assert rows["bad", "winning_rate"].value == 0
+    assert rows["bad", "judge_less_ceiling"].high < 0
+    assert rows["gpt", "dawid_skene_accuracy"].value > rows["bad", "dawid_skene_accuracy"].value
+
+
+def test_annotators_with_few_items_cannot_be_tested():
+    rows = alignment_by_name(ANNOTATORS, {"gpt": "1122220012"})
+    assert rows["gpt", "winning_rate"].value is None
+    assert "needs 30 items" in rows["gpt", "winning_rate"].reason
+
+
+def test_epsilon_is_what_the_test_concedes_to_the_judge():
+    words = {name: word * 12 for name, word in ANNOTATORS.items()}
+    judge = "".join("2" if item % 6 == 0 else char for item, char in enumerate(words["a2"]))
+    strict = alignment_by_name(words, {"gpt": judge}, epsilon=0.0)["gpt", "winning_rate"].value
+    lenient = alignment_by_name(words, {"gpt": judge}, epsilon=0.5)["gpt", "winning_rate"].value
+    assert strict < lenient == 1
+
+
+# Alignment of judges with numeric verdicts.
+
+
+def test_scores_are_correlated_with_the_mean_of_annotators():
+    annotators, verdicts = {"a1": "1234512345", "a2": "1334522345"}, "1224513354"
+    labels, opinions = frame_from_words(annotators, "score"), frame_from_words({"gpt": verdicts}, "score", "judge")
+    rows = {row.statistic: row for row in alignment_rows(labels, opinions, scales=STARS)}
+    scores = np.array([[int(char) for char in word] for word in annotators.values()])
+    judge = [int(char) for char in verdicts]
+    assert rows["spearman"].value == pytest.approx(stats.spearmanr(judge, scores.mean(axis=0)).statistic)
+    assert rows["pearson"].value == pytest.approx(stats.pearsonr(judge, scores.mean(axis=0)).statistic)
+    assert rows["spearman"].raters == 2
+    assert rows["human_ceiling_spearman"].value == pytest.approx(stats.spearmanr(*scores).statistic)
+    against_others = np.mean([stats.spearmanr(judge, other).statistic for other in scores])
+    assert rows["judge_against_others_spearman"].value == pytest.approx(against_others)
+
+
+def test_one_annotator_has_no_ceiling_and_the_reason_says_so():
+    labels = frame_from_words({"a1": "1234512345"}, "score")
+    opinions = frame_from_words({"gpt": "1224513354"}, "score", "judge")
+    rows = {row.statistic: row for row in alignment_rows(labels, opinions, scales=STARS)}
+    assert rows["human_ceiling_spearman"].value is None
+    assert "no annotator shares 3 items" in rows["human_ceiling_spearman"].reason
+
+
+def test_a_problem_without_an_answer_is_a_wrong_one_in_the_agreement_of_all_problems():
+    target = {"kind": "answer", "criterion": "", "part": ""}
+    labels = pd.DataFrame([target | {"item": f"i{n}", "rater": "gold", "value": 12.5} for n in range(4)])
+    answers = [12.5, 12.5, 3, None]
+    opinions = pd.DataFrame([target | {"item": f"i{n}", "judge": "j", "value": v} for n, v in enumerate(answers)])
+    scale = Scale(level="interval", low=-1e12, high=1e12)
+    rows = {row.statistic: row for row in alignment_rows(labels, opinions, scales={("answer", ""): scale})}
+    assert (rows["accuracy_gold"].value, rows["accuracy_gold"].items) == (pytest.approx(2 / 3), 3)
+    assert (rows["example_level_agreement"].value, rows["example_level_agreement"].items) == (0.5, 4)

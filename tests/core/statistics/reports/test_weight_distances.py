@@ -6,13 +6,16 @@ from core.statistics.reports.weight_distances import (
     PEOPLE,
     OtherTotals,
     WeightUnit,
+    annotator_weight_statistics,
     average_weights,
+    judge_weight_statistics,
     other_totals,
     rank_distance,
     rater_distances,
     top_k_distance,
     unit_distances,
 )
+from tests.core.statistics.frames import make_frame
 
 
 def make_unit(
@@ -133,3 +136,31 @@ def test_a_judges_weightings_with_another_total_are_counted_and_scaled_for_avera
     assert other_totals(units) == [OtherTotals("gpt", 1, 2)]
     averages = {(row.rater, row.aspect): row.weight.value for row in average_weights(units, resamples=0)}
     assert averages["gpt", "x"] == pytest.approx((60 / 1.4 + 50) / 2)
+
+
+# Agreement and distance of aspect weights.
+
+
+def weights(item: str, rater: str, *values: float) -> tuple:
+    return (item, "", "aspect_weights", "", None, rater, dict(zip("xyz", values, strict=False)))
+
+
+LABELS = make_frame(weights("i", "a1", 50, 30, 20), weights("i", "a2", 20, 30, 50), weights("j", "a1", 60, 30, 10))
+
+
+def test_annotators_are_compared_within_an_item():
+    estimates = annotator_weight_statistics(LABELS, resamples=0)
+    assert estimates["weights_distance"].value == pytest.approx(0.3)
+    assert estimates["rank_distance"].value == 1
+    assert estimates["kendall_w"].value == 0
+    assert (estimates["kendall_w"].items, estimates["kendall_w"].items_total) == (1, 2)
+
+
+def test_a_judge_is_compared_with_each_annotator():
+    opinions = make_frame(weights("i", "gpt", 50, 30, 20), weights("j", "gpt", 1, 1, 1))
+    opinions = opinions.rename(columns={"rater": "judge"})
+    estimates = judge_weight_statistics(LABELS, opinions, resamples=0)
+    assert estimates["rank_distance"].value == 0.5
+    assert "undefined for 1 of 2 items" in estimates["rank_distance"].reason
+    assert estimates["rank_distance_undefined_as_0"].value == 0.25
+    assert estimates["rank_distance"].pairs == 3
