@@ -19,7 +19,7 @@ from commands.output import (
 from core.errors import TiebreakError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Engine
 
@@ -58,6 +58,12 @@ def table(
     differences: Annotated[
         bool, typer.Option("--differences", help="Paired differences along the axes, with significance.")
     ] = False,
+    effects: Annotated[
+        bool, typer.Option("--effects", help="Effects of the levels of each axis, over the others, with their cost.")
+    ] = False,
+    front: Annotated[
+        bool, typer.Option("--front", help="The cells by value for money: the Pareto front first.")
+    ] = False,
     format: Annotated[TableFormat, typer.Option(help="The format of the table.")] = "text",
     output: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
     reference: Reference = None,
@@ -79,38 +85,76 @@ def table(
     experiment = _find_experiment(engine, found, name)
     if experiment is None:
         return _published(engine, found, name, reference, layout)
+    lists = {"differences": differences, "effects": effects, "front": front}
+    chosen = [kind for kind, is_chosen in lists.items() if is_chosen]
     results = report.results(engine, found, experiment, reference)
-    if differences:
-        of = results.of(statistic)[0] if results.cells else ""
-        rows_found = report.differences(engine, found, experiment, of, reference) if of else ()
-        value, text = _differences(results, rows_found, layout)
-    else:
-        value, text = report.render(results, statistic, layout.rows, layout.columns, format)
+    if chosen:
+        return _written(engine, found, *_list_of(engine, found, results, chosen, layout), output)
+    value, text = report.render(results, statistic, layout.rows, layout.columns, format)
     return _written(engine, found, value, text, output)
 
 
+def _list_of(engine: "Engine", study: "Study", results: "Results", chosen: list[str], layout: Layout) -> Result:
+    """Return the differences, effects or cells by value for money; raises TiebreakError for other options."""
+    from storage.reports import experiments as report
+
+    if len(chosen) > 1 or layout.rows or layout.columns:
+        raise TiebreakError(f"--{chosen[0]} is a list of its own: leave out --rows, --columns and other lists.")
+    of = results.of(layout.statistic)[0] if results.cells else ""
+    if chosen == ["front"]:
+        return _values_for_money(results, of, layout)
+    if chosen == ["effects"]:
+        return _effects(engine, study, results, of, layout)
+    found = report.differences(engine, study, results.experiment, of, results.reference) if of else ()
+    return _differences(results, found, layout)
+
+
 def _differences(results: "Results", found: "Sequence[AxisDifference]", layout: Layout) -> Result:
-    """Return the differences along the axes as rows and as a table; raises TiebreakError for other options."""
-    from core.formats.cell_table import markdown_table
-    from core.formats.tables import latex_table, rows_csv
+    """Return the differences along the axes as rows and as a table."""
     from core.statistics.reports.experiment_differences import describe_correction
 
-    if layout.rows or layout.columns:
-        raise TiebreakError("--differences has one row for each difference: leave out --rows and --columns.")
-    value: list[dict[str, Any]] = [asdict(row) for row in found]
-    lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in value]
-    tests = describe_correction(found)
-    caption = f"{results.experiment.name}: differences along the axes; {tests}; reference: {results.reference}"
+    left_out = ("combinations", "lowest", "highest")  # of effects
+    rows = [{name: cell for name, cell in asdict(row).items() if name not in left_out} for row in found]
+    lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in rows]
+    caption = f"differences along the axes; {describe_correction(found)}; reference: {results.reference}"
+    name = results.experiment.name
+    return rows, _rows_text(lines, f"{name}: {caption}", f"{name}-differences", layout)
+
+
+def _effects(engine: "Engine", study: "Study", results: "Results", statistic: str, layout: Layout) -> Result:
+    """Return the effects of the levels as rows and as a table."""
+    from storage.reports import experiments as report
+
+    rows = [asdict(row) for row in report.effects(engine, study, results, statistic)] if statistic else []
+    name = results.experiment.name
+    return rows, _rows_text(rows, f"{name}: {report.describe_effects(results, statistic)}", f"{name}-effects", layout)
+
+
+def _values_for_money(results: "Results", statistic: str, layout: Layout) -> Result:
+    """Return the cells by value for money as rows and as a table."""
+    from storage.reports import experiments as report
+
+    rows = [asdict(row) for row in report.values_for_money(results, statistic)] if statistic else []
+    name = results.experiment.name
+    return rows, _rows_text(rows, f"{name}: {report.describe_front(results, statistic)}", f"{name}-front", layout)
+
+
+def _rows_text(lines: "Sequence[Mapping[str, Any]]", caption: str, label: str, layout: Layout) -> str:
+    """Return rows in the format of the layout."""
+    from core.formats.cell_table import markdown_table
+    from core.formats.latex_tables import latex_table
+    from core.formats.tables import rows_csv
+
     match layout.format:
         case "csv":
-            return value, rows_csv(lines)
+            return rows_csv(lines)
         case "latex":
-            return value, latex_table(lines, caption, f"tab:{results.experiment.name}-differences")
+            return latex_table(lines, caption, f"tab:{label}")
         case "markdown":
             header = list(lines[0]) if lines else []
             texts = [[_cell_text(cell) for cell in line.values()] for line in lines]
-            return value, f"{markdown_table(header, texts)}\n{caption}\n"
-    return value, format_table(lines, "No two cells can be compared yet.")
+            return f"{markdown_table(header, texts)}\n{caption}\n"
+    return format_table(lines, "No two cells can be compared yet.")
 
 
 def _cell_text(value: object) -> str:

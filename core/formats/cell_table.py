@@ -7,7 +7,8 @@ from statistics import fmean
 from typing import Any
 
 from core.errors import TiebreakError
-from core.formats.tables import MISSING, latex_tabular, rows_csv
+from core.formats.latex_tables import latex_tabular
+from core.formats.tables import MISSING, rows_csv
 from core.statistics.reports.experiments import CellResult
 from core.wording import format_estimate
 
@@ -90,8 +91,7 @@ class CellTable:
             case "csv":
                 return rows_csv(dict(zip(self.header, line, strict=True)) for line in texts)
             case "latex":
-                alignment = [*["l"] * (len(self.header) - len(self.remarks)), *["p{4cm}"] * len(self.remarks)]
-                return latex_tabular(self.header, texts, alignment, caption, label)
+                return latex_tabular(self.header, texts, caption, label, tuple(self.remarks))
             case "markdown":
                 return f"{markdown_table(self.header, texts)}\n{caption}\n"
         from tabulate import tabulate

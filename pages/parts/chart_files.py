@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import streamlit as st
 
-from core.formats.tables import cell, flatten, latex_table, rows_csv
+from core.formats.latex_tables import latex_table
+from core.formats.tables import cell, flatten, rows_csv
 from core.provenance import INTERVALS, caption
 from pages.parts import colours, downloads
 from pages.parts.downloads import File

@@ -39,6 +39,9 @@ ALIASES = {"accuracy": "example_level_agreement", "kappa": "cohen_kappa_gold"}
 # Statistics that need no reference. A reused call counts with its price and duration when it was made.
 COSTS = {"dollars": "dollars for 1,000 traces", "seconds": "seconds of calls for 1,000 traces"}
 DISPUTED = "disputed_rate"
+LESS_IS_BETTER = ("no_verdict_rate", DISPUTED)
+# Fields of a difference that are the cost of an effect.
+COST_FIELDS = ("difference", "low", "high")
 # Outcomes of traces that ended and did not fail.
 ENDED = ("agreed", "disputed", "no_verdict")
 # The statistics that are shown first: of verdicts that are ordered, and of others and of answers.
@@ -65,6 +68,12 @@ class Results:
         usual = OF_SCORES if of_scores and len(of_scores) >= len(of_categories) else OF_CATEGORIES
         first = [name for name in (usual, "no_verdict_rate") if name in self.cells]
         return [*first, *(name for name in self.cells if name not in first)]
+
+    @property
+    def cost(self) -> str:
+        """The cost that is known of every cell: dollars, otherwise seconds of calls; empty if none is."""
+        cells = max((len({cell.levels for cell in of}) for of in self.cells.values()), default=0)
+        return next((name for name in COSTS if len(self.cells.get(name, ())) == cells > 0), "")
 
     @property
     def missing(self) -> str:
@@ -110,28 +119,168 @@ def results(engine: Engine, study: Study, experiment: Experiment, reference: str
 
 
 def differences(
-    engine: Engine, study: Study, experiment: Experiment, statistic: str, reference: str | None = None
+    engine: Engine,
+    study: Study,
+    experiment: Experiment,
+    statistic: str,
+    reference: str | None = None,
+    *,
+    effects: bool = False,
 ) -> tuple[AxisDifference, ...]:
     """Compute the paired differences along the axes in a statistic by its full name, with corrected p.
 
-    Raises TiebreakError for a statistic that has no paired difference.
+    With `effects` each is the mean over the combinations of the other levels. Raises TiebreakError for a statistic that
+    has no paired difference.
     """
     axes = tuple(axis.name for axis in experiment.definition.axes)
     with reading(engine) as session:
         runs = _runs_of(session, experiment)
         if statistic in (*COSTS, DISPUTED):
             return correct_differences(
-                trace_differences(_trace_values(session, runs, statistic), runs, axes, statistic)
+                trace_differences(_trace_values(session, runs, statistic), runs, axes, statistic, effects=effects)
             )
     data = _verdicts(engine, study, experiment, runs, reference)
     found: list[AxisDifference] = []
     if len(data.opinions):
         found = axis_differences(
-            data.labels, data.opinions, data.gold, data.scales, runs, axes, statistic, design=data.design
-        )
+            data.labels, data.opinions, data.gold, data.scales, runs, axes, statistic, design=data.design,
+            effects=effects,
+        )  # fmt: skip
         if not found and len({run.levels for run in runs.values()}) > 1:
             raise TiebreakError(f"No paired difference is computed in {statistic!r}.")
     return correct_differences(found)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one level of an axis changes instead of another, in a statistic and in the cost, over all other levels."""
+
+    axis: str
+    level: str
+    other_level: str
+    criterion: str
+    effect: float | None
+    low: float | None
+    high: float | None
+    lowest: float | None
+    highest: float | None
+    """The bounds of the effect for any verdicts in place of the missing ones; None without missing ones."""
+    items: int
+    p_corrected: float | None
+    combinations: int
+    """The combinations of other levels that it is the mean over."""
+    cost: float | None
+    """The difference in the cost of 1,000 traces; see `Results.cost`."""
+    cost_low: float | None
+    cost_high: float | None
+    reason: str
+
+
+def effects(engine: Engine, study: Study, results: Results, statistic: str) -> tuple[Effect, ...]:
+    """Compute the effects of the levels of each axis on a statistic and on the cost, with Holm's correction of p."""
+    found = differences(engine, study, results.experiment, statistic, results.reference, effects=True)
+    costs = {}
+    if results.cost:
+        of_cost = differences(engine, study, results.experiment, results.cost, effects=True)
+        costs = {(row.axis, row.level, row.other_level): row for row in of_cost}
+    rows = []
+    for row in found:
+        lowest, highest = _bounds_of(row, results, statistic)
+        cost = costs.get((row.axis, row.level, row.other_level))
+        rows.append(
+            Effect(
+                row.axis,
+                row.level,
+                row.other_level,
+                row.criterion,
+                row.difference,
+                row.low,
+                row.high,
+                lowest,
+                highest,
+                row.items,
+                row.p_corrected,
+                row.combinations,
+                *(getattr(cost, name, None) for name in COST_FIELDS),
+                row.reason,
+            )
+        )
+    return tuple(rows)
+
+
+def _bounds_of(row: AxisDifference, results: Results, statistic: str) -> tuple[float | None, float | None]:
+    """Return the lowest and the highest effect for any verdicts in place of missing ones; None without bounds."""
+    place = results.axes.index(row.axis)
+    ends: dict[str, dict[Levels, tuple[float, float]]] = {row.level: {}, row.other_level: {}}
+    is_bounded = False
+    for cell in results.cells[statistic]:
+        if cell.criterion != row.criterion or cell.levels[place] not in ends or cell.value is None:
+            continue
+        low, high = (cell.value if end is None else end for end in (cell.lowest, cell.highest))
+        is_bounded = is_bounded or cell.lowest is not None
+        ends[cell.levels[place]][(*cell.levels[:place], *cell.levels[place + 1 :])] = (low, high)
+    first, second = ends[row.level], ends[row.other_level]
+    both = first.keys() & second.keys()
+    if not both or not is_bounded or row.difference is None:
+        return None, None
+    return fmean(first[k][0] - second[k][1] for k in both), fmean(first[k][1] - second[k][0] for k in both)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A cell with its cost: whether another cell is at least as good for less."""
+
+    cell: str
+    criterion: str
+    value: float
+    low: float | None
+    high: float | None
+    items: int
+    cost: float
+    on_front: bool
+    per_point: float | None
+    """On the front: the cost of one more hundredth, compared with the next cheaper cell on it."""
+    dominated_by: str
+    """The cheapest cell on the front that is at least as good; empty for a cell on it."""
+
+
+def values_for_money(results: Results, statistic: str) -> list[Value]:
+    """Return the cells by criterion: those of the Pareto front by cost, then the others by value.
+
+    Raises TiebreakError without costs, or for a statistic that is a cost.
+    """
+    if not results.cost or statistic == results.cost:
+        raise TiebreakError("The front of value and cost needs the cost of the calls, and a statistic that is no cost.")
+    costs = {cell.levels: cell.value for cell in results.cells[results.cost]}
+    sign = -1 if statistic in LESS_IS_BETTER else 1
+    rows: list[Value] = []
+    for criterion in dict.fromkeys(cell.criterion for cell in results.cells[statistic]):
+        cells = [
+            (cost, sign * cell.value, cell)
+            for cell in results.cells[statistic]
+            if cell.criterion == criterion and cell.value is not None and (cost := costs.get(cell.levels)) is not None
+        ]
+        front: list[tuple[float, float, CellResult]] = []
+        others = []
+        for cost, value, cell in sorted(cells, key=lambda one: (one[0], -one[1])):
+            if front and value <= front[-1][1]:
+                others.append((cost, value, cell))
+                continue
+            gain = value - front[-1][1] if front else 0.0
+            rows.append(_value(cell, cost, "", (cost - front[-1][0]) / (100 * gain) if front else None))
+            front.append((cost, value, cell))
+        for cost, value, cell in sorted(others, key=lambda one: -one[1]):
+            better = next(name for _, of_front, name in front if of_front >= value)
+            rows.append(_value(cell, cost, " · ".join(better.levels), None))
+    return rows
+
+
+def _value(cell: CellResult, cost: float, dominated_by: str, per_point: float | None) -> Value:
+    assert cell.value is not None
+    return Value(
+        " · ".join(cell.levels), cell.criterion, cell.value, cell.low, cell.high, cell.items, cost, not dominated_by,
+        per_point, dominated_by,
+    )  # fmt: skip
 
 
 def _runs_of(session: Session, experiment: Experiment) -> dict[int, RunOfCell]:
@@ -311,6 +460,48 @@ DIFFERENCE_COLUMNS = (
     Column("Criterion", "criterion"),
     Column("Note", "reason"),
 )
+
+
+EFFECT_COLUMNS = (
+    Column("Axis", "axis"),
+    Column("Level", "level"),
+    Column("less", "other_level"),
+    Column("Effect", "effect low high", "estimate"),
+    Column("n", "items", "count"),
+    Column("p", "p_corrected", "p"),
+    Column("Bounds", lambda row: "" if row.lowest is None else f"{row.lowest:+.3f} to {row.highest:+.3f}"),
+    Column("Combinations", "combinations", "count"),
+    Column("Cost", "cost cost_low cost_high", "estimate"),
+    Column("Criterion", "criterion"),
+    Column("Note", "reason"),
+)
+VALUE_COLUMNS = (
+    Column("Cell", "cell"),
+    Column("Criterion", "criterion"),
+    Column("Value", "value low high", "estimate"),
+    Column("n", "items", "count"),
+    Column("Cost", lambda row: f"{row.cost:,.2f}"),
+    Column("Cost of .01 more", lambda row: "" if row.per_point is None else f"{row.per_point:,.2f}"),
+    Column("At least as good for less", "dominated_by"),
+)
+
+
+def describe_effects(results: Results, statistic: str) -> str:
+    """Return what effects are, as a caption."""
+    cost = f"; cost: {COSTS[results.cost]}" if results.cost else ""
+    return (
+        f"effects on {statistic}: one level less another, mean over the combinations of the other levels, paired over "
+        "items, with 95 % intervals; p of the paired bootstrap, corrected by Holm's method for all effects; bounds: "
+        f"for any verdicts in place of the missing ones; reference: {results.reference}{cost}"
+    )
+
+
+def describe_front(results: Results, statistic: str) -> str:
+    """Return what a list of cells by value for money is, as a caption."""
+    return (
+        f"{statistic} [95 % interval over items] and {COSTS[results.cost]}; cells on the Pareto front first, by cost; "
+        f"reference: {results.reference}"
+    )
 
 
 def caption_of(results: Results, statistic: str, table: CellTable) -> str:

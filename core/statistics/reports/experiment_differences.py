@@ -1,12 +1,15 @@
-"""Paired differences between the cells of an experiment along an axis, of any statistic of its table.
+"""Paired differences between the cells of an experiment along an axis, of any statistic of its table, and effects.
 
 A cell's value is the mean over its repeats, as in the table. All cells are computed from the same resamples of items,
-so the difference of two cells is paired, whatever the statistic is: a share, kappa or a correlation.
+so the difference of two cells is paired, whatever the statistic is: a share, kappa or a correlation. The effect of one
+level instead of another is the mean of these differences over the combinations of the other levels: a main effect of
+the factorial design, with the same resamples in every combination.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,19 +27,21 @@ from core.statistics.measures.resampling import SAME, Statistic, bca_interval, o
 from core.statistics.reports.alignment import equal_answers, judge_measures, to_codes
 from core.statistics.reports.experiments import WITH_MISSING, Levels, RunOfCell, Sample, cell_samples
 
+# Two cells whose levels differ in one axis.
+Pair = tuple[Levels, Levels]
 WITHIN, BETWEEN = "_within_groups", "_between_systems"
 NO_TEST = "the difference is the same on every item: no test can be made"
 
 
 @dataclass(frozen=True)
 class AxisDifference:
-    """One level of an axis minus another, with the levels of the other axes equal."""
+    """One level of an axis minus another, with the levels of the other axes equal; of an effect, the mean over them."""
 
     axis: str
     level: str
     other_level: str
     fixed: Mapping[str, str]
-    """Other axis -> its level."""
+    """Other axis -> its level; empty for an effect."""
     criterion: str
     statistic: str
     difference: float | None
@@ -48,6 +53,11 @@ class AxisDifference:
     p_corrected: float | None
     """Corrected by Holm's method for all differences in this statistic that have a p; see `correct_differences`."""
     reason: str = ""
+    combinations: int = 1
+    """The combinations of other levels that an effect is the mean over."""
+    lowest: float | None = None
+    highest: float | None = None
+    """The bounds of an effect for any verdicts in place of the missing ones; None without missing ones."""
 
 
 def axis_differences(
@@ -62,8 +72,10 @@ def axis_differences(
     resamples: int = 1000,
     seed: int = 0,
     design: pd.DataFrame | None = None,
+    effects: bool = False,
 ) -> list[AxisDifference]:
-    """Return the difference between every two levels of an axis, for each combination of the other levels.
+    """Return the difference between every two levels of an axis, for each combination of the other levels, or with
+    `effects` the mean over these.
 
     Frames as in `cell_statistics`. Cells that were asked about the same targets are compared, on the targets of the
     table; without criteria for which the statistic is not defined. p is not corrected: see `correct_differences`.
@@ -79,7 +91,7 @@ def axis_differences(
         }
         resampled = _Resampled(dataset, statistic, runs, of_cells, resamples, seed)
         order = [levels for levels in dict.fromkeys(run.levels for run in runs.values()) if levels in resampled.cells]
-        found += [resampled.difference(axes, *pair) for pair in _neighbours(order)]
+        found += [resampled.difference(axes, pairs, place) for pairs, place in _compared(order, effects)]
     return sorted(found, key=lambda row: axes.index(row.axis))
 
 
@@ -121,25 +133,30 @@ class _Resampled:
         self._jackknife = _values(functions, jackknife)
         self._values = {levels: float(of[0]) for levels, of in _values(functions, units.counted[None]).items()}
 
-    def difference(self, axes: Sequence[str], first: Levels, second: Levels, place: int) -> AxisDifference:
-        """Return the difference of two cells whose levels differ at one place."""
-        items = int((self._used[first] & self._used[second]).sum())
-        row = _row(axes, first, second, place, self.dataset.criterion, self.statistic, items)
-        if self.samples[first].asked != self.samples[second].asked:
+    def difference(self, axes: Sequence[str], pairs: Sequence[Pair], place: int) -> AxisDifference:
+        """Return the difference of two cells whose levels differ at one place, or the mean over several such pairs."""
+        used = np.logical_and.reduce([self._used[cell] for pair in pairs for cell in pair])
+        row = _row(axes, pairs, place, self.dataset.criterion, self.statistic, int(used.sum()))
+        if any(self.samples[first].asked != self.samples[second].asked for first, second in pairs):
             return replace(row, reason="the cells were not asked about the same targets")
-        difference = self._values[first] - self._values[second]
+        difference = float(_mean_difference(self._values, pairs))
         if np.isnan(difference):
-            return replace(row, reason="the statistic is not defined in both cells")
-        resampled = self.cells[first] - self.cells[second]
+            return replace(row, reason="the statistic is not defined in all of the cells")
+        resampled = _mean_difference(self.cells, pairs)
         defined = resampled[~np.isnan(resampled)]
         if defined.size < 2 or np.ptp(defined) < SAME:
             return replace(row, difference=difference, reason=NO_TEST)
-        jackknife = self._jackknife[first] - self._jackknife[second]
+        jackknife = _mean_difference(self._jackknife, pairs)
         interval = bca_interval(difference, resampled, jackknife, self._block_frequencies)
         return replace(
             row, difference=difference, low=interval.low, high=interval.high,
             p=bootstrap_p_value(difference, resampled), reason=interval.problem,
         )  # fmt: skip
+
+
+def _mean_difference(values: Mapping[Levels, Any], pairs: Sequence[Pair]) -> Any:
+    """Return the mean over pairs of cells of the first less the second."""
+    return np.mean([values[first] - values[second] for first, second in pairs], axis=0)
 
 
 def _values(functions: Mapping[Levels, Sequence[Statistic]], weights: Floats) -> dict[Levels, Floats]:
@@ -214,9 +231,14 @@ def _correlation_statistic(dataset: Dataset, opinions: JudgeOpinions, name: str)
 
 
 def trace_differences(
-    values: Mapping[int, Mapping[str, float]], runs: Mapping[int, RunOfCell], axes: Sequence[str], statistic: str
+    values: Mapping[int, Mapping[str, float]],
+    runs: Mapping[int, RunOfCell],
+    axes: Sequence[str],
+    statistic: str,
+    *,
+    effects: bool = False,
 ) -> list[AxisDifference]:
-    """Return the differences along the axes in a mean over items, such as a cost; `values`: run -> item -> value.
+    """Return the differences, or effects, along the axes in a mean over items; `values`: run -> item -> value.
 
     On the items that both cells have, an item's value being its mean over repeats. p is not corrected.
     """
@@ -227,29 +249,40 @@ def trace_differences(
             by_cell.setdefault(run.levels, []).append(np.array([of_run.get(item, np.nan) for item in items]))
     means = {levels: _mean_of_defined(np.stack(of_cell)) for levels, of_cell in by_cell.items()}
     found = []
-    for first, second, place in _neighbours(list(means)):
-        c = paired_comparison("", "", means[first] - means[second], None, 1000, 0)
-        row = _row(axes, first, second, place, "", statistic, c.items)
+    for pairs, place in _compared(list(means), effects):
+        c = paired_comparison("", "", _mean_difference(means, pairs), None, 1000, 0)
+        row = _row(axes, pairs, place, "", statistic, c.items)
         found.append(replace(row, difference=c.difference, low=c.low, high=c.high, p=c.p_bootstrap, reason=c.reason))
     return sorted(found, key=lambda row: axes.index(row.axis))
 
 
-def _neighbours(cells: Sequence[Levels]) -> Iterator[tuple[Levels, Levels, int]]:
-    """Yield every two cells whose levels differ in one axis, and its place."""
+def _compared(cells: Sequence[Levels], effects: bool) -> Iterator[tuple[list[Pair], int]]:
+    """Yield every two cells whose levels differ in one axis, and its place; for `effects` the pairs with the same two
+    levels together."""
+    by_levels: dict[tuple[int, str, str], list[Pair]] = {}
     for first, second in combinations(cells, 2):
         differing = [place for place, pair in enumerate(zip(first, second, strict=True)) if pair[0] != pair[1]]
-        if len(differing) == 1:
-            yield first, second, differing[0]
+        if len(differing) != 1:
+            continue
+        place = differing[0]
+        if effects:
+            by_levels.setdefault((place, first[place], second[place]), []).append((first, second))
+        else:
+            yield [(first, second)], place
+    for (place, _, _), pairs in by_levels.items():
+        yield pairs, place
 
 
 def _row(
-    axes: Sequence[str], first: Levels, second: Levels, place: int, criterion: str, statistic: str, items: int
+    axes: Sequence[str], pairs: Sequence[Pair], place: int, criterion: str, statistic: str, items: int
 ) -> AxisDifference:
     """Return a difference without its values."""
+    (first, second), *others = pairs
     fixed = {name: level for name, level in zip(axes, first, strict=True) if name != axes[place]}
     return AxisDifference(
-        axes[place], first[place], second[place], fixed, criterion, statistic, None, None, None, items, None, None
-    )
+        axes[place], first[place], second[place], {} if others else fixed, criterion, statistic, None, None, None,
+        items, None, None, combinations=len(pairs),
+    )  # fmt: skip
 
 
 def correct_differences(differences: Sequence[AxisDifference]) -> tuple[AxisDifference, ...]:

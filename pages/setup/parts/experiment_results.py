@@ -17,7 +17,7 @@ from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from storage.reports import disagreements
 from storage.reports import experiments as report
-from storage.reports.experiments import Results
+from storage.reports.experiments import Results, Value
 from storage.reports.run_comparison import MAX_RUNS
 from storage.runs import experiments
 from storage.runs.experiments import Experiment
@@ -100,7 +100,8 @@ def draw_results(study: Study, experiment: Experiment) -> None:
             downloads.draw_text_link(label, text, file, f"experiment_{suffix}", kind=kind, mime="text/plain")
     if results.axes:
         _draw_chart(results, name)
-    _draw_differences(study, experiment, version, name)
+    _draw_front(results, name)
+    _draw_differences(study, results, version, name)
     _draw_comparison_link(study, experiment)
 
 
@@ -115,8 +116,63 @@ def _draw_chart(results: Results, statistic: str) -> None:
         st.caption(f"The chart has the first {MAX_LINES} combinations; the table has all.")
 
 
-def _draw_differences(study: Study, experiment: Experiment, version: Version, statistic: str) -> None:
-    st.subheader("Differences along an axis")
+def front_figure(rows: Sequence[Value], statistic: str, cost: str) -> "go.Figure":
+    """Return the cells as points of cost and value with their intervals, and the Pareto front as a line."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for name, is_on_front, colour, mode in (
+        ("On the front", True, charts.accent_colour(), "lines+markers+text"),
+        ("As good for less", False, colours.UNDECIDED, "markers"),
+    ):
+        points = []
+        for row in (row for row in rows if row.on_front == is_on_front):
+            estimate = numbers.format_estimate(row.value, row.low, row.high, 3)
+            lines = (row.cell, estimate, f"n {row.items:,} items, {row.cost:,.2f} {cost}")
+            interval, text = (row.value, row.low, row.high), escape(row.cell, quote=False)
+            points.append(charts.Point(row.cost, row.value, lines, interval, text))
+        step = {"shape": "hv", "color": colour, "width": 1.5}
+        figure.add_trace(charts.scatter(points, colour, mode, name=name, textposition="top center", line=step))
+    figure.update_xaxes(title=cost)
+    figure.update_yaxes(title=escape(statistic, quote=False), zeroline=False)
+    return charts.apply_layout(figure, f"{escape(statistic, quote=False)} and cost", HEIGHT, legend=True)
+
+
+def _draw_front(results: Results, statistic: str) -> None:
+    """Draw the cells by value for money; nothing for a statistic that is a cost, or without costs."""
+    if not results.cost or statistic in report.COSTS:
+        return
+    rows = report.values_for_money(results, statistic)
+    criteria = list(dict.fromkeys(row.criterion for row in rows))
+    if len(rows) < 2 * len(criteria):
+        return
+    st.subheader("Value for money")
+    criterion = criteria[0]
+    if len(criteria) > 1:
+        criterion = st.selectbox("Criterion", criteria, key="front_criterion", width=280)
+    rows = [row for row in rows if row.criterion == criterion]
+    st.caption(escape_markdown(f"{report.describe_front(results, statistic)}."))
+    figure = front_figure(rows, statistic, report.COSTS[results.cost])
+    alt = f"{statistic} of each cell by cost, with the Pareto front."
+    charts.draw(figure, "front_chart", alt, data=ChartData(rows=rows))
+    columns = [column for column in report.VALUE_COLUMNS if column.title != "Criterion"]
+    tables.draw(Table("experiment_front", rows, columns, ()))
+
+
+def _draw_effects(study: Study, results: Results, version: Version, statistic: str) -> None:
+    """Draw the effects of the levels, if there are other levels to average over."""
+    if len(results.axes) < 2:
+        return
+    measure = partial(report.effects, resources.engine(), study, results, statistic)
+    found = live.cached(study, version, "effects", measure, results.experiment.id, statistic)
+    st.subheader("Effects of the levels")
+    st.caption(escape_markdown(f"{report.describe_effects(results, statistic)}."))
+    hidden = "Criterion" if len({row.criterion for row in found}) == 1 else ""
+    tables.draw(Table("experiment_effects", found, [c for c in report.EFFECT_COLUMNS if c.title != hidden], ()))
+
+
+def _draw_differences(study: Study, results: Results, version: Version, statistic: str) -> None:
+    experiment = results.experiment
     measure = partial(report.differences, resources.engine(), study, experiment, statistic)
     try:
         found = live.cached(study, version, "differences", measure, experiment.id, statistic)
@@ -126,6 +182,8 @@ def _draw_differences(study: Study, experiment: Experiment, version: Version, st
     if not found:
         st.caption("Differences need two finished cells that differ in one axis, on the same items.")
         return
+    _draw_effects(study, results, version, statistic)
+    st.subheader("Differences along an axis")
     st.caption(
         escape_markdown(f"{statistic}, paired over items, the other levels being equal; {describe_correction(found)}.")
     )

@@ -101,6 +101,35 @@ def test_differences_along_an_axis_are_paired_and_corrected(
     assert all(difference.p is None and "same on every item" in difference.reason for difference in by_axis["words"])
 
 
+def test_effects_are_means_over_the_other_levels_with_their_cost(
+    finished: tuple[Engine, Study], results: report.Results
+) -> None:
+    """The effect of the model is that of both lengths, .875 each; on all 20 items, with the same resamples."""
+    model, words = report.effects(*finished, results, "example_level_agreement")
+    assert (model.level, model.other_level, model.combinations, model.items) == ("good", "bad", 2, 20)
+    assert model.effect == pytest.approx(0.875) and model.low is not None and 0.7 < model.low < 0.875
+    assert model.p_corrected is not None and model.p_corrected < 0.01
+    assert model.cost == pytest.approx(0.0) and model.lowest is None
+    assert (words.effect, words.p_corrected) == (pytest.approx(0.0), None)
+    assert "combinations" in command(finished[0], "--effects") and "on_front" in command(finished[0], "--front")
+
+
+def test_the_front_has_the_cells_that_no_cheaper_one_equals(results: report.Results) -> None:
+    name, cells = results.of("accuracy")
+    dollars = [
+        replace(cell, value=value) for cell, value in zip(results.cells["dollars"], (3.0, 2.0, 1.0, 5.0), strict=True)
+    ]
+    priced = replace(results, cells={name: cells, "dollars": dollars, "seconds": results.cells["seconds"]})
+    rows = report.values_for_money(priced, name)
+    assert [(row.cell, row.on_front, row.dominated_by) for row in rows] == [
+        ("bad · 50", True, ""), ("good · 150", True, ""), ("good · 50", False, "good · 150"),
+        ("bad · 150", False, "bad · 50"),
+    ]  # fmt: skip
+    assert rows[1].per_point == pytest.approx(1 / 87.5)
+    with pytest.raises(TiebreakError, match="needs the cost"):
+        report.values_for_money(priced, "dollars")
+
+
 def test_the_caption_states_entries_that_average_unequal_numbers_of_cells(results: report.Results) -> None:
     _, cells = results.of("accuracy")
     partial = replace(results, cells={"example_level_agreement": cells[:-1]})
@@ -173,7 +202,7 @@ def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Stud
     assert "0.125 ± 0.177 [" in text
     assert command(engine, "--columns", "judge.model", "--format", "markdown").startswith("| words | good | bad |\n")
     latex = command(engine, "--rows", "judge.model", "--columns", "words", "--format", "latex")
-    assert r"good & 1.000 $\pm$ 0.000" in latex
+    assert r"\stack[c]{{.125{\scriptsize$\pm$.177}} \\ {\scriptsize [.06, .26]}}" in latex
     lines = command(engine, "--format", "csv").splitlines()
     assert lines[0].startswith("judge.model,words,statistic,kind,criterion,value,deviation,low,high,items,repeats")
     assert len(lines) == 5
@@ -280,10 +309,14 @@ def failing(engine: Engine, a_study: Study) -> report.Results:
     return report.results(engine, a_study, experiment)
 
 
-def test_failed_items_and_those_without_a_verdict_count_with_their_number_and_bounds(failing: report.Results) -> None:
+def test_failed_items_and_those_without_a_verdict_count_with_their_number_and_bounds(
+    engine: Engine, a_study: Study, failing: report.Results
+) -> None:
     good, bad = failing.of(None)[1]
     assert (good.value, good.items, bad.value, bad.items) == (1.0, 3, pytest.approx(1 / 3), 3)
     assert (bad.asked, bad.no_verdict, bad.failed, bad.highest) == (3, 2, 1, 1.0)
     _, text = report.render(failing, None, None, None, "text")
     assert "failed traces count as no verdict: 1 of 3 in bad · 50" in text
+    (effect, *_) = report.effects(engine, a_study, failing, "example_level_agreement")
+    assert (effect.lowest, effect.highest) == (pytest.approx(0.0), pytest.approx(2 / 3))
     assert "(2 of 3 missing: 0.333 to 1.000)" in text
