@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from core.statistics.reports.experiment_differences import AxisDifference
     from storage.reports.experiments import Results
+    from storage.reports.published import PublishedRow
     from storage.runs.experiments import Experiment
     from storage.studies.studies import Study
 
@@ -64,6 +65,9 @@ def table(
     front: Annotated[
         bool, typer.Option("--front", help="The cells by value for money: the Pareto front first.")
     ] = False,
+    published_too: Annotated[
+        bool, typer.Option("--published", help="The figures of the paper beside those of its experiment.")
+    ] = False,
     format: Annotated[TableFormat, typer.Option(help="The format of the table.")] = "text",
     output: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
     reference: Reference = None,
@@ -83,7 +87,7 @@ def table(
         return _tables_of_study(engine, found)
     layout = Layout(_axes(rows), _axes(columns), statistic, format, output)
     experiment = _find_experiment(engine, found, name)
-    if experiment is None:
+    if experiment is None or published_too:
         return _published(engine, found, name, reference, layout)
     lists = {"differences": differences, "effects": effects, "front": front}
     chosen = [kind for kind, is_chosen in lists.items() if is_chosen]
@@ -214,9 +218,9 @@ def _published(engine: "Engine", study: "Study", name: str, reference: str | Non
     """Return the rows of a published table, in the chosen layout."""
     from storage.reports import published
 
-    table = published.find_table(name)
+    table = published.find_experiment_table(engine, study.id, name) or published.find_table(name)
     found = published.compute(engine, study, name, reference=reference)
-    rows = [asdict(row) for row in found]
+    rows = [_with_difference(row) for row in found]
     heading = f"{table.paper}, {table.title}{published.compared_with(engine, study, table, reference)}"
     note = published.note_of(found)
     if found and chosen != DEFAULT_LAYOUT:
@@ -225,6 +229,15 @@ def _published(engine: "Engine", study: "Study", name: str, reference: str | Non
         return _written(engine, study, rows, cells.render(caption, name, chosen.format), chosen.output)
     text = format_table(with_population(rows), f"No rows: this table needs {table.needs}.")
     return rows, "\n".join([heading, table.question, *filter(None, [note]), text])
+
+
+def _with_difference(row: "PublishedRow") -> dict[str, Any]:
+    """Return a row with its difference from the published figure, without these fields if it has none."""
+    names = ("published", "source")
+    fields = {name: value for name, value in asdict(row).items() if name not in names}
+    if row.published is None:
+        return fields
+    return fields | {"published": row.published, "difference": row.difference[0], "source": row.source}
 
 
 def _written(engine: "Engine", study: "Study", value: Any, text: str, output: Path | None) -> Result:

@@ -47,6 +47,8 @@ class IntervalChart:
     sign: bool = False
     lines: Sequence[tuple[str, float]] = ()
     """Values to compare with, with their names."""
+    joined: bool = False
+    """Whether the marks of a row are ends of a line, as two values of the same."""
 
 
 # Names at the left: complete, in several lines, in rows that are as high as their names.
@@ -109,13 +111,16 @@ def interval_figure(chart: IntervalChart, accent: str = ACCENT) -> "go.Figure":
 
     counts: dict[str, dict[str, int]] = {}
     for mark in chart.marks:
-        counts.setdefault(mark.name, {}).setdefault(mark.n, 0)
-        counts[mark.name][mark.n] += 1
+        counts.setdefault(mark.name, {})
+        if mark.n:
+            counts[mark.name][mark.n] = counts[mark.name].get(mark.n, 0) + 1
     most = max((sum(of_row.values()) for of_row in counts.values()), default=1)
     endings = {name: f" · n {', '.join(of_row)}" for name, of_row in counts.items()}
     rows = place_rows(counts, row_height=ROW_HEIGHT + MARK_HEIGHT * (most - 1), endings=endings)
-    heights = _heights(chart.marks, rows)
+    heights = [rows.positions[mark.name] for mark in chart.marks] if chart.joined else _heights(chart.marks, rows)
     figure = go.Figure()
+    if chart.joined:
+        _join(figure, chart.marks, rows)
     for number, (series, symbol) in enumerate(chart.series):
         shown = [(mark, y) for mark, y in zip(chart.marks, heights, strict=True) if mark.series == series]
         if not shown:
@@ -155,6 +160,16 @@ def interval_figure(chart: IntervalChart, accent: str = ACCENT) -> "go.Figure":
     return apply_layout(figure, chart.title, 130 + rows.height, legend=several, lines=len(chart.lines))
 
 
+def _join(figure: "go.Figure", marks: Sequence[Mark], rows: Rows) -> None:
+    """Draw a line between the outer marks of each row."""
+    for name, height in rows.positions.items():
+        values = [mark.value for mark in marks if mark.name == name]
+        line = {"color": GREY, "width": 4}
+        figure.add_shape(
+            type="line", x0=min(values), x1=max(values), y0=height, y1=height, layer="below", line=line, opacity=0.5
+        )
+
+
 def _heights(marks: Sequence[Mark], rows: Rows) -> list[float]:
     """Return the place of each mark on the vertical axis: several marks of a row are below each other."""
     counts = Counter(mark.name for mark in marks)
@@ -172,7 +187,7 @@ def _hover(chart: IntervalChart, mark: Mark) -> str:
         mark.series if len(chart.series) > 1 else "",
         escape(mark.details, quote=False),
         format_estimate(mark.value, mark.low, mark.high, sign=chart.sign),
-        f"n {mark.n}",
+        f"n {mark.n}" if mark.n else "",
         "Click to list the targets" if mark.opens is not None else "",
     ]
     return "<br>".join(filter(None, lines))

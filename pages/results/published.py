@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 import streamlit as st
@@ -99,8 +100,11 @@ def draw_table(
     # The sentence and the chart name a single statistic, and the notes need its room.
     hidden = {"Statistic"} if len({row.statistic for row in rows}) == 1 else set()
     hidden |= set() if note else {"Population"}
+    hidden |= set() if any(row.published is not None for row in rows) else {"Published", "Here less published"}
     columns = [column for column in COLUMNS if column.title not in hidden]
     shown = Table(table.name, rows, columns, records(rows, COLUMNS))
+    if sources := list(dict.fromkeys(row.source for row in chosen if row.source)):
+        st.caption(escape_markdown(f"Published: {' '.join(f'{source}.' for source in sources)}"))
     renderer.draw_result(Result(published.summarize(chosen), warning=note, figures=figures(chosen), tables=[shown]))
 
 
@@ -113,11 +117,16 @@ def figures(rows: Sequence[PublishedRow]) -> list[Intervals]:
     ]
     if not marks:
         return []
+    series = [("", "circle")]
+    if published := [row for row in rows if row.published is not None and row.value is not None]:
+        series = [("here", "circle"), ("published", "diamond")]
+        marks = [replace(mark, series="here") for mark in marks]
+        marks += [Mark(row.scorer, row.published or 0.0, None, None, "published", "", row.source) for row in published]
     statistic = rows[0].statistic[:1].upper() + rows[0].statistic[1:]
     title = f"{statistic}: {rows[0].group}" if rows[0].group else statistic
     axis = statistic + " and 95 % interval" * any(mark.low is not None for mark in marks)
     title, axis = (escape(text, quote=False) for text in (title, axis))
-    return [Intervals(PAGE, title, axis, [("", "circle")], marks, data=ChartData(rows))]
+    return [Intervals(PAGE, title, axis, series, marks, joined=bool(published), data=ChartData(rows))]
 
 
 def choose_rows(rows: Sequence[PublishedRow]) -> list[PublishedRow]:

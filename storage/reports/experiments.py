@@ -40,8 +40,6 @@ ALIASES = {"accuracy": "example_level_agreement", "kappa": "cohen_kappa_gold"}
 COSTS = {"dollars": "dollars for 1,000 traces", "seconds": "seconds of calls for 1,000 traces"}
 DISPUTED = "disputed_rate"
 LESS_IS_BETTER = ("no_verdict_rate", DISPUTED)
-# Fields of a difference that are the cost of an effect.
-COST_FIELDS = ("difference", "low", "high")
 # Outcomes of traces that ended and did not fail.
 ENDED = ("agreed", "disputed", "no_verdict")
 # The statistics that are shown first: of verdicts that are ordered, and of others and of answers.
@@ -189,20 +187,22 @@ def effects(engine: Engine, study: Study, results: Results, statistic: str) -> t
         cost = costs.get((row.axis, row.level, row.other_level))
         rows.append(
             Effect(
-                row.axis,
-                row.level,
-                row.other_level,
-                row.criterion,
-                row.difference,
-                row.low,
-                row.high,
-                lowest,
-                highest,
-                row.items,
-                row.p_corrected,
-                row.combinations,
-                *(getattr(cost, name, None) for name in COST_FIELDS),
-                row.reason,
+                axis=row.axis,
+                level=row.level,
+                other_level=row.other_level,
+                criterion=row.criterion,
+                effect=row.difference,
+                low=row.low,
+                high=row.high,
+                lowest=lowest,
+                highest=highest,
+                items=row.items,
+                p_corrected=row.p_corrected,
+                combinations=row.combinations,
+                cost=None if cost is None else cost.difference,
+                cost_low=None if cost is None else cost.low,
+                cost_high=None if cost is None else cost.high,
+                reason=row.reason,
             )
         )
     return tuple(rows)

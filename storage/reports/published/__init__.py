@@ -1,6 +1,7 @@
 """The tables and figures of the five papers, computed from a study: `TABLES` and `compute`."""
 
 from storage.reports.published._registry import TABLES, available, compared_with, compute, find_table, note_of
+from storage.reports.published._values import find_experiment_table
 from storage.reports.published.rows import PublishedRow, PublishedTable, layout, summarize
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "available",
     "compared_with",
     "compute",
+    "find_experiment_table",
     "find_table",
     "layout",
     "note_of",

@@ -16,6 +16,7 @@ from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, describe_populations
 from storage.reports.critiques import PEOPLE
 from storage.reports.published import _debates, _judged, _metacritique
+from storage.reports.published._values import find_experiment_table, tables_of_experiments, with_published
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request
 from storage.studies.studies import Study
 
@@ -44,7 +45,8 @@ def available(session: Session, study_id: int) -> list[PublishedTable]:
     """Return the tables for which a study has values of the right kind; they can lack other things that they need."""
     query = select(col(TargetRow.kind), col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id).distinct()
     present = {name for kind, criterion in session.execute(query) for name in (kind, f"{kind}/{criterion}")}
-    return [table for table in TABLES if present & set(_kinds(table.name))]
+    named = [table for table in TABLES if present & set(_kinds(table.name))]
+    return [*named, *tables_of_experiments(session, study_id)]
 
 
 def _kinds(name: str) -> tuple[str, ...]:
@@ -72,8 +74,9 @@ def compute(
 
     `load` returns the study's data with the reference, if the caller has it already.
     """
-    table, request = find_table(name), Request(engine, study, reference, resamples, load)
-    rows = [_with_population(row, table, request) for row in table.rows(request)]
+    table = find_experiment_table(engine, study.id, name) or find_table(name)
+    request = Request(engine, study, reference, resamples, load)
+    rows = with_published(name, [_with_population(row, table, request) for row in table.rows(request)])
     if not (rows and table.has_reference and table.against and request.data.reference.type == "debate"):
         return rows
     note = f"compared with {request.data.reference.title}"

@@ -46,6 +46,18 @@ class PublishedRow:
     """The targets that the value is of."""
     weighted: bool = False
     """Whether labels count by their design."""
+    published: float | None = None
+    """The figure that the paper prints in this place; None if it prints none."""
+    source: str = ""
+    """Its table."""
+
+    @property
+    def difference(self) -> tuple[float | None, float | None, float | None]:
+        """This value less the published one, with the interval of this value: the paper gives none."""
+        if self.value is None or self.published is None:
+            return None, None, None
+        low, high = (None if end is None else end - self.published for end in (self.low, self.high))
+        return self.value - self.published, low, high
 
 
 COLUMNS = (
@@ -54,6 +66,10 @@ COLUMNS = (
     Column("Statistic", "statistic", key="statistic"),
     Column("Value", "value low high", "estimate", "value low high"),
     Column("n", "items", "count", "items"),
+    Column("Published", lambda row: "" if row.published is None else f"{row.published:.3f}", "figure", "published"),
+    Column(
+        "Here less published", lambda row: row.difference, "difference", "difference difference_low difference_high"
+    ),
     Column("Note", "note", key="note"),
     Column("Population", "population", key="population"),
 )

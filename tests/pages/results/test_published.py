@@ -1,6 +1,9 @@
 """The page of published tables."""
 
+import pytest
+
 from core.formats import tiebreak
+from core.formats.charts import IntervalChart, Mark, interval_figure
 from storage.reports import published
 from storage.reports.published import PublishedRow
 from storage.transfer import samples
@@ -27,3 +30,15 @@ def test_a_table_begins_with_its_highest_and_lowest_value() -> None:
     assert published.summarize([]).startswith("No value is defined")
     prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
     assert ": highest " in page_text(visit("results/published", table="dna-figure-5"))
+
+
+def test_a_row_with_a_published_figure_is_two_points_with_a_line_between_them() -> None:
+    row = PublishedRow("people", "micro", "f1", 0.62, 0.5, 0.7, 40, published=0.6262, source="MetaCritique, Table 2")
+    chart = IntervalChart("c", "F1", "f1", [("here", "circle"), ("published", "diamond")], [
+        Mark("people", 0.62, 0.5, 0.7, "here", "40"), Mark("people", 0.6262, None, None, "published", "", row.source),
+    ], joined=True)  # fmt: skip
+    figure = interval_figure(chart)
+    (line,) = figure.layout.shapes
+    assert (line.x0, line.x1) == (0.62, 0.6262) and line.y0 == figure.data[0].y[0] == figure.data[1].y[0]
+    assert figure.layout.yaxis.ticktext == ("people · n 40",) and "n " not in figure.data[1].hovertext[0]
+    assert row.difference == (pytest.approx(-0.0062), pytest.approx(-0.1262), pytest.approx(0.0738))

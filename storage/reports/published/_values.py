@@ -1,0 +1,108 @@
+"""Published figures beside those of a study: docs/papers/values.yaml, and the experiments of docs/papers as tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import yaml
+from sqlalchemy.orm import Session
+
+from core.experiments import definition
+from core.statistics.data.frames import ALL
+from storage.db import connections
+from storage.reports import experiments as reports
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request
+from storage.runs import experiments
+from storage.runs.experiments import Experiment
+
+# The end of the name of a file with current models in place of the published ones.
+TODAY = "-today"
+
+
+@cache
+def _file() -> Mapping[str, Mapping[str, Any]]:
+    """Return the published figures; none if the folder is not installed."""
+    file = definition.FOLDER / "values.yaml"
+    found: Mapping[str, Mapping[str, Any]] = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return found
+
+
+def with_published(table: str, rows: Sequence[PublishedRow]) -> list[PublishedRow]:
+    """Return the rows of a named table, those of the paper with its figure."""
+    known = _file().get("tables", {}).get(table, {"rows": ()})
+    figures = {tuple(row[:3]): row[3:] for row in known["rows"]}
+    found = []
+    for row in rows:
+        keys = ((row.scorer, row.group, row.statistic), (row.scorer, row.group, ""))
+        value, *why = next((figures[key] for key in keys if key in figures), [None])
+        source = "; with the released data it differs: ".join([known.get("source", ""), *why])
+        found.append(row if value is None else replace(row, published=value, source=source))
+    return found
+
+
+def tables_of_experiments(session: Session, study_id: int) -> list[PublishedTable]:
+    """Return a table for each experiment of a study that is one of a paper with published figures."""
+    files = {file.replace("/", "-").replace("dna_eval-", "dna-"): file for file in _file().get("experiments", {})}
+    found = []
+    for experiment in experiments.of_study(session, study_id):
+        file = files.get(experiment.name.removesuffix(TODAY))
+        if file is not None:
+            found.append(_table(experiment, file))
+    return found
+
+
+def _table(experiment: Experiment, file: str) -> PublishedTable:
+    def rows(request: Request) -> list[PublishedRow]:
+        return _rows(request, experiment, file)
+
+    source = str(_file()["experiments"][file]["source"])
+    return PublishedTable(
+        experiment.name, source, "published and here", "How far are the runs of this study from the published figures?",
+        "runs of the experiment with verdicts, and their reference", rows, labels="no value",
+    )  # fmt: skip
+
+
+def _rows(request: Request, experiment: Experiment, file: str) -> list[PublishedRow]:
+    """Return the cells of an experiment with the published figure of each, for the statistics that the paper has."""
+    spec = _file()["experiments"][file]
+    reference = str(request.data.reference) if request.reference else None
+    results = reports.results(request.engine, request.study, experiment, reference)
+    own = experiment.definition
+    published = [axis.labels for axis in definition.load_paper(file).axes]
+    rows = []
+    for statistic in (name for name in spec if name != "source" and name in results.cells):
+        for cell in results.cells[statistic]:
+            # A file with current models has the same levels in the same order.
+            places = [axis.labels.index(level) for axis, level in zip(own.axes, cell.levels, strict=True)]
+            levels = [labels[place] for labels, place in zip(published, places, strict=True)]
+            note = f"published for {', '.join(levels)}" if tuple(levels) != cell.levels else ""
+            criterion = "" if cell.criterion in (*cell.levels, ALL) else cell.criterion
+            rows.append(
+                PublishedRow(
+                    " · ".join(cell.levels),
+                    criterion,
+                    statistic,
+                    cell.value,
+                    cell.low,
+                    cell.high,
+                    cell.items,
+                    "; ".join(filter(None, (note, cell.reason))),
+                    published=_figure(spec[statistic], levels),
+                    source=spec["source"],
+                )
+            )
+    return rows
+
+
+def _figure(figures: Any, levels: Sequence[str]) -> float | None:
+    """Return the figure of a cell in the nested mapping of a statistic; None if the paper has none."""
+    for level in levels:
+        figures = figures.get(level) if isinstance(figures, Mapping) else None
+    return float(figures) if isinstance(figures, int | float) else None
+
+
+def find_experiment_table(engine: Any, study_id: int, name: str) -> PublishedTable | None:
+    """Return the table of an experiment of a paper; None if the study has none of this name."""
+    with connections.reading(engine) as session:
+        return next((table for table in tables_of_experiments(session, study_id) if table.name == name), None)

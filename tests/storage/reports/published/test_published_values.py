@@ -1,0 +1,92 @@
+"""Published figures beside those here: of the data that the authors released, and of experiments of docs/papers."""
+
+import asyncio
+
+import pytest
+from sqlalchemy import Engine
+from typer.testing import CliRunner
+
+import cli
+from core import experiments as files
+from core.experiments import definition
+from core.llm.client import Reply, ScriptedModel
+from storage.db.connections import reading
+from storage.reports import published
+from storage.reports.published import _values
+from storage.studies import studies
+from storage.studies.studies import Study
+from storage.transfer import imports
+from storage.worker import execute_experiment, plan, start
+from tests.conftest import make_label
+from tests.paths import DATA
+
+RELEASED = {
+    "metacritique-2": "metacritique/annotation_data.json",
+    "scaleeval-4": "scaleeval/results/gpt3.5_vs_claude",
+    "chateval-1": "chateval",
+    "dna-figure-5": "dna_eval/weightings/faireval",
+}
+
+
+@pytest.mark.parametrize("name", RELEASED)
+def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
+    name: str, sqlite_engine: Engine
+) -> None:
+    source = DATA / RELEASED[name]
+    if not source.exists():
+        pytest.skip(f"the released data are not in {DATA}")
+    words = ["data", "import", str(source), "--study", name, "--database", str(sqlite_engine.url)]
+    assert CliRunner().invoke(cli.app, words).exit_code == 0
+    with reading(sqlite_engine) as session:
+        study = studies.get(session, name)
+    rows = [row for row in published.compute(sqlite_engine, study, name, resamples=2) if row.published is not None]
+    figures = _values._file()["tables"][name]["rows"]
+    assert len(rows) == len(figures), "a published row has no value here"
+    reasons = {tuple(figure[:2]): figure[4] for figure in figures if len(figure) > 4}
+    for row in rows:
+        difference, _, _ = row.difference
+        reason = reasons.get((row.scorer, row.group), "")
+        assert difference is not None and (abs(difference) < 1e-4 or row.source.endswith(reason)), row
+        assert reason or name == "metacritique-2"
+
+
+def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
+    for file, spec in _values._file()["experiments"].items():
+        axes = [set(axis.labels) for axis in definition.load_paper(file).axes]
+        for statistic in spec.keys() - {"source"}:
+            nested = [((), spec[statistic])]
+            while nested:
+                levels, value = nested.pop()
+                if isinstance(value, dict):
+                    nested += [((*levels, level), inner) for level, inner in value.items()]
+                else:
+                    assert len(levels) == len(axes) and all(
+                        level in axis for level, axis in zip(levels, axes, strict=True)
+                    )
+                    assert -1 <= value <= 1
+
+
+def test_an_experiment_of_a_paper_is_a_table_with_its_figures(engine: Engine, a_study: Study) -> None:
+    """The file with current models has the same levels in the same order: gpt-5.4 stands for ChatEval's gpt-4."""
+    imports.import_records(engine, "s", [make_label(1, item=f"item {n}") for n in range(3)])
+    text = """
+name: chateval-table-1-today
+protocol: single-judge
+base: {judge: {name: j, model: m}, criterion: helpfulness}
+axes: {method: [single agent, ensemble, ChatEval], judge.model: [small, large]}
+"""
+    axes = text.replace(
+        "method: [single agent, ensemble, ChatEval]",
+        "method: {single agent: {set: {}}, ensemble: {set: {}}, ChatEval: {set: {}}}",
+    )
+    experiment_id = start(engine, a_study, plan(engine, a_study, files.parse(axes)))
+    model = ScriptedModel(lambda ask: Reply(text="Final answer: 1"))
+    asyncio.run(execute_experiment(engine, experiment_id, lambda progress: None, model))
+    with reading(engine) as session:
+        assert published.available(session, a_study.id)[-1].name == "chateval-table-1-today"
+    rows = published.compute(engine, a_study, "chateval-table-1-today", resamples=10)
+    of = {(row.scorer, row.statistic): row for row in rows}
+    row = of["ensemble · large", "example_level_agreement"]
+    assert (row.published, row.source) == (0.615, "ChatEval, Table 1")
+    assert row.note.startswith("published for ensemble, gpt-4; ")
+    assert row.difference[0] == pytest.approx((row.value or 0) - 0.615)
