@@ -185,7 +185,7 @@ def design_mean(
     with weights 1 / probability (Hájek 1971; with lambda the active inference of Zrnic & Candès 2024). Its variance is
     the sum over `clusters` (N,), or targets, of their squared summed influence; the lambda of each stratum minimises it
     (Angelopoulos, Duchi & Zrnic 2023; by stratum Fisch et al. 2024). Intervals are Student's t with as many degrees of
-    freedom as labels, or their clusters, less one for each stratum.
+    freedom as labels of the strata that the variance is of, or as all clusters, less one for each stratum.
     """
     labelled = ~np.isnan(human)
     n, effective = int(labelled.sum()), effective_labels(1 / probabilities[labelled])
@@ -194,32 +194,49 @@ def design_mean(
         reason = f"no label in {len(missing)} of {np.unique(strata).size} strata" if n else "no label"
         return DesignMean(None, None, None, 0.0, n, human.size, effective, reason)
     value, influence = _parts(np.where(labelled, human, 0), labelled, probabilities, strata)
-    lam, fitted, total = 0.0, 0, _sum_by(influence, clusters)
+    lam, fitted, total = 0.0, np.zeros(int(strata.max()) + 1), _sum_by(influence, clusters)
     if judge is not None:
         corrections, own_influence = _corrections(judge, labelled, probabilities, strata)
         if judge_weight is None:
             weights = _judge_weights(human, judge, probabilities, strata)
-            fitted = np.unique(weights[weights > 0]).size
+            fitted = (weights > 0) / np.maximum(1, [(weights == one).sum() for one in weights])
         else:
             weights = np.full(corrections.size, judge_weight)
         counts = np.bincount(strata, minlength=corrections.size)
         lam = float(counts @ weights / counts.sum())
         value, total = value + float(weights @ corrections), total + _sum_by(weights[strata] * own_influence, clusters)
-    independent = n if clusters is None else np.unique(clusters[labelled]).size
-    degrees = independent - np.unique(strata).size
-    variance = float((total**2).sum())
-    if clusters is not None and independent > 1:  # degrees of freedom are those of clusters, not of their labels
+    variance, degrees = float((total**2).sum()), float(n - np.unique(strata).size)
+    if clusters is None:
+        variance, degrees = _with_degrees(total, labelled, strata, fitted)
+    elif (independent := np.unique(clusters[labelled]).size) > 1:  # degrees are those of clusters, not of their labels
         variance *= independent / (independent - 1) * (n - 1) / n
+        degrees = float(independent - np.unique(strata).size)
+        if degrees > fitted.sum():  # each lambda is fitted to the same labels
+            variance, degrees = variance * degrees / (degrees - fitted.sum()), degrees - float(fitted.sum())
     if np.isfinite(limits[1] - limits[0]):
         left = human if judge is None else human - weights[strata] * (judge - 0.5 * (limits[0] + limits[1]))
         variance += _unseen(left, probabilities, strata, limits[1] - limits[0])
-    if degrees > fitted:  # each lambda is fitted to the same labels
-        variance, degrees = variance * degrees / (degrees - fitted), degrees - fitted
     if n < FEWEST_LABELS or degrees < 1 or variance <= 0:
         reason = f"no interval: fewer than {FEWEST_LABELS} labels" if n < FEWEST_LABELS else "no interval: no variance"
         return DesignMean(value, None, None, lam, n, human.size, effective, reason)
     low, high = _interval(value, students_t_quantile(degrees, 0.975) * variance**0.5, limits)
     return DesignMean(value, low, high, lam, n, human.size, effective, variance=variance)
+
+
+def _with_degrees(influence: Floats, labelled: Bools, strata: Ints, fitted: Floats) -> tuple[float, float]:
+    """Return the variance of a mean from the influence (N,) of each target, and its degrees of freedom.
+
+    Those of Satterthwaite (1946), of labels of each stratum less one and less the lambdas (H,) that are fitted to them;
+    at most those of all strata: few labels that stand for many targets have nearly all of the variance.
+    """
+    counts = np.bincount(strata[labelled], minlength=fitted.size)
+    own = np.maximum(1.0, counts - 1.0)
+    left = np.maximum(1.0, own - fitted)
+    parts = np.bincount(strata[labelled], influence[labelled] ** 2, minlength=fitted.size) * own / left
+    variance = float(parts.sum() + (influence[~labelled] ** 2).sum())
+    spent = float((parts**2 / left).sum())
+    most = float(counts.sum() - np.count_nonzero(counts) - fitted.sum())
+    return variance, min(most, variance**2 / spent) if spent else most
 
 
 def _interval(value: float, half: float, limits: tuple[float, float]) -> tuple[float, float]:

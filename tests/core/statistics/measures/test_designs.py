@@ -58,6 +58,15 @@ def test_a_stratified_mean_and_its_variance_are_cochrans() -> None:
     assert found.high - found.value == pytest.approx(half)
 
 
+def test_few_labels_of_a_large_stratum_decide_the_degrees_of_freedom() -> None:
+    """12 labels of 9,900 targets and 100 of 100: nearly Student's interval of the 12, not that of 110 degrees."""
+    human = np.full(10_000, np.nan)
+    human[:12], human[9_900:] = np.arange(12), np.tile([5.0, 6.0], 50)
+    found = designs.design_mean(human, np.where(np.isnan(human), 0.01, 1.0), np.repeat([0, 1], [9_900, 100]))
+    assert found.high is not None and found.value is not None and found.variance is not None
+    assert (found.high - found.value) / found.variance**0.5 == pytest.approx(stats.t.ppf(0.975, 11), rel=0.01)
+
+
 def test_labels_of_disputed_targets_only_give_no_mean_of_all() -> None:
     human = np.where(np.arange(40) < 20, 1.0, np.nan)
     found = designs.design_mean(human, np.ones(40), (np.arange(40) >= 20).astype(int))
