@@ -6,8 +6,8 @@ BIN := .venv/bin
 UV := $(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode
 # Test processes share compiled modules, and the next run finds them.
 unexport PYTHONDONTWRITEBYTECODE
-# Three processes for two cores: tests of the browser and of killed processes wait more than they compute.
-PYTEST := $(BIN)/python -m pytest -q -n 3 --dist loadfile
+# Four processes for two cores: tests of the browser and of killed processes wait more than they compute.
+PYTEST := $(BIN)/python -m pytest -q -n 4 --dist loadfile
 
 .PHONY: run worker setup docs test test-fast coverage browser check check-js test-js format bench bench-short bench-all mutants clean
 

@@ -32,7 +32,8 @@ TESTS = Path(__file__).parent
 SLOW_PATHS = {TESTS / "browser", TESTS / "pages", TESTS / "test_app.py"}
 """Tests of the browser and of the screens."""
 
-settings.register_profile("whole", deadline=None)  # no test may fail because the machine is busy
+EXAMPLES = int(os.environ.get("TIEBREAK_EXAMPLES", "40"))
+settings.register_profile("whole", deadline=None, max_examples=EXAMPLES)  # a busy machine fails no test
 settings.register_profile("fast", deadline=None, max_examples=15)
 
 

@@ -10,15 +10,10 @@ import pytest
 from core.formats import tiebreak
 from core.formats.records import (
     AdjudicationRecord,
-    CriterionRecord,
-    ItemRecord,
     LabelRecord,
     MarkRecord,
-    RunRecord,
     StudyRecord,
-    TraceRecord,
 )
-from core.trace import VerdictReached
 from storage.db.connections import connect, reading
 from storage.runs import traces
 from storage.studies import studies
@@ -145,43 +140,3 @@ def test_a_key_scrolls_to_the_next_disagreement(served, visit):
     assert page.locator("[data-reached]").count() == 0
     page.keyboard.press("d")
     page.locator("[data-reached]").wait_for()
-
-
-def test_with_two_debates_the_key_scrolls_to_the_one_with_a_disagreement(served, visit, tmp_path):
-    """The newest run is drawn first; its judges agree, so it has no disagreement to scroll to."""
-    records = list(tiebreak.read(samples.path()))
-    runs = {record.name: record for record in records if isinstance(record, RunRecord)}
-    disputed, agreed = (_first_trace(records, runs, outcome) for outcome in ("disputed", "agreed"))
-    criterion = runs[disputed.run].criterion
-    path = tmp_path / "two.jsonl"
-    with path.open("w", encoding="utf-8") as stream:
-        tiebreak.write((record for record in records if isinstance(record, ItemRecord | CriterionRecord)), stream)
-        tiebreak.write(
-            (runs[disputed.run].model_copy(update={"name": "disputed run"}), _copy_trace(disputed, "disputed run")),
-            stream,
-        )
-        agreed_run = runs[agreed.run].model_copy(update={"name": "agreed run", "criterion": criterion})
-        tiebreak.write((agreed_run, _copy_trace(agreed, "agreed run", disputed.item)), stream)
-    page = visit(f"{served.address}/studies", annotator="annotator 7")
-    import_file(page, path, "two debates")
-    page.goto(f"{served.address}/disagreements?study=two+debates&item={disputed.item}&on={criterion}")
-    choose_answer(page, "1")
-    page.keyboard.press("Control+Enter")
-    page.locator(".reveal table").nth(1).wait_for()
-    page.keyboard.press("d")
-    page.locator(".turnshown").wait_for()
-
-
-def _first_trace(records, runs, outcome: str) -> TraceRecord:
-    """Return the first debate on helpfulness with an outcome."""
-    return next(
-        record
-        for record in records
-        if isinstance(record, TraceRecord)
-        and runs[record.run].criterion == "helpfulness"
-        and any(isinstance(event, VerdictReached) and event.verdict.outcome == outcome for event in record.events)
-    )
-
-
-def _copy_trace(trace: TraceRecord, run: str, item: str = "") -> TraceRecord:
-    return trace.model_copy(update={"run": run, "item": item or trace.item})

@@ -21,7 +21,7 @@ from tests.browser.conftest import settle, start
 from tests.browser.workbench_server import Server, running
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
-from tests.storage.shared import RUN, a_trace, store_label
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.browser
@@ -506,6 +506,17 @@ def test_the_reveal_is_beside_the_item_and_names_its_own_responses(bench) -> Non
     assert "Submission" not in shown.inner_text()
     assert [chip.inner_text() for chip in shown.locator(".chip").all()] == ["Response 2", "Response 1"]
     assert page.locator("mark.passage.current").inner_text() == "energy drinks"
+
+
+def test_the_key_reaches_the_debate_with_a_disagreement(bench) -> None:
+    page = bench()
+    agreed = [*(a_turn(number) for number in range(3)), a_verdict("agreed", (1, 1, 1))]
+    run = RUN.model_copy(update={"name": "later"})
+    imports.import_records(resources.engine(), "s", [run, a_trace("1", *agreed, run="later")])
+    press(page, "1", "Enter")
+    page.locator(".reveal table").nth(1).wait_for()
+    press(page, "d")
+    assert page.locator(".turnshown").inner_text().startswith("j1")
 
 
 def test_a_debate_of_forty_rounds_is_shown_without_delay(bench) -> None:
