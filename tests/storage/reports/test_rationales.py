@@ -12,7 +12,7 @@ from core.formats.records import ItemRecord, Record
 from storage.reports import alignment, rationales
 from storage.reports.judge_ranking import RankingQuery
 from tests.conftest import make_item, make_label
-from tests.core.statistics.measures.test_text_clusters import WORDS, text_of
+from tests.core.statistics.measures.test_texts import WORDS, text_of
 from tests.storage.reports.test_alignment import import_study, make_trace
 from tests.storage.shared import RUN
 
