@@ -199,13 +199,9 @@ def repeated(before: Block | None, block: Block, text: Text) -> str:
     return next((name for name, element in before.measures().items() if element.value != numbers[name].value), "")
 
 
+@lru_cache(maxsize=256)
 def mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern with a group for each name."""
-    return _mentions(words, names)
-
-
-@lru_cache(maxsize=256)
-def _mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
     order = sorted(range(len(names)), key=lambda place: -len(names[place]))
     return re.compile("|".join(rf"(?P<n{place}>{_forms(words, names, place)})" for place in order))
 
@@ -405,10 +401,8 @@ def ratios(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
         order = (
             _row_header(text, match["names"], names) if match and match["names"].count(sign) == len(names) - 1 else ()
         )
-        numbers = [measure(part, text.words) for part in match["numbers"].split(sign)] if match and order else []
-        known = tuple(number for number in numbers if number is not None)
-        if len(known) == len(names) == len(numbers):
-            yield Block(_entries(order, known, line), FINAL if line is text.lines[-1] else PLAIN - 1)
+        if match and order:
+            yield from _in_order(text, line, order, match["numbers"].split(sign))
 
 
 def in_named_order(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
@@ -423,10 +417,14 @@ def in_named_order(text: Text, names: tuple[str, ...], end: int) -> Iterator[Blo
         found = _NUMBERS.fullmatch(re.sub(r"\s+", " ", line.text[marks[-1].end() :]))
         if found is None or any(_UNORDERED.search(part) for part in parts) or _is_no_answer(text, parts[0]):
             continue
-        numbers = [measure(number[0], text.words) for number in _NUMBER.finditer(found["numbers"])]
-        known = tuple(number for number in numbers if number is not None)
-        if len(known) == len(names) == len(numbers):
-            yield Block(_entries(order, known, line), FINAL if line is text.lines[-1] else PLAIN - 1)
+        yield from _in_order(text, line, order, [number[0] for number in _NUMBER.finditer(found["numbers"])])
+
+
+def _in_order(text: Text, line: Unit, order: tuple[str, ...], parts: Sequence[str]) -> Iterator[Block]:
+    """Yield the numbers of a line for the names in their order, if there are as many."""
+    numbers = tuple(number for part in parts if (number := measure(part, text.words)))
+    if len(order) == len(parts) == len(numbers):
+        yield Block(_entries(order, numbers, line), FINAL if line is text.lines[-1] else PLAIN - 1)
 
 
 def _is_other_order(text: Text, label: str, above: str, names: tuple[str, ...]) -> bool:

@@ -26,24 +26,6 @@ _LEAD = re.compile(r"(?:\W|\b(?:oh|no|hmm|but|sorry|okay|ok|ah|so|and|hm|well)\b
 _OWN = re.compile(r"\b(?:i|we|my|our|me|us|let|should|must)\b")
 _CHOOSES = re.compile(r"(?:prefer|recommend|choos|chose|pick|select|vote|favou?r|opt|go|side|lean|settle|decide)\w*\b")
 _FINDS = re.compile(r"\b(?:finds?|considers?|deems?|regards?|perceives?)\b")
-_ADVERBS = {
-    "clearly",
-    "finally",
-    "then",
-    "now",
-    "still",
-    "also",
-    "and",
-    "so",
-    "to",
-    "would",
-    "the",
-    "have",
-    "had",
-    "this",
-    "that",
-    "it",
-}
 _FIRST_PERSON = re.compile(
     r"\bje (?:pense|crois|estime|trouve|considère) que\b|(?<!不)我(?:个人|還是|还是)?(?:认为|認為|觉得|覺得)"
 )
@@ -81,20 +63,20 @@ def by_others(before: str, verb: str, words: Words) -> bool:
     """
     if not _CHOOSES.match(verb.lower()):
         return False
-    return _names_another(words.without("therefore", before))
+    return _names_another(words.without("therefore", before), words)
 
 
-def _names_another(low: str) -> bool:
+def _names_another(low: str, words: Words) -> bool:
     """Return whether words in lower case are a subject other than the first person."""
     names = re.sub(r"[^\w']", " ", low).split()
-    return bool(names) and not _OWN.search(low) and not set(names) <= _ADVERBS
+    return bool(names) and not _OWN.search(low) and not set(names) <= {*words["no_subject"]}
 
 
 def found_by_others(before: str, words: Words) -> bool:
     """Return whether the words before a name say that another person finds something: `Readers will find`."""
     low = words.without("therefore", before)
     verb = _FINDS.search(low)
-    return verb is not None and _names_another(low[: verb.start()])
+    return verb is not None and _names_another(low[: verb.start()], words)
 
 
 def announcement(sentence: str, words: Words) -> int:

@@ -142,19 +142,6 @@ _ABOUT_ITSELF = re.compile(
 )
 """`Strength of preference: 1`, `Reliability of this rating: 5`: a line about the answer."""
 MARKED, SENTENCE, WEAK = FINAL, 1, 0
-__all__ = [
-    "FINAL",
-    "MARKED",
-    "PLAIN",
-    "SENTENCE",
-    "WEAK",
-    "Candidate",
-    "decided",
-    "is_of_others",
-    "refused",
-    "trailing",
-    "without_confidence",
-]
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,9 @@ class Document:
     @property
     def is_object(self) -> bool:
         """It has named fields: a list of numbers may be prose."""
-        return isinstance(self.value, Mapping) or (isinstance(self.value, list) and any(map(_is_object, self.value)))
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, Mapping)
+        return isinstance(self.value, Mapping) or (
+            isinstance(self.value, list) and any(isinstance(one, Mapping) for one in self.value)
+        )
 
 
 def documents(text: str) -> list[Document]:
@@ -397,6 +395,7 @@ def is_repeated(fragment: str, shown: Sequence[str]) -> bool:
 
 
 def _without(text: str, spans: Sequence[Span]) -> str:
+    """Return the text with spaces in place of the characters of each span; lines stay."""
     pieces, done = [], 0
     for start, end in spans:
         pieces += [text[done:start], re.sub(r"[^\n]", " ", text[start:end])]
@@ -481,12 +480,12 @@ class Text:
     @cached_property
     def own(self) -> str:
         """`clean` with quoted answers blank as well, for marks."""
-        return _blanked_within(self.clean, self._quotations)
+        return _without(self.clean, self._quotations)
 
     @cached_property
     def spoken(self) -> str:
         """`plain` with quotations of others blank as well."""
-        plain = _blanked_within(self.plain, self._quotations)
+        plain = _without(self.plain, self._quotations)
         return _QUOTE.sub(self._unquoted, _without_block_quotes(plain, self.clean))
 
     @cached_property
@@ -603,15 +602,6 @@ def _blanked(text: str, spans: list[tuple[int, int]], blank: str = " ") -> str:
     pieces, done = [], 0
     for start, end in spans:
         pieces += [text[done:start], blank * (end - start - 1), "\n"]
-        done = end
-    return "".join([*pieces, text[done:]])
-
-
-def _blanked_within(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return the text with spaces in place of each span of a line."""
-    pieces, done = [], 0
-    for start, end in spans:
-        pieces += [text[done:start], " " * (end - start)]
         done = end
     return "".join([*pieces, text[done:]])
 

@@ -5,9 +5,8 @@ import inspect
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from contextlib import AbstractAsyncContextManager
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
@@ -76,46 +75,6 @@ class StoredReplies(Protocol):
 
     async def stored(self, replies: Sequence[Reply]) -> None:
         """Return when replies of `complete` or `sample` are stored, which these do not wait for."""
-
-
-@dataclass(frozen=True)
-class WrappedModel:
-    """A model that passes on what it does not change itself."""
-
-    model: Model
-
-    async def complete(self, ask: Ask) -> Reply:
-        """Return the reply of the wrapped model."""
-        return await self.model.complete(ask)
-
-    async def answer_format(self, spec: Spec) -> Format:
-        """Return the wrapped model's format."""
-        return await self.model.answer_format(spec)
-
-    async def sample(self, ask: Ask) -> list[Reply]:
-        """Return several replies from one call, if the model supports it."""
-        return await self.model.sample(ask) if isinstance(self.model, Sampler) else []
-
-    async def find(self, ask: Ask) -> list[Reply]:
-        """Return the replies that the wrapped model has stored."""
-        return [] if self._store is None else await self._store.find(ask)
-
-    def recorded(self, ask: Ask) -> AbstractAsyncContextManager[None]:
-        """Record the call of an ask before it is sent, if the wrapped model does."""
-        return nullcontext() if self._store is None else self._store.recorded(ask)
-
-    async def stored(self, replies: Sequence[Reply]) -> None:
-        """Return when the wrapped model has stored replies."""
-        if self._store is not None:
-            await self._store.stored(replies)
-
-    async def close(self) -> None:
-        """Close the wrapped model."""
-        await self.model.close()
-
-    @cached_property  # this check takes longer than the others of a call
-    def _store(self) -> StoredReplies | None:
-        return self.model if isinstance(self.model, StoredReplies) else None
 
 
 Answer = Reply | str
