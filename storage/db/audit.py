@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Row, Select, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -50,17 +50,8 @@ class Action(StrEnum):
     """The start of a run, with the names of the variables of its keys."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One entry of the log."""
-
-    id: int
-    at: datetime
-    actor: str
-    action: str
-    study: str
-    address: str
-    details: dict[str, Any]
+# An entry of the log: a row with the columns of `AuditRow`.
+Entry = Row[*tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -136,20 +127,16 @@ def record(
 
 def entries(session: Session, filter: Filter, *, limit: int | None = None) -> list[Entry]:
     """Return the newest entries, newest first."""
-    query = _filtered(_entries(), filter).order_by(col(AuditRow.id).desc()).limit(limit)
-    return [Entry(*values) for values in session.execute(query)]
+    query = _filtered(select(AuditRow), filter).order_by(col(AuditRow.id).desc()).limit(limit)
+    return list(connections.execute(session, query))
 
 
 def page(session: Session, filter: Filter, *, after: int, size: int) -> Page[Entry]:
     """Return the page of entries, newest first, that begins after an entry."""
     id = col(AuditRow.id)
     found = page_by_id(session, _filtered(select(id), filter), id, after=after, size=size, newest_first=True)
-    query = _filtered(_entries(), filter).where(id.in_(found.rows)).order_by(id.desc())
-    return found.with_rows([Entry(*values) for values in session.execute(query)])
-
-
-def _entries() -> Select[*tuple[Any, ...]]:
-    return select(col(AuditRow.id), *(col(getattr(AuditRow, name)) for name in COLUMNS))
+    query = _filtered(select(AuditRow), filter).where(id.in_(found.rows)).order_by(id.desc())
+    return found.with_rows(list(connections.execute(session, query)))
 
 
 def count(session: Session, filter: Filter) -> int:

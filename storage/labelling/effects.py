@@ -23,6 +23,7 @@ from storage.db.fingerprints import mark_row, with_fingerprint
 from storage.db.tables import DraftRow, LeaseRow, MarkRow, UndoEntryRow, now
 from storage.labelling import _panels, blocks, claims, critique_queue, queue, tasks, training
 from storage.labelling._action_transaction import (
+    Action,
     ActionTarget,
     Transaction,
     check_assignment,
@@ -397,10 +398,7 @@ def undo_latest_skips(session: Session, work: QueueContext, entry: str) -> None:
 
     Raises Refused if it is not the one called `entry`, or while a required training is not passed.
     """
-    row = take_entry(session, work, entry, undo=True)
-    for task in find_tasks(session, work, [row.task_id]):
-        check_training(session, work, task)
-    _set_skips(session, work, row.before["tasks"], on=row.before["on"])
+    undo_entry(Transaction(session, "", Action(seq=1, type="undo", entry=entry), work, None))
 
 
 def _set_skips(session: Session, work: QueueContext, task_ids: Sequence[int], *, on: bool) -> list[Task]:

@@ -161,27 +161,20 @@ def _ids_by_key(
     """Return key -> id of those of the keys that are targets of the study."""
     own = {(item_ids[key[0]], *key[1:]): key for key in wanted}
     if len(item_ids) <= items.MAX_KEYS_IN_QUERY:
-        rows = execute(session, _query_of_items(), {"items": list(item_ids.values())})
+        rows = execute(session, _keys_query(of_study=False), {"items": list(item_ids.values())})
     else:
-        rows = execute(session, _query_of_study(), {"study": study_id})
+        rows = execute(session, _keys_query(of_study=True), {"study": study_id})
     found = ((own.get((item, kind, criterion, part)), id) for id, item, kind, criterion, part in rows)
     return {key: id for key, id in found if key is not None}
 
 
 @cache  # to build these queries takes longer than to execute them
-def _query_of_items() -> Any:
-    return _keys_query().where(col(TargetRow.item_id).in_(bindparam("items", expanding=True)))
-
-
-@cache
-def _query_of_study() -> Any:
-    query = _keys_query().where(col(TargetRow.study_id) == bindparam("study"))
-    return query.execution_options(yield_per=CHUNK)
-
-
-def _keys_query() -> Any:
+def _keys_query(*, of_study: bool) -> Any:
     columns = (TargetRow.id, TargetRow.item_id, TargetRow.kind, TargetRow.criterion, TargetRow.part)
-    return select(*map(col, columns))
+    query = select(*map(col, columns))
+    if of_study:
+        return query.where(col(TargetRow.study_id) == bindparam("study")).execution_options(yield_per=CHUNK)
+    return query.where(col(TargetRow.item_id).in_(bindparam("items", expanding=True)))
 
 
 # Columns of targets that follow from their labels and opinions, so a queue is counted without reading both.
@@ -211,14 +204,15 @@ def _lock_query() -> Select[int]:
 
 def count_labels(session: Session, target_ids: Collection[int]) -> None:
     """Count the labels of targets again; they must be locked."""
-    execute(session, _count_statement(), {"targets": list(target_ids)})
+    execute(session, _summary_statement("counted"), {"targets": list(target_ids)})
 
 
 @cache
-def _count_statement() -> Any:
+def _summary_statement(column: str) -> Any:
     table: Any = TargetRow
     chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
-    return update(table.__table__).prefix_with(DEFERRED).where(chosen).values(counted=counted_labels())
+    value = counted_labels() if column == "counted" else is_disputed()
+    return update(table.__table__).prefix_with(DEFERRED).where(chosen).values({column: value})
 
 
 def count_labels_of_study(session: Session, study_id: int) -> None:
@@ -228,14 +222,7 @@ def count_labels_of_study(session: Session, study_id: int) -> None:
 
 def mark_disputed(session: Session, target_ids: Collection[int]) -> None:
     """Set whether people are asked about targets, after their draws or opinions have changed; they must be locked."""
-    execute(session, _mark_statement(), {"targets": list(target_ids)})
-
-
-@cache
-def _mark_statement() -> Any:
-    table: Any = TargetRow
-    chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
-    return update(table.__table__).prefix_with(DEFERRED).where(chosen).values(disputed=is_disputed())
+    execute(session, _summary_statement("disputed"), {"targets": list(target_ids)})
 
 
 def mark_disputed_of_study(session: Session, study_id: int) -> None:

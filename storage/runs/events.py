@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Text, cast, func, select
@@ -95,9 +96,15 @@ def next_sequence_numbers(session: Session, trace_ids: Sequence[int]) -> dict[in
 
 def stored_events(session: Session, trace_id: int) -> list[NumberedEvent]:
     """Return every event of a trace as it was stored, with superseded ones, without prompts."""
+    return events_by_trace(session, [trace_id]).get(trace_id, [])
+
+
+def events_by_trace(session: Session, trace_ids: Sequence[int]) -> dict[int, list[NumberedEvent]]:
+    """Return the same for several traces, without those that have no event."""
     query = (
-        select(col(EventRow.seq), cast(col(EventRow.body), Text))
-        .where(col(EventRow.trace_id) == trace_id)
-        .order_by(col(EventRow.seq))
+        select(col(EventRow.trace_id), col(EventRow.seq), cast(col(EventRow.body), Text))
+        .where(col(EventRow.trace_id).in_(trace_ids))
+        .order_by(col(EventRow.trace_id), col(EventRow.seq))
     )
-    return [(seq, parse_event(body)) for seq, body in session.execute(query)]
+    rows_by_trace = groupby(session.execute(query), key=lambda row: int(row[0]))
+    return {trace_id: [(seq, parse_event(body)) for _, seq, body in rows] for trace_id, rows in rows_by_trace}

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    bindparam,
-    delete,
-    func,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 

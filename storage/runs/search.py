@@ -19,16 +19,7 @@ from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Target
 from core.trace import TurnCompleted
-from storage.db.tables import (
-    AdjudicationRow,
-    AnnotatorRow,
-    EventRow,
-    ItemRow,
-    LabelRow,
-    MarkRow,
-    TargetRow,
-    TraceRow,
-)
+from storage.db.tables import AdjudicationRow, AnnotatorRow, EventRow, ItemRow, LabelRow, MarkRow, TargetRow, TraceRow
 from storage.labels import targets
 from storage.runs import trace_opinions
 from storage.runs.events import parse_event

@@ -18,15 +18,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.records import (
-    ItemRecord,
-    LabelRecord,
-    PlainLabels,
-    Record,
-    RunRecord,
-    TraceRecord,
-    TranscriptRecord,
-)
+from core.formats.records import ItemRecord, LabelRecord, PlainLabels, Record, RunRecord, TraceRecord, TranscriptRecord
 from core.formats.text import current_line
 from core.items import Item
 from core.labels import Label, Target, Value

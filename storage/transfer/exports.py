@@ -43,7 +43,7 @@ from storage.db.tables import (
 )
 from storage.labels import designs, labels
 from storage.runs import aius, experiments, runs, traces
-from storage.runs.events import parse_event
+from storage.runs.events import events_by_trace, parse_event
 from storage.runs.traces import Filter, Trace
 from storage.studies import studies, transcripts
 from storage.studies.studies import Study
@@ -167,20 +167,9 @@ def turn_rows(engine: Engine, study: Study) -> Iterator[TurnRow]:
         for run in reversed(runs.of_study(session, study.id)):
             filter = Filter(study.id, run.id)
             for batch in traces.in_batches(session, filter):
-                events = _events(session, [trace.id for trace in batch])
+                events = events_by_trace(session, [trace.id for trace in batch])
                 for trace in batch:
                     yield from _rows(trace, events.get(trace.id, []))
-
-
-def _events(session: Session, trace_ids: Sequence[int]) -> dict[int, list[NumberedEvent]]:
-    """Return trace id -> all of its events, with superseded ones, without prompts."""
-    query = (
-        select(col(EventRow.trace_id), col(EventRow.seq), cast(col(EventRow.body), Text))
-        .where(col(EventRow.trace_id).in_(trace_ids))
-        .order_by(col(EventRow.trace_id), col(EventRow.seq))
-    )
-    by_trace = groupby(session.execute(query), key=lambda row: row[0])
-    return {trace_id: [(seq, parse_event(body)) for _, seq, body in rows] for trace_id, rows in by_trace}
 
 
 def _rows(trace: Trace, events: Sequence[NumberedEvent]) -> list[TurnRow]:
