@@ -130,6 +130,7 @@ NOUNS: dict[str, Noun | Command] = {
             "disagreements": Command(improvement.disagreements),
             "suggest": Command(improvement.suggest),
             "propose": Command(improvement.propose),
+            "guidelines": Command(improvement.guidelines),
             "evaluate": Command(improvement.evaluate),
             "accept": Command(improvement.accept),
             "history": Command(improvement.history),

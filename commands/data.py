@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -271,6 +271,10 @@ def export(
     every_sample: Annotated[
         bool, typer.Option("--every-sample", help="Write all of a chair's samples, not only the representative one.")
     ] = False,
+    run: Annotated[str | None, typer.Option(help="With --instructions: of this run alone.")] = None,
+    part: Annotated[
+        Literal["development", "held-out"] | None, typer.Option(help="With --instructions: of this part of the split.")
+    ] = None,
     as_json: Json = False,
 ) -> Result:
     """Export gold labels, a whole study, or its judges' replies. Area chairs' analyses are for instruction tuning."""
@@ -285,7 +289,7 @@ def export(
     if pseudonyms and everything is not None:
         raise TiebreakError("--everything writes annotators' names, which restore a study: omit --pseudonyms.")
     if instructions is not None:  # first, because it raises for a study without area chairs
-        write_instructions(engine, source, instructions, every_sample=every_sample)
+        write_instructions(engine, source, instructions, every=every_sample, run=run, part=part)
     if gold is not None:
         write_gold(engine, source, gold, tuple(judges or ()), judge_columns, pseudonyms, with_policy)
     if everything is not None:
@@ -356,12 +360,12 @@ def write_study(engine: "Engine", study: "Study", path: Path, *, quiet: bool) ->
         tiebreak.write(with_progress(export_records(engine, study), count_records(engine, study), show), stream)
 
 
-def write_instructions(engine: "Engine", study: "Study", path: Path, *, every_sample: bool) -> None:
+def write_instructions(engine: "Engine", study: "Study", path: Path, **chosen: Any) -> None:
     """Write the area chairs' analyses as JSON lines."""
     from core.formats.text import open_output
     from storage.transfer import instructions
 
-    examples = instructions.instruction_examples(engine, study, every=every_sample)
+    examples = instructions.instruction_examples(engine, study, **chosen)
     first = next(examples, None)  # raises TiebreakError if there are none, before a file is created
     with open_output(path) as stream:
         instructions.write_jsonl([first, *examples] if first is not None else [], stream)

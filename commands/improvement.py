@@ -245,3 +245,31 @@ def _difference(result: "PairedResult") -> str:
     """Return the difference with its interval, n and both scores."""
     difference = format_estimate(result.difference, result.low, result.high, 3, sign=True)
     return f"{difference}, n {result.targets:,} ({result.current:.3f} to {result.variant:.3f})"
+
+
+def guidelines(
+    source: Source,
+    engine: Database,
+    criterion: Annotated[str, typer.Option(help="The criterion of the scores.")],
+    model: Annotated[str, typer.Option(help="The model that drafts them.")],
+    address: Annotated[str | None, typer.Option(help="The base URL of its server, if it is not a provider's.")] = None,
+    key_variable: Annotated[str | None, typer.Option(help="The environment variable with its key.")] = None,
+    examples: Annotated[int, typer.Option(min=2, max=20, help="Rated items in the prompt.")] = 6,
+) -> Result:
+    """Draft evaluation guidelines for ReFeR from items that people rated, none of them held out (auto prompt)."""
+    from core.protocols.refer.auto_prompt import DRAFT_TOKENS
+    from core.trace import Spec
+    from storage.improvement import variants
+
+    spec = Spec(model=model, address=address, key_variable=key_variable, max_tokens=DRAFT_TOKENS)
+    draft, used = variants.draft_guidelines(engine, source, criterion, spec, examples)
+    names = [one.item.id for one in used]
+    value = {
+        "criterion": criterion,
+        "model": model,
+        "guidelines": draft.text,
+        "complete": draft.complete,
+        "examples": names,
+    }
+    ending = "" if draft.complete else "\nThe draft was cut off."
+    return value, f"{draft.text}\n\nReview it, and leave these examples out of comparisons: {', '.join(names)}.{ending}"

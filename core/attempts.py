@@ -110,6 +110,12 @@ def make_turn(sent: Ask, reply: Reply) -> Turn:
     return turn if sent.top_logprobs is None else _with_probabilities(turn, sent, reply)
 
 
+def failed_turn(ask: Ask, problem: str) -> Turn:
+    """Return the turn of an ask whose call has failed, if the trace goes on without it."""
+    turn = make_turn(first_request(ask, "text"), Reply(text="", usage=NO_CALL))
+    return turn.model_copy(update={"problem": problem, "finish": "failed"})
+
+
 def _with_probabilities(turn: Turn, sent: Ask, reply: Reply) -> Turn:
     """Return the turn with the probabilities of the levels, or with a note that states why there are none."""
     levels = sent.answer.levels if isinstance(sent.answer, Rating) else ()

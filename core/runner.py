@@ -16,6 +16,7 @@ from core.attempts import (
     can_extract,
     describe_difference,
     extraction_ask,
+    failed_turn,
     first_request,
     make_turn,
     plan_second_attempt,
@@ -213,7 +214,14 @@ class _TraceRunner:
             return self.known.completed[number]
         unreadable = self.known.unreadable.get(number)
         if unreadable is None:
-            sent, reply = (await batch.reply(number) if batch else None) or await self.request(number, ask)
+            try:
+                sent, reply = (await batch.reply(number) if batch else None) or await self.request(number, ask)
+            except _TraceCannotContinue as failure:
+                if not ask.may_fail:
+                    raise
+                turn = failed_turn(ask, str(failure))
+                await self.record(TurnCompleted(ask=number, turn=turn))
+                return turn
             turn = make_turn(sent, reply)
             unreadable = plan_second_attempt(number, ask, turn, reply)
             if unreadable is None:

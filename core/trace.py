@@ -19,8 +19,8 @@ from core.labels import Opinion, Value
 from core.templates import ANSWER, split_raw, split_system, with_system_lines
 
 Outcome = Literal["agreed", "disputed", "no_verdict"]
-# How a reply ended: complete, at the limit of tokens, or refused by the model or its provider.
-Ending = Literal["complete", "length", "refused", "context"]
+# How a reply ended: complete, at the limit of tokens, or refused by the model or its provider; or the call failed.
+Ending = Literal["complete", "length", "refused", "context", "failed"]
 # The beginning of a problem -> how the reply ended, for turns that earlier versions stored without `finish`.
 _FORMER_ENDINGS: Mapping[str, Ending] = {"the reply was cut off": "length", "the model refused to answer": "refused"}
 # More tokens, seconds and dollars than any call has, and the largest number that the database stores.
@@ -119,6 +119,8 @@ class Ask:
     are independent samples. The runner sets it."""
     attempt: int = 0
     """1 for a second attempt. The runner sets it."""
+    may_fail: bool = False
+    """Whether the trace goes on without a reply if the call fails: the turn then has no reading."""
     top_logprobs: int | None = None
     """The number of alternatives of each token whose log probabilities are requested; None requests none."""
 

@@ -22,12 +22,15 @@ from core.llm import secrets
 from core.llm.client import Model
 from core.llm.router import Router
 from core.protocols import registry, settings_file
+from core.protocols.refer import auto_prompt
+from core.protocols.refer.auto_prompt import Draft, RatedItem
 from core.trace import Ask, Spec, model_specs
 from storage.db import audit
-from storage.db.connections import reading
+from storage.db.connections import reading, writing
 from storage.db.tables import VariantRow, now
 from storage.improvement import judges, splits
 from storage.improvement.judges import AXIS, CURRENT, CurrentJudge, judge_of
+from storage.reports import peer_reviews
 from storage.runs.runs import Run
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -188,6 +191,35 @@ def prepare_suggestions(
     template = suggestion.study_template(study.prompts)
     ask = suggestion.suggestion_request(judge.criterion, judge.guidelines, found, spec, template)
     return Request(ask, judge.criterion, len(found))
+
+
+def draft_guidelines(
+    engine: Engine, study: Study, criterion: str, spec: Spec, count: int, model: Model | None = None
+) -> tuple[Draft, list[RatedItem]]:
+    """Return evaluation guidelines that a model drafts from `count` items that people rated, and these items.
+
+    Held-out items are no examples. Raises TiebreakError without rated items, or if the model has no key.
+    """
+    if problem := secrets.describe_problem(spec.model, spec.address or "", spec.key_variable or ""):
+        raise TiebreakError(f"{spec.model}: {problem}")
+    with writing(engine) as session:
+        found = next((one for one in studies.criteria(session, study.id) if one.name == criterion), None)
+        if found is None:
+            raise TiebreakError(f"The study has no criterion {criterion!r}.")
+        parts = splits.parts(session, study.id)
+        rated = peer_reviews.rated_items(session, study.id, criterion)
+        examples = auto_prompt.select_examples([one for one in rated if parts.get(one.item.id) != "held-out"], count)
+        ask = auto_prompt.guidelines_request(found, examples, spec, study.templates("refer"))
+        audit.record(session, audit.Action.run, study_id=study.id, change="guidelines drafted", models=[spec.model])
+
+    async def draft() -> Draft:
+        client = model or Router()
+        try:
+            return await auto_prompt.draft_guidelines(client, ask)
+        finally:
+            await client.close()
+
+    return asyncio.run(draft()), examples
 
 
 def suggestion_specs(run: Run) -> list[Spec]:

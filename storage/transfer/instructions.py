@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.frozen import Frozen
+from core.improvement.changes import Part
 from core.items import Item
 from core.labels import Value
 from core.protocols import criteria_of
@@ -25,6 +26,7 @@ from core.templates import Templates
 from core.trace import Event, VerdictReached, completed_turns
 from core.verdicts import verdict_of_criterion
 from storage.db.connections import reading
+from storage.improvement import splits
 from storage.reports import peer_reviews
 from storage.runs import runs, traces
 from storage.runs.traces import Filter
@@ -47,30 +49,39 @@ class Example(Frozen):
     images: tuple[str, ...] = ()
 
 
-def instruction_examples(engine: Engine, study: Study, *, every: bool = False) -> Iterator[Example]:
+def instruction_examples(
+    engine: Engine, study: Study, *, every: bool = False, run: str | None = None, part: Part | None = None
+) -> Iterator[Example]:
     """Yield the final comment of each trace, or `every` sample: oldest run first, in the order of the items.
 
-    Raises TiebreakError if the study has no peer review.
+    With `run` of this run alone, with `part` on items of this part of the split. Raises TiebreakError if there is no
+    such peer review, or no split.
     """
     with reading(engine) as session:
-        reviews = peer_reviews.find_runs(session, study.id)
+        reviews = [one for one in peer_reviews.find_runs(session, study.id) if run in (None, one.name)]
+        if part is not None:
+            splits.get(session, study.id)
+        parts = splits.parts(session, study.id) if part is not None else {}
         if not reviews:
+            named = f" called {run!r}" if run else ""
             notes = [
-                "This study has no peer review: only ReFeR's area chair gives examples for instruction tuning.",
+                f"This study has no peer review{named}: only ReFeR's area chair gives examples for instruction tuning.",
                 *runs.uninstalled_protocol_notes(session, study.id),
             ]
             raise TiebreakError(" ".join(notes))
-        for run in reversed(reviews):
+        for review in reversed(reviews):
             try:
-                settings = Settings.model_validate(run.settings)
+                settings = Settings.model_validate(review.settings)
             except ValidationError:  # an imported run may have any settings
                 continue
-            templates = study.templates(refer.NAME) | run.prompts
-            for batch in traces.in_batches(session, Filter(study.id, run.id)):
+            templates = study.templates(refer.NAME) | review.prompts
+            for batch in traces.in_batches(session, Filter(study.id, review.id)):
                 for trace in batch:
+                    if part is not None and parts.get(trace.item) != part:
+                        continue
                     item = items.get(session, study.id, trace.item)
                     events = traces.events_with_prompts(session, trace.id)
-                    yield from trace_examples(run.name, settings, templates, item, events, all_samples=every)
+                    yield from trace_examples(review.name, settings, templates, item, events, all_samples=every)
 
 
 def trace_examples(

@@ -16,10 +16,11 @@ from core.protocols import registry, settings_file
 
 PAPERS = definition.FOLDER
 THREE, TWO = Scale(level="ordinal", categories=(1, 2, 3)), Scale(level="ordinal", categories=(0, 1))
+FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 CRITERIA = [
     *(Criterion(name=name, scale=THREE) for name in ("Natural", "Maintains Context", "Engaging")),
     Criterion(name="Uses Knowledge", scale=TWO),
-    *(Criterion(name=name, scale=THREE) for name in ("coherence", "consistency", "fluency", "relevance")),
+    *(Criterion(name=name, scale=FIVE) for name in ("coherence", "consistency", "fluency", "relevance")),
 ]
 """The criteria that the mappings of the data sets declare, as far as a file names them."""
 

@@ -30,7 +30,12 @@ def records_for(name: str, media: Path) -> list[Record]:
 def study_of(name: str) -> str:
     """Return the name of the study that a file of docs/papers is executed in."""
     name = name.removesuffix("-today")
-    special = {"chateval/table-2": "texts", "refer/table-4": "letters", "refer/table-4-gsm8k": "numbers"}
+    special = {
+        "chateval/table-2": "texts",
+        "chateval/table-2-g-eval": "texts",
+        "refer/table-4": "letters",
+        "refer/table-4-gsm8k": "numbers",
+    }
     special |= {"refer/table-2": "six"}
     special |= {"refer/table-3-captions": "captions", "refer/table-3-images": "images"}
     return special.get(name) or {"refer": "texts"}.get(name.partition("/")[0]) or name.partition("/")[0]

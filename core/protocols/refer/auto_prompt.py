@@ -21,6 +21,8 @@ from core.trace import Ask, Spec
 PROMPTS = Path(__file__).parent / "prompts" / "auto_prompt"
 # Number of examples in the prompt by default.
 DEFAULT_EXAMPLES = 6
+# The longest draft in tokens.
+DRAFT_TOKENS = 800
 _HEADING = re.compile(r"^\W*(?:here are |these are )?(?:the )?(?:evaluation |scoring )?guidelines(?: are)?\W*$", re.I)
 _FENCE = re.compile(r"^\s*```\w*\s*$")
 
@@ -72,6 +74,28 @@ def draft_request(criterion: Criterion, structure: str, examples: Sequence[Rated
         examples=[Material(f"Example {n}", _example_text(example)) for n, example in enumerate(examples, start=1)],
     )
     return Ask(speaker="drafter", step="draft", round=0, spec=spec, prompt=prompt)
+
+
+def guidelines_request(
+    criterion: Criterion,
+    examples: Sequence[RatedItem],
+    spec: Spec,
+    templates: Templates,
+    task: str = "",
+    steps: str = "",
+) -> Ask:
+    """Ask for guidelines that complete a peer's prompt with this task and these steps; raises as `draft_request`."""
+    reviewer = {"name": "peer", "spec": spec}
+    settings = Settings.model_validate(
+        {
+            "peers": [reviewer],
+            "chair": {**reviewer, "name": "chair"},
+            "criterion": criterion,
+            "task": task,
+            "steps": steps,
+        }
+    )
+    return draft_request(criterion, prompt_structure(settings, templates), examples, spec)
 
 
 async def draft_guidelines(model: Model, ask: Ask) -> Draft:

@@ -111,10 +111,14 @@ def schema_parts(settings: Settings, templates: Templates, role: Literal["peer",
     if role == "chair":
         task, rubric = settings.chair_task or task, settings.chair_rubric.strip()
         steps, guidelines = settings.chair_steps or steps, settings.chair_guidelines.strip() or guidelines
+    criterion = settings.criterion
+    if settings.rubric_in == "guidelines" and not guidelines:
+        guidelines = "\n".join(f"- {line}" for line in criterion.rubric)
+        criterion = criterion.model_copy(update={"rubric": ()})
     return {
         "task": task or render(templates, f"task_{suffix}", criterion=name),
         "criterion": name,
-        "criteria": describe_criterion(settings.criterion, rubric),
+        "criteria": describe_criterion(criterion, rubric),
         "steps": steps or render(templates, f"steps_{suffix}", values=values),
         "guidelines": render(templates, "guidelines", guidelines=guidelines) if guidelines else "",
     }
@@ -134,7 +138,8 @@ def expected_answer(settings: Settings) -> Answer[Any]:
 def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Settings) -> Verdict:
     """Return the mean of the chair's readable scores (Eq. 3), or its most frequent answer.
 
-    Disputed if answers tie, or if the contention of the samples is above the threshold in the settings.
+    Disputed if answers tie, if the contention of the samples is above the threshold in the settings, or if no review of
+    a peer could be read: then the chair has decided alone.
     """
     readings = [turn.reading for turn in samples if turn.reading is not None]
     counts = Counter(readings).most_common(2)
@@ -144,9 +149,11 @@ def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Setting
         value = fmean(map(_as_number, readings)) if readings else None
     distance = contention(readings, settings.scale)
     outcome: Literal["agreed", "disputed", "no_verdict"] = "agreed" if readings else "no_verdict"
-    if readings and (value is None or is_disputed(distance, settings.dispute_threshold)):
+    is_alone = bool(reviews) and all(turn.reading is None for turn in reviews)
+    if readings and (value is None or is_alone or is_disputed(distance, settings.dispute_threshold)):
         outcome = "disputed"
     reason = _describe_outcome(value, readings, samples, settings)
+    reason += f"; none of {len(reviews)} reviews could be read" if is_alone else ""
     opinions = [_opinion(turn, settings) for turn in reviews]
     opinions.append(conclusion(settings.chair.name, settings.kind, value, reason, settings.criterion.name))
     return Verdict(outcome=outcome, value=value, reason=reason, opinions=tuple(opinions), contention=distance)
@@ -195,6 +202,7 @@ def _ask(
         prompt=render(task.templates, name, **material, **parts, **values),
         answer=expected_answer(task.settings),
         images=task.images,
+        may_fail=step == "peer" and task.settings.failing_peer == "left out",
     )
 
 

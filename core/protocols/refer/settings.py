@@ -56,6 +56,16 @@ class Settings(Frozen):
     guidelines: str = ""
     """Evaluation guidelines: meaning of each score, the paper's addition to the schema. Write them, or have a model
     draft them from rated examples (auto prompt, Appendix E). Empty: none."""
+    rubric_in: Literal["criterion", "guidelines"] = Field(
+        default="criterion", exclude_if=lambda place: place == "criterion"
+    )
+    """Where the prompts have the rubric of the criterion: below its definition, or as the evaluation guidelines, if
+    there are no others (Figure 4, Appendix E)."""
+    failing_peer: Literal["stops the trace", "left out"] = Field(
+        default="stops the trace", exclude_if=lambda rule: rule == "stops the trace"
+    )
+    """A peer whose call fails, such as a model that its provider has retired. "left out": the chair decides without
+    it, and the peer has no opinion."""
     chair_task: str = ""
     """The task as the chair reads it: the paper words it differently for peers and chair (Appendix N). Empty: the
     peers' task."""

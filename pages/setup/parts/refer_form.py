@@ -8,12 +8,10 @@ from core.errors import TiebreakError
 from core.items import Criterion
 from core.llm import secrets
 from core.llm.client import available_models
-from core.protocols import registry, settings_file
 from core.protocols.prompt_parts import is_numeric
 from core.protocols.refer import auto_prompt
 from core.protocols.refer import protocol as refer
 from core.protocols.refer.auto_prompt import RatedItem
-from core.protocols.refer.settings import Settings
 from core.trace import Ask, Spec
 from pages.parts import numbers, permissions, resources
 from pages.parts.text import escape_markdown
@@ -87,14 +85,8 @@ def _draft(
         raise TiebreakError(f"{model}: {problem}")
     with permissions.writing(study.id, Permission.run, "") as session:
         audit.record(session, Action.run, study_id=study.id, change="guidelines drafted", models=[model])
-    spec = Spec(model=model, max_tokens=800)
-    fields = {"peers": [{"name": "peer", "spec": spec}], "chair": {"name": "chair", "spec": spec}}
-    settings = settings_file.validate_settings(
-        {**fields, "criterion": criterion, "task": task, "steps": steps}, registry.get(refer.NAME)
-    )
-    assert isinstance(settings, Settings)
-    structure = auto_prompt.prompt_structure(settings, study.templates(refer.NAME))
-    ask = auto_prompt.draft_request(criterion, structure, examples, spec)
+    spec = Spec(model=model, max_tokens=auto_prompt.DRAFT_TOKENS)
+    ask = auto_prompt.guidelines_request(criterion, examples, spec, study.templates(refer.NAME), task, steps)
     return asyncio.run(_request_draft(ask))
 
 

@@ -5,13 +5,13 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from core.errors import TiebreakError
+from core.errors import PermanentFailure, TiebreakError
 from core.items import Criterion, Response
 from core.labels import Scale
 from core.llm.client import Reply
 from core.protocols.refer.protocol import representative_sample
 from core.protocols.refer.settings import Reviewer, Settings
-from core.trace import EVENT_ADAPTER, Ask, Spec, Turn, TurnCompleted
+from core.trace import EVENT_ADAPTER, Ask, Spec, TraceFailed, Turn, TurnCompleted
 from tests.core.protocols.reviews import ENGAGING, make_flow, make_item, make_settings, reviews_script, run_scripted
 from tests.golden.files import assert_golden
 
@@ -284,3 +284,39 @@ def test_task_and_steps_can_be_replaced() -> None:
     assert review.prompts["a"].startswith("Judge this reply.\n\nEvaluation criterion:")
     assert "Evaluation steps:\n1. Read.\n2. Rate.\n\nInput." in review.prompts["a"]
     assert ENGAGING.rubric[2] in review.prompts["chair"]
+
+
+def test_a_chair_without_a_readable_review_is_disputed() -> None:
+    verdict = run_scripted(reviews_script([2], a="?", b="?", c="?"), make_settings()).verdict
+    assert verdict and (verdict.outcome, verdict.value) == ("disputed", 2)
+    assert verdict.reason == "the area chair's decision; none of 3 reviews could be read"
+
+
+def test_the_rubric_can_be_the_evaluation_guidelines_of_peers_and_chair() -> None:
+    trace = run_scripted(reviews_script([2], a=1, b=2, c=3), make_settings(rubric_in="guidelines"))
+    guidelines = "\n\nEvaluation guidelines:\n- 1: dull, and could stand anywhere\n- 2: of some interest\n- 3: inter"
+    criteria = "Evaluation criterion:\nengaging (1, 2 or 3): Is the response dull or interesting?\n\n"
+    assert len(trace.asked) == 4
+    assert all(guidelines in ask.prompt and criteria in ask.prompt for ask in trace.asked)
+    own = run_scripted(reviews_script([2], a=1, b=2, c=3), make_settings(rubric_in="guidelines", guidelines="Be kind."))
+    assert "Evaluation guidelines:\nBe kind." in own.asked[0].prompt and "- 2: of some interest" in own.asked[0].prompt
+
+
+@pytest.mark.parametrize("rule", ["left out", "stops the trace"])
+def test_a_peer_whose_call_fails_can_be_left_out(rule: str) -> None:
+    def script(ask: Ask) -> str:
+        if ask.speaker == "b":
+            raise PermanentFailure("No such model")
+        return "Analysis: fine.\nRating: 2"
+
+    trace = run_scripted(script, make_settings(failing_peer=rule))
+    assert (trace.verdict is None) == any(isinstance(event, TraceFailed) for event in trace.events)
+    if rule == "stops the trace":
+        assert trace.verdict is None
+        return
+    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 2)
+    assert trace.problems()["b", "last"] == "The call to b failed: No such model"
+    chair = trace.asked[-1].prompt
+    assert "<reviewer_1>" in chair and "<reviewer_2>" not in chair and "<reviewer_3>" in chair
+    resumed = run_scripted(script, make_settings(failing_peer=rule), stored=trace.events[:-2])
+    assert [ask.speaker for ask in resumed.asked] == ["chair"]
