@@ -205,14 +205,11 @@ def design_mean(
         counts = np.bincount(strata, minlength=corrections.size)
         lam = float(counts @ weights / counts.sum())
         value, total = value + float(weights @ corrections), total + _sum_by(weights[strata] * own_influence, clusters)
-    variance, degrees = float((total**2).sum()), float(n - np.unique(strata).size)
     if clusters is None:
         variance, degrees = _with_degrees(total, labelled, strata, fitted)
-    elif (independent := np.unique(clusters[labelled]).size) > 1:  # degrees are those of clusters, not of their labels
-        variance *= independent / (independent - 1) * (n - 1) / n
-        degrees = float(independent - np.unique(strata).size)
-        if degrees > fitted.sum():  # each lambda is fitted to the same labels
-            variance, degrees = variance * degrees / (degrees - fitted.sum()), degrees - float(fitted.sum())
+    else:
+        independent = np.unique(clusters[labelled]).size
+        variance, degrees = _with_degrees_of_clusters(total, n, independent, np.unique(strata).size, fitted.sum())
     if np.isfinite(limits[1] - limits[0]):
         left = human if judge is None else human - weights[strata] * (judge - 0.5 * (limits[0] + limits[1]))
         variance += _unseen(left, probabilities, strata, limits[1] - limits[0])
@@ -237,6 +234,18 @@ def _with_degrees(influence: Floats, labelled: Bools, strata: Ints, fitted: Floa
     spent = float((parts**2 / left).sum())
     most = float(counts.sum() - np.count_nonzero(counts) - fitted.sum())
     return variance, min(most, variance**2 / spent) if spent else most
+
+
+def _with_degrees_of_clusters(
+    influence: Floats, labels: int, clusters: int, strata: int, fitted: float
+) -> tuple[float, float]:
+    """Return the same from the influence of each cluster: degrees of freedom are those of clusters, not of labels."""
+    variance, degrees = float((influence**2).sum()), float(clusters - strata)
+    if clusters > 1:
+        variance *= clusters / (clusters - 1) * (labels - 1) / labels
+    if degrees > fitted:  # each lambda is fitted to the same labels
+        variance, degrees = variance * degrees / (degrees - fitted), degrees - fitted
+    return variance, degrees
 
 
 def _interval(value: float, half: float, limits: tuple[float, float]) -> tuple[float, float]:
