@@ -11,6 +11,7 @@ from core.critiques import Critique, first_duplicate_id
 from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.labels import PREFERENCE, Scale, Target
+from core.transcripts import step_of
 
 # ScaleEval's eight scenarios (Table 2); a study may use any others.
 SCENARIOS = (
@@ -226,7 +227,9 @@ def item_name(item: str, part: str = "") -> str:
 
 
 def target_name(target: Target) -> str:
-    """Return the name of a target's item as lists show it, with the numbers of the pair if it is on one."""
+    """Return the name of a target's item as lists show it, with the numbers of the pair or the step that it is on."""
+    if step := step_of(target.part):
+        return f"{target.item}, step {step[1]}"
     return item_name(target.item, target.part if target.kind == "preference" else "")
 
 

@@ -1,5 +1,6 @@
 """Transcripts: a conversation, or the messages, tool calls, results and errors of an agent, as numbered parts."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -14,6 +15,10 @@ PartKind = Literal["text", "reasoning", "image", "tool_call", "tool_result", "er
 MAX_PARTS = 10_000
 # The criterion of answers that are the number of the first step that went wrong; 0 if none did.
 FIRST_WRONG_STEP = "first wrong step"
+# The criterion of answers about single steps: what went wrong in it, from the study's own list.
+ERROR_CATEGORY = "error category"
+# The part of a target that is a step: of the only transcript among an item's responses, or of that of a response.
+_STEP_PART = re.compile(r"(?:([1-9]\d*), )?step ([1-9]\d{0,5})")
 # Bytes of the contents of all parts.
 MAX_SIZE = 20 * 2**20
 # Characters of a transcript in a prompt: about 12,000 tokens.
@@ -59,6 +64,8 @@ class Part(Frozen):
     at: datetime | None = _absent(None)
     seconds: float | None = _absent(None)
     tokens: int | None = _absent(None)
+    spans: tuple[str, ...] = _absent(())
+    """The ids of the spans of a recorded trace that this part stands for."""
 
     def line(self) -> str:
         """Return the part as text with its number. Its further lines are indented, so none can begin like a part."""
@@ -97,8 +104,21 @@ class Transcript(Frozen):
 
     @property
     def digest(self) -> str:
-        """The name under which it is stored, from its content."""
-        return blake2b(self.model_dump_json().encode(), digest_size=16).hexdigest()
+        """The name under which it is stored, from its content: ids of spans, which came later, are left out."""
+        has_spans = any(part.spans for part in self.parts)
+        body = self.model_dump_json(exclude={"parts": {"__all__": {"spans"}}} if has_spans else None)
+        return blake2b(body.encode(), digest_size=16).hexdigest()
+
+
+def step_part(step: int, response: str = "") -> str:
+    """Return the part of a target that is a step; `response` is the number of its response, "" for the only one."""
+    return f"{response}, step {step}" if response else f"step {step}"
+
+
+def step_of(part: str) -> tuple[str, int] | None:
+    """Return the response, "" for the only one, and the step of a part; None if it names no step."""
+    match = _STEP_PART.fullmatch(part)
+    return (match[1] or "", int(match[2])) if match else None
 
 
 def check_size(parts: Sequence[Part]) -> None:

@@ -26,14 +26,14 @@ from core.protocols.critique_baselines.protocol import CritiqueAsk, list_asks, p
 from core.protocols.dna_eval.settings import QUALITIES
 from core.protocols.registry import PROTOCOLS
 from core.trace import TurnCompleted
-from core.transcripts import FIRST_WRONG_STEP
+from core.transcripts import FIRST_WRONG_STEP, step_of
 from storage.db.guards import TASK, reading_for
 from storage.labelling import peers
 from storage.labelling.blocks import Order, above, better_options, block, level_options, response_blocks, target_json
 from storage.labelling.context import Json, QueueContext, Refused, Task, target_name
 from storage.runs import aius, aspects, runs, traces
 from storage.runs.traces import Trace
-from storage.studies import studies
+from storage.studies import studies, transcripts
 
 CHANGED_AIU = "This AIU was changed in the meantime. Review it again."
 # Scales that the first label of a study declares.
@@ -106,6 +106,7 @@ def checked_value(session: Session, work: QueueContext, target: Target, value: A
         studies.declare_scale(session, work.study.id, record)
         declared = {key: scale}
     studies.check_value(declared, target.kind, target.criterion, value)
+    transcripts.check_steps(session, work.study.id, [(target, value)])
     categories = scale.categories if scale else ()
     return next((category for category in categories if is_match(value, category)), cast(Value, value))  # 1.0 is 1
 
@@ -144,23 +145,32 @@ def _score(
         numbers = [value for value in scale.categories if isinstance(value, int | float)]
         low, high = (min(numbers), max(numbers)) if numbers else (scale.low, scale.high)
         field = {"number": {"low": low, "high": high}}
-    question = "What is the right answer?"
     if is_answer and target.criterion == FIRST_WRONG_STEP:
-        question = "Which step went wrong first? Its number, or 0 if none did"
         field |= {"steps": True}
+    response, step = step_of(target.part) or (target.part, None)
     on = f" for {target.criterion}" if target.criterion else ""
     ends = f", {scale.low:g} to {scale.high:g}" if scale.low is not None and scale.high is not None else ""
     columns = response_blocks(work, task, item, order)
-    if target.part.isdecimal():
-        number = int(target.part)
+    if response.isdecimal():
+        number = int(response)
         columns = [columns[order.index(number) if order else number - 1]]
+    columns = [{**column, "step": step} for column in columns] if step else columns
     return {
         "panel": "scores",
-        "question": question if is_answer else f"Which score{on}{ends}?",
+        "question": answer_question(target) if is_answer else f"Which score{on}{ends}?",
         "above": above(work, task, item, reference=not is_answer),
         "columns": columns,
         "targets": [target_json(work, target) | field],
     }
+
+
+def answer_question(target: Target) -> str:
+    """Return the question of an answer, which may be about a step of a transcript or one of its steps."""
+    if step := step_of(target.part):
+        return f"Which {target.criterion or 'answer'} has step {step[1]}?"
+    if target.criterion == FIRST_WRONG_STEP:
+        return "Which step went wrong first? Its number, or 0 if none did"
+    return "What is the right answer?"
 
 
 def _weights(session: Session, work: QueueContext, task: Task, item: Item) -> Json:

@@ -24,6 +24,7 @@ from core.errors import TiebreakError
 from core.items import Criterion, Item, target_item
 from core.labels import Evidence, Scale, Target, Value
 from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, REFINED
+from core.transcripts import step_of
 from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import AdjudicationRow, AnnotatorRow, ItemRow, LabelRow, MarkRow, OpinionRow, RunRow, TargetRow
@@ -416,7 +417,12 @@ def open_case(session: Session, study: Study, case: Case, adjudicator: str) -> C
     return CaseContent(
         question=question(case.target),
         criterion=criterion,
-        passages=tuple(_passages(session, study.id, case.target, item)),
+        passages=(
+            *_steps(
+                session, study.id, case.target, item, [*case.opinions, *case.verdicts, *(own.value for own in people)]
+            ),
+            *_passages(session, study.id, case.target, item),
+        ),
         choices=choices(case.target, case.scale, criterion, [person.value for person in people]),
         people=people,
         judges=tuple(_judges(session, case.id)),
@@ -433,7 +439,7 @@ def question(target: Target) -> str:
         case "score":
             return f"Which score{on}?"
         case "answer":
-            return "What is the right answer?"
+            return _panels.answer_question(target)
         case "aiu_precision":
             return "Is this claim of the critique true?"
         case "aiu_recall":
@@ -473,6 +479,20 @@ def choices(
     )
 
 
+def _steps(
+    session: Session, study_id: int, target: Target, item: Item, values: Sequence[Value | None]
+) -> list[Passage]:
+    """Return the steps of the transcript that a decision is about: the target's own, or those that anybody named."""
+    response, step = step_of(target.part) or (target.part, None)
+    named = [value for value in values if isinstance(value, int | float)] if step is None else [step]
+    if not transcripts.asks_for_step(target) or not (digest := transcripts.asked_transcript(item, response)):
+        return []
+    (_, own), *_ = transcripts.by_digest(session, study_id, [digest])
+    return [
+        Passage(f"step-{part.number}", f"Step {part.number}", part.line()) for part in own.parts if part.number in named
+    ]
+
+
 def _passages(session: Session, study_id: int, target: Target, item: Item) -> list[Passage]:
     """Return the texts of the item that the decision needs."""
     passages = [Passage("context", "Context", item.context)] if item.context else []
@@ -480,7 +500,8 @@ def _passages(session: Session, study_id: int, target: Target, item: Item) -> li
     if item.reference:
         passages.append(Passage("reference", "Reference answer", item.reference))
     is_single = len(item.responses) == 1
-    chosen = int(target.part) if target.kind == "score" and target.part.isdecimal() else None
+    part, _ = step_of(target.part) or (target.part, None)
+    chosen = int(part) if target.kind in ("score", "answer") and part.isdecimal() else None
     for number, response in enumerate(item.responses, 1):
         if chosen in (None, number):
             title = "Response" if is_single else f"Response {number}"

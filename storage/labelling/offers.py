@@ -15,16 +15,16 @@ from core.designs import Design, Form, composed
 from core.errors import TiebreakError
 from core.formats.study_records import ScaleRecord
 from core.items import Criterion, Item
-from core.labels import PREFERENCE, STEPS, Kind, Scale, Target, Value
+from core.labels import PREFERENCE, STEPS, Adjudication, Kind, Label, Scale, Target, Value
 from core.protocols.registry import PROTOCOLS
-from core.transcripts import FIRST_WRONG_STEP
+from core.transcripts import ERROR_CATEGORY, FIRST_WRONG_STEP, step_part
 from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import batches
 from storage.db.guards import QUEUE, reading_for
 from storage.db.tables import OpinionRow, TargetRow
 from storage.labelling.context import QUEUES
-from storage.labels import designs, targets
+from storage.labels import designs, labels, targets
 from storage.runs import runs, trace_opinions
 from storage.runs.runs import Run
 from storage.runs.traces import Trace
@@ -216,10 +216,26 @@ def create_targets(session: Session, study_id: int, kind: Kind, criterion: str, 
     if (kind, criterion) not in studies.scales(session, study_id):
         studies.declare_scale(session, study_id, ScaleRecord(kind=kind, criterion=criterion, scale=scale))
     existing = {t.item for _, t in targets.of_study(session, study_id) if (t.kind, t.criterion) == (kind, criterion)}
-    missing = [item for item in items.of_study(session, study_id) if item.id not in existing]
-    new = [target for item in missing for target in item_targets(item, kind, criterion)]
+    if (kind, criterion) == ("answer", ERROR_CATEGORY):
+        named = wrong_steps(session, study_id)
+        new = [Target(item=item, kind=kind, criterion=criterion, part=part) for item, part in sorted(named)]
+    else:
+        missing = [item for item in items.of_study(session, study_id) if item.id not in existing]
+        new = [target for item in missing for target in item_targets(item, kind, criterion)]
     if new:
         targets.get_or_create_ids(session, study_id, new)
+
+
+def wrong_steps(session: Session, study_id: int) -> set[tuple[str, str]]:
+    """Return the item and the part of each step that an annotator or an adjudicator named as the first wrong one."""
+    given: list[Label | Adjudication] = [*labels.of_study(session, study_id), *labels.adjudications(session, study_id)]
+    return {
+        (own.target.item, step_part(int(own.value), own.target.part))
+        for own in given
+        if (own.target.kind, own.target.criterion) == ("answer", FIRST_WRONG_STEP)
+        and isinstance(own.value, int | float)
+        and own.value
+    }
 
 
 def item_targets(item: Item, kind: Kind, criterion: str) -> list[Target]:

@@ -38,7 +38,7 @@ from storage.labelling.queue import Mark, TargetState, marks_on
 from storage.labelling.reveal import find_references
 from storage.labels import targets
 from storage.runs import aspects
-from storage.studies import studies
+from storage.studies import studies, transcripts
 
 COMES_FIRST = "The training comes first."
 ANSWERED = "The first answer to a training item counts."
@@ -332,6 +332,7 @@ def add_item(session: Session, study_id: int, target: Target, value: Value, reas
     if target.kind == "aspect_weights":
         value = checked_weights(aspects.of_target(session, study_id, target), value)
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
+    transcripts.check_steps(session, study_id, [(target, value)])
     target_id = targets.get_or_create_id(session, study_id, target)
     row = {"study_id": study_id, "target_id": target_id, "value": value, "reason": reason.strip(), "at": now()}
     upsert(session, KnownAnswerRow, ("target_id",), row)

@@ -34,7 +34,7 @@ from storage.db.tables import (
     now,
 )
 from storage.labels import targets, views
-from storage.studies import annotators, studies
+from storage.studies import annotators, studies, transcripts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +108,7 @@ def adjudicate(
     if not reason.strip() and value not in newest.values():
         raise TiebreakError("An adjudication needs a reason if no annotator chose the value.")
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
+    transcripts.check_steps(session, study_id, [(target, value)])
     adjudication = Adjudication(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
     target_id = targets.get_or_create_id(session, study_id, target)
     annotator_id = annotators.get_or_create_id(session, name)

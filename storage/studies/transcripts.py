@@ -1,7 +1,7 @@
 """Transcripts of items, under the digests by which items refer to them: what loads items loads no transcripts."""
 
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -11,10 +11,12 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.items import Item, Response
+from core.labels import Target, Value
 from core.own_addresses import own_address
-from core.transcripts import Transcript, render
+from core.transcripts import FIRST_WRONG_STEP, Transcript, render, step_of
 from storage.db.connections import insert_all
 from storage.db.tables import TranscriptRow
+from storage.studies import items
 
 Key = TypeVar("Key")
 # The digest of a transcript, and its JSON compressed.
@@ -64,18 +66,55 @@ def by_digest(session: Session, study_id: int, wanted: Collection[str]) -> Itera
         yield digest, _decode(body)
 
 
+def asks_for_step(target: Target) -> bool:
+    """Return whether a target is a step of a transcript, or its values are."""
+    return (target.kind, target.criterion) == ("answer", FIRST_WRONG_STEP) or step_of(target.part) is not None
+
+
+def check_steps(session: Session, study_id: int, values: Iterable[tuple[Target, Value | None]]) -> None:
+    """Raise TiebreakError for a target or a value that is a step which the transcript of its response does not have.
+
+    The first wrong step of a response without a transcript is any number: its steps are in its text.
+    """
+    wanted = {(target, value) for target, value in values if asks_for_step(target)}
+    found = items.by_keys(session, study_id, {target.item for target, _ in wanted}) if wanted else {}
+    named: dict[str | None, list[tuple[Target, float]]] = {}
+    for target, value in wanted:
+        response, step = step_of(target.part) or (target.part, None)
+        own = asked_transcript(found[target.item], response)
+        if step is not None:
+            named.setdefault(own, []).append((target, step))
+        elif own and isinstance(value, int | float) and value:
+            named.setdefault(own, []).append((target, value))
+    counts = {digest: len(own.parts) for digest, own in by_digest(session, study_id, {*filter(None, named)})}
+    for digest, steps in named.items():
+        count = counts.get(digest or "", 0)
+        for target, number in steps:
+            if number != int(number) or not 0 < number <= count:
+                have = f"has the steps 1 to {count:,}" if count else "has no transcript"
+                raise TiebreakError(f"There is no step {number:g}: item {target.item!r} {have}.")
+
+
+def asked_transcript(item: Item, response: str) -> str | None:
+    """Return the transcript of a response, "" for the only one that has one."""
+    if response.isdecimal() and 0 < int(response) <= len(item.responses):
+        return item.responses[int(response) - 1].transcript
+    own = [one.transcript for one in item.responses if one.transcript]
+    return own[0] if len(own) == 1 and not response else None
+
+
 def _decode(body: bytes) -> Transcript:
     return Transcript.model_validate_json(zlib.decompress(body))
 
 
-def with_texts(session: Session, study_id: int, items: Mapping[Key, Item]) -> dict[Key, Item]:
+def with_texts(session: Session, study_id: int, found: Mapping[Key, Item]) -> dict[Key, Item]:
     """Return items in which the text of each response with a transcript is the transcript as text.
 
     Items without transcripts are returned themselves. Raises TiebreakError for a transcript that is not stored.
     """
-    wanted = {one.transcript for item in items.values() for one in item.responses if one.transcript}
+    wanted = {one.transcript for item in found.values() for one in item.responses if one.transcript}
     texts = {digest: render(transcript) for digest, transcript in by_digest(session, study_id, wanted)}
-    return {key: _with_text(item, texts) if item.transcripts else item for key, item in items.items()}
+    return {key: _with_text(item, texts) if item.transcripts else item for key, item in found.items()}
 
 
 def with_text(session: Session, study_id: int, item: Item) -> Item:

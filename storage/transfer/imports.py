@@ -176,6 +176,7 @@ class _Import:
         self.check_values()
         new_items = self.import_items()
         self.find_ids()
+        self.check_steps()
         added = self.records.of(ExperimentRecord)
         experiment_ids = experiments.add_records(self.session, self.study_id, added)
         rulings = [record.ruling for record in self.records.of(AdjudicationRecord)]
@@ -222,6 +223,18 @@ class _Import:
             except TiebreakError as error:
                 message = f"label of {annotator!r} on item {item!r}: {error}"
                 raise FileFormatError(message, line=line, field="label.value" if line else None) from None
+
+    def check_steps(self) -> None:
+        """Raise TiebreakError for a label or a decision about a step that its transcript does not have."""
+        places = {place: targets.from_columns(*key) for key, place in self.records.targets.items()}
+        asked = {place: own for place, own in places.items() if transcripts.asks_for_step(own)}
+        if asked:
+            batches = chain.from_iterable(self.records.labels.batches())
+            given = ((asked[own[0]], own[2]["value"]) for own in batches if own[0] in asked)
+            decided = ((own.ruling.target, own.ruling.value) for own in self.records.of(AdjudicationRecord))
+            transcripts.check_steps(
+                self.session, self.study_id, chain(given, decided, ((own, 0) for own in asked.values()))
+            )
 
     def import_items(self) -> int:
         """Add the new ones of the items, and return their number."""

@@ -6,15 +6,19 @@ import pytest
 from sqlalchemy import delete, func, select
 
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord, TranscriptRecord
+from core.formats.records import ItemRecord, LabelRecord, RunRecord, ScaleRecord, TraceRecord, TranscriptRecord
 from core.formats.transcripts.messages import read_transcript
 from core.items import Response
+from core.labels import STEPS, Label, Opinion, Scale, Target
 from core.llm.client import ScriptedModel
 from core.protocols import registry
-from core.transcripts import FIRST_WRONG_STEP
+from core.trace import Verdict, VerdictReached
+from core.transcripts import ERROR_CATEGORY, FIRST_WRONG_STEP
 from storage.db.connections import reading, writing
 from storage.db.tables import StudyRow, TranscriptRow
-from storage.labelling import offers
+from storage.labelling import adjudication, offers
+from storage.labels import targets
+from storage.labels.labels import adjudicate as decide
 from storage.reports import agreement
 from storage.studies import items, studies, transcripts
 from storage.transfer import imports
@@ -96,7 +100,7 @@ def test_the_first_wrong_step_is_labelled_adjudicated_and_exported_as_any_answer
         assert [task["columns"][0]["text"].splitlines()[-2] for task in todo] == ["[4] error of weather: timeout"] * 2
         assert todo[0]["targets"][0]["number"] == {"low": 0, "high": 10_000}
         assert todo[0]["question"].startswith("Which step went wrong first?")
-        assert client.label(todo[0], 10_001)["status"] == "rejected"
+        assert client.label(todo[0], 6)["status"] == "rejected"  # the transcript has 5 steps
         for task, step in zip(todo, steps, strict=True):
             assert client.label(task, step)["status"] == "accepted"
     with reading(engine) as session:
@@ -109,3 +113,57 @@ def test_the_first_wrong_step_is_labelled_adjudicated_and_exported_as_any_answer
     # labels 4 4 4 and 3 0 3: observed agreement 2/3, expected (1/2)^2 + (1/3)^2 + (1/6)^2 = 7/18
     assert found["fleiss_kappa"].value == pytest.approx((2 / 3 - 7 / 18) / (1 - 7 / 18))
     assert "krippendorff_alpha_interval" not in found
+
+
+def test_steps_are_compared_and_decided_at_full_shape_and_others_are_refused(engine):
+    """Three annotators, of whom one says none; two judges with three repetitions each; the category of a step."""
+    step, kind = FIRST_WRONG_STEP, "answer"
+    only, category = make_item("a", responses=RESPONSES[:1]), Target(item="a", kind=kind, criterion=ERROR_CATEGORY)
+    first, on_step = Target(item="a", kind=kind, criterion=step), category.model_copy(update={"part": "step 4"})
+    scales = [ScaleRecord(kind=kind, criterion=step, scale=STEPS)]
+    scales += [
+        ScaleRecord(kind=kind, criterion=ERROR_CATEGORY, scale=Scale(level="nominal", categories=("none", "tool")))
+    ]
+    labels = [Label(target=first, annotator=name, value=value) for name, value in {"x": 4, "y": 4, "z": 0}.items()]
+    labels += [Label(target=on_step, annotator=name, value="tool") for name in "xyz"]
+    records = [RECORDS[0], ItemRecord(item=only), *scales, *(LabelRecord(label=label) for label in labels)]
+    for judge, value in {"j": 4, "k": 2}.items():
+        for repeat in (1, 2, 3):
+            opinion = Opinion(kind=kind, criterion=step, judge=judge, stage="verdict", value=value)
+            run = RunRecord(name=f"{judge}{repeat}", protocol="single-score", repeat=repeat, criterion=step)
+            verdict = VerdictReached(verdict=Verdict(outcome="agreed", value=value, opinions=(opinion,)))
+            records += [run, TraceRecord(run=run.name, item="a", events=(verdict,))]
+    imports.import_records(engine, "s", records)
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+        rows = {row.gold.target: row.gold for row in gold_rows(session, study)}
+        ids = {target: id for id, target in targets.of_study(session, study.id)}
+        cases = {target: adjudication.find_case(session, study, "boss", ids[target]) for target in (first, on_step)}
+    assert (rows[first].value, rows[first].source) == (4, "majority")
+    assert (rows[on_step].value, rows[on_step].source) == ("tool", "unanimous")
+    assert cases[first].is_contested and not cases[on_step].is_contested
+    with writing(engine) as session:
+        content = adjudication.open_case(session, study, cases[first], "boss")
+        assert [passage.text for passage in content.passages[:2]] == [
+            "[2] user: (an image that is not shown: https://images.example/a.png)", "[4] error of weather: timeout"
+        ]  # fmt: skip
+        assert {(row.judge, row.last) for row in content.judges} == {("j", 4), ("k", 2)}
+        assert len(content.judges) == 6
+        assert (
+            adjudication.open_case(session, study, cases[on_step], "boss").question
+            == "Which error category has step 4?"
+        )
+        with pytest.raises(TiebreakError, match="There is no step 6: item 'a' has the steps 1 to 5"):
+            decide(session, study.id, first, 6, rule="", reason="?", adjudicator="boss")
+        assert decide(session, study.id, first, 4, rule="", reason="It failed.", adjudicator="boss").value == 4
+    found = {row.statistic: row for row in agreement.rows(engine, study, "all") if row.criterion == step}
+    assert found["percent"].value == pytest.approx(1 / 3)
+    with writing(engine) as session:
+        scale = offers.scales(session, study.id)[kind, ERROR_CATEGORY]
+        offers.create_targets(session, study.id, kind, ERROR_CATEGORY, scale)
+        parts = {own.part for _, own in targets.of_study(session, study.id) if own.criterion == ERROR_CATEGORY}
+    assert parts == {"step 4"}  # nobody named another step, and none is no step
+    for target, value in ((first, 6), (category.model_copy(update={"part": "step 9"}), "tool")):
+        wrong = LabelRecord(label=Label(target=target, annotator="x", value=value))
+        with pytest.raises(TiebreakError, match=r"There is no step \d: item 'a' has the steps 1 to 5"):
+            imports.import_records(engine, "t", [RECORDS[0], ItemRecord(item=only), *scales, wrong])

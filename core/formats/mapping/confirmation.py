@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from core.errors import FileFormatError
 from core.formats.mapping.fields import Comparison, SystemName, ValueSource, source_name, spell_path
-from core.formats.mapping.mapping import Block, ListLabels, as_tuple, build_mapping, draft_of
+from core.formats.mapping.mapping import Block, ListLabels, StepCount, as_tuple, build_mapping, draft_of
 from core.formats.mapping.mapping import Mapping as TableMapping
 from core.formats.mapping.rows import format_value, is_empty, parse_list
 from core.formats.mapping.scope import Scope
@@ -45,6 +45,8 @@ class Question:
 
     scale: Scale | None
     """None: what is open is which response the values mean."""
+    steps: StepCount | None
+    """What the numbers of steps count, if that is open."""
     is_compared: bool
     """Whether the values are results of a comparison that the mapping states: then they need no meaning."""
     places: list[Place] = field(default_factory=list)
@@ -82,13 +84,16 @@ class Question:
                 f"the file does not state what {texts} of {names} mean: add each to `values` ({blocks}) with 1 (the "
                 "first response), 2 (the second), 0 (a tie) or null (no value)"
             )
-        what = "which values are for the first response" if self.scale is None else "the scale"
+        what = "what the numbers of steps count" if self.steps else "the scale"
+        what = "which values are for the first response" if self.scale is None else what
         return f"the file does not state {what} of {names}: check {self.reading()}; set `confirmed: true` ({blocks})"
 
     def reading(self) -> str:
         """Return how the values are read if they are confirmed."""
         if self.scale is None:
             return "1 is the first response, 2 the second, 0 a tie"
+        if self.steps:
+            return describe_steps(self.steps)
         return f"the scale is {_describe_scale(self.scale)}"
 
     def literal_values(self) -> dict[str, Value | None] | None:
@@ -125,6 +130,7 @@ class Statement:
         kind, criterion = self.block.kind, self.block.criterion
         what = f"{kind}, {criterion}" if criterion else kind
         scale = "" if kind == "preference" else f", scale {_describe_scale(self.block.scale)}"
+        scale += f"; {describe_steps(self.block.steps)}" if self.block.steps else ""
         names = join_names([spell_path(name) for name in self.fields])
         return f"{self.place[0]}, block {self.place[1] + 1} ({what}{scale}) from {names}"
 
@@ -133,6 +139,13 @@ class Statement:
         found = sorted(self.counts.items(), key=lambda own: (len(own[0][0]), own[0]))
         lines = [f"{quote_value(text)} -> {meaning}: {count:,} times" for (text, meaning), count in found]
         return [*lines, f"other values: {self.others:,} times"] if self.others else lines
+
+
+def describe_steps(steps: StepCount) -> str:
+    """Return what names a step, such as the number of a message from 0."""
+    noun, _, first = steps.partition(" from ")
+    kind = "id of a span" if noun == "span" else f"number of a {noun} of the transcript, from {first or 1}"
+    return f"a step is the {kind}"
 
 
 def state_values(scopes: Iterable[Scope], mapping: TableMapping) -> list[Statement]:
@@ -182,8 +195,9 @@ def open_questions(scopes: Iterable[Scope], mapping: TableMapping) -> list[Quest
             is_preference = block.kind == "preference"
             is_compared = any(isinstance(source, Comparison) for source in block.value_sources())
             # Columns of several criteria or annotators often share their scale, which is one question.
-            key = place if is_preference else block.scale.model_dump_json()
-            own = questions.setdefault(key, Question(None if is_preference else block.scale, is_compared))
+            key = place if is_preference else (block.scale.model_dump_json(), block.steps)
+            scale = None if is_preference else block.scale
+            own = questions.setdefault(key, Question(scale, block.steps, is_compared))
             open_blocks.append((place, block, own))
     for scope in scopes:
         for place, block, own in open_blocks:

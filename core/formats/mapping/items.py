@@ -61,6 +61,8 @@ class ItemReader:
         """The systems of the responses of the item that was read last."""
         self.transcripts: list[Transcript] = []
         """The transcripts of that item."""
+        self.of_responses: tuple[Transcript, ...] = ()
+        """Those of its responses."""
         self.row = 1
         """The number of the row that was read last among those of its item."""
         self.further_rows = Counter[str]()
@@ -72,6 +74,7 @@ class ItemReader:
         self.transcripts = []
         item = _read_item(item_id, mapping, scope, self.transcripts)
         self.systems = tuple(response.system for response in item.responses)
+        self.of_responses = tuple(self.transcripts[: sum(bool(own.transcript) for own in item.responses)])
         if item_id in self.first_lines:
             self._check_repeat(item, scope.line)
             self.further_rows[item_id] += 1

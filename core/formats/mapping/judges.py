@@ -10,7 +10,7 @@ from typing import Any
 from core.aspects import aspect_set_id, normalize_weights
 from core.errors import FileFormatError
 from core.formats.mapping.fields import ValueSource, source_name
-from core.formats.mapping.labels import Declared, declare, ranked_pairs
+from core.formats.mapping.labels import Declared, cell_of, declare, part_of, ranked_pairs
 from core.formats.mapping.mapping import JudgeBlock, Ranking, WeightsBlock
 from core.formats.mapping.rows import expect_number, is_empty, parse_label, parse_list, parse_name
 from core.formats.mapping.scope import Scope, current_omissions
@@ -165,7 +165,10 @@ class JudgeReader:
     def _read_verdict(self, block: JudgeBlock, scope: Scope, item: str, criterion: str, source: ValueSource) -> None:
         judge = block.columns[str(source)] if block.columns else scope.name(block.judge)
         cell, order = scope.cell(source), _shown_order(block, scope)
-        raw = parse_label(cell, block.scale, block.values, scope.line, source_name(source))
+        if (part := part_of(scope, block, self.omissions)) is None:
+            return
+        named = cell_of(scope, block, cell, source_name(source))
+        raw = parse_label(named, block.scale, block.values, scope.line, source_name(source))
         reply = scope.optional(block.reason) or str(cell)
         model = (scope.resolve(block.model) if block.model else None) or ""
         usage = Usage(dollars=scope.amount(block.cost, "dollars"))
@@ -188,8 +191,9 @@ class JudgeReader:
                 value, problem = None, other_problem or CHANGED_WITH_ORDER
         converted = convert(value, block.scale, self.scales.get((block.kind, criterion), block.scale))
         opinion = Opinion(
-            kind=block.kind, judge=judge, stage=block.stage, value=converted, criterion=criterion, problem=problem
-        )
+            kind=block.kind, judge=judge, stage=block.stage, value=converted, criterion=criterion, problem=problem,
+            part=part,
+        )  # fmt: skip
         path = block.confidence.get(str(source)) if isinstance(block.confidence, dict) else block.confidence
         if path:
             confidence = expect_number(scope.get(path), scope.line, path, "a confidence")

@@ -19,7 +19,7 @@ from core.formats.mapping.mapping import (
     WideLabels,
 )
 from core.formats.mapping.rows import check_annotator, expect_number, is_empty, parse_label, parse_list, parse_name
-from core.formats.mapping.scope import Scope, current_omissions
+from core.formats.mapping.scope import Omissions, Scope, current_omissions
 from core.formats.records import (
     AdjudicationRecord,
     CriterionRecord,
@@ -31,6 +31,7 @@ from core.formats.records import (
 )
 from core.items import Criterion
 from core.labels import Adjudication, Label, Target, Value
+from core.transcripts import step_part
 
 # Rankings of an item's responses, which become a preference for each pair of them.
 
@@ -95,8 +96,8 @@ class LabelReader:
         """Names that can be stored."""
         self.parsed_values: dict[tuple[type, Any], Value | None] = {}
         self.omissions = current_omissions()
-        self.parts: dict[tuple[str, str, str], list[Part]] = {}
-        """(item, criterion, annotator) -> the values to aggregate."""
+        self.parts: dict[tuple[Place, str], list[Part]] = {}
+        """(place, annotator) -> the values to aggregate."""
 
     def read(self, scope: Scope, item: str) -> ImportedRecords:
         """Yield the records of one row. Labels of a file count as blind: this app showed their annotators nothing.
@@ -119,9 +120,10 @@ class LabelReader:
                     yield from self._plain_labels(element, item, _list_cells(self.block, element))
 
     def _plain_labels(self, scope: Scope, item: str, cells: Iterator[Cell]) -> Iterator[PlainLabels]:
-        values, place = [], (item, self.block.criterion, "")
-        for annotator, cell, field in cells:
-            value = self._value(scope, place, annotator, cell, field)
+        values, part = [], part_of(scope, self.block, self.omissions)
+        place = (item, self.block.criterion, part or "")
+        for annotator, cell, field in cells if part is not None else ():
+            value = self._value(scope, place, annotator, cell_of(scope, self.block, cell, field), field)
             if value is not None:
                 values.append((annotator, value))
         if values:
@@ -129,11 +131,13 @@ class LabelReader:
 
     def finish(self) -> Iterator[Record]:
         """Yield the labels that are sums or means of several rows; raises FileFormatError for one beyond the scale."""
-        for (item, criterion, annotator), parts in self.parts.items():
+        for (place, annotator), parts in self.parts.items():
             value, last = self._aggregate(parts), parts[-1]
-            reason = "\n".join(dict.fromkeys(part.reason for part in parts if part.reason))
+            is_first = isinstance(self.block, LongLabels) and self.block.aggregate == "first"
+            reasons = [part.reason for part in (parts[:1] if is_first else parts) if part.reason]
+            reason = "\n".join(dict.fromkeys(reasons))
             scope = Scope({}, last.line, 0)
-            yield from self._label(scope, (item, criterion, ""), annotator, value, last.field, reason=reason)
+            yield from self._label(scope, place, annotator, value, last.field, reason=reason)
 
     def _aggregate(self, parts: Sequence[Part]) -> Any:
         """Return the cell of a label from those of its parts; a sum or mean is of their values on the scale."""
@@ -150,16 +154,18 @@ class LabelReader:
         return (total / len(numbers) if is_mean else total) if numbers else None
 
     def _long_labels(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Record]:
-        cell, field = scope.cell(block.value), source_name(block.value)
-        if is_empty(cell):
+        field = source_name(block.value)
+        cell, part = cell_of(scope, block, scope.cell(block.value), field), part_of(scope, block, self.omissions)
+        if is_empty(cell) or part is None:
             return
-        annotator, criterion = scope.name(block.annotator), scope.criterion(block)
+        annotator, place = scope.name(block.annotator), (item, scope.criterion(block), part)
         reason = scope.optional(block.reason)
         if block.aggregate:
-            part = Part(cell, reason, scope.line, field)
-            self.parts.setdefault((item, criterion, annotator), []).append(part)
+            own = self.parts.setdefault((place, annotator), [])
+            self.omissions.further += bool(own and part and block.aggregate == "first")
+            own.append(Part(cell, reason, scope.line, field))
             return
-        seconds, place = scope.amount(block.seconds, "seconds"), (item, criterion, "")
+        seconds = scope.amount(block.seconds, "seconds")
         yield from self._label(scope, place, annotator, cell, field, reason=reason, seconds=seconds)
 
     def _ranking_labels(self, block: RankingLabels, scope: Scope, item: str) -> Iterator[Record]:
@@ -235,13 +241,29 @@ def _list_cells(block: ListLabels, scope: Scope) -> Iterator[Cell]:
         yield annotator, cell, block.value
 
 
+def cell_of(scope: Scope, block: Block, cell: Any, field: str) -> Any:
+    """Return the cell of a value; of one that names a step its number in the transcript."""
+    return scope.named_step(cell, block.steps, field) if block.steps and not block.step else cell
+
+
+def part_of(scope: Scope, block: Block, omissions: Omissions) -> str | None:
+    """Return the part of a block's target: the step that it is about, or "" for the whole; None for no such span."""
+    if not block.steps or not block.step:
+        return ""
+    cell = scope.get(block.step)
+    if not (step := scope.named_step(cell, block.steps, block.step)):
+        omissions.steps += not is_empty(cell)
+        return None
+    return step_part(step)
+
+
 def declare(declared: Declared, block: Block, criterion: str) -> Iterator[Record]:
     """Yield the criterion and the scale of a block, once for all blocks."""
     if (block.kind, criterion) in declared:
         return
     declared.add((block.kind, criterion))
     if criterion:
-        scale = None if block.kind == "preference" else block.scale
+        scale = None if block.kind in ("preference", "answer") else block.scale
         yield CriterionRecord(criterion=Criterion(name=criterion, definition=block.definition, scale=scale))
     yield ScaleRecord(kind=block.kind, criterion=criterion, scale=block.scale)
 
@@ -255,8 +277,7 @@ class GoldReader:
     def __init__(self, block: GoldBlock, declared: Declared) -> None:
         self.block, self.declared = block, declared
         self.omissions = current_omissions()
-        self.values: dict[tuple[str, str], Value] = {}
-        """(item, criterion) -> value."""
+        self.values: dict[Place, Value] = {}
 
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
         """Yield the adjudications of a row; a criterion and its scale before the first one."""
@@ -267,24 +288,24 @@ class GoldReader:
 
     def _read_value(self, scope: Scope, item: str) -> Iterator[Record]:
         block, field = self.block, source_name(self.block.value)
-        cell = scope.cell(block.value)
-        value = parse_label(cell, block.scale, block.values, scope.line, field)
-        if value is None:
-            self.omissions.gold += not is_empty(cell)
+        cell, part = cell_of(scope, block, scope.cell(block.value), field), part_of(scope, block, self.omissions)
+        value = None if part is None else parse_label(cell, block.scale, block.values, scope.line, field)
+        if value is None or part is None:
+            self.omissions.gold += part is not None and not is_empty(cell)
             return
-        criterion = scope.criterion(block)
-        yield from declare(self.declared, self.block, criterion)
-        if (item, criterion) in self.values:
-            if self.values[item, criterion] != value:
+        place = (item, scope.criterion(block), part)
+        yield from declare(self.declared, self.block, place[1])
+        if place in self.values:
+            if self.values[place] != value:
                 message = f"expected the gold of item {item!r} to be the same in all its rows, and it differs"
                 raise FileFormatError(message, line=scope.line, field=field)
             return
-        self.values[item, criterion] = value
+        self.values[place] = value
         adjudicator = (scope.resolve(block.adjudicator) or "").strip() or "imported gold"
         check_annotator(adjudicator, scope.line, source_name(block.adjudicator))
         yield AdjudicationRecord(
             ruling=Adjudication(
-                target=Target(item=item, kind=block.kind, criterion=criterion),
+                target=Target(item=item, kind=block.kind, criterion=place[1], part=part),
                 value=value,
                 rule=block.source,
                 reason=(scope.resolve(block.reason) if block.reason else None) or block.source,

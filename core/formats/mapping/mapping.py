@@ -47,6 +47,8 @@ def _by_text(values: Any) -> Any:
 TableKind = Literal["preference", "score", "aspect_quality", "likert", "answer"]
 # The name of an annotator or a judge, without surrounding blanks.
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+# What the number of a step counts, from 1 unless it says so, or what else names a step.
+StepCount = Literal["part", "part from 0", "message", "message from 0", "span"]
 # Field -> the name of its annotator or judge; in a list, each field is also the name.
 Columns = Annotated[dict[FieldPath, Name], BeforeValidator(_columns)]
 
@@ -94,12 +96,18 @@ class Block(Frozen):
     """Text in the file -> value on the scale; null means no label."""
     each: FieldPath | None = None
     """A list or an object in the row: the block is read once for each of its elements, whose fields it names."""
+    steps: StepCount | None = None
+    """How steps of the transcript are named, in `step` or, without it, by the value."""
+    step: FieldPath | None = None
+    """The field with the step that the value is about, instead of the whole response."""
     confirmed: bool = True
     """Whether a person has stated what the file does not: a suggestion leaves it open (see `confirmation`)."""
 
     @model_validator(mode="after")
     def _check_values(self) -> Self:
         _check_scale(self.kind, self.scale, "scale" in self.model_fields_set)
+        if (self.step and not self.steps) or (self.steps and self.kind != "answer"):
+            raise ValueError("labels of a `step` have `steps`, which says how it is named, and the kind answer")
         for text, value in self.values.items():
             if value is not None and not self.scale.contains(value):
                 raise ValueError(f"`values` turns {text!r} into {value!r}, which is not on the scale")
@@ -117,7 +125,7 @@ class LongLabels(Block):
     """One row per label."""
 
     NAMES = ("annotator", "criterion_field")
-    OTHERS = ("value", "reason", "seconds")
+    OTHERS = ("value", "reason", "seconds", "step")
     layout: Literal["long"]
     annotator: Source
     value: ValueSource
@@ -140,7 +148,7 @@ class LongLabels(Block):
 class WideLabels(Block):
     """One column per annotator."""
 
-    OTHERS = ("annotators",)
+    OTHERS = ("annotators", "step")
     layout: Literal["wide"]
     annotators: Columns = Field(min_length=1)
 
@@ -152,7 +160,7 @@ class WideLabels(Block):
 class ListLabels(Block):
     """A list in a cell: position i is the value of annotator i."""
 
-    OTHERS = ("value", "annotators_field")
+    OTHERS = ("value", "annotators_field", "step")
     layout: Literal["list"]
     value: FieldPath
     annotators: tuple[str, ...] | str = "annotator {n}"
@@ -212,7 +220,7 @@ class JudgeBlock(Block):
     """Verdicts of judges, which are stored as recorded runs."""
 
     NAMES = ("criterion_field", "judge", "model")
-    OTHERS = ("columns", "value", "confidence", "ranking", "reason", "cost", "order", "swapped")
+    OTHERS = ("columns", "value", "confidence", "ranking", "reason", "cost", "order", "swapped", "step")
     judge: Source | None = None
     """The judge's name, with `value`: one verdict per row."""
     value: ValueSource | None = None
@@ -277,7 +285,7 @@ class GoldBlock(Block):
     """Gold values of the file, which are stored as adjudications."""
 
     NAMES = ("criterion_field", "adjudicator", "reason")
-    OTHERS = ("value",)
+    OTHERS = ("value", "step")
     value: ValueSource
     criterion_field: Source | None = None
     source: str = "gold of the imported file"

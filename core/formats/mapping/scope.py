@@ -31,6 +31,7 @@ from core.formats.mapping.mapping import (
     JudgeBlock,
     Labels,
     Mapping,
+    StepCount,
     block_paths,
     field_paths,
     response_paths,
@@ -61,6 +62,8 @@ class Scope:
     """The number of the record among those of its item, from 1."""
     systems: tuple[str | None, ...] = ()
     """The systems of the item's responses."""
+    transcripts: tuple[Transcript, ...] = ()
+    """The transcripts of the item's responses."""
 
     def get(self, path: str) -> Any:
         """Return the value at `path`, or MISSING."""
@@ -117,6 +120,32 @@ class Scope:
                 name = self.text(source.system)
                 return self.systems.index(name) + 1 if name is not None and self.systems.count(name) == 1 else name
         return MISSING if self.get(source.field) is MISSING else self.text(source)
+
+    def named_step(self, cell: Any, steps: StepCount, field: str) -> int | None:
+        """Return the number of the part of the transcript that a cell names; 0 for none, where steps count from 1.
+
+        None for an empty cell, and for a span that is not in the trace. Raises FileFormatError for a number beyond the
+        transcript, and without a transcript or with several.
+        """
+        if is_empty(cell):
+            return None
+        if len(self.transcripts) != 1:
+            expected = f"expected one transcript whose steps are labelled, not {len(self.transcripts)}"
+            raise FileFormatError(expected, line=self.line, field=field)
+        parts = self.transcripts[0].parts
+        if steps == "span":
+            return next((part.number for part in parts if str(cell).strip() in part.spans), None)
+        what = f"the number of a {steps.removesuffix(' from 0')}"
+        number = expect_number(cell, self.line, field, what, 0)
+        first = 0 if steps.endswith("from 0") else 1
+        if number == 0 and first:
+            return 0
+        of_messages = steps.startswith("message")
+        found = (part for part in parts if (part.message if of_messages else part.number) == (number or 0) + 1 - first)
+        if (part := next(found, None)) is None:
+            count = max(part.message or 0 for part in parts) if of_messages else len(parts)
+            raise FileFormatError(f"expected {what} from {first} to {count - 1 + first}", line=self.line, field=field)
+        return part.number
 
     def _compare(self, comparison: Comparison) -> int | None:
         numbers = [self._number(side) for side in comparison.compare]
@@ -222,6 +251,10 @@ class Omissions:
     verdicts: int = 0
     """Values of judges that are no verdict, and choices that change with the order."""
     gold: int = 0
+    steps: int = 0
+    """Values about spans that the trace does not have."""
+    further: int = 0
+    """Values of a target and an annotator beyond the one that counts."""
 
     def notes(self) -> list[str]:
         """Return a phrase for each count that is not 0."""
@@ -231,6 +264,10 @@ class Omissions:
         for name, count in {"label": self.labels, "verdict": self.verdicts, "gold": self.gold}.items():
             if count:
                 notes.append(f"{count:,} {'values are' if count > 1 else 'value is'} no {name}")
+        if self.steps:
+            notes.append(f"{self.steps:,} left out: about a span that is not in the trace")
+        if self.further:
+            notes.append(f"{self.further:,} left out: further values of a step, of which the first counts")
         return notes
 
 

@@ -31,6 +31,7 @@ from core.formats.mapping.guess import (
 )
 from core.formats.mapping.preview import Preview, parse_cell
 from core.formats.mapping.rows import format_value, parse_number
+from core.formats.mapping.suggest_steps import StepSuggester
 
 # Usual names of criteria.
 RATED = frozenset(
@@ -40,8 +41,10 @@ RATED = frozenset(
         *("fluency", "grammar", "groundedness", "harmlessness", "helpfulness", "honesty", "informativeness"),
         *("instruction_following", "natural", "naturalness", "overall", "overall_quality", "quality", "readability"),
         *("relevance", "safety", "surprise", "tone", "truthfulness", "understandable", "usefulness", "verbosity"),
+        *("reliability", "security", "instruction_adherence", "plan_opt"),
     )
 )
+SCORED = re.compile(r"_score$")
 # Usual names of lists of responses, beside which a list of numbers can have one for each of them.
 PARALLEL = frozenset(("answers", "candidates", "generations", "outputs", "responses", "summaries", "system_outputs"))
 COMPARED = re.compile(r"(winner_model|winner|score|rating|votes)[ _-]?(?P<which>[0-9]|[a-h])")
@@ -72,6 +75,7 @@ class BlockSuggester:
         """Return the blocks; those of the draft stand."""
         blocks: dict[str, list[Draft]] = {"judges": [], "gold": [], "labels": []}
         judges, gold = guess_roles(self.columns, self.preview.rows)
+        gold = gold if gold != self._right_answer() else None
         if judges and (own := self._block(judges)):
             blocks["judges"].append(own | {"columns": {column: key_of(column) for column in judges}})
         if "gold" not in self.draft:
@@ -85,10 +89,16 @@ class BlockSuggester:
                 blocks[name].append(block)
         blocks["gold"] += self._facts()
         blocks["labels"] += [*self._columns(), *self._lists(), *self._errors()]
-        if len(self.draft.get("responses", [])) == 1:
-            for name, own in self._scored():
+        if len(responses := self.draft.get("responses", [])) == 1:
+            steps = StepSuggester(self.preview, responses[0].get("transcript", ""), PEOPLE)
+            for name, own in (*self._scored(), *steps.blocks()):
                 blocks[name].append(own)
         return {name: [self._leave_open(own) for own in found] for name, found in blocks.items() if found}
+
+    def _right_answer(self) -> str | None:
+        """Return the column with the right answer of a task that a transcript is on: it is no gold of a judge."""
+        has_transcript = any("transcript" in response for response in self.draft.get("responses", []))
+        return self.draft.get("reference") if has_transcript else None
 
     def _leave_open(self, block: Draft) -> Draft:
         fields = [*block.get("annotators", {}), *block.get("columns", {}), block.get("value")]
@@ -204,7 +214,7 @@ class BlockSuggester:
         for column in self.preview.lists:
             cells = [cell for cell in map(parse_cell, self._cells(column)) if isinstance(cell, list)]
             records = [record for cell in cells for record in cell if isinstance(record, dict)]
-            keys = dict.fromkeys(key for record in records for key in record if normalize(key) in RATED)
+            keys = dict.fromkeys(key for record in records for key in record if SCORED.sub("", normalize(key)) in RATED)
             block = guess_scores([_text(record.get(key)) for record in records for key in keys])
             person = PEOPLE_OF_LIST.sub("", normalize(column)) or "annotator"
             shared = {"layout": "long", "each": column, "annotator": f"{person} {{element}}"}

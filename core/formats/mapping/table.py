@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -102,7 +103,7 @@ def _read(path: Path, mapping: Mapping) -> ImportedRecords:
             if not items.repeats:
                 labelled.clear()
             if readers:
-                scope = Scope(scope.row, scope.line, scope.number, scope.element, items.row, items.systems)
+                scope = replace(scope, repeat=items.row, systems=items.systems, transcripts=items.of_responses)
             if record is not None:
                 yield from (TranscriptRecord(transcript=own) for own in items.transcripts)
                 yield record

@@ -56,6 +56,8 @@ class _Collector:
         self.parents = {span.parent for span in spans}
         self.has_calls = any(span.kind == "llm" for span in spans)
         self.parts: list[Part] = []
+        self.owners: list[tuple[str, bool]] = []
+        """For each part the id of its span, and whether the part is the span's reply."""
         self.seen: Counter[tuple[str, ...]] = Counter()
 
     def parts_of_trace(self) -> list[Part]:
@@ -68,7 +70,29 @@ class _Collector:
             self.add_span(span)
         if roots and not self.has_calls:
             self.add(message_parts(as_messages(roots[0].outputs, "assistant")), roots[0])
-        return [part.model_copy(update={"number": number}) for number, part in enumerate(self.parts, 1)]
+        spans = self.spans_of_parts()
+        return [
+            part.model_copy(update={"number": place + 1, "spans": tuple(spans.get(place, ()))})
+            for place, part in enumerate(self.parts)
+        ]
+
+    def spans_of_parts(self) -> dict[int, list[str]]:
+        """Return the place of a part -> the spans that it stands for: with its reply first, otherwise its first part,
+        and a span without any those of the spans in it."""
+        first: dict[str, int] = {}
+        for is_reply in (True, False):
+            for place, (id, own) in enumerate(self.owners):
+                if own == is_reply:
+                    first.setdefault(id, place)
+        for id, place in sorted(first.items(), key=lambda pair: pair[1]):
+            parent = self.by_id[id].parent
+            while parent in self.by_id and parent not in first:
+                first[parent] = place
+                parent = self.by_id[parent].parent
+        spans: dict[int, list[str]] = {}
+        for id, place in first.items():
+            spans.setdefault(place, []).append(id)
+        return spans
 
     def add_span(self, span: Span) -> None:
         is_leaf = span.id not in self.parents
@@ -109,6 +133,7 @@ class _Collector:
             fields |= {"seconds": span.seconds, "tokens": span.tokens}
         for part in parts:
             self.seen[_key(part)] += 1
+            self.owners.append((span.id, timed))
             self.parts.append(part.model_copy(update=fields | {"agent": part.agent or self.agent(span)}))
             fields = {"at": span.start, "message": None}
 

@@ -8,8 +8,11 @@ mapping assigns its scores and labels as those of any table.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import chain, islice
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from core.errors import FileFormatError
 from core.formats.transcripts.messages import checked, message_parts, new_part, read_time, text_of
@@ -24,6 +27,7 @@ KINDS: Mapping[str, SpanKind] = {
     **dict.fromkeys(("TOOL", "EXECUTE_TOOL"), "tool"),
     **dict.fromkeys(("AGENT", "INVOKE_AGENT"), "agent"),
 }
+DURATION = TypeAdapter(timedelta)
 # What is no column of a trace: it is in the transcript.
 CONTENT = ("spans", "data", "trace", "observations", "child_runs", "inputs", "outputs", "input", "output", "steps")
 # What the first record of a file that is one conversation has.
@@ -330,13 +334,14 @@ def _openinference_columns(row: Row) -> dict[str, Any]:
     return {"group": row.get("attributes.session.id") or _get(attributes, "session.id"), **others}
 
 
-def _mlflow_trace(row: Row) -> Row:
+def _trace_of(row: Row) -> Row:
+    """Return the trace of a record: the record, or one of its columns."""
     inner = parsed(row.get("trace"))
     return inner if isinstance(inner, dict) else row
 
 
 def _mlflow(row: Row) -> Iterator[tuple[str, Span]]:
-    trace = _mlflow_trace(row)
+    trace = _trace_of(row)
     info = trace.get("info") or {}
     id = info.get("trace_id") or info.get("request_id") or row.get("trace_id") or row.get("request_id")
     for span in parsed((trace.get("data") or {}).get("spans") or row.get("spans")) or ():
@@ -354,12 +359,35 @@ def _mlflow(row: Row) -> Iterator[tuple[str, Span]]:
 
 
 def _mlflow_columns(row: Row) -> dict[str, Any]:
-    info = _mlflow_trace(row).get("info") or {}
+    info = _trace_of(row).get("info") or {}
     metadata = info.get("trace_metadata") or row.get("trace_metadata") or {}
     found = parsed(info.get("assessments") or row.get("assessments")) or ()
     values = {one.get("assessment_name") or one.get("name"): _assessment(one) for one in found if isinstance(one, dict)}
     others = _others(row, "info", "assessments", "trace_metadata", "request", "response", "trace_id", "request_id")
     return {"group": metadata.get("mlflow.trace.session"), "tags": info.get("tags"), **others, "assessments": values}
+
+
+def _is_trail(row: Row) -> bool:
+    spans = _trace_of(row).get("spans")
+    return isinstance(spans, list) and bool(spans) and isinstance(spans[0], dict) and "span_attributes" in spans[0]
+
+
+def _trail(row: Row) -> Iterator[tuple[str, Span]]:
+    """Yield the spans of TRAIL (https://arxiv.org/abs/2505.08638): OpenTelemetry's, each with the spans in it."""
+    trace = _trace_of(row)
+    waiting = list(trace["spans"])
+    for span in waiting:
+        start, length = read_time(span.get("timestamp")), DURATION.validate_python(span.get("duration") or 0)
+        failed = str(span.get("status_code")).lower() == "error"
+        own: dict[str, Any] = {"start": start, "end": start and start + length}
+        own["error"] = (span.get("status_message") or "failed") if failed else ""
+        name, attributes = span.get("span_name"), span.get("span_attributes") or {}
+        yield str(trace.get("trace_id")), _span(span.get("span_id"), span.get("parent_span_id"), name, attributes, own)
+        waiting += span.get("child_spans") or ()
+
+
+def _trail_columns(row: Row) -> dict[str, Any]:
+    return {name: parsed(value) for name, value in _others(row, "trace_id").items()}
 
 
 def _assessment(one: Row) -> Any:
@@ -472,6 +500,7 @@ FORMATS = (
         lambda row: "span_kind" in row and bool({"context", "context.span_id"} & row.keys()),
         _openinference, columns=_openinference_columns, whole=False,
     ),
+    Format("TRAIL", _is_trail, _trail, columns=_trail_columns),
     Format(
         "MLflow",
         lambda row: {"info", "data"} <= row.keys() or {"spans", "trace_id"} <= row.keys(),

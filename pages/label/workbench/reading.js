@@ -122,9 +122,12 @@ export class Reading {
   }
 
   /** The text of a block; of a transcript its steps, and folded below them the text that judges read. */
-  #material({ transcript }, body) {
+  #material({ transcript, step }, body) {
     if (!transcript) return body;
-    if (!this.transcripts.has(transcript)) this.transcripts.set(transcript, new Transcript(transcript, { keys: false }));
+    if (!this.transcripts.has(transcript)) {
+      this.transcripts.set(transcript, new Transcript(transcript, { keys: false }));
+      if (step) this.transcripts.get(transcript).select(step);
+    }
     const judged = h("details", { class: "judged" }, h("summary", {}, "As the judges read it"), body);
     return h("div", {}, this.transcripts.get(transcript).node, judged);
   }

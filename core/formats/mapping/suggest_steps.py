@@ -1,0 +1,134 @@
+"""Suggests labels of the steps of a transcript: the first one that went wrong, and the errors in a list."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, get_args
+
+from core.errors import FileFormatError
+from core.formats.mapping.fields import key_of, quote_key
+from core.formats.mapping.guess import ANNOTATORS, REASONS, Draft, first_of, names_of, with_value
+from core.formats.mapping.mapping import StepCount
+from core.formats.mapping.preview import Preview, parse_cell
+from core.formats.mapping.scope import Scope
+from core.formats.transcripts.messages import read_transcript
+from core.labels import STEPS
+from core.transcripts import ERROR_CATEGORY, FIRST_WRONG_STEP, Transcript
+
+WRONG = ("mistake", "failure", "error", "wrong", "first_wrong", "first_error", "failed")
+FIRST = tuple(f"{word}_step{end}" for word in WRONG for end in ("", "_number", "_index"))
+AGENTS = (*(f"{word}_agent" for word in WRONG), "failure_responsible_agent", "responsible_agent", "agent")
+WHY = (*(f"{word}_reason" for word in WRONG), *REASONS, "description", "evidence")
+PLACES = ("location", "span_id", "step", "step_id", "step_index", "step_number", *FIRST, "message_index", "turn")
+CATEGORIES = ("category", ERROR_CATEGORY.replace(" ", "_"), "error_type", "failure_mode", "type", "label")
+# An annotator's answer for a step without an error.
+NO_ERROR = "none"
+# The share of steps whose agent is the one that the file names from which on the count of steps is stated.
+STATED = 0.9
+# A transcript, a cell that names one of its steps, and the agent that the file names for it.
+Place = tuple[Transcript, Any, str]
+
+
+class StepSuggester:
+    """Suggests the labels of the steps of the only response of a table."""
+
+    def __init__(self, preview: Preview, column: str, people: str) -> None:
+        self.preview, self.people = preview, people
+        self.names = names_of([own for own in preview.columns if own != column])
+        self.transcripts = [_transcript(row.get(column, "")) for row in preview.rows]
+
+    def blocks(self) -> Iterator[tuple[str, Draft]]:
+        """Yield the blocks, each with the list of the mapping that it belongs to."""
+        yield from (("labels", block) for block in self._errors())
+        yield from self._first()
+
+    def _first(self) -> Iterator[tuple[str, Draft]]:
+        """Yield the block of the first wrong step: labels if the file names annotators, otherwise gold."""
+        column, agent = first_of(self.names, FIRST), first_of(self.names, AGENTS)
+        if column is None:
+            return
+        places = [
+            (own, row.get(column, ""), row.get(agent or "", ""))
+            for own, row in zip(self.transcripts, self.preview.rows, strict=True)
+            if own and with_value([row.get(column, "")])
+        ]
+        if not (counted := _counted(places)):
+            return
+        block: Draft = {
+            "kind": "answer",
+            "criterion": FIRST_WRONG_STEP,
+            "scale": STEPS.model_dump(exclude_defaults=True),
+        }
+        words = {text: None for row in self.preview.rows if (text := row.get(column, "")) and not with_value([text])}
+        block |= {"value": column, "values": words, "reason": first_of(self.names, WHY), **counted}
+        block = {name: value for name, value in block.items() if value not in (None, {})}
+        if rater := first_of(self.names, ANNOTATORS):
+            yield "labels", {"layout": "long", "annotator": rater, **block}
+        else:
+            yield "gold", block | {"source": f"column {key_of(column)}"}
+
+    def _errors(self) -> Iterator[Draft]:
+        """Yield the block of a list with an object for each error: its step and its category."""
+        for column in self.preview.lists:
+            found = [
+                (own, record)
+                for own, row in zip(self.transcripts, self.preview.rows, strict=True)
+                for record in (parse_cell(row.get(column, "")) or ())
+                if own and isinstance(record, dict)
+            ]
+            keys = names_of([quote_key(key) for _, record in found for key in record])
+            place, category = first_of(keys, PLACES), first_of(keys, CATEGORIES)
+            if place is None or category is None:
+                continue
+            agent = key_of(first_of(keys, AGENTS) or "agent")
+            named = [(own, one.get(key_of(place)), str(one.get(agent) or "")) for own, one in found]
+            categories = dict.fromkeys(str(one[key_of(category)]) for _, one in found if one.get(key_of(category)))
+            if counted := _counted(named):
+                annotator = first_of(keys, ANNOTATORS) or {"constant": self.people}
+                scale = {"level": "nominal", "categories": [NO_ERROR, *sorted({*categories} - {NO_ERROR})]}
+                block: Draft = {"layout": "long", "each": column, "annotator": annotator, "kind": "answer"}
+                block |= {"criterion": ERROR_CATEGORY, "step": place, "value": category, "scale": scale, **counted}
+                reason = first_of(keys, WHY)
+                yield block | {"aggregate": "first"} | ({"reason": reason} if reason else {})
+
+
+def _transcript(cell: str) -> Transcript | None:
+    try:
+        return read_transcript(parse_cell(cell))
+    except FileFormatError:  # of a row, which the import reports
+        return None
+
+
+def _counted(places: Sequence[Place]) -> Draft | None:
+    """Return how steps are named, not confirmed if the file does not state it; None if the cells name no steps.
+
+    The file states it by the agents of the steps, and by the ids of spans.
+    """
+    found: dict[StepCount, int] = {}
+    for steps in get_args(StepCount):
+        numbers = [_named(own, cell, steps) for own, cell, _ in places]
+        if steps == "span":
+            found |= {steps: 0} if 2 * sum(map(bool, numbers)) > len(places) else {}
+        elif None not in numbers:
+            found[steps] = sum(
+                bool(number) and _is_by(own, number or 0, agent)
+                for (own, _, agent), number in zip(places, numbers, strict=True)
+            )
+    if not found:
+        return None
+    # Where every message is one part, both counts are the same: that of messages is the usual one.
+    best = max(reversed(found), key=lambda steps: (steps == "span", found[steps]))
+    others = [count for steps, count in found.items() if steps.endswith("from 0") != best.endswith("from 0")]
+    is_stated = best == "span" or (found[best] >= STATED * len(places) > 0 and found[best] > max(others, default=0))
+    return {"steps": best} if is_stated else {"steps": best, "confirmed": False}
+
+
+def _named(own: Transcript, cell: Any, steps: StepCount) -> int | None:
+    try:
+        return Scope({}, 0, 0, transcripts=(own,)).named_step(cell, steps, "")
+    except FileFormatError:
+        return None
+
+
+def _is_by(own: Transcript, step: int, agent: str) -> bool:
+    """Return whether a step is one of an agent, by the name or the role of its message."""
+    part = own.parts[step - 1]
+    return bool(agent.strip()) and (part.agent or part.role).casefold().startswith(agent.strip().casefold())

@@ -1,0 +1,100 @@
+"""Labels of steps are suggested with how the file counts them, and read as numbers of the transcript's parts."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import FileFormatError
+from core.formats.mapping import table
+from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.scope import recording_omissions
+from core.formats.mapping.suggest import build_suggested, suggest_table
+from core.formats.records import AdjudicationRecord, LabelRecord
+
+NAMES = ("human", "Planner", "Browser", "Coder")
+CALL = [{"id": "1", "function": {"name": "search", "arguments": "{}"}}, {"id": "2", "function": {"name": "open"}}]
+
+
+def failure(number: int, step: int, **more: Any) -> dict[str, Any]:
+    """A record as in Who&When: the first message after the question has two calls, and so two parts."""
+    roles = ["user", *["assistant"] * 5]
+    history: list[Any] = [
+        {"role": role, "name": NAMES[place % 4], "content": f"message {place}"} for place, role in enumerate(roles)
+    ]
+    history[1] |= {"content": None, "tool_calls": CALL}
+    named = {"mistake_agent": NAMES[step % 4], "mistake_step": str(step), "mistake_reason": "It guessed."}
+    return {"question_ID": f"q{number}", "question": "?", "ground_truth": "42", "history": history, **named, **more}
+
+
+def write(folder: Path, records: list[Any]) -> Path:
+    path = folder / "failures.json"
+    path.write_text(json.dumps(records))
+    return path
+
+
+def test_the_agent_of_the_step_states_how_a_file_counts(tmp_path: Path) -> None:
+    path = write(tmp_path, [failure(1, 2), failure(2, 5), failure(3, 1)])
+    mapping, _ = build_suggested(suggest_table(path))
+    (block,) = mapping.gold
+    assert (block.steps, block.confirmed, mapping.reference) == ("message from 0", True, "ground_truth")
+    records = list(table.read(path, mapping))
+    rulings = [record.ruling for record in records if isinstance(record, AdjudicationRecord)]
+    # the second part of message 1 shifts the steps after it by one
+    assert [(own.target.criterion, own.value, own.reason) for own in rulings] == [
+        ("first wrong step", step, "It guessed.") for step in (4, 7, 2)
+    ]
+
+
+def test_without_an_agent_a_person_states_how_a_file_counts(tmp_path: Path) -> None:
+    path = write(tmp_path, [failure(1, 2, mistake_agent=""), failure(2, 3, mistake_agent="")])
+    mapping, _ = build_suggested(suggest_table(path))
+    (question,) = table.questions(path, mapping)
+    assert "what the numbers of steps count" in question.sentence()
+    with pytest.raises(FileFormatError, match="what the numbers of steps count"):
+        list(table.read(path, mapping))
+
+
+def test_a_step_beyond_the_transcript_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path, [failure(1, 2), failure(2, 3)])
+    draft = suggest_table(path)
+    path.write_text(json.dumps([failure(1, 2), failure(2, 3, mistake_step=6)]))
+    with pytest.raises(FileFormatError, match=r"mistake_step.*the number of a message from 0 to 5"):
+        list(table.read(path, build_mapping(draft)))
+
+
+def span(id: str, kind: str, second: int, children: tuple[Any, ...] = (), **attributes: str) -> dict[str, Any]:
+    return {
+        "span_id": id,
+        "span_name": f"{kind} call",
+        "timestamp": f"2025-03-19T16:40:{second:02}Z",
+        "duration": "PT1.5S",
+        "span_attributes": {"openinference.span.kind": kind, **attributes},
+        "child_spans": [child | {"parent_span_id": id} for child in children],
+    }
+
+
+def test_errors_of_spans_are_categories_of_steps(tmp_path: Path) -> None:
+    model = {"llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Where?"}
+    reply = {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "Here."}
+    tool = span("b", "TOOL", 3, **{"tool.name": "map", "input.value": "{}", "output.value": "Rome"})
+    root = span("r", "AGENT", 1, (span("a", "LLM", 2, **model, **reply), tool))
+    errors = [("b", "Tool error"), ("a", "Goal deviation"), ("b", "Formatting"), ("r", "Goal deviation"), ("x", "Lost")]
+    listed = [{"location": place, "category": category, "description": category} for place, category in errors]
+    path = tmp_path / "trail.jsonl"
+    row = {"trace": json.dumps({"trace_id": "t", "spans": [root]}), "labels": json.dumps({"errors": listed})}
+    path.write_text(json.dumps(row) + "\n")
+    mapping, _ = build_suggested(suggest_table(path))
+    with recording_omissions() as omissions:
+        records = list(table.read(path, mapping))
+    labels = [record.label for record in records if isinstance(record, LabelRecord)]
+    # the agent's span stands for the first reply in it, which has a category already
+    assert [(own.target.part, own.value, own.reason) for own in labels] == [
+        ("step 4", "Tool error", "Tool error"),
+        ("step 2", "Goal deviation", "Goal deviation"),
+    ]
+    assert omissions.notes() == [
+        "1 left out: about a span that is not in the trace",
+        "2 left out: further values of a step, of which the first counts",
+    ]
