@@ -226,7 +226,8 @@ def _draw_judges(chooser: Chooser, columns: Sequence[str]) -> Draft:
     if len(columns) > 1 and st.toggle(PANEL, key=chooser.key("panel"), help=PANEL_HELP):
         return {"run": "panel", "stage": "last"}
     names = {column: f"Confidence of {escape_markdown(key_of(column))}" for column in columns}
-    chosen = chooser.choose_row([Field(column, label, CONFIDENCE) for column, label in names.items()], {})
+    fields = [Field(column, label, CONFIDENCE) for column, label in names.items()]
+    chosen = chooser.nested("confidence").choose_row(fields, {})
     confidence = {column: field for column, field in chosen.items() if field}
     return {"confidence": confidence} if confidence else {}
 
