@@ -121,7 +121,7 @@ def _read_item(item_id: str, mapping: Mapping, scope: Scope, transcripts: list[T
         "prompt": texts["prompt"] or question,
         "transcript": None if conversation is None else conversation.digest,
         "responses": responses,
-        "scenario": (scope.resolve(mapping.scenario) or "").strip() or None if mapping.scenario else None,
+        "scenario": _scenario(mapping, scope),
         "group": _group_name(mapping.group, scope),
         "image": scope.optional(mapping.image) or None,
         "context": texts["context"] or None,
@@ -203,6 +203,14 @@ def _read_aspects(fields: AspectFields | str, scope: Scope) -> tuple[str, ...]:
     is_plain = isinstance(cell, str) and separator is None and not cell.lstrip().startswith("[")
     cells = str(cell).splitlines() if is_plain else parse_list(cell, scope.line, field, separator)
     return tuple(" ".join(parse_name(cell, scope.line, field).split()) for cell in cells if str(cell).strip())
+
+
+def _scenario(mapping: Mapping, scope: Scope) -> str | None:
+    if mapping.category_of is not None:
+        from core.formats.published.dna_weights import category_of
+
+        return category_of(scope.optional(mapping.category_of) or "") or None
+    return (scope.resolve(mapping.scenario) or "").strip() or None if mapping.scenario else None
 
 
 def _group_name(group: Source | tuple[str, ...] | None, scope: Scope) -> str | None:

@@ -400,6 +400,8 @@ class Mapping(Frozen):
     context: Fields | None = None
     reference: Fields | None = None
     scenario: Source | None = None
+    category_of: FieldPath | None = None
+    """The field with a question of FairEval or MT-Bench, whose published category is the scenario."""
     group: Source | tuple[FieldPath, ...] | None = None
     """The dialogue or document. Several fields: rows in which all of them are equal are one group."""
     explode: tuple[FieldPath, ...] = ()
@@ -519,7 +521,7 @@ def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
     texts = (*as_tuple(mapping.prompt), *as_tuple(mapping.context), *as_tuple(mapping.reference))
     aspects = mapping.aspects.field if isinstance(mapping.aspects, AspectFields) else mapping.aspects
     group = mapping.group if isinstance(mapping.group, tuple) else ()
-    for source in (*group, *texts, mapping.image, aspects, *mapping.where, *mapping.where_not):
+    for source in (*group, *texts, mapping.image, mapping.category_of, aspects, *mapping.where, *mapping.where_not):
         yield from value_paths(source)
     for response in mapping.responses:
         yield from response_paths(response)

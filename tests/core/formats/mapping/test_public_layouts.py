@@ -89,6 +89,17 @@ def test_shuffled_responses_are_in_either_order_and_the_gold_names_the_chosen_on
     assert all(PREFERRED[name] in text for text in chosen)
 
 
+def test_questions_of_mt_bench_have_their_category_as_scenario(tmp_path: Path) -> None:
+    assert [item.scenario for item in items(imported("mt_bench", tmp_path))] == [None]
+    path = write_files("mt_bench", tmp_path)
+    question = (
+        "Compose an engaging travel blog post about a recent trip to Hawaii, highlighting cultural experiences and"
+    )
+    path.write_text(path.read_text().replace("Name a river.", f"{question} must-see attractions."))
+    records = list(read_records(path, mapping=load_mapping(MAPPINGS / "mt_bench.yaml")))
+    assert [item.scenario for item in items(records)] == ["writing"]
+
+
 SUGGESTED: dict[str, dict[str, list[Any]]] = {
     **{name: VALUES[name] for name in ("chatbot_arena", "alpaca_eval", "summeval", "helpsteer2", "llmbar", "wmt_mqm")},
     **{name: VALUES[name] for name in ("hanna", "summarize_from_feedback", "webgpt", "judgebench")},
