@@ -12,7 +12,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    ForeignKey,
     Index,
     Integer,
     LargeBinary,
@@ -24,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import declared_attr, registry
 from sqlmodel import Field, SQLModel
-from sqlmodel.sql.sqltypes import AutoString, UTCDateTime
+from sqlmodel.sql.sqltypes import AutoString
 
 from core.llm import PARALLEL_CALLS
 from storage.db.columns import Json
@@ -58,6 +57,19 @@ class Row(Table):
     id: int = Field(default=None, primary_key=True)
 
 
+class OfStudy(Row):
+    """The parent of the tables whose rows are of one study, and deleted with it."""
+
+    study_id: int = Field(foreign_key="study.id", ondelete="CASCADE")
+
+
+class OfAnnotator(Row):
+    """The parent of the tables whose rows are what an annotator did with a target."""
+
+    target_id: int = Field(foreign_key="target.id", ondelete="CASCADE")
+    annotator_id: int = Field(foreign_key="annotator.id", ondelete="CASCADE")
+
+
 def row_types() -> dict[str, Any]:
     """Return name -> class of all tables, those that others refer to first."""
     classes = {str(mapper.class_.__tablename__): mapper.class_ for mapper in REGISTRY.mappers}
@@ -69,19 +81,9 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def datetime_column(*, optional: bool = False) -> Any:
-    """Return a column for a time in UTC."""
-    return Column(UTCDateTime(), nullable=optional)
-
-
 def value_column() -> Any:
     """Return a column for the value of a label or an opinion: SQL NULL, not JSON null, if it is missing."""
     return Column(Json(none_as_null=True), nullable=True)
-
-
-def owner_column(target: str, *, key: bool = False) -> Any:
-    """Return a foreign key with ON DELETE CASCADE."""
-    return Column(Integer, ForeignKey(target, ondelete="CASCADE"), nullable=False, primary_key=key, autoincrement=False)
 
 
 # Tables of a study's content: guidelines, criteria, scales, items, targets, and the annotators of all studies.
@@ -98,10 +100,10 @@ class StudyRow(Row, table=True):
     sample: bool = False
     secret: str
     """The key of the opaque ids and random orders of the workbench, and of its CSRF tokens; never sent to a browser."""
-    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
-    archived_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    created_at: datetime = Field(default_factory=now)
+    archived_at: datetime | None = None
     """Since when nobody is offered its targets."""
-    deleted_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    deleted_at: datetime | None = None
     deleted_name: str | None = None
     """The name before the deletion: it is free for another study."""
     removals: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
@@ -109,40 +111,36 @@ class StudyRow(Row, table=True):
     it (see `storage.labels.labels.version`)."""
 
 
-class GuidelinesRow(Row, table=True):
+class GuidelinesRow(OfStudy, table=True):
     """One version of a study's guidelines, numbered from 1. The newest is also in the study's row."""
 
     __table_args__ = (UniqueConstraint("study_id", "version"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
     version: int
     text: str = Field(sa_column=Column(Text, nullable=False))
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
-class CriterionRow(Row, table=True):
+class CriterionRow(OfStudy, table=True):
     """A criterion of a study."""
 
     __table_args__ = (UniqueConstraint("study_id", "name"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
     name: str
     body: Any = Field(sa_column=Column(Json, nullable=False))
 
 
-class ScaleRow(Row, table=True):
+class ScaleRow(OfStudy, table=True):
     """The declared scale of one kind and criterion."""
 
     __table_args__ = (UniqueConstraint("study_id", "kind", "criterion"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
     kind: str
     criterion: str
     body: Any = Field(sa_column=Column(Json, nullable=False))
 
 
-class ItemRow(Row, table=True):
+class ItemRow(OfStudy, table=True):
     """An item. `key` is its id in the study's file, `position` its place there."""
 
     __table_args__ = (UniqueConstraint("study_id", "key"), Index(None, "study_id", "position"))
-    study_id: int = Field(sa_column=owner_column("study.id"))
     key: str
     position: int
     scenario: str | None = None
@@ -150,25 +148,23 @@ class ItemRow(Row, table=True):
     body: Any = Field(sa_column=Column(Json, nullable=False))
 
 
-class TranscriptRow(Row, table=True):
+class TranscriptRow(OfStudy, table=True):
     """A transcript under the digest by which items refer to it; see `storage.studies.transcripts`."""
 
     __table_args__ = (UniqueConstraint("study_id", "digest"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
     digest: str
     body: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
     """Compressed JSON."""
 
 
-class TargetRow(Row, table=True):
+class TargetRow(OfStudy, table=True):
     """A unit that a person and a protocol can both judge: a kind, a criterion and a part of an item."""
 
     __table_args__ = (
         UniqueConstraint("item_id", "kind", "criterion", "part"),
         Index(None, "study_id", "kind", "criterion", "disputed", "counted", "overlap"),
     )
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    item_id: int = Field(sa_column=owner_column("item.id"))
+    item_id: int = Field(foreign_key="item.id", ondelete="CASCADE")
     kind: str
     criterion: str
     part: str
@@ -187,11 +183,10 @@ class TargetRow(Row, table=True):
     """The first round of the design that draws it."""
 
 
-class DesignRow(Row, table=True):
+class DesignRow(OfStudy, table=True):
     """A round of the design of a kind and criterion: which targets people label. Only `before` of a row changes."""
 
     __table_args__ = (UniqueConstraint("study_id", "kind", "criterion", "round"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
     kind: str
     criterion: str
     round: int
@@ -201,7 +196,7 @@ class DesignRow(Row, table=True):
     shares: Any = Field(sa_column=Column(Json, nullable=False))
     cuts: Any = Field(sa_column=Column(Json, nullable=False))
     floor: float
-    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    created_at: datetime = Field(default_factory=now)
     author: str
     before: Any = Field(default_factory=list, sa_column=Column(Json, nullable=False, server_default=text("'[]'")))
     """Keys of targets that had a label before this round, the first to draw them."""
@@ -213,44 +208,41 @@ class AnnotatorRow(Row, table=True):
     """A person who labels, adjudicates or views results."""
 
     name: str = Field(unique=True)
-    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    created_at: datetime = Field(default_factory=now)
 
 
 # Tables of what models do: experiments, runs, traces, events, calls, opinions and edited AIUs.
 
 
-class DeletedRunRow(Row, table=True):
+class DeletedRunRow(OfStudy, table=True):
     """A deleted run, which can be restored for some time; see `storage.transfer.deletions`."""
 
     __table_args__ = (Index(None, "study_id"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
     name: str
     traces: int
     fields: Any = Field(sa_column=Column(Json, nullable=False))
     """Columns of the run that an export does not contain."""
     records: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
     """The run and its traces in Tiebreak's own format, compressed with gzip."""
-    deleted_at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    deleted_at: datetime = Field(default_factory=now)
 
 
-class ExperimentRow(Row, table=True):
+class ExperimentRow(OfStudy, table=True):
     """Runs that differ in named settings."""
 
     __table_args__ = (UniqueConstraint("study_id", "name"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
     name: str
     definition: str = Field(sa_column=Column(Text, nullable=False))
     """The experiment's file in YAML, with the settings that it named."""
     ceiling: float | None = None
     """Cost limit in dollars of all runs together."""
-    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    created_at: datetime = Field(default_factory=now)
 
 
-class RunRow(Row, table=True):
+class RunRow(OfStudy, table=True):
     """One protocol with one settings over many items."""
 
     __table_args__ = (UniqueConstraint("study_id", "name"), Index(None, "experiment_id"))
-    study_id: int = Field(sa_column=owner_column("study.id"))
     name: str
     protocol: str
     criterion: str = ""
@@ -269,9 +261,7 @@ class RunRow(Row, table=True):
     """The number of the repetition: runs with other numbers have independent replies."""
     fresh: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
     """Whether every call is made anew, also if another run has made it."""
-    experiment_id: int | None = Field(
-        default=None, sa_column=Column(Integer, ForeignKey("experiment.id", ondelete="SET NULL"), nullable=True)
-    )
+    experiment_id: int | None = Field(default=None, foreign_key="experiment.id", ondelete="SET NULL")
     cell: Any = Field(default=None, sa_column=value_column())
     """The cell of the experiment's design: axis -> level, as text."""
     source: str = "live"
@@ -280,9 +270,9 @@ class RunRow(Row, table=True):
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
     claimed_by: str | None = None
     """The worker that executes it. The claim expires at `claimed_until` unless the worker renews it."""
-    claimed_until: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
-    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
-    ended_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    claimed_until: datetime | None = None
+    created_at: datetime = Field(default_factory=now)
+    ended_at: datetime | None = None
     traces: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
     """The number of its traces: see `storage.runs.call_totals`."""
     call_totals: Any = Field(default=None, sa_column=value_column())
@@ -292,7 +282,7 @@ class RunRow(Row, table=True):
 CLAIMED = text("claimed_by IS NOT NULL")
 
 
-class TraceRow(Row, table=True):
+class TraceRow(OfStudy, table=True):
     """One item, or one pair of its responses, in a run."""
 
     __table_args__ = (
@@ -309,9 +299,8 @@ class TraceRow(Row, table=True):
         # On PostgreSQL too (migration 0016); its option would import its dialect in every process, for 0.02 s.
         Index(None, "claimed_by", sqlite_where=CLAIMED),
     )
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    run_id: int = Field(sa_column=owner_column("run.id"))
-    item_id: int = Field(sa_column=owner_column("item.id"))
+    run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")
+    item_id: int = Field(foreign_key="item.id", ondelete="CASCADE")
     part: str = Field(default="", sa_column=Column(AutoString(), nullable=False, server_default=""))
     """The part of the targets that it judges if it is on a pair of responses ("1-3"); otherwise empty."""
     outcome: str = "waiting"
@@ -330,9 +319,9 @@ class EventRow(Table, table=True):
     """An event. The prompt has its own column: a list of turns is read without it."""
 
     __table_args__ = (Index(None, "run_id", "type"),)
-    trace_id: int = Field(sa_column=owner_column("trace.id", key=True))
+    trace_id: int = Field(primary_key=True, foreign_key="trace.id", ondelete="CASCADE")
     seq: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
-    run_id: int = Field(sa_column=owner_column("run.id"))
+    run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")
     type: str
     body: Any = Field(sa_column=Column(Json, nullable=False))
     prompt: str = Field(default="", sa_column=Column(Text, nullable=False))
@@ -342,7 +331,7 @@ class EventRow(Table, table=True):
     dollars: float | None = None
     reused: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
     """Whether the reply was stored before: tokens, seconds and dollars are those of the call that was made then."""
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
 class CallRow(Table, table=True):
@@ -351,10 +340,10 @@ class CallRow(Table, table=True):
     __table_args__ = (Index(None, "run_id"),)
     key: str = Field(primary_key=True)
     """See `core.llm.reuse`."""
-    run_id: int = Field(sa_column=owner_column("run.id"))
+    run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")
     """The run that made the call."""
     reply: Any = Field(sa_column=Column(Json, nullable=False))
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
 class PendingCallRow(Row, table=True):
@@ -364,14 +353,14 @@ class PendingCallRow(Row, table=True):
     """
 
     __table_args__ = (Index(None, "run_id"), Index(None, "worker", "key"))
-    run_id: int = Field(sa_column=owner_column("run.id"))
+    run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")
     key: str
     worker: str
     """The worker's claim of the run."""
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
-class UnreadReplyRow(Row, table=True):
+class UnreadReplyRow(OfStudy, table=True):
     """A reply that the parser could not read, one per turn.
 
     The rows follow from the events; they make replies that are to be read by a person countable and listable.
@@ -382,9 +371,8 @@ class UnreadReplyRow(Row, table=True):
         Index(None, "study_id", "read_by", "id"),
         Index(None, "run_id"),
     )
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    run_id: int = Field(sa_column=owner_column("run.id"))
-    trace_id: int = Field(sa_column=owner_column("trace.id"))
+    run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")
+    trace_id: int = Field(foreign_key="trace.id", ondelete="CASCADE")
     ask: int
     seq: int
     """The event with the turn."""
@@ -396,14 +384,13 @@ class UnreadReplyRow(Row, table=True):
     """Empty while it is unreadable; otherwise "parser" (of a later version), "extractor: MODEL" or "person: NAME"."""
 
 
-class OpinionRow(Row, table=True):
+class OpinionRow(OfStudy, table=True):
     """A judge's value for a target at one stage of a trace."""
 
     __table_args__ = (Index(None, "study_id", "stage"), Index(None, "target_id"), Index(None, "trace_id"))
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    run_id: int = Field(sa_column=owner_column("run.id"))
-    trace_id: int = Field(sa_column=owner_column("trace.id"))
-    target_id: int = Field(sa_column=owner_column("target.id"))
+    run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")
+    trace_id: int = Field(foreign_key="trace.id", ondelete="CASCADE")
+    target_id: int = Field(foreign_key="target.id", ondelete="CASCADE")
     judge: str
     stage: str
     value: Any = Field(default=None, sa_column=value_column())
@@ -414,16 +401,15 @@ class OpinionRow(Row, table=True):
     """The contention of a verdict's criterion if the trace judges several; None for the trace's."""
 
 
-class AiuEditRow(Row, table=True):
+class AiuEditRow(OfStudy, table=True):
     """An edit of an item's AIUs. Rows are never changed; `number` counts an item's edits from 1."""
 
     __table_args__ = (UniqueConstraint("item_id", "number"), Index(None, "study_id"))
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    item_id: int = Field(sa_column=owner_column("item.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
+    item_id: int = Field(foreign_key="item.id", ondelete="CASCADE")
+    annotator_id: int = Field(foreign_key="annotator.id", ondelete="CASCADE")
     number: int
     body: Any = Field(sa_column=Column(Json, nullable=False))
-    at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    at: datetime | None = None
 
 
 # Tables of workers that share runs: who they are, which calls they make, and what the runs have cost.
@@ -434,7 +420,7 @@ class WorkerRow(Row, table=True):
 
     name: str = Field(unique=True)
     """Also in `claimed_by` of the traces that it executes."""
-    seen_at: datetime = Field(sa_column=datetime_column())
+    seen_at: datetime
     """By the clock of the database."""
 
 
@@ -442,8 +428,8 @@ class ReservationRow(Row, table=True):
     """A call to a model in progress. It occupies one of the concurrent calls of its run to the model."""
 
     __table_args__ = (Index(None, "run_id", "model"), Index(None, "worker_id"))
-    run_id: int = Field(sa_column=owner_column("run.id"))
-    worker_id: int = Field(sa_column=owner_column("worker.id"))
+    run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")
+    worker_id: int = Field(foreign_key="worker.id", ondelete="CASCADE")
     model: str
     dollars: float = 0.0
     """The most that it can cost, reserved from the ceiling of the run."""
@@ -452,7 +438,7 @@ class ReservationRow(Row, table=True):
 class SpendingRow(Table, table=True):
     """What the calls of a run with a ceiling have cost, including calls whose events could not be stored."""
 
-    run_id: int = Field(sa_column=owner_column("run.id", key=True))
+    run_id: int = Field(primary_key=True, foreign_key="run.id", ondelete="CASCADE")
     dollars: float = 0.0
 
 
@@ -461,41 +447,38 @@ class ModelPauseRow(Table, table=True):
 
     model: str = Field(primary_key=True)
     """The model with its address, as in the reservations."""
-    until: datetime = Field(sa_column=datetime_column())
+    until: datetime
     """By the clock of the database."""
 
 
 # Tables of improving a judge: the parts of items, variants, evaluations on held-out items, versions of criteria.
 
 
-class SplitRow(Row, table=True):
+class SplitRow(OfStudy, table=True):
     """The split of a study's items, and the rule of acceptance that was fixed with it. It never changes."""
 
     __table_args__ = (UniqueConstraint("study_id"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
     share: float
     """Of held-out items."""
     seed: int
     rule: Any = Field(sa_column=Column(Json, nullable=False))
     """`core.improvement.comparison.AcceptanceRule`."""
     author: str
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
-class ItemPartRow(Row, table=True):
+class ItemPartRow(OfStudy, table=True):
     """The part of an item. Rows are added when items get gold, and never changed."""
 
     __table_args__ = (UniqueConstraint("item_id"), Index(None, "study_id", "held_out"))
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    item_id: int = Field(sa_column=owner_column("item.id"))
+    item_id: int = Field(foreign_key="item.id", ondelete="CASCADE")
     held_out: bool = Field(sa_column=Column(Boolean, nullable=False))
 
 
-class VariantRow(Row, table=True):
+class VariantRow(OfStudy, table=True):
     """A proposed change of a judge. Only `development` changes."""
 
     __table_args__ = (UniqueConstraint("study_id", "name"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
     name: str
     kind: str
     criterion: str
@@ -512,40 +495,36 @@ class VariantRow(Row, table=True):
     author: str
     development: str | None = None
     """The name of its newest experiment on development items."""
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
-class HeldOutUseRow(Row, table=True):
+class HeldOutUseRow(OfStudy, table=True):
     """The evaluation of a variant on held-out items: one for each variant. Only `result` is added, once."""
 
     __table_args__ = (UniqueConstraint("variant_id"), Index(None, "study_id"))
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    variant_id: int = Field(sa_column=owner_column("variant.id"))
+    variant_id: int = Field(foreign_key="variant.id", ondelete="CASCADE")
     author: str
     experiment: str
     result: Any = Field(default=None, sa_column=value_column())
     """`core.improvement.comparison.PairedResult`; None until its runs have ended."""
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
-class CriterionVersionRow(Row, table=True):
+class CriterionVersionRow(OfStudy, table=True):
     """A version of a criterion and of the prompts of a protocol, numbered from 1. Rows are never changed."""
 
     __table_args__ = (UniqueConstraint("study_id", "criterion", "version"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
     criterion: str
     version: int
     body: Any = Field(sa_column=Column(Json, nullable=False))
     protocol: str
     prompts: Any = Field(sa_column=Column(Json, nullable=False))
     """Template name -> text, if it differs from the protocol's."""
-    variant_id: int | None = Field(
-        default=None, sa_column=Column(Integer, ForeignKey("variant.id", ondelete="CASCADE"), nullable=True)
-    )
+    variant_id: int | None = Field(default=None, foreign_key="variant.id", ondelete="CASCADE")
     """The accepted variant; None for a version that was not found here."""
     note: str = Field(sa_column=Column(Text, nullable=False))
     author: str
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
 # Tables of accounts. An account is an annotator with credentials.
@@ -557,7 +536,7 @@ class AccountRow(Row, table=True):
     """The credentials of an annotator."""
 
     __table_args__ = (UniqueConstraint("annotator_id"),)
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
+    annotator_id: int = Field(foreign_key="annotator.id", ondelete="CASCADE")
     password: str | None = None
     """An argon2id hash with its parameters; None before an invitation is accepted, or with OIDC only."""
     email: str | None = Field(default=None, unique=True)
@@ -566,31 +545,30 @@ class AccountRow(Row, table=True):
     """The issuer and the subject of the first OIDC sign-in, which later ones must have."""
     administrator: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
     """Whether the account manages accounts, creates studies, and is an owner of every study."""
-    disabled_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
-    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    disabled_at: datetime | None = None
+    created_at: datetime = Field(default_factory=now)
 
 
-class MemberRow(Row, table=True):
+class MemberRow(OfStudy, table=True):
     """The role of an annotator in a study; see `storage.accounts.access`."""
 
     __table_args__ = (UniqueConstraint("study_id", "annotator_id"), Index(None, "annotator_id"))
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
+    annotator_id: int = Field(foreign_key="annotator.id", ondelete="CASCADE")
     role: str
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
 class LoginRow(Row, table=True):
     """A session: the time from a sign-in to the sign-out, on one browser."""
 
     __table_args__ = (Index(None, "account_id"),)
-    account_id: int = Field(sa_column=owner_column("account.id"))
+    account_id: int = Field(foreign_key="account.id", ondelete="CASCADE")
     token: str = Field(unique=True)
     """The SHA-256 hash of the token."""
-    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
-    used_at: datetime = Field(default_factory=now, sa_column=datetime_column())
-    expires_at: datetime = Field(sa_column=datetime_column())
-    revoked_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    created_at: datetime = Field(default_factory=now)
+    used_at: datetime = Field(default_factory=now)
+    expires_at: datetime
+    revoked_at: datetime | None = None
     address: str = ""
     browser: str = Field(default="", sa_column=Column(Text, nullable=False))
 
@@ -599,26 +577,26 @@ class InvitationRow(Row, table=True):
     """A link with which a person sets the password of an account, once."""
 
     __table_args__ = (Index(None, "account_id"),)
-    account_id: int = Field(sa_column=owner_column("account.id"))
+    account_id: int = Field(foreign_key="account.id", ondelete="CASCADE")
     token: str = Field(unique=True)
     """The SHA-256 hash of the token."""
-    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
-    expires_at: datetime = Field(sa_column=datetime_column())
-    used_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    created_at: datetime = Field(default_factory=now)
+    expires_at: datetime
+    used_at: datetime | None = None
 
 
 class ApiTokenRow(Row, table=True):
     """A token with which a script acts as an account."""
 
     __table_args__ = (UniqueConstraint("account_id", "name"),)
-    account_id: int = Field(sa_column=owner_column("account.id"))
+    account_id: int = Field(foreign_key="account.id", ondelete="CASCADE")
     name: str
     token: str = Field(unique=True)
     """The SHA-256 hash of the token."""
-    created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
-    expires_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
-    used_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
-    revoked_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    created_at: datetime = Field(default_factory=now)
+    expires_at: datetime | None = None
+    used_at: datetime | None = None
+    revoked_at: datetime | None = None
 
 
 class SignInAttemptRow(Row, table=True):
@@ -628,14 +606,14 @@ class SignInAttemptRow(Row, table=True):
     name: str
     address: str
     """The place: a network, or "device " and its name, or that of a change of a password."""
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
 class AuditRow(Row, table=True):
     """An entry of the audit log; see `storage.db.audit`. Triggers refuse every change, and nothing refers to it."""
 
     __table_args__ = (Index(None, "study_id", "id"),)
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
     actor: str
     action: str
     study_id: int | None = None
@@ -655,7 +633,7 @@ class ServerSecretRow(Table, table=True):
 # Tables of what people enter: labels, actions, drafts, marks, views, decisions and training.
 
 
-class LabelRow(Row, table=True):
+class LabelRow(OfStudy, table=True):
     """A label. Rows are never changed or deleted; an annotator's newest label of a target is the current one."""
 
     __table_args__ = (
@@ -664,14 +642,13 @@ class LabelRow(Row, table=True):
         Index(None, "study_id", "id"),
         UniqueConstraint("fingerprint"),
     )
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    target_id: int = Field(sa_column=owner_column("target.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
+    target_id: int = Field(foreign_key="target.id", ondelete="CASCADE")
+    annotator_id: int = Field(foreign_key="annotator.id", ondelete="CASCADE")
     value: Any = Field(default=None, sa_column=value_column())
     blind: bool = True
     reason: str = Field(default="", sa_column=Column(Text, nullable=False))
     seconds: float | None = None
-    at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    at: datetime | None = None
     """When it was given; None if an imported file has no time."""
     fingerprint: str
     """See `storage.db.fingerprints`."""
@@ -685,33 +662,31 @@ class LabelRow(Row, table=True):
     """The numbers of the texts in the order in which the annotator saw them; None if it is not known."""
 
 
-class GuidelinesReadRow(Row, table=True):
+class GuidelinesReadRow(OfStudy, table=True):
     """The newest version of a study's guidelines that an annotator has read."""
 
     __table_args__ = (UniqueConstraint("study_id", "annotator_id"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
+    annotator_id: int = Field(foreign_key="annotator.id", ondelete="CASCADE")
     version: int
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
-class ActionRow(Row, table=True):
+class ActionRow(OfStudy, table=True):
     """The result of an action of the workbench, so a repeated request changes nothing.
 
     `seq` counts the actions of one client, which is an outbox in a browser.
     """
 
     __table_args__ = (UniqueConstraint("study_id", "annotator_id", "client", "seq"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
+    annotator_id: int = Field(foreign_key="annotator.id", ondelete="CASCADE")
     client: str
     seq: int
     result: Any = Field(sa_column=Column(Json, nullable=False))
     """Without the reveal, which is read again when the result is requested again."""
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
-class UndoEntryRow(Row, table=True):
+class UndoEntryRow(OfStudy, table=True):
     """An entry of an annotator's undo stack in one study and queue.
 
     The entries that are not undone are the undo stack, highest id on top; the undone ones are the redo stack, lowest id
@@ -719,27 +694,24 @@ class UndoEntryRow(Row, table=True):
     """
 
     __table_args__ = (Index(None, "annotator_id", "study_id", "queue", "id"),)
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
+    annotator_id: int = Field(foreign_key="annotator.id", ondelete="CASCADE")
     queue: str
     type: str
     """label, skip, skips (of many tasks) or edit."""
-    task_id: int = Field(sa_column=owner_column("target.id"))
+    task_id: int = Field(foreign_key="target.id", ondelete="CASCADE")
     """The target that names the task; see `storage.labelling.tasks`."""
-    target_id: int = Field(sa_column=owner_column("target.id"))
+    target_id: int = Field(foreign_key="target.id", ondelete="CASCADE")
     before: Any = Field(default=None, sa_column=value_column())
     after: Any = Field(default=None, sa_column=value_column())
     undone: bool = False
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
-class OpinionViewRow(Row, table=True):
+class OpinionViewRow(OfAnnotator, table=True):
     """An annotator saw opinions or other annotators' labels of a target: later labels are not blind."""
 
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"),)
-    target_id: int = Field(sa_column=owner_column("target.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
 class VisitorViewRow(Row, table=True):
@@ -748,30 +720,26 @@ class VisitorViewRow(Row, table=True):
     __table_args__ = (UniqueConstraint("visitor", "target_id"),)
     visitor: str
     """A random token in a cookie."""
-    target_id: int = Field(sa_column=owner_column("target.id"))
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    target_id: int = Field(foreign_key="target.id", ondelete="CASCADE")
+    at: datetime = Field(default_factory=now)
 
 
-class LeaseRow(Row, table=True):
+class LeaseRow(OfAnnotator, table=True):
     """A target reserved for one annotator until a time."""
 
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"),)
-    target_id: int = Field(sa_column=owner_column("target.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
-    until: datetime = Field(sa_column=datetime_column())
+    until: datetime
 
 
-class DraftRow(Row, table=True):
+class DraftRow(OfAnnotator, table=True):
     """An answer that an annotator has entered and not submitted."""
 
     __table_args__ = (UniqueConstraint("target_id", "annotator_id"), Index(None, "annotator_id"))
-    target_id: int = Field(sa_column=owner_column("target.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     body: Any = Field(sa_column=Column(Json, nullable=False))
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
-class MarkRow(Row, table=True):
+class MarkRow(OfAnnotator, table=True):
     """A skip, a flag or a note. Rows are never changed; the newest of each type is the current one."""
 
     __table_args__ = (
@@ -779,60 +747,51 @@ class MarkRow(Row, table=True):
         Index(None, "annotator_id", "mark", "target_id", "id"),
         UniqueConstraint("fingerprint"),
     )
-    target_id: int = Field(sa_column=owner_column("target.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     mark: str
     text: str = Field(default="", sa_column=Column(Text, nullable=False))
     on: bool = True
-    at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    at: datetime | None = None
     fingerprint: str
 
 
-class ReplyRow(Row, table=True):
+class ReplyRow(OfAnnotator, table=True):
     """A reply to an annotator's flag or note on a target. Rows are never changed; the newest tells open from closed."""
 
     __table_args__ = (Index(None, "target_id", "annotator_id"),)
-    target_id: int = Field(sa_column=owner_column("target.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     """Who flagged or noted."""
-    author_id: int = Field(sa_column=owner_column("annotator.id"))
+    author_id: int = Field(foreign_key="annotator.id", ondelete="CASCADE")
     """The author of the reply."""
     text: str = Field(default="", sa_column=Column(Text, nullable=False))
     closed: bool = False
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
-class AdjudicationRow(Row, table=True):
+class AdjudicationRow(OfAnnotator, table=True):
     """An adjudication. Rows are never changed or deleted; the newest of a target is the current one."""
 
     __table_args__ = (Index(None, "target_id", "id"), UniqueConstraint("fingerprint"))
-    target_id: int = Field(sa_column=owner_column("target.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     value: Any = Field(sa_column=Column(Json, nullable=False))
     rule: str
     reason: str = Field(sa_column=Column(Text, nullable=False))
-    at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    at: datetime | None = None
     fingerprint: str
 
 
-class KnownAnswerRow(Row, table=True):
+class KnownAnswerRow(OfStudy, table=True):
     """The known answer of a target that is used for the training of annotators."""
 
     __table_args__ = (UniqueConstraint("target_id"), Index(None, "study_id"))
-    study_id: int = Field(sa_column=owner_column("study.id"))
-    target_id: int = Field(sa_column=owner_column("target.id"))
+    target_id: int = Field(foreign_key="target.id", ondelete="CASCADE")
     value: Any = Field(sa_column=Column(Json, nullable=False))
     reason: str = Field(default="", sa_column=Column(Text, nullable=False))
     """Shown to annotators after their answer."""
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
 
 
-class TrainingAnswerRow(Row, table=True):
+class TrainingAnswerRow(OfAnnotator, table=True):
     """An annotator's answer to a training item. It is not a label: agreement, gold and alignment do not contain it."""
 
     __table_args__ = (UniqueConstraint("target_id", "annotator_id", "attempt"), Index(None, "annotator_id"))
-    target_id: int = Field(sa_column=owner_column("target.id"))
-    annotator_id: int = Field(sa_column=owner_column("annotator.id"))
     attempt: int
     """The annotator's attempts at the training of one queue, counted from 1."""
     value: Any = Field(sa_column=Column(Json, nullable=False))
@@ -841,4 +800,4 @@ class TrainingAnswerRow(Row, table=True):
     passed: bool | None = None
     """Of the last answer of an attempt: whether the training is passed."""
     seconds: float | None = None
-    at: datetime = Field(default_factory=now, sa_column=datetime_column())
+    at: datetime = Field(default_factory=now)
