@@ -35,6 +35,13 @@ NAMED = ("annotator", "debate")
 COLUMNS = ["item", "kind", "criterion", "part", "value", "number", "source", "disputed"]
 FORMS = "gold, majority, mean, annotator:NAME or debate:RUN"
 Scales = Mapping[tuple[str, str], Scale]
+TITLES: Mapping[ReferenceType, str] = {
+    "gold": "adjudicated gold, otherwise the majority or mean of the annotators' labels",
+    "majority": "the majority of people",
+    "mean": "the mean of people's scores",
+    "annotator": "the labels of NAME",
+    "debate": "the debate NAME with people's decisions on its disputes",
+}
 
 
 @dataclass(frozen=True)
@@ -51,16 +58,7 @@ class Reference:
     @property
     def title(self) -> str:
         """The reference in words."""
-        match self.type:
-            case "gold":
-                return "adjudicated gold, otherwise the majority or mean of the annotators' labels"
-            case "majority":
-                return "the majority of people"
-            case "mean":
-                return "the mean of people's scores"
-            case "annotator":
-                return f"the labels of {self.name}"
-        return f"the debate {self.name} with people's decisions on its disputes"
+        return TITLES[self.type].replace("NAME", self.name)
 
 
 def parse(text: str) -> Reference:

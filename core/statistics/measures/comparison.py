@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from core.statistics.measures.designs import draw_of, drawn_mean
 from core.statistics.measures.resampling import SAME, bca_interval
 from core.wording import format_count
 
+Row = TypeVar("Row")
 Correction = Literal["holm", "benjamini-hochberg", "benjamini-yekutieli"]
 
 
@@ -79,11 +80,15 @@ def compare_scores(
 
 def correct_comparisons(comparisons: Sequence[Comparison], correction: Correction) -> list[Comparison]:
     """Return the comparisons with `p_corrected`, if a test was made."""
-    p = [comparison.p_bootstrap for comparison in comparisons if comparison.p_bootstrap is not None]
-    corrected = iter(correct_p_values(p, correction))
+    return with_corrected(comparisons, [comparison.p_bootstrap for comparison in comparisons], correction)
+
+
+def with_corrected(rows: Sequence[Row], p: Sequence[float | None], correction: Correction = "holm") -> list[Row]:
+    """Return frozen rows with `p_corrected`, from their p-values; a row without one is returned unchanged."""
+    corrected = iter(correct_p_values([value for value in p if value is not None], correction))
     return [
-        comparison if comparison.p_bootstrap is None else replace(comparison, p_corrected=next(corrected))
-        for comparison in comparisons
+        row if value is None else replace(row, p_corrected=next(corrected))  # type: ignore[type-var]
+        for row, value in zip(rows, p, strict=True)
     ]
 
 

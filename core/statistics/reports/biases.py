@@ -19,7 +19,7 @@ from core.statistics.measures.bias import (
     preference_given_people,
     preference_in_both_orders,
 )
-from core.statistics.measures.comparison import correct_p_values, paired_comparison
+from core.statistics.measures.comparison import paired_comparison, with_corrected
 from core.statistics.measures.shares import selected_groups, share_estimate
 from core.wording import format_count, format_estimate, list_names
 
@@ -103,15 +103,14 @@ def people_row(values: Floats, first: Floats, groups: Sequence[str]) -> BiasRow 
     if not MIN_ORDER_SHARE <= share <= 1 - MIN_ORDER_SHARE:
         effect = SideEffect(None, None, None, None, int(used.sum()), untested=Untested.ONE_ORDER)
     else:
-        effect = preference_against_half((values == first)[used], _select(groups, used))
+        effect = preference_against_half((values == first)[used], selected_groups(groups, used))
     effect = replace(effect, judge_share=None, people_share=effect.judge_share)
     return BiasRow(PEOPLE, "position", effect, effect.p)
 
 
 def correct_rows(rows: Sequence[BiasRow]) -> list[BiasRow]:
     """Return the rows with Holm's correction over all tests that were made."""
-    corrected = iter(correct_p_values([row.effect.p for row in rows if row.effect.p is not None]))
-    return [row if row.effect.p is None else replace(row, p_corrected=next(corrected)) for row in rows]
+    return with_corrected(rows, [row.effect.p for row in rows])
 
 
 def summarize(rows: Sequence[BiasRow], unknown_systems: Sequence[str] = ()) -> str:
@@ -165,7 +164,7 @@ def _limit(choice: Floats, side: Floats, dataset: Dataset) -> float:
     people = dataset.to_numbers(dataset.gold)
     used = ((choice == 1) | (choice == 2)) & ((people == 1) | (people == 2))
     excess = np.where(side > 0, (choice == side).astype(float) - (people == side), 0.0)
-    return excess_limit(excess[used], _select(dataset.ratings.groups, used))
+    return excess_limit(excess[used], selected_groups(dataset.ratings.groups, used))
 
 
 def _effect(bias: Bias, choice: Floats, side: Floats, dataset: Dataset) -> SideEffect:
@@ -175,13 +174,13 @@ def _effect(bias: Bias, choice: Floats, side: Floats, dataset: Dataset) -> SideE
     if bias == "position" and used.any():
         first = float((side[used] == 1).mean())
         if MIN_ORDER_SHARE <= first <= 1 - MIN_ORDER_SHARE:
-            return preference_against_half((choice == side)[used], _select(groups, used))
+            return preference_against_half((choice == side)[used], selected_groups(groups, used))
     has_one_answer = np.unique(choice[used]).size == 1
     effect = _effect_beyond_labels(choice == side, side, used, dataset)
     used &= (people == 1) | (people == 2)
     if effect is None:
         effect = preference_given_people(
-            (choice == side)[used], (people == side)[used], _select(groups, used), dataset.sample_of(used)
+            (choice == side)[used], (people == side)[used], selected_groups(groups, used), dataset.sample_of(used)
         )
     if bias == "position":
         effect = replace(effect, random_order=False)
@@ -203,11 +202,9 @@ def _effect_beyond_labels(chose: Bools, side: Floats, used: Bools, dataset: Data
     signs = np.where(own == side[from_labels, None], 1.0, -1.0)
     signs = np.where(np.isnan(own), np.nan, np.where((own == 1) | (own == 2), signs, 0.0))
     weights = None if dataset.sample is None else dataset.sample.weights[from_labels]
-    return preference_beyond_people(chose[from_labels], signs, _select(dataset.ratings.groups, from_labels), weights)
-
-
-def _select(groups: Sequence[str] | None, used: Bools) -> list[str] | None:
-    return None if groups is None else [group for group, use in zip(groups, used.tolist(), strict=True) if use]
+    return preference_beyond_people(
+        chose[from_labels], signs, selected_groups(dataset.ratings.groups, from_labels), weights
+    )
 
 
 # How far a judge depends on the wording of the criterion: the same judge with several formats, paired by target.
@@ -267,8 +264,7 @@ def format_rows(
 ) -> list[FormatRow]:
     """Return the effect of each format, with Holm's correction over those that could be tested."""
     rows = [_format_row(dataset, pair, resamples, seed) for pair in pairs]
-    corrected = iter(correct_p_values([row.p for row in rows if row.p is not None]))
-    return [row if row.p is None else replace(row, p_corrected=next(corrected)) for row in rows]
+    return with_corrected(rows, [row.p for row in rows])
 
 
 def summarize_formats(rows: Sequence[FormatRow]) -> str:

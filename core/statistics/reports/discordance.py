@@ -1,13 +1,13 @@
 """Where a judge differs from people more often than elsewhere: one test for each slice of the targets."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from core.statistics.data.arrays import Bools
 from core.statistics.measures.bias import fisher_p
-from core.statistics.measures.comparison import correct_p_values
+from core.statistics.measures.comparison import with_corrected
 from core.statistics.measures.shares import effective_counts, wilson_interval
 
 # A feature and its value: ("scenario", "math").
@@ -78,6 +78,5 @@ def slice_rows(
 
 def correct_rows(rows: Sequence[SliceRow]) -> list[SliceRow]:
     """Return the rows with corrected p-values, the smallest first."""
-    corrected = correct_p_values([row.p for row in rows], "benjamini-hochberg")
-    both = [replace(row, p_corrected=p) for row, p in zip(rows, corrected, strict=True)]
-    return sorted(both, key=lambda row: (row.p_corrected, row.p))
+    corrected = with_corrected(rows, [row.p for row in rows], "benjamini-hochberg")
+    return sorted(corrected, key=lambda row: (row.p_corrected, row.p))

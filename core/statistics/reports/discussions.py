@@ -14,7 +14,7 @@ from core.labels import majority_value
 from core.statistics.data.arrays import Floats
 from core.statistics.data.patterns import Units, cluster_table
 from core.statistics.measures.bias import binomial_p
-from core.statistics.measures.comparison import correct_comparisons, correct_p_values, paired_comparison
+from core.statistics.measures.comparison import correct_comparisons, paired_comparison, with_corrected
 from core.statistics.measures.resampling import Statistic, bootstrap, stack_statistics
 from core.statistics.measures.shares import effective_counts, wilson_interval
 
@@ -272,8 +272,7 @@ def change_rows(debates: Sequence[Debate], judges: Sequence[str]) -> list[Change
         rows.append(
             ChangeRow(judge, len(pairs), len(changed), share, low, high, len(towards), len(away), p, traces=traces)
         )
-    corrected = correct_p_values([row.p for row in rows])
-    return [replace(row, p_corrected=p) for row, p in zip(rows, corrected, strict=True)]
+    return with_corrected(rows, [row.p for row in rows])
 
 
 def influence_rows(debates: Sequence[Debate]) -> list[InfluenceRow]:

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from core.labels import Scale
-from core.statistics.data.arrays import Bools, Floats, ratio
+from core.statistics.data.arrays import Bools, Floats, mean_of_defined, ratio
 from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
 from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, group_indicator
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import continuous
-from core.statistics.measures.comparison import bootstrap_p_value, correct_p_values, paired_comparison
+from core.statistics.measures.comparison import bootstrap_p_value, paired_comparison, with_corrected
 from core.statistics.measures.designs import draw_of
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
 from core.statistics.measures.resampling import SAME, Statistic, bca_interval, on_subset, weighted_mean
@@ -162,15 +162,9 @@ def _mean_difference(values: Mapping[Levels, Any], pairs: Sequence[Pair]) -> Any
 def _values(functions: Mapping[Levels, Sequence[Statistic]], weights: Floats) -> dict[Levels, Floats]:
     """Return levels -> the mean over the repeats with a value, (B,), for weights (B, N)."""
     return {
-        levels: _mean_of_defined(np.stack([function(weights) for function in of_cell]))
+        levels: mean_of_defined(np.stack([function(weights) for function in of_cell], axis=-1))
         for levels, of_cell in functions.items()
     }
-
-
-def _mean_of_defined(values: Floats) -> Floats:
-    """Return the mean over the first axis without nan; nan if there is no value."""
-    defined = ~np.isnan(values)
-    return ratio(np.where(defined, values, 0).sum(axis=0), defined.sum(axis=0).astype(float))
 
 
 def _used(dataset: Dataset, opinions: JudgeOpinions, statistic: str) -> Bools:
@@ -247,7 +241,7 @@ def trace_differences(
     for run_id, run in runs.items():
         if of_run := values.get(run_id):
             by_cell.setdefault(run.levels, []).append(np.array([of_run.get(item, np.nan) for item in items]))
-    means = {levels: _mean_of_defined(np.stack(of_cell)) for levels, of_cell in by_cell.items()}
+    means = {levels: mean_of_defined(np.stack(of_cell, axis=-1)) for levels, of_cell in by_cell.items()}
     found = []
     for pairs, place in _compared(list(means), effects):
         c = paired_comparison("", "", _mean_difference(means, pairs), None, 1000, 0)
@@ -287,8 +281,7 @@ def _row(
 
 def correct_differences(differences: Sequence[AxisDifference]) -> tuple[AxisDifference, ...]:
     """Return the differences with `p_corrected`, by Holm's method over those that have a p."""
-    corrected = iter(correct_p_values([row.p for row in differences if row.p is not None], "holm"))
-    return tuple(row if row.p is None else replace(row, p_corrected=next(corrected)) for row in differences)
+    return tuple(with_corrected(differences, [row.p for row in differences]))
 
 
 def describe_correction(differences: Sequence[AxisDifference]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,7 @@ from core.statistics.measures.comparison import (
     bootstrap_p_value,
     compare_scores,
     correct_comparisons,
+    paired_comparison,
     williams_test,
 )
 from core.statistics.measures.resampling import NoInterval, bootstrap, difference, stack_statistics
@@ -680,42 +681,29 @@ def judge_comparison_rows(
     """
     rows = []
     for dataset in build_datasets(labels, opinions, gold, scales, by):
-        is_nominal = dataset.scale.level == "nominal"
-        compare = compare_accuracies if is_nominal else compare_correlations
-        statistic = "accuracy_gold" if is_nominal else "pearson"
-        rows += [
-            JudgeComparisonRow(
-                **vars(comparison),
-                kind=dataset.kind,
-                criterion=dataset.criterion,
-                group=dataset.group,
-                statistic=statistic,
-            )
-            for comparison in compare(dataset, resamples, seed)
-        ]
+        pairs = combinations(dataset.judges, 2)
+        compared = [judge_difference(dataset, judge, other, resamples, seed) for judge, other in pairs]
+        subject: Any = {"kind": dataset.kind, "criterion": dataset.criterion, "group": dataset.group}
+        subject |= {"statistic": compared_statistic(dataset)}
+        rows += [JudgeComparisonRow(**vars(one), **subject) for one in correct_comparisons(compared, "holm")]
     return rows
 
 
-def compare_accuracies(dataset: Dataset, resamples: int, seed: int) -> list[Comparison]:
-    """Return the paired differences of the judges' accuracies."""
-    scores = {
-        judge: np.where(np.isnan(opinions.values) | np.isnan(dataset.gold), np.nan, opinions.values == dataset.gold)
-        for judge, opinions in dataset.judges.items()
-    }
-    groups = dataset.ratings.groups
-    return compare_scores(scores, groups=groups, resamples=resamples, seed=seed, sample=dataset.sample)
+def compared_statistic(dataset: Dataset) -> str:
+    """Return the statistic of which differences between judges are tested."""
+    return "accuracy_gold" if dataset.scale.level == "nominal" else "pearson"
 
 
-def compare_correlations(dataset: Dataset, resamples: int, seed: int) -> list[Comparison]:
-    """Return the differences of the judges' correlations with the reference."""
-    reference = dataset.gold_scores
-    comparisons = []
-    for judge, other_judge in combinations(dataset.judges, 2):
-        verdicts = (dataset.to_numbers(dataset.judges[name].values) for name in (judge, other_judge))
-        columns = np.column_stack([reference, *verdicts])
-        groups, sample = dataset.ratings.groups, dataset.sample
-        comparisons.append(correlation_difference(judge, other_judge, columns, groups, resamples, seed, sample))
-    return correct_comparisons(comparisons, "holm")
+def judge_difference(dataset: Dataset, judge: str, other: str, resamples: int, seed: int) -> Comparison:
+    """Return the paired difference of two judges in that statistic, on targets with both verdicts and a reference."""
+    groups, gold = dataset.ratings.groups, dataset.gold
+    first, second = (dataset.judges[name].values for name in (judge, other))
+    if dataset.scale.level == "nominal":
+        missing = np.isnan(first) | np.isnan(second) | np.isnan(gold)
+        differences = np.where(missing, np.nan, (first == gold).astype(float) - (second == gold))
+        return paired_comparison(judge, other, differences, groups, resamples, seed, dataset.sample)
+    columns = np.column_stack([dataset.gold_scores, dataset.to_numbers(first), dataset.to_numbers(second)])
+    return correlation_difference(judge, other, columns, groups, resamples, seed, dataset.sample)
 
 
 def correlation_difference(

@@ -15,10 +15,10 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings, Scores
 from core.statistics.measures.agreement import estimate_score_statistics, estimate_statistics
 from core.statistics.measures.alternative_annotator import EPSILON
-from core.statistics.measures.comparison import Comparison, correct_comparisons, paired_comparison
+from core.statistics.measures.comparison import Comparison, correct_comparisons
 from core.statistics.measures.shares import selected_groups, share_estimate
 from core.statistics.reports.alignment import judge_statistics
-from core.statistics.reports.judges import correlation_difference
+from core.statistics.reports.judges import compared_statistic, judge_difference
 
 # Statistics of a run against the reference, as `core.statistics.reports.alignment` names them.
 WITH_REFERENCE = ("accuracy_gold", "cohen_kappa_gold", "pearson", "spearman")
@@ -122,16 +122,15 @@ def _pair(dataset: Dataset, first: str, second: str, is_reference: bool, resampl
     asked = dataset.judges[first].asked & dataset.judges[second].asked
     changed = changed_targets(dataset, first, second)[asked]
     share = share_estimate(changed, selected_groups(dataset.ratings.groups, asked))
-    is_nominal = dataset.scale.level == "nominal"
     difference = Comparison(
         second, first, None, None, None, 0, None, None, None, "the reference is the verdicts of one of the runs"
     )
     if not is_reference:
-        difference = _difference(dataset, first, second, resamples, seed)
+        difference = judge_difference(dataset, second, first, resamples, seed)
     return Pair(
         first, second, share.items, int(changed.sum()), share.value, share.low, share.high,
         _agreement(dataset, first, second, resamples, seed),
-        "accuracy_gold" if is_nominal else "pearson", difference,
+        compared_statistic(dataset), difference,
     )  # fmt: skip
 
 
@@ -151,15 +150,3 @@ def _agreement(dataset: Dataset, first: str, second: str, resamples: int, seed: 
     wanted = NOMINAL_AGREEMENT if dataset.scale.level == "nominal" else (*NOMINAL_AGREEMENT, *SCORE_AGREEMENT)
     pair = Ratings(ratings.items, names, codes, ratings.categories, ratings.groups)
     return estimate_statistics(pair, wanted, resamples=resamples, seed=seed)
-
-
-def _difference(dataset: Dataset, first: str, second: str, resamples: int, seed: int) -> Comparison:
-    groups = dataset.ratings.groups
-    before, after = (dataset.judges[name].values for name in (first, second))
-    if dataset.scale.level == "nominal":
-        used = ~np.isnan(before) & ~np.isnan(after) & ~np.isnan(dataset.gold)
-        change = (after == dataset.gold).astype(float) - (before == dataset.gold).astype(float)
-        differences = np.where(used, change, np.nan)
-        return paired_comparison(second, first, differences, groups, resamples, seed, dataset.sample)
-    columns = np.column_stack([dataset.gold_scores, dataset.to_numbers(after), dataset.to_numbers(before)])
-    return correlation_difference(second, first, columns, groups, resamples, seed, dataset.sample)
