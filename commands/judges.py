@@ -164,15 +164,12 @@ def plan(asked: Asked) -> Result:
     from storage.reports import label_plans
     from storage.reports.judge_ranking import notes_of
 
-    of_study = label_plans.of_study(asked.engine, asked.study, asked.selection(), reference=asked.reference)
-    found, not_compared = of_study.plans, of_study.not_compared
-    rows = label_plans.table(found)
-    sentences = [of_study.leaders.sentence] if of_study.leaders is not None else []
-    if of_study.accuracy is not None:
-        sentences.append(of_study.accuracy.sentence)
+    of_study, found, not_compared = label_plans.of_study(
+        asked.engine, asked.study, asked.selection(), reference=asked.reference
+    )
+    rows, sentences = label_plans.table(found), of_study.sentences
     if found.agreement is not None:
-        sentences.append(f"{catalogue.name(found.statistic)} of people: {found.agreement}.")
-    sentences.append(of_study.threshold)
+        sentences.insert(-1, f"{catalogue.name(found.statistic)} of people: {found.agreement}.")
     print_notes(notes_of(not_compared))
     text = "\n".join([*asked.note(), *sentences, format_table(rows, FEW_JUDGES)])
     return rows + rows_without_values(not_compared, rows), text

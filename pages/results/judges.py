@@ -22,7 +22,7 @@ from core.statistics.reports.judges import (
     describe_rule,
     summarize,
 )
-from core.statistics.reports.label_plans import AccuracyPlan, PairPlan, PlanReport
+from core.statistics.reports.label_plans import PairPlan
 from core.wording import equate_p, stored_criterion
 from pages.parts import charts, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
@@ -37,6 +37,7 @@ from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS
 from storage.reports.judge_costs import RunCost
 from storage.reports.judge_ranking import JudgeReport, RankedRow, RankingQuery
+from storage.reports.label_plans import StudyPlans
 from storage.studies.studies import Study
 
 RULE = (
@@ -73,9 +74,6 @@ PLANS = (
     "the accuracies of both become lower than on all targets; which judge is better remains right. The order “most "
     "informative first” of the study's settings puts the targets on which judges or people differ first."
 )
-# The ranking, the plans of all judges, those of the two most accurate ones and of the most accurate one, and which
-# labels could decide the policy of the latter.
-Plans = tuple[JudgeReport | None, PlanReport | None, PairPlan | None, AccuracyPlan | None, str]
 
 
 def filters(data: AlignmentData) -> RankingQuery | None:
@@ -358,34 +356,25 @@ def unknown_costs(ranking: Ranking, rows: Sequence[RankedRow]) -> list[str]:
     return [*lines, f"{numbered} {judge_charts.METHOD}. {entered}"]
 
 
-def plan(study: Study, data: AlignmentData, query: RankingQuery) -> Plans:
-    """Return the ranking, and the labels that tell judges apart."""
-    report, overlap = judge_ranking.report(data, query), study.rules.overlap
-    leaders = None if report is None else label_plans.leaders(data, query, report, overlap)
-    accuracy = None if report is None else label_plans.accuracy(data, query, report)
-    deciding = resources.read(label_plans.threshold, study, data, query, report)
-    return report, label_plans.report(data, query, overlap), leaders, accuracy, deciding
-
-
-def show_plans(study: Study, data: AlignmentData, query: RankingQuery, found: Plans) -> Result | str:
+def show_plans(study: Study, data: AlignmentData, query: RankingQuery, found: StudyPlans) -> Result | str:
     """Return the labels that separate the two most accurate judges, and every two judges."""
-    report, plans, leaders, accuracy, deciding = found
+    report, plans = found.ranked, found.plans
     if report is None or plans is None:
         return why_unranked(data, query, report) or "No labels can be planned without targets that judges share."
     names = [judge.judge for judge in report.ranking.judges]
     people = f"{catalogue.name(plans.statistic)} of people: {plans.agreement}."
     columns = (Column("A × B", partial(pair_numbers, names), "figure", help="The numbers of the two judges."),)
     return Result(
-        headline=" ".join([*(plan.sentence for plan in (leaders, accuracy) if plan is not None), deciding]).strip(),
+        headline=" ".join(found.sentences).strip(),
         warning=warn(data, report),
         caption="\n\n".join([*([escape_markdown(people)] if plans.agreement is not None else []), PLANS]),
         tables=[Table("plan", plans.pairs, (*columns, *label_plans.COLUMNS))],
     )
 
 
-def draw_allocation(study: Study, data: AlignmentData, query: RankingQuery, found: Plans) -> None:
+def draw_allocation(study: Study, data: AlignmentData, query: RankingQuery, found: StudyPlans) -> None:
     """Draw the button that puts the planned pairs into the queue, for the editors of a study."""
-    planned = found[3]
+    planned = found.accuracy
     is_queue = query.kind == "preference" and query.criterion != ALL and query.scenario is None
     if planned is None or not is_queue or not any(planned.plan.more):
         return
@@ -422,7 +411,13 @@ SECTIONS = (
         choices=lambda data: alignment_rows.choose(filters(data)),
     ),
     make_section("judges/cost", "Cost", load_costs, show_costs),
-    make_section("judges/plan", "More labels", plan, show_plans, draw_allocation),
+    make_section(
+        "judges/plan",
+        "More labels",
+        lambda study, data, query: resources.read(label_plans.report, study, data, query),
+        show_plans,
+        draw_allocation,
+    ),
 )
 
 study = shell.draw_header("Judges", QUESTION)

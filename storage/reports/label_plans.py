@@ -29,23 +29,20 @@ from storage.studies.studies import Study
 class StudyPlans:
     """The plans of a study."""
 
-    plans: PlanReport
+    ranked: JudgeReport | None
+    plans: PlanReport | None
+    """None without targets."""
     leaders: PairPlan | None
     """Of the two most accurate judges; None if there are fewer."""
     accuracy: AccuracyPlan | None
     """Of the most accurate judge."""
     threshold: str
     """The labels that could decide which verdicts of it may stand; "" if none could, or no more are needed."""
-    not_compared: Mapping[str, str]
-    """Judge without a plan -> reason."""
 
-
-def report(data: AlignmentData, query: RankingQuery, overlap: int) -> PlanReport | None:
-    """Return the plans for the judges of a query; None if it has no targets."""
-    dataset = find_independent_dataset(data, query)
-    if dataset is None:
-        return None
-    return plan_report(dataset, comparable_judges(dataset), overlap, abstentions=query.abstentions)
+    @property
+    def sentences(self) -> list[str]:
+        """What the labels of the most accurate judges are for."""
+        return [*(plan.sentence for plan in (self.leaders, self.accuracy) if plan is not None), self.threshold]
 
 
 def leaders(data: AlignmentData, query: RankingQuery, ranked: JudgeReport, overlap: int) -> PairPlan | None:
@@ -56,20 +53,10 @@ def leaders(data: AlignmentData, query: RankingQuery, ranked: JudgeReport, overl
     return pair_plan(dataset, names[0], names[1], overlap, query.abstentions)
 
 
-def accuracy(data: AlignmentData, query: RankingQuery, ranked: JudgeReport) -> AccuracyPlan | None:
-    """Return the plan for the accuracy of the most accurate judge of a ranking; None without a judge."""
-    dataset = find_independent_dataset(data, query)
-    if dataset is None or not ranked.ranking.judges:
-        return None
-    return accuracy_plan(dataset, ranked.ranking.judges[0].judge, query.abstentions)
-
-
-def threshold(
-    session: Session, study: Study, data: AlignmentData, query: RankingQuery, ranked: JudgeReport | None
-) -> str:
+def threshold(session: Session, study: Study, data: AlignmentData, query: RankingQuery, ranked: JudgeReport) -> str:
     """Return which labels could decide the policy of the most accurate judge, by people's decisions; "" if none."""
     of_people = str(data.reference) == policy.REFERENCE and query.scenario is None
-    if ranked is None or not ranked.ranking.judges or not of_people:
+    if not ranked.ranking.judges or not of_people:
         return ""
     wanted = PolicyQuery((ranked.ranking.judges[0].judge,), query.kind, query.criterion)
     offered = policy.choices(data, wanted)
@@ -77,19 +64,41 @@ def threshold(
     return f"Which verdicts may stand without a person: {found}" if found else ""
 
 
-def of_study(engine: Engine, study: Study, selection: Selection, *, reference: str | None = None) -> StudyPlans:
-    """Return the plans of a study; raises TiebreakError if no judge can be ranked."""
+def report(
+    session: Session, study: Study, data: AlignmentData, query: RankingQuery, *, resamples: int = 1000
+) -> StudyPlans:
+    """Return the plans for the judges of a query; `resamples` are those of the ranking."""
+    ranked, dataset = judge_ranking.report(data, query, resamples=resamples), find_independent_dataset(data, query)
+    if dataset is None:
+        return StudyPlans(ranked, None, None, None, "")
+    overlap = study.rules.overlap
+    plans = plan_report(dataset, comparable_judges(dataset), overlap, abstentions=query.abstentions)
+    if ranked is None:
+        return StudyPlans(None, plans, None, None, "")
+    judges = ranked.ranking.judges
+    return StudyPlans(
+        ranked,
+        plans,
+        leaders(data, query, ranked, overlap),
+        accuracy_plan(dataset, judges[0].judge, query.abstentions) if judges else None,
+        threshold(session, study, data, query, ranked),
+    )
+
+
+def of_study(
+    engine: Engine, study: Study, selection: Selection, *, reference: str | None = None
+) -> tuple[StudyPlans, PlanReport, Mapping[str, str]]:
+    """Return the plans of a study, those of every two judges, and judge without a plan -> reason.
+
+    Raises TiebreakError if no judge can be ranked.
+    """
     data = load_data(engine, study, reference)
     query = judge_ranking.selected_query(data, selection)
-    found = report(data, query, study.rules.overlap)
-    if found is None:
-        raise TiebreakError(f"No labels can be planned{judge_ranking.in_scenario(selection.scenario)}.")
-    ranked = judge_ranking.report(data, query, resamples=2)  # only the order of the judges is used
-    leading = None if ranked is None else leaders(data, query, ranked, study.rules.overlap)
-    precise = None if ranked is None else accuracy(data, query, ranked)
     with connections.reading(engine) as session:
-        deciding = threshold(session, study, data, query, ranked)
-    return StudyPlans(found, leading, precise, deciding, judge_ranking.not_compared(data, query))
+        found = report(session, study, data, query, resamples=2)  # only the order of the judges is used
+    if found.plans is None:
+        raise TiebreakError(f"No labels can be planned{judge_ranking.in_scenario(selection.scenario)}.")
+    return found, found.plans, judge_ranking.not_compared(data, query)
 
 
 COLUMNS = (

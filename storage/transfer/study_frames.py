@@ -172,8 +172,8 @@ class Study:
 
     def plan(self, reference: str | None = None, **chosen: Unpack[ChosenVerdicts]) -> pd.DataFrame:
         """One row per two judges: whether they are separated, and how many more labels would separate them."""
-        found = label_plans.of_study(self._engine, self._stored, _selection(**chosen), reference=reference)
-        return _frame(label_plans.table(found.plans), not_compared=dict(found.not_compared))
+        _, plans, left_out = label_plans.of_study(self._engine, self._stored, _selection(**chosen), reference=reference)
+        return _frame(label_plans.table(plans), not_compared=dict(left_out))
 
     def causes(self, **chosen: Unpack[Chosen]) -> pd.DataFrame:
         """One row per judge: shares of judge error, ambiguity and human noise in its disagreements with people."""
