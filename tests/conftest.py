@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 SLOW_PATHS = {TESTS / "browser", TESTS / "pages", TESTS / "test_app.py"}
 """Tests of the browser and of the screens."""
+SQLITE_ONLY = frozenset((TESTS / "sqlite_only.txt").read_text(encoding="utf-8").splitlines())
+"""Tests whose statements others execute on PostgreSQL (recorded, without values); all others run on both databases."""
 
 EXAMPLES = int(os.environ.get("TIEBREAK_EXAMPLES", "40"))
 settings.register_profile("whole", deadline=None, max_examples=EXAMPLES)  # a busy machine fails no test
@@ -67,6 +69,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     A failed test with a browser, a server or processes is repeated once, since a busy machine changes its timing. The
     summary lists every repeated test, so that a race is not hidden.
     """
+    superfluous = [item for item in items if "postgresql" in item.name and item.nodeid.partition("[")[0] in SQLITE_ONLY]
+    config.hook.pytest_deselected(items=superfluous)
+    items[:] = [item for item in items if item not in set(superfluous)]
     for item in filter(_is_slow, items):
         item.add_marker(pytest.mark.flaky(reruns=1))
     if importlib.util.find_spec("litellm") is None:
