@@ -3,9 +3,11 @@
 import unicodedata
 
 import pytest
+from sqlalchemy import select, true
 
 from core.formats.records import StudyRules
 from storage.db.connections import reading, writing
+from storage.db.tables import ItemRow
 from storage.labelling import claims
 from storage.labelling.claims import is_assigned
 from storage.labels import targets
@@ -41,6 +43,19 @@ def test_named_annotators_label_what_no_group_labels():
     rules = StudyRules(annotators=("bob",), groups={"math": ("ann",)})
     assert [is_assigned(rules, who, "math") for who in ("ann", "bob")] == [True, False]
     assert [is_assigned(rules, who, "dialog") for who in ("ann", "bob")] == [False, True]
+    assert [claims.is_named(rules, who) for who in ("ann", "bob", "cyd")] == [True, True, False]
+
+
+@pytest.mark.parametrize("annotators", [(), ("ann",)])
+@pytest.mark.parametrize("groups", [{}, {"math": ("bob",)}, {"dialog": ("bob",)}])
+def test_a_query_selects_the_items_that_an_annotator_is_assigned(engine, queue, annotators, groups):
+    set_rules(engine, annotators=annotators, groups=groups)
+    for who in ("ann", "bob", "cyd"):
+        work = Client(engine, who).work()
+        condition = claims.assigned_condition(work)
+        with reading(engine) as session:
+            found = session.scalars(select(ItemRow.key).where(true() if condition is None else condition)).all()
+        assert len(found) == 6 * is_assigned(work.study.rules, who, "math")
 
 
 def test_who_is_not_named_has_an_empty_queue_and_cannot_label(engine, queue):
