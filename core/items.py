@@ -11,7 +11,6 @@ from core.critiques import Critique, first_duplicate_id
 from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.labels import PREFERENCE, Scale, Target
-from core.transcripts import step_of
 
 # ScaleEval's eight scenarios (Table 2); a study may use any others.
 SCENARIOS = (
@@ -228,6 +227,8 @@ def item_name(item: str, part: str = "") -> str:
 
 def target_name(target: Target) -> str:
     """Return the name of a target's item as lists show it, with the numbers of the pair or the step that it is on."""
+    from core.transcripts import step_of  # protocols load the items, and no transcripts
+
     if step := step_of(target.part):
         return f"{target.item}, step {step[1]}"
     return item_name(target.item, target.part if target.kind == "preference" else "")
