@@ -14,7 +14,7 @@ from core import templates
 from core.answers import Choice, Reading
 from core.errors import TiebreakError
 from core.frozen import Frozen
-from core.items import Criterion, Item
+from core.items import Criterion, Item, Response
 from core.labels import Opinion
 from core.llm.client import ScriptedModel
 from core.protocols import Protocol, start_flow
@@ -23,6 +23,7 @@ from core.protocols.critique_baselines.protocol import PairwiseSettings, Refinem
 from core.protocols.dna_baselines import Settings as BaselineSettings
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
+from core.protocols.single_judge.steps import StepSettings
 from core.runner import run_flow
 from core.templates import blanks
 from core.trace import Ask, Event, Flow, Spec, Verdict
@@ -51,6 +52,9 @@ def single_judge_settings(settings: Callable[..., Any], **fields: Any) -> Any:
     return settings(**{"judge": judge, "criterion": discussions.NATURAL} | fields)
 
 
+AGENT = debates.make_item(
+    responses=(Response(text="[1] user: Rome?\n[2] assistant: Paris.\n[3] tool: 31", transcript="d"),)
+)
 EXAMPLES: dict[str, list[Example]] = {
     "scaleeval": [
         Example(debates.make_item(), debates.make_settings(), lambda ask: {"a": "1", "b": "2", "c": "0"}[ask.speaker]),
@@ -75,6 +79,13 @@ EXAMPLES: dict[str, list[Example]] = {
     ],
     "dna_baselines": [
         Example(scorings.make_item(), BaselineSettings(judges=scorings.make_judges("ab")), reply_of_scoring)
+    ],
+    "single-step": [
+        Example(AGENT, StepSettings(judge=scorings.make_judges("a")[0], way="all at once"), lambda ask: "Answer: 2"),
+        *(
+            Example(AGENT, StepSettings(judge=scorings.make_judges("a")[0], way=way), lambda ask: "Statement: false")
+            for way in ("step by step", "binary search")
+        ),
     ],
     "metacritique": [
         Example(critiques.make_item(), critiques.make_settings(), critiques.worked_example_reply),

@@ -16,6 +16,7 @@ PAGES = {
     "dna_baselines": "dna_eval",
     "single-judge": "single_judge",
     "single-score": "single_judge",
+    "single-step": "single_judge",
     "metacritique-single": "critique_baselines",
     "metacritique-pairwise": "critique_baselines",
     "metacritique-refinement": "critique_baselines",

@@ -7,9 +7,10 @@ import pytest
 
 from core.aiu_texts import locate_aius
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, StudyRecord, TraceRecord
+from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, StudyRecord, TraceRecord, TranscriptRecord
 from core.labels import Target
 from core.trace import ReplyUnreadable, VerdictReached
+from core.transcripts import render
 from storage.db import connections
 from storage.transfer import imports, samples
 from tests.core.protocols.sample_replays import replay_sample, replies
@@ -34,6 +35,10 @@ def traces(protocol: str) -> list[TraceRecord]:
 def test_replaying_the_replies_gives_the_same_trace(protocol: str, trace: TraceRecord) -> None:
     (run,) = (one for one in records(protocol) if isinstance(one, RunRecord) and one.name == trace.run)
     (item,) = (one.item for one in records(protocol) if isinstance(one, ItemRecord) and one.item.id == trace.item)
+    own = (one.transcript for one in records(protocol) if isinstance(one, TranscriptRecord))
+    texts = {transcript.digest: render(transcript) for transcript in own}
+    shown = [one.model_copy(update={"text": texts.get(one.transcript, one.text)}) for one in item.responses]
+    item = item.model_copy(update={"responses": tuple(shown)})
     assert replay_sample(run, item, trace) == list(trace.events)
 
 
