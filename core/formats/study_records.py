@@ -54,9 +54,9 @@ class StudyRules(Frozen):
     """Otherwise adjudicators cannot decide on items that they have labelled."""
     own_statistics: bool = later(True)
     """Their pace, agreement and changes."""
-    markdown: bool = later(False)
-    """Questions and responses are formatted, with code and mathematics. Otherwise they are shown exactly as they are,
-    which is what judges receive."""
+    markdown: bool = later(True)
+    """Questions and responses are formatted, with code and mathematics; V shows them as they were written, which is
+    what judges receive. Otherwise they are always shown so."""
     image_hosts: tuple[str, ...] = later(())
     """This server fetches images of items from these hosts and shows them. Images of other hosts are not loaded."""
     families: dict[str, str] = later({})

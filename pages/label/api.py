@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlencode
 
+import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -214,6 +216,12 @@ class Scripts(StaticFiles):
         return response
 
 
+def _katex(request: Request) -> Response:
+    """Return the KaTeX that Streamlit ships; the name of its file has a version."""
+    [script] = (Path(st.__file__).parent / "static" / "static" / "js").glob("katex.*.js")
+    return FileResponse(script, media_type="text/javascript", headers={"Cache-Control": "no-cache"})
+
+
 def routes() -> list[BaseRoute]:
     """Return the routes of the workbench, with those of its scripts."""
     return [
@@ -224,6 +232,7 @@ def routes() -> list[BaseRoute]:
         Route("/api/label/history", _endpoint(history)),
         Route("/api/label/presence", _endpoint(presence), methods=["POST"]),
         Route("/api/label/image", _endpoint(image)),
+        Route("/assets/workbench/katex.js", _katex),
         Mount("/assets/workbench", Scripts(directory=shell.PAGES / "label" / "workbench")),
     ]
 

@@ -4,9 +4,8 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.items import target_name
-from pages.label.parts import adjudication_panel
 from pages.parts import paging, permissions, resources, shell, tables
-from pages.parts.text import escape_markdown, truncate
+from pages.parts.text import escape_markdown, text_html, truncate
 from storage.accounts.access import Permission
 from storage.labelling import claims, home
 from storage.labelling.home import Thread
@@ -61,7 +60,7 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
         flag = " · :material/flag: flagged" if thread.flagged else ""
         st.caption(f"**{escape_markdown(thread.annotator)}**{flag}")
         if thread.note:
-            st.html(adjudication_panel.draw_text(thread.note))
+            st.html(text_html(thread.note, markdown=False))
             order = resources.read(home.shown_order, study, thread)
             if list(order) != sorted(order):
                 numbers = ", ".join(map(str, order))
@@ -73,7 +72,7 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
             at = reply.at.astimezone(shell.time_zone())
             st.caption(f"**{escape_markdown(reply.author)}** · {at:%Y-%m-%d %H:%M}{' · closed' * reply.closed}")
             if reply.text:
-                st.html(adjudication_panel.draw_text(reply.text))
+                st.html(text_html(reply.text, markdown=False))
     draw_reply(study, name, thread, may_close=may_reply)
     if may_reply:
         address = {"study": study.name, "case": str(thread.target_id)}

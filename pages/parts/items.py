@@ -1,6 +1,5 @@
 """Draws an item: its context, prompt, images, reference and responses, which may be transcripts."""
 
-from html import escape
 from pathlib import Path
 
 import streamlit as st
@@ -11,7 +10,7 @@ from core.llm import images
 from core.own_addresses import own_address
 from pages.parts import downloads, shell
 from pages.parts.downloads import File
-from pages.parts.text import escape_markdown, sanitize_markdown
+from pages.parts.text import escape_markdown, text_html
 from storage.studies import transcripts
 from storage.studies.study_images import Route
 
@@ -62,10 +61,7 @@ def draw_item(
 
 
 def _draw_text(text: str, markdown: bool, image_route: Route | None) -> None:
-    if markdown:
-        st.markdown(sanitize_markdown(text, image_route=image_route))
-    elif text.strip():
-        st.html(f'<div class="plain-text" dir="auto">{escape(text)}</div>')
+    st.html(text_html(text, image_route=image_route, markdown=markdown))
 
 
 def _draw_transcript(study_id: int, digest: str, key: str) -> None:

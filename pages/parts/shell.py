@@ -59,6 +59,7 @@ _focus_name = st.components.v2.component(
     """,
 )
 _collapsible = st.components.v2.component("collapsible", js=read_asset("parts/collapsible.js"))
+_reading = st.components.v2.component("reading", js=read_asset("parts/reading.js"))
 _unsent = st.components.v2.component("unsent", js=read_asset("parts/unsent.js"))
 _study_links = st.components.v2.component("study_links", js=read_asset("parts/study_links.js"))
 
@@ -71,6 +72,7 @@ def draw_frame(section: Section) -> None:
     st.html(PAGES / "parts" / "style.css")
     _collapsible(key="collapsible")
     _study_links(key="study_links")
+    _reading(key="reading", data={"base": own_address("/assets/workbench")})
     script, api = own_address("/assets/workbench/unsent.js"), own_address("/api/label")
     _unsent(key="unsent", data={"script": script, "api": api})
     identity = account_guard.current_identity()

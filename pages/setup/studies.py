@@ -6,7 +6,7 @@ from dataclasses import asdict
 import streamlit as st
 
 from pages.parts import account_guard, current_study, numbers, permissions, resources, shell
-from pages.parts.text import escape_markdown, sanitize_markdown, truncate
+from pages.parts.text import escape_markdown, truncate
 from pages.setup.parts import import_steps, study_form
 from storage.accounts import access
 from storage.accounts.access import Permission
@@ -68,7 +68,7 @@ def draw_card(study: Study, progress: Progress, allowed: Collection[Permission])
         if study.sample:
             st.badge("sample", color="gray", help="Its items, debates and labels were written for demonstration.")
     if study.description:
-        st.caption(sanitize_markdown(truncate(study.description, 140)))
+        st.caption(escape_markdown(truncate(study.description, 140)))
     st.markdown(f"{numbers.format_count(progress.items, 'item')} · {numbers.format_count(progress.runs, 'run')}")
     if progress.targets:
         text = f"{progress.labelled:,} of {numbers.format_count(progress.targets, 'target')} labelled"

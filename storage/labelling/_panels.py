@@ -212,9 +212,9 @@ def _peers(session: Session, work: QueueContext, task: Task, item: Item) -> Json
         "above": [
             *above(work, task, item),
             *response_blocks(work, task, item),
-            *([block(*chair)] if chair else []),
+            *([block(work, *chair)] if chair else []),
         ],
-        "columns": [block(*review) | {"number": n} for n, review in numbered],
+        "columns": [block(work, *review) | {"number": n} for n, review in numbered],
         "targets": [target_json(work, task.target) | {"options": [*options, none]}],
     }
 
@@ -236,7 +236,7 @@ def _critique_content(session: Session, work: QueueContext, task: Task, item: It
         blocks_above = above(work, task, item)
     # The id of a block has the text's own number, its title the place.
     columns = [
-        block(f"{noun}-{number}", f"{noun.capitalize()} {place}", texts[number - 1]) | {"number": place}
+        block(work, f"{noun}-{number}", f"{noun.capitalize()} {place}", texts[number - 1]) | {"number": place}
         for place, number in enumerate(order, 1)
     ]
     return {
@@ -285,7 +285,7 @@ def _rating(work: QueueContext, task: Task, item: Item, critiques: Sequence[Crit
         "question": "How good is the critique, 1 to 7?",
         "criterion": {"name": "critique", "definition": criterion.definition, "rubric": list(criterion.rubric)},
         "above": _criticised(work, task, item, critique),
-        "columns": [block("critique", "Critique", critique.text)],
+        "columns": [block(work, "critique", "Critique", critique.text)],
         "targets": [target_json(work, task.target) | {"options": options}],
     }
 
@@ -293,12 +293,12 @@ def _rating(work: QueueContext, task: Task, item: Item, critiques: Sequence[Crit
 def _criticised(work: QueueContext, task: Task, item: Item, critique: Critique) -> list[Json]:
     """Return the question, the answer that is criticised, and the collapsed reference answer."""
     question, reference = above(work, task, item, reference=False), above(work, task, item)
-    return [*question, _answer(item, critique), *reference[len(question) :]]
+    return [*question, _answer(work, item, critique), *reference[len(question) :]]
 
 
-def _answer(item: Item, critique: Critique) -> Json:
+def _answer(work: QueueContext, item: Item, critique: Critique) -> Json:
     text = item.responses[critique.of - 1].text if critique.of <= len(item.responses) else ""
-    return block(f"response-{critique.of}", "Answer", text)
+    return block(work, f"response-{critique.of}", "Answer", text)
 
 
 # A critique as a task: its AIUs and the reference's are targets, ratings of the texts follow; and edits of the AIUs.
@@ -349,10 +349,10 @@ def _aiu_content(session: Session, work: QueueContext, task: Task, item: Item) -
         "criterion": None,
         "above": [
             *above(work, task, item, reference=False),
-            _answer(item, loaded.critique),
-            *([block("reference", "Reference answer", answer)] if answer else []),
+            _answer(work, item, loaded.critique),
+            *([block(work, "reference", "Reference answer", answer)] if answer else []),
         ],
-        "columns": [block(name, title, critique.text) for name, title, critique in texts],
+        "columns": [block(work, name, title, critique.text) for name, title, critique in texts],
         "targets": [_target(work, task, loaded, question) for question in _questions(item.id, loaded)],
         "missing": missing,
         "adopts": can_adopt and aius.find_adoptable(session, work.study.id, item.id) is not None,

@@ -79,14 +79,14 @@ def above(work: QueueContext, task: Task, item: Item, *, reference: bool = True)
     blocks = []
     if item.context:
         fold = {"fold": "end" if len(item.context) > LONG else False}
-        blocks.append(_item_text(work, "context", "Context", item.context) | fold)
+        blocks.append(block(work, "context", "Context", item.context) | fold)
     is_dialogue = len(SPEAKER.findall(item.prompt)) > 1
-    question = _item_text(work, "question", "Question", item.prompt) | _image(work, task, "question", item.image)
+    question = block(work, "question", "Question", item.prompt) | _image(work, task, "question", item.image)
     question |= _transcript(work, item.transcript)
     is_folded = is_dialogue and len(item.prompt) > LONG and not item.transcript
     blocks.append(question | {"fold": "end" if is_folded else False})
     if item.reference and reference:
-        blocks.append(_item_text(work, "reference", "Reference answer", item.reference) | {"fold": True})
+        blocks.append(block(work, "reference", "Reference answer", item.reference) | {"fold": True})
     return blocks
 
 
@@ -99,7 +99,7 @@ def response_blocks(work: QueueContext, task: Task, item: Item, order: Sequence[
     for place, number in enumerate(order or range(1, len(item.responses) + 1), 1):
         response, name = item.responses[number - 1], f"response-{number}"
         title = "Response" if len(item.responses) == 1 else f"Response {place}"
-        text = _item_text(work, name, title, response.text) | {"number": place}
+        text = block(work, name, title, response.text) | {"number": place}
         blocks.append(text | _image(work, task, name, response.image) | _transcript(work, response.transcript))
     return blocks
 
@@ -127,19 +127,14 @@ def image_path(item: Item, block: str) -> str | None:
     return images.get(block)
 
 
-def block(name: str, title: str, text: str) -> Json:
-    """Return a text that is shown exactly as it is."""
-    return {"id": name, "title": title, "format": "plain", "text": text}
-
-
-def _item_text(work: QueueContext, name: str, title: str, text: str) -> Json:
-    """Return a text of an item, which is Markdown if the study declares it; with the addresses of images it shows."""
-    plain = block(name, title, text)
-    if not work.study.rules.markdown:
-        return plain
-    shown = remote_images.markdown_images(text, work.study.rules.image_hosts)
+def block(work: QueueContext, name: str, title: str, text: str) -> Json:
+    """Return a text, which is Markdown unless the study's rules say that texts are shown exactly as they are; with the
+    addresses of the images that it shows.
+    """
+    found = {"id": name, "title": title, "format": "markdown" if work.study.rules.markdown else "plain", "text": text}
+    shown = remote_images.markdown_images(text, work.study.rules.image_hosts) if work.study.rules.markdown else []
     images = {address: study_images.route(work.ids.secret, work.study.id, address) for address in shown}
-    return plain | {"format": "markdown"} | ({"images": images} if images else {})
+    return found | ({"images": images} if images else {})
 
 
 def target_json(work: QueueContext, target: Target) -> Json:

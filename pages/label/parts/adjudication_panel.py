@@ -1,18 +1,16 @@
 """The panel in which an adjudicator decides a case: a value by key, a reason, and notes to the owner."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from html import escape
 
 import streamlit as st
 
-from core import remote_images
 from core.errors import TiebreakError
 from core.labels import Scale, Value
 from core.llm import images
 from pages.parts import items, permissions, resources, shell
 from pages.parts.numbers import format_value
-from pages.parts.text import escape_markdown, sanitize_markdown, truncate
+from pages.parts.text import Mark, escape_markdown, text_html, truncate
 from storage.accounts.access import Permission
 from storage.labelling import claims, queue
 from storage.labelling.adjudication import Case, CaseContent, Passage, Person
@@ -140,34 +138,6 @@ def _draw_note(study: Study, annotator: str, case: Case) -> None:
             st.toast("Sent.", icon=":material/check:")
 
 
-# Highlights the passages that annotators selected in a text, each with the letters of its annotators.
-
-
-def highlight(text: str, passages: Sequence[tuple[int, int, str]]) -> str:
-    """Return the text as HTML with the passages (start, end, letter) marked.
-
-    Positions count Unicode code points. Passages may overlap; parts outside of the text are ignored.
-    """
-    inside = [(max(0, start), min(end, len(text)), letter) for start, end, letter in passages]
-    inside = [passage for passage in inside if passage[0] < passage[1]]
-    cuts = sorted({0, len(text), *(cut for start, end, _ in inside for cut in (start, end))})
-    parts = []
-    for start, end in itertools.pairwise(cuts):
-        segment = escape(text[start:end], quote=False)
-        letters = sorted({letter for first, last, letter in inside if first <= start and end <= last})
-        if letters:
-            named = escape(" ".join(letters))
-            segment = f'<mark class="evidence" title="Evidence of {named}">{segment}<sup>{named}</sup></mark>'
-        parts.append(segment)
-    return "".join(parts)
-
-
-def draw_text(text: str, passages: Sequence[tuple[int, int, str]] = ()) -> str:
-    """Return a text as a block of HTML in its own direction, exactly as it is."""
-    content = highlight(text, passages) if text.strip() else '<span class="empty-text">(empty)</span>'
-    return f'<div class="plain-text" dir="auto">{content}</div>'
-
-
 # Draws the texts of a case, the annotators' labels side by side, and the judges' opinions.
 
 PEOPLE_PER_ROW = 4
@@ -179,7 +149,7 @@ def draw_case(study: Study, case: Case, content: CaseContent) -> None:
     """Draw the decision, the annotators' choices, and the texts with the evidence."""
     st.subheader(escape_markdown(content.question), anchor=False)
     if content.criterion is not None and content.criterion.definition:
-        st.caption(sanitize_markdown(content.criterion.definition))
+        st.html(text_html(content.criterion.definition))
     _draw_people(content)
     _draw_judges(study, case, content)
     above = [passage for passage in content.passages if passage.id in ABOVE]
@@ -262,7 +232,13 @@ def _draw_judges(study: Study, case: Case, content: CaseContent) -> None:
 
 def _draw_passage(study: Study, passage: Passage, people: tuple[Person, ...], image_route: Route) -> None:
     marked = [
-        (selected.start, selected.end, person.letter)
+        {
+            "start": selected.start,
+            "end": selected.end,
+            "class": "evidence",
+            "letter": person.letter,
+            "title": f"Evidence of {person.letter}",
+        }
         for person in people
         for selected in person.evidence
         if selected.block == passage.id
@@ -277,15 +253,9 @@ def _draw_passage(study: Study, passage: Passage, people: tuple[Person, ...], im
         _draw_text(study, passage, marked, image_route)
 
 
-def _draw_text(study: Study, passage: Passage, marked: Sequence[tuple[int, int, str]], image_route: Route) -> None:
-    """Draw a text and its images. With evidence, Markdown is shown as it was written: evidence has positions in it."""
-    folder, is_markdown = images.media_folder(study.name), study.rules.markdown and passage.is_item_text
-    if is_markdown and not marked and passage.text.strip():
-        st.markdown(sanitize_markdown(passage.text, image_route=image_route))
-    else:
-        st.html(draw_text(passage.text, marked))
-        shown = remote_images.markdown_images(passage.text, study.rules.image_hosts) if is_markdown else []
-        for address in shown:
-            items.draw_image(address, folder, image_route)
+def _draw_text(study: Study, passage: Passage, marked: Sequence[Mark], image_route: Route) -> None:
+    """Draw a text with its evidence, and its images."""
+    is_markdown = study.rules.markdown and passage.is_item_text
+    st.html(text_html(passage.text, marked, image_route, markdown=is_markdown))
     if passage.image:
-        items.draw_image(passage.image, folder, image_route)
+        items.draw_image(passage.image, images.media_folder(study.name), image_route)

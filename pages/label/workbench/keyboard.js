@@ -97,6 +97,7 @@ export class Keyboard {
       differences: () => this.#differences(),
       disagreement: () => this.#disagreement(),
       why: () => this.bench.frame.showReason(this.bench.panel?.why),
+      raw: () => this.bench.reading.toggleRaw(),
       note: () => hereId(this.bench.state) && this.bench.toggle("note"),
       guidelines: () => this.bench.toggle("guidelines"),
       keys: () => this.bench.toggle("keys"),

@@ -20,6 +20,7 @@ export const COMMON = [
   ["x", "differences", "highlight the differences between the responses"],
   ["d", "disagreement", "next disagreement of the judges"],
   ["q", "question", "expand the question"],
+  ["v", "raw", "show texts as they were written; again: formatted"],
   ["w", "why", "write a reason"],
   ["g", "guidelines", "guidelines"],
   ["h", "keys", "these keys"],

@@ -1,5 +1,6 @@
-// Markdown as inert elements, for texts that declare it. HTML is shown as text, links as their text and address, images of other
-// hosts are fetched by the server or shown as text, and formulas keep every backslash. `leaf(start, end)` returns the nodes of a part of the source.
+// Markdown as inert elements, on the pages and in the workbench. HTML is shown as text, links as their text and address,
+// images of other hosts are fetched by the server or shown as text, formulas are set by KaTeX as MathML and keep their
+// source if it cannot. `leaf(start, end)` returns the nodes of a part of the source.
 
 import { h } from "./dom.js";
 
@@ -8,6 +9,8 @@ const HEADING = /^ {0,3}(#{1,6})\s+/;
 const BULLET = /^(\s*)(?:[-*+]|\d{1,9}[.)])\s+/;
 const QUOTE = /^ {0,3}> ?/;
 const RULE = /^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$/;
+const DEEPEST = 12; // quotations and lists inside each other; the rest is a paragraph
+const LONGEST = 20_000; // characters of a paragraph; a longer one is not formatted, which would take seconds
 const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 
 /** The elements of a Markdown text. `images` has the addresses on this server of the images that are shown. */
@@ -18,11 +21,12 @@ export function markdown(text, leaf, images = {}) {
     lines.push({ start: at, end, words: text.slice(at, end) });
     at = end + 1;
   }
-  return blocks(lines, { text, leaf, images });
+  return blocks(lines, { text, leaf, images, depth: 0 });
 }
 
-function blocks(lines, context) {
+function blocks(lines, outer) {
   const found = [];
+  const context = { ...outer, depth: outer.depth + 1 };
   for (let at = 0; at < lines.length;) {
     const [node, next] = block(lines, at, context);
     if (node) found.push(node);
@@ -37,20 +41,38 @@ function block(lines, at, context) {
   if (FENCE.test(words)) return fence(lines, at, context);
   if (RULE.test(words)) return [h("hr"), at + 1];
   if (HEADING.test(words)) return heading(lines[at], at, context);
-  if (QUOTE.test(words)) return quote(lines, at, context);
-  if (BULLET.test(words)) return list(lines, at, context);
+  if (context.depth < DEEPEST && QUOTE.test(words)) return quote(lines, at, context);
+  if (context.depth < DEEPEST && BULLET.test(words)) return list(lines, at, context);
   if (words.includes("|") && lines[at + 1] && TABLE_RULE.test(lines[at + 1].words) && lines[at + 1].words.includes("-"))
     return table(lines, at, context);
   return paragraph(lines, at, context);
 }
 
-function fence(lines, at, { leaf }) {
-  const [, mark] = FENCE.exec(lines[at].words);
+function fence(lines, at, { text, leaf }) {
+  const [, mark, language] = FENCE.exec(lines[at].words);
   let end = at + 1;
   while (end < lines.length && !lines[end].words.trimStart().startsWith(mark)) end += 1;
   const inner = lines.slice(at + 1, end);
-  const code = inner.length ? leaf(inner[0].start, inner.at(-1).end) : [];
+  const [from, to] = inner.length ? [inner[0].start, inner.at(-1).end] : [0, 0];
+  const code = language && to - from < LONGEST ? highlighted(text.slice(from, to), from, leaf) : leaf(from, to);
   return [h("pre", { tabindex: "0" }, h("code", { dir: "ltr" }, code)), end + 1];
+}
+
+// Comments, strings, numbers and the keywords of common languages.
+const TOKEN =
+  /(?<comment>\/\/.*|#(?![0-9a-f]{3,8}\b).*|--\s.*|\/\*[^]*?\*\/)|(?<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`[^`\n]*`)|(?<figure>\b\d[\w.]*)|(?<keyword>\b(?:and|async|await|break|case|catch|class|const|continue|def|del|do|elif|else|enum|except|export|false|False|finally|fn|for|from|func|function|if|impl|import|in|interface|is|lambda|let|match|new|nil|None|not|null|or|private|public|raise|return|select|self|static|struct|switch|this|throw|true|True|try|type|use|var|void|where|while|with|yield)\b)/g;
+
+function highlighted(code, from, leaf) {
+  const found = [];
+  let at = 0;
+  for (const match of code.matchAll(TOKEN)) {
+    const [name] = Object.entries(match.groups).find(([, words]) => words !== undefined);
+    const end = match.index + match[0].length;
+    if (match.index > at) found.push(leaf(from + at, from + match.index));
+    found.push(h("span", { class: `code-${name}` }, leaf(from + match.index, from + end)));
+    at = end;
+  }
+  return at < code.length ? [...found, leaf(from + at, from + code.length)] : found;
 }
 
 function heading(line, at, context) {
@@ -163,10 +185,11 @@ const startsBlock = (words) =>
 
 // In order: verbatim text, then emphasis, links, and the few escapes that cannot be part of a formula.
 const INLINE =
-  /!\[(?<alt>[^\]\n]*)\]\(\s*(?<address>https:\/\/[^\s()<>]+)(?:\s+"[^"\n]*")?\s*\)|(?<maths>\$\$[^$]+\$\$|\\\([^]+?\\\)|\\\[[^]+?\\\]|(?<![\w$\\])\$(?=[^\s\d])[^$\n]+?(?<=\S)\$(?![\w$]))|(?<ticks>`+)(?<code>[^`]+?)\k<ticks>(?!`)|(?<strong>\*\*|__)(?=\S)(?<bold>[^]+?)(?<=\S)\k<strong>|(?<![\w*])(?<em>[*_])(?=[^\s*_])(?<light>[^*_\n]+?)(?<=\S)\k<em>(?![\w*])|\\(?<escaped>[*_`#>~|])/g;
+  /!\[(?<alt>[^\]\n]*)\]\(\s*(?<address>https:\/\/[^\s()<>]+|data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+)(?:\s+"[^"\n]*")?\s*\)|(?<maths>\$\$[^$]+\$\$|\\\([^]+?\\\)|\\\[[^]+?\\\]|(?<![\w$\\])\$(?=[^\s\d])[^$\n]+?(?<=\S)\$(?![\w$])|(?<![\w$\\])\$\d[^$\n]*?[=^_\\][^$\n]*?(?<=\S)\$(?![\w$]))|(?<ticks>`+)(?<code>[^`]+?)\k<ticks>(?!`)|(?<strong>\*\*|__)(?=\S)(?<bold>[^]+?)(?<=\S)\k<strong>|(?<![\w*])(?<em>[*_])(?=[^\s*_])(?<light>[^*_\n]+?)(?<=\S)\k<em>(?![\w*])|\\(?<escaped>[*_`#>~|])/g;
 
 function inline(start, end, context) {
   const { text, leaf } = context;
+  if (end - start > LONGEST) return leaf(start, end);
   const words = text.slice(start, end);
   const found = [];
   let at = 0;
@@ -182,12 +205,33 @@ function matched(match, start, context) {
   const { alt, address, maths, ticks, code, strong, bold, em, light } = match.groups;
   const end = start + match[0].length;
   if (address) {
-    if (!Object.hasOwn(context.images, address)) return context.leaf(start, end);
-    return [h("img", { class: "picture", src: context.images[address], alt: alt || "image of the text", loading: "eager" })];
+    const src = address.startsWith("data:") ? address : context.images[address];
+    if (!src || !(address.startsWith("data:") || Object.hasOwn(context.images, address))) return context.leaf(start, end);
+    return [h("img", { class: "picture", src, alt: alt || "image of the text", loading: "eager" })];
   }
-  if (maths) return [h("span", { class: "maths", dir: "ltr" }, context.leaf(start, end))];
+  if (maths) return [formula(maths, start, end, context)];
   if (code !== undefined) return [h("code", { dir: "ltr" }, context.leaf(start + ticks.length, end - ticks.length))];
   if (bold !== undefined) return [h("strong", {}, inline(start + strong.length, end - strong.length, context))];
   if (light !== undefined) return [h("em", {}, inline(start + em.length, end - em.length, context))];
   return context.leaf(start + 1, end);
+}
+
+let katex; // loaded with the first formula
+
+/** A formula: its source until KaTeX has set it, and for good if it cannot or if a passage in it is marked. */
+function formula(source, start, end, { leaf }) {
+  const node = h("span", { class: "maths", dir: "ltr" }, leaf(start, end));
+  const display = source.startsWith("$$") || source.startsWith("\\[");
+  const width = display || source.startsWith("\\(") ? 2 : 1;
+  if (typeof location === "undefined" || node.querySelector("mark")) return node;
+  katex ??= import(new URL("katex.js", import.meta.url).href);
+  katex
+    .then(({ default: { render } }) => {
+      const set = h("span", { class: "typeset", title: source, "data-at": start, "data-length": end - start });
+      const options = { output: "mathml", displayMode: display, trust: false, strict: "ignore", maxExpand: 200, maxSize: 20 };
+      render(source.slice(width, -width), set, options);
+      node.replaceChildren(set);
+    })
+    .catch(() => {}); // it is no formula
+  return node;
 }

@@ -4,7 +4,7 @@ import { attribute, button, h, kbd } from "./dom.js";
 import { differences } from "./diff.js";
 import { answerOf, entered, focused, here } from "./model.js";
 import { Transcript } from "./transcript.js";
-import { blockText, chip, selectedSpan, source, toPoints, toUnits } from "./text.js";
+import { blockText, chip, isRaw, selectedSpan, source, toggleRaw, toPoints, toUnits } from "./text.js";
 
 const SIGNS = new Map([
   [true, "✓"],
@@ -52,7 +52,7 @@ export class Reading {
       this.drawn = {};
       this.transcripts.clear();
     }
-    const signature = JSON.stringify([task?.id, columns.map((one) => one.id), this.view, this.#markings(state, task)]);
+    const signature = JSON.stringify([task?.id, columns.map((one) => one.id), this.view, isRaw(), this.#markings(state, task)]);
     if (signature === this.drawn.signature && task === this.drawn.object) return;
     this.drawn = { task: task?.id, object: task, signature };
     this.#draw(state, task, columns);
@@ -267,6 +267,12 @@ export class Reading {
 
   toggleQuestion() {
     this.view.open = !this.view.open;
+    this.#redraw();
+  }
+
+  toggleRaw() {
+    toggleRaw();
+    this.bench.say(isRaw() ? "Texts are shown as they were written." : "Texts are formatted.");
     this.#redraw();
   }
 

@@ -1,7 +1,7 @@
 // The judges' opinions next to the item: the grid of stances, each judge's reason in a line, one turn in full.
 
 import { attribute, button, h, kbd } from "./dom.js";
-import { judgeText } from "./text.js";
+import { blockText, judgeText, referenceMarks } from "./text.js";
 
 /** The cells in which a judge differs or changes its opinion: [{grid, judge, turn}], round by round. */
 export function disagreements(stances) {
@@ -153,7 +153,10 @@ export class Reveal {
       { class: "turnshown" },
       h("h4", {}, `${judge.name} · ${grid.stages[turn.stage]}`),
       turn.problem ? h("p", { class: "problem" }, turn.problem) : null,
-      h("div", { class: "text plain", dir: "auto" }, judgeText(turn.text ?? "", turn.references, columns)),
+      blockText(
+        { format: "markdown", text: turn.text ?? "" },
+        referenceMarks(turn.text ?? "", turn.references, columns),
+      ),
     );
   }
 

@@ -1,4 +1,4 @@
-// Texts without formatting, with marked passages. Every piece has its position in the source, so a selection can be
+// Texts as Markdown or as they are, with marked passages. Every piece has its position in the source, so a selection can be
 // turned into positions. Positions in requests count Unicode code points; positions in the browser count UTF-16 code units.
 
 import { h } from "./dom.js";
@@ -25,7 +25,7 @@ export function source(block) {
 
 /**
  * The pieces of `text` from `start` to `end`. `marks` are {start, end, class, title, after, onclick}; if some overlap, the
- * classes add up and the shortest mark is clicked.
+ * classes add up and the shortest mark is clicked. A mark with `words` shows these, one with `href` is a link of the page.
  */
 export function pieces(text, marks, start = 0, end = text.length) {
   const inside = marks.filter((mark) => mark.start < end && mark.end > start);
@@ -52,22 +52,30 @@ function piece(words, at, marks) {
       .join("\n") || null;
   const clicks = marks.filter((mark) => mark.onclick);
   return h(
-    "mark",
+    top.href ? "a" : top.words ? "span" : "mark",
     {
       class: [...new Set(marks.map((mark) => mark.class))].join(" "),
       "data-at": at,
       title,
+      href: top.href,
       onclick: clicks.length ? (top.onclick ?? clicks[0].onclick) : null,
     },
-    words,
+    top.words ?? words,
   );
 }
+
+const RAW = "tiebreak-raw";
+const LONGEST = 200_000; // a longer text is not formatted
+
+/** Whether this annotator reads texts as they were written; `toggleRaw` changes it. */
+export const isRaw = () => globalThis.localStorage?.getItem(RAW) === "true";
+export const toggleRaw = () => localStorage.setItem(RAW, String(!isRaw()));
 
 /** A block as an element. */
 export function blockText(block, marks = []) {
   const words = source(block);
   if (!words.trim()) return h("p", { class: "empty" }, block.number ? "(empty response)" : "(empty)");
-  if (block.format === "markdown")
+  if (block.format === "markdown" && words.length <= LONGEST && !isRaw())
     return h(
       "div",
       { class: "text markdown", dir: "auto" },
@@ -85,11 +93,11 @@ export function selectedSpan(root, element) {
   if (!covered.length) return null;
   const edge = (node, offset, otherwise) => {
     const leaf = (node.nodeType === 3 ? node.parentElement : node)?.closest?.("[data-at]");
-    return leaf && node.nodeType === 3 ? Number(leaf.dataset.at) + offset : otherwise;
+    return leaf && node.nodeType === 3 && !leaf.dataset.length ? Number(leaf.dataset.at) + offset : otherwise;
   };
   const [first, last] = [covered[0], covered.at(-1)];
   const start = edge(range.startContainer, range.startOffset, Number(first.dataset.at));
-  const end = edge(range.endContainer, range.endOffset, Number(last.dataset.at) + last.textContent.length);
+  const end = edge(range.endContainer, range.endOffset, Number(last.dataset.at) + Number(last.dataset.length ?? last.textContent.length));
   return start < end ? { start, end } : null;
 }
 
@@ -106,31 +114,20 @@ function selectedRange(root) {
   return selection?.rangeCount ? selection.getRangeAt(0) : null;
 }
 
-/** A judge's text with the item's own response numbers if it wrote "Submission 1". */
-export function judgeText(words, references, columns) {
-  const marks = (references ?? [])
-    .map((one) => ({
-      start: toUnits(words, one.start),
-      end: toUnits(words, one.end),
-      column: columns.find((column) => column.id === one.column),
-    }))
-    .filter((one) => one.column)
-    .sort((a, b) => a.start - b.start);
-  const found = [];
-  let at = 0;
-  for (const { start, end, column } of marks) {
-    if (start < at) continue;
-    found.push(words.slice(at, start), chip(column, words.slice(start, end)));
-    at = end;
-  }
-  return [...found, words.slice(at)];
+/** The marks of the places where a judge wrote "Submission 1": chips with the item's own response numbers. */
+export function referenceMarks(words, references, columns) {
+  return (references ?? []).flatMap((one) => {
+    const column = columns.find(({ id }) => id === one.column);
+    const [start, end] = [toUnits(words, one.start), toUnits(words, one.end)];
+    const written = { words: column?.title, title: `written as “${words.slice(start, end)}”` };
+    return column ? [{ start, end, class: `chip response-${column.number}`, ...written }] : [];
+  });
 }
 
-/** The coloured chip of a response; `written` is its name in the judge's text. */
-export function chip(column, written) {
-  return h(
-    "span",
-    { class: `chip response-${column.number}`, title: written ? `written as “${written}”` : null },
-    column.title,
-  );
+/** A judge's text with the item's own response numbers if it wrote "Submission 1". */
+export const judgeText = (words, references, columns) => pieces(words, referenceMarks(words, references, columns));
+
+/** The coloured chip of a response. */
+export function chip(column) {
+  return h("span", { class: `chip response-${column.number}` }, column.title);
 }

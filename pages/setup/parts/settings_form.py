@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from core.formats.study_records import StudyRules
 from core.frozen import Frozen, help_text
 from core.items import Criterion
-from pages.parts.text import sanitize_markdown
+from pages.parts.text import text_html
 from pages.setup.parts import scale_form
 
 Draft = dict[str, Any]  # settings as in YAML, possibly incomplete or invalid
@@ -205,7 +205,7 @@ def _format_default(value: Any) -> str:
 def _draw_criterion_text(criterion: Criterion) -> None:
     """Draw the definition of a criterion, or a warning that it has only a name."""
     if criterion.definition:
-        st.caption(sanitize_markdown(criterion.definition))
+        st.html(text_html(criterion.definition))
     if criterion.rubric:
         st.caption(f"Rubric of {len(criterion.rubric)} levels.")
     if not criterion.definition and not criterion.rubric:

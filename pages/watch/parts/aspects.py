@@ -28,7 +28,6 @@ from pages.parts.chart_files import ChartData
 from pages.parts.numbers import aspect_letter
 from pages.parts.text import escape_markdown, truncate
 from pages.watch.parts import turns
-from pages.watch.parts.turns import draw_reading
 from storage.db import connections
 from storage.labels import labels
 from storage.runs import aspects as stored_aspects
@@ -331,16 +330,9 @@ def draw_replies(trace_id: int, numbered_turns: Sequence[tuple[int, Turn]], judg
     aspects_by_judge = {judgement.judge: judgement.aspects for judgement in judgements}
     has_orders = len({turn.shown for _, turn in numbered_turns if turn.shown}) > 1
     for seq, turn in numbered_turns:
-        with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
-            with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-                problem = f" · no reading: {escape_markdown(turn.problem)}" if turn.problem else ""
-                step = describe_ask(turn, aspects_by_judge.get(turn.speaker, ()))
-                step += f" · order {', '.join(map(str, turn.shown))}" if has_orders and turn.shown else ""
-                st.markdown(f"**{escape_markdown(turn.speaker)}** · {step}{problem}")
-                st.caption(turns.format_usage(turn), width="content")
-            turns.draw_code(turn.reply or "(empty reply)", f"{trace_id}-{seq}")
-            draw_reading(turn, with_passage=True)
-            turns.draw_prompt(trace_id, seq)
+        step = describe_ask(turn, aspects_by_judge.get(turn.speaker, ()))
+        step += f" · order {', '.join(map(str, turn.shown))}" if has_orders and turn.shown else ""
+        turns.draw_turn(trace_id, seq, turn, f"**{escape_markdown(turn.speaker)}** · {step}")
 
 
 def describe_ask(turn: Turn, aspects: Sequence[str]) -> str:

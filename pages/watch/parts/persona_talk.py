@@ -2,8 +2,7 @@
 had read.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -17,19 +16,14 @@ from core.protocols.chateval.verdicts import mean_scores, turn_value, turns_by_p
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import validate_settings
 from core.trace import (
-    CallFailed,
     Event,
-    ReplyUnreadable,
-    SchemaRefused,
-    TraceFailed,
     Turn,
-    TurnCompleted,
 )
 from core.verdicts import Stance
 from pages.parts import charts, colours, paging
 from pages.parts.chart_files import ChartData
 from pages.parts.numbers import VERDICT_NAMES
-from pages.parts.text import escape_markdown, sanitize_markdown
+from pages.parts.text import escape_markdown, text_html
 from pages.watch.parts import debate, turns
 from pages.watch.parts.single_judge import scale_ends
 from pages.watch.parts.turns import NumberedTurn
@@ -183,12 +177,12 @@ def _cell_data(stance: Stance, row: int, turn: Turn) -> list[Any]:
     return [stance.seq, row, stance.round, stance.value, previous, stance.problem, label]
 
 
-# Contributions on one page, rounded down to whole turns.
+# Contributions on one page.
 CONTRIBUTIONS_PER_PAGE = 40
 SUMMARY_FALLBACK = "the contributions were passed on instead"
 SWAPPED = (
-    ":material/swap_horiz: In this discussion “Assistant 1” is shown as Response 2. The scores next to the names use "
-    "the item's own order."
+    ":material/swap_horiz: Where response 2 is first, “Assistant 1” is shown as Response 2. The scores next to the "
+    "names use the item's own order."
 )
 
 
@@ -209,22 +203,8 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     with right:
         draw_chart(trace.id, [turn for _, turn in numbered_turns], run_settings)
     draw_personas(run_settings)
-    problems = _problems_by_ask(events)
-    asks = {seq: event.ask for seq, event in events if isinstance(event, TurnCompleted)}
-    problems_by_seq = {seq: problems.pop(ask, []) for seq, ask in asks.items()}
-    opened = next((turn for seq, turn in numbered_turns if seq == clicked), None)
-    draw_discussion(trace.id, numbered_turns, run_settings, problems_by_seq, opened)
-    for of_ask in problems.values():
-        turns.draw_problems(of_ask, "discussion")
-
-
-def _problems_by_ask(events: Sequence[tuple[int, Event]]) -> dict[int | None, list[tuple[int, Event]]]:
-    """Return failed attempts and failures by their ask; None for those of the whole trace."""
-    problems: dict[int | None, list[tuple[int, Event]]] = defaultdict(list)
-    for seq, event in events:
-        if isinstance(event, ReplyUnreadable | CallFailed | SchemaRefused | TraceFailed):
-            problems[getattr(event, "ask", None)].append((seq, event))
-    return problems
+    draw_discussion(trace.id, numbered_turns, run_settings, clicked)
+    turns.draw_problems(events, "discussion")
 
 
 def draw_verdict(events: Sequence[tuple[int, Event]], settings: Settings) -> None:
@@ -244,8 +224,8 @@ def draw_personas(settings: Settings) -> None:
     """Draw the personas with their models and roles."""
     with st.expander("Personas", icon=":material/groups:"):
         for persona in settings.personas:
-            role = sanitize_markdown(persona.role) if persona.role else "*no role recorded*"
-            st.markdown(f"**{escape_markdown(persona.name)}** · {escape_markdown(persona.spec.model)}  \n{role}")
+            st.markdown(f"**{escape_markdown(persona.name)}** · {escape_markdown(persona.spec.model)}")
+            st.html(text_html(persona.role or "*no role recorded*"))
         if settings.strategy == "simultaneous with summary":
             summariser = settings.effective_summariser
             name, model = escape_markdown(summariser.name), escape_markdown(summariser.spec.model)
@@ -253,64 +233,26 @@ def draw_personas(settings: Settings) -> None:
 
 
 def draw_discussion(
-    trace_id: int,
-    numbered_turns: Sequence[NumberedTurn],
-    settings: Settings,
-    problems: Mapping[int, Sequence[tuple[int, Event]]],
-    clicked: Turn | None,
+    trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: Settings, clicked: int | None
 ) -> None:
-    """Draw the contributions turn by turn, for one order of the responses at a time."""
-    order = _choose_order(trace_id, numbered_turns, settings, clicked)
-    shown_turns = [(seq, turn) for seq, turn in numbered_turns if turn.shown == order]
-    rounds = sorted({turn.round for _, turn in shown_turns})
-    for number in _rounds_on_page(trace_id, rounds, len(settings.personas), clicked):
-        st.subheader(f"Turn {number + 1}" if settings.rounds > 1 else "Independent answers", anchor=False)
-        for seq, turn in shown_turns:
-            if turn.round == number:
-                turns.draw_problems(problems.get(seq, ()), "discussion")
-                context = _describe_context(settings, turn, [earlier for _, earlier in shown_turns])
-                heading = f"**{escape_markdown(turn.speaker)}** · {_reading(turn)}"
-                turns.draw_turn(trace_id, seq, turn, heading, f":material/hearing: {context}" if context else "")
-    if settings.rounds > 1 and rounds and rounds[0] > 0:
-        st.caption("The earlier turns were not recorded.")
-    paging.draw_pagination(f"talk_page_{trace_id}", len(rounds), _page_size(len(settings.personas)))
-
-
-def _choose_order(
-    trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: Settings, clicked: Turn | None
-) -> tuple[int, ...]:
-    """Draw the choice of an order of the responses; returns the order that is shown."""
-    orders = [order for order in settings.orders if any(turn.shown == order for _, turn in numbered_turns)]
-    if len(orders) < 2:
-        return orders[0] if orders else settings.orders[0]
-    key = f"talk_order_{trace_id}"
+    """Draw one page of the contributions, those of each order of the responses after one another."""
+    ordered = sorted(numbered_turns, key=lambda pair: pair[1].shown)
+    has_orders, key = len({turn.shown for _, turn in ordered}) > 1, f"talk_page_{trace_id}"
+    page = paging.current_page(key, len(ordered), CONTRIBUTIONS_PER_PAGE)
     if clicked is not None:
-        st.session_state[key] = clicked.shown[0]
-    first = st.segmented_control(
-        "One discussion for each order of the responses",
-        [order[0] for order in orders],
-        format_func=lambda number: f"Response {number} first",
-        default=None if key in st.session_state else orders[0][0],
-        required=True,
-        key=key,
-    )
-    selected = next((order for order in orders if order[0] == first), orders[0])
-    if selected == (2, 1):
+        index = next(index for index, (seq, _) in enumerate(ordered) if seq == clicked)
+        page = st.session_state[key] = paging.page_of(index, CONTRIBUTIONS_PER_PAGE)
+    if any(turn.shown == (2, 1) for _, turn in ordered):
         st.caption(SWAPPED)
-    return selected
-
-
-def _rounds_on_page(trace_id: int, rounds: Sequence[int], speakers: int, clicked: Turn | None) -> Sequence[int]:
-    """Return the turns on the open page; a clicked turn opens its page."""
-    size, key = _page_size(speakers), f"talk_page_{trace_id}"
-    if clicked is not None and clicked.round in rounds and len(rounds) > size:
-        st.session_state[key] = paging.page_of(rounds.index(clicked.round), size)
-    return paging.page_slice(rounds, paging.current_page(key, len(rounds), size), size)
-
-
-def _page_size(speakers: int) -> int:
-    """Return the number of turns on one page."""
-    return max(1, CONTRIBUTIONS_PER_PAGE // max(speakers, 1))
+    if ordered and min(turn.round for _, turn in ordered) > 0:
+        st.caption("The earlier turns were not recorded.")
+    for seq, turn in paging.page_slice(ordered, page, CONTRIBUTIONS_PER_PAGE):
+        context = _describe_context(settings, turn, [other for _, other in ordered if other.shown == turn.shown])
+        place = [f"turn {turn.round + 1}"] if settings.rounds > 1 else []
+        place += [f"response {turn.shown[0]} first"] if has_orders else []
+        heading = " · ".join([f"**{escape_markdown(turn.speaker)}**", _reading(turn), *place])
+        turns.draw_turn(trace_id, seq, turn, heading, f":material/hearing: {context}" if context else "")
+    paging.draw_pagination(key, len(ordered), CONTRIBUTIONS_PER_PAGE)
 
 
 def _reading(turn: Turn) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.answers import Answer, Aspects, Choice, Claims, Number, Option, Rating, Scores, Truth, Weights
+from core.answers import Answer, Choice, Option, Rating, Truth
 from core.attempts import NeedsCalls
-from core.errors import TiebreakError
+from core.errors import TiebreakError, UnreadableReply
 from core.trace import Ask, PastReading, Turn, TurnReadings
 from pages.parts import permissions, resources, shell
 from pages.parts.numbers import format_value
@@ -24,7 +24,10 @@ from storage.runs.traces import Trace
 
 
 def draw_answer_control(answer: Answer[Any], key: str) -> Any:
-    """Draw the control; returns the value, or None as long as it is incomplete."""
+    """Draw the control; returns the value, or None as long as it is incomplete.
+
+    An answer with few values is chosen, any other is typed as a judge should have written it, and read by its parser.
+    """
     match answer:
         case Choice():
             names = dict(enumerate(answer.names(), 1)) | ({0: "neither"} if answer.neither else {})
@@ -35,12 +38,12 @@ def draw_answer_control(answer: Answer[Any], key: str) -> Any:
             return _draw_options({letter: letter for letter in answer.letters}, key)
         case Rating(levels=levels) if levels:
             return _draw_options({level: str(level) for level in levels}, key)
-        case Rating():
-            label = f"From {answer.low:g} to {answer.high:g}"
-            return _draw_number(label, key, answer.low, answer.high, answer.step)
-        case Number():
-            return st.number_input("Number", value=None, key=key, format="%g", width=200)
-    return _draw_structured(answer, key)
+    text = st.text_area("The answer", key=key, height=110, help=answer.instruction())
+    try:
+        return answer.parse(text).value if text.strip() else None
+    except UnreadableReply as error:
+        st.caption(f":material/help: This cannot be read: {escape_markdown(str(error))}")
+        return None
 
 
 def _draw_options(names: Mapping[Any, str], key: str) -> Any:
@@ -52,57 +55,6 @@ def _draw_options(names: Mapping[Any, str], key: str) -> Any:
         key=key,
         label_visibility="collapsed",
     )
-
-
-def _draw_structured(answer: Answer[Any], key: str) -> Any:
-    """Draw the control of an answer with several values."""
-    match answer:
-        case Scores(names=names, low=low, high=high, step=step):
-            return _draw_numbers(names, key, low, high, step)
-        case Weights(names=names):
-            return _draw_weights(names, key)
-        case Claims(noun=noun):
-            lines = _draw_lines(f"One {noun} a line", key)
-            return tuple(lines) or None
-        case Aspects():
-            lines = _draw_lines("One aspect per line: name, or name: definition", key)
-            pairs = (line.partition(":") for line in lines)
-            return {name.strip(): definition.strip() for name, _, definition in pairs} or None
-    st.caption("This type of answer cannot be entered here.")
-    return None
-
-
-def _draw_number(label: str, key: str, low: float, high: float, step: float | None) -> float | int | None:
-    value = st.number_input(
-        label, float(low), float(high), value=None, step=float(step or 1), key=key, format="%g", width=160
-    )
-    return int(value) if value is not None and value.is_integer() else value
-
-
-def _draw_numbers(
-    names: tuple[str, ...], key: str, low: float, high: float, step: float | None
-) -> dict[str, float] | None:
-    with st.container(horizontal=True):
-        values = {
-            name: _draw_number(escape_markdown(name), f"{key}_{index}", low, high, step)
-            for index, name in enumerate(names)
-        }
-    complete = {name: value for name, value in values.items() if value is not None}
-    return complete if len(complete) == len(names) else None
-
-
-def _draw_weights(names: tuple[str, ...], key: str) -> dict[str, float] | None:
-    weights = _draw_numbers(names, key, 0, 100, None)
-    total = 100.0 if weights is None else sum(weights.values())
-    if abs(total - 100) <= 0.5:
-        return weights
-    st.caption(f"The weights sum to {total:g}, not to 100.")
-    return None
-
-
-def _draw_lines(label: str, key: str) -> list[str]:
-    text = str(st.text_area(label, key=key, height=110))
-    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def draw_replies(replies: TurnReadings, key: str) -> None:

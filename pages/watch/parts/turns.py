@@ -1,10 +1,9 @@
 """The parts of a turn that every view draws: its usage, its reply, its prompt, and earlier failures."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from html import escape
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -32,7 +31,7 @@ from core.transcripts import Transcript
 from core.verdicts import verdict_of_criterion
 from pages.parts import numbers, resources, shell
 from pages.parts.numbers import format_value
-from pages.parts.text import escape_markdown, sanitize_markdown
+from pages.parts.text import Mark, escape_markdown, text_html, to_html
 from storage.db import connections
 from storage.db.connections import Session
 from storage.runs import trace_opinions, traces
@@ -61,14 +60,20 @@ def shorten(text: str) -> str:
 
 
 def draw_markdown(text: str, key: str) -> None:
-    """Draw a text as sanitized Markdown, shortened if it is long, with the toggle that shows all of it."""
+    """Draw a text as Markdown, shortened if it is long, with the toggle that shows all of it."""
     draw_shortened(text)
     draw_whole(text, key)
 
 
 def draw_shortened(text: str) -> None:
-    """Draw a text as sanitized Markdown, shortened if it is long."""
-    st.markdown(with_citations(sanitize_markdown(shorten(text))))
+    """Draw a text as Markdown, shortened if it is long."""
+    _draw_text(shorten(text))
+
+
+def _draw_text(text: str, shown: Sequence[int] = (), span: tuple[int, int] | None = None) -> None:
+    """Draw a text as Markdown with the passage of its reading, its citations and the responses that it names marked."""
+    passage = [{"start": span[0], "end": span[1], "class": "passage"}] if span is not None else []
+    st.html(text_html(text, [*passage, *named_responses(text, shown), *citations(text)]))
 
 
 def draw_code(text: str, key: str) -> None:
@@ -101,11 +106,6 @@ def within(text: str, span: tuple[int, int]) -> tuple[int, int]:
     return start, min(max(span[1], start), len(text))
 
 
-def to_html(text: str) -> str:
-    """Return plain text as HTML for an element that preserves line breaks; as elements they would be slow."""
-    return escape(text).replace("\n", "&#10;")
-
-
 # How a reply was read: its value, the rule, and the passage that the reading rests on, marked.
 
 # Characters of the reply that are shown before and after the marked passage.
@@ -136,12 +136,13 @@ def draw_reply(turn: Turn) -> None:
         return
     statement = turn.statement
     if turn.format == "json" and statement and statement != turn.reply.strip():
-        st.markdown(with_citations(with_own_numbers(sanitize_markdown(shorten(statement)), turn.shown)))
+        _draw_text(shorten(statement), turn.shown)
         with st.expander("Structured output"):
             part = marked_html(shorten(turn.reply), turn.reading_span)
             st.html(f'<pre class="reading" dir="auto">{part}</pre>')
         return
-    st.markdown(with_citations(with_own_numbers(marked_markdown(turn.reply, turn.reading_span), turn.shown)))
+    part, span = shorten(turn.reply), shown_passage(turn)
+    _draw_text(part, turn.shown, span)
 
 
 def draw_whole_reply(turn: Turn, key: str) -> None:
@@ -167,7 +168,7 @@ def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
     span = turn.reading_span
     if span is None:
         return
-    if with_passage or turn.format == "json" or marked_markdown(turn.reply, span) == marked_markdown(turn.reply, None):
+    if with_passage or turn.format == "json" or shown_passage(turn) is None:
         st.html(f'<div class="reading" dir="auto">{passage_html(turn.reply, span)}</div>')
 
 
@@ -192,14 +193,11 @@ def passage_html(reply: str, span: tuple[int, int]) -> str:
     )
 
 
-def marked_markdown(reply: str, span: tuple[int, int] | None) -> str:
-    """Return the part of a reply that is drawn as sanitized Markdown, with the passage highlighted if it is in it.
-
-    It is not highlighted if that would break what is around it.
-    """
-    part = shorten(reply)
-    is_shown = span is not None and (part == reply or span[1] <= SHORTENED)
-    return sanitize_markdown(part, within(part, span) if span is not None and is_shown else None)
+def shown_passage(turn: Turn) -> tuple[int, int] | None:
+    """Return the passage of the reading if it is in the part of the reply that is drawn."""
+    span = turn.reading_span
+    is_shown = span is not None and (len(turn.reply) <= LONGEST_WHOLE or span[1] <= SHORTENED)
+    return within(turn.reply, span) if span is not None and is_shown else None
 
 
 # A response as judges of a pair name it, in the order in which they read the two; outside of code.
@@ -213,36 +211,29 @@ def chip(value: int, text: str) -> str:
     return CHIPS[value].format(text)
 
 
-def with_own_numbers(markdown: str, shown: Sequence[int]) -> str:
-    """Return a reply in which a chip with the item's own number stands for each submission that the judge names."""
-    if len(shown) != 2:
-        return markdown
-
-    def own(match: re.Match[str]) -> str:
-        number = int(match[2]) if match[2] else 0
-        return chip(shown[number - 1], f"Response {shown[number - 1]}") if number else match[0]
-
-    return SUBMISSION.sub(own, markdown)
+def named_responses(text: str, shown: Sequence[int]) -> Iterator[Mark]:
+    """Yield a chip with the item's own number in place of each submission that the judge names."""
+    for match in SUBMISSION.finditer(text) if len(shown) == 2 else ():
+        if match[2]:
+            number = shown[int(match[2]) - 1]
+            chip = {"class": f"chip response-{number}", "words": f"Response {number}"}
+            yield chip | {"start": match.start(), "end": match.end(), "title": f"written as “{match[0]}”"}
 
 
-# Citations of steps in a text that is escaped: `[12]` or `[3, 12]`.
-CITATION = re.compile(r"\\\[(\d{1,6}(?:, ?\d{1,6})*)\\\]")
+# Citations of steps: `[12]` or `[3, 12]`.
+CITATION = re.compile(r"\[\d{1,6}(?:, ?\d{1,6})*\]")
 
 
-def with_citations(markdown: str) -> str:
-    """Return escaped Markdown in which citations of steps are links, and those of steps that do not exist are red.
-
-    Markdown about an item without a transcript is returned unchanged.
-    """
+def citations(text: str) -> Iterator[Mark]:
+    """Yield a link for each step that a text cites; those of steps that do not exist are marked as missing."""
     steps: int = st.session_state.get("cited_steps", 0)
-    if not steps:
-        return markdown
-
-    def link(number: str) -> str:
-        exists = 1 <= int(number) <= steps
-        return f"[\\[{number}\\]](#step-{number})" if exists else f":red[\\[{number}\\] (no such step)]"
-
-    return CITATION.sub(lambda match: ", ".join(map(link, re.split(r", ?", match[1]))), markdown)
+    for group in CITATION.finditer(text) if steps else ():
+        for match in re.finditer(r"\[?(\d+)\]?", group[0]):
+            start = group.start()
+            mark = {"start": start + match.start(), "end": start + match.end(), "words": f"[{match[1]}]"}
+            link = {"class": "citation", "href": f"#step-{match[1]}"}
+            exists = 1 <= int(match[1]) <= steps
+            yield mark | (link if exists else {"class": "missing", "words": f"[{match[1]}] (no such step)"})
 
 
 def _count_steps(study_id: int, item: Item) -> int:

@@ -105,5 +105,5 @@ def test_replies_are_shown_on_request() -> None:
     prepare_sample()
     app = visit_trace("three boxes", "two judges · given aspects")
     app.toggle[0].set_value(True).run()
-    assert "accuracy: 45%\nhelpfulness: 20%\nrelevance: 20%\nlevel of detail: 15%" in [code.value for code in app.code]
+    assert "accuracy: 45%\nhelpfulness: 20%\nrelevance: 20%\nlevel of detail: 15%" in page_text(app)
     assert "scores on A accuracy" in page_text(app)

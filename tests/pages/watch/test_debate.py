@@ -5,7 +5,7 @@ from typing import Any
 from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.labels import Kind, Opinion, Value
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
-from pages.watch.parts.turns import with_own_numbers
+from pages.watch.parts.turns import named_responses
 from tests.conftest import make_item, make_label
 from tests.pages.visits import prepare_study, trace_text
 from tests.storage.shared import RUN, a_trace
@@ -87,9 +87,10 @@ def test_a_debate_in_both_orders_has_a_row_and_headings_for_each_order() -> None
 
 
 def test_a_submission_is_named_by_the_items_own_number_outside_of_code():
-    text = with_own_numbers("Submission 1 beats submission 2, not `Submission 1` or Submission 12.", (2, 1))
-    assert text == (":orange-badge[Response 2] beats :blue-badge[Response 1], not `Submission 1` or Submission 12.")
-    assert with_own_numbers("Submission 1", ()) == "Submission 1"
+    text = "Submission 1 beats submission 2, not `Submission 1` or Submission 12."
+    marks = [(text[one["start"] : one["end"]], one["words"]) for one in named_responses(text, (2, 1))]
+    assert marks == [("Submission 1", "Response 2"), ("submission 2", "Response 1")]
+    assert list(named_responses("Submission 1", ())) == []
 
 
 def test_a_decided_trace_says_how_it_was_decided():

@@ -25,18 +25,11 @@ def html(app: AppTest) -> list[str]:
     return [element.proto.body for element in app.get("html")]
 
 
-def test_a_text_is_shown_with_every_character() -> None:
-    escaped = CHAT.replace("<", "&lt;").replace(">", "&gt;")
-    app = visit(markdown=False)
-    assert f'<div class="plain-text" dir="auto">{escaped}</div>' in html(app)
-    assert not any("Hello" in element.value for element in app.markdown)
-
-
-def test_declared_markdown_is_formatted_without_html() -> None:
-    app = visit(markdown=True)
-    (text,) = [element.value for element in app.markdown if "Hello" in element.value]
-    assert "*this*" in text and "<b>" not in text
-    assert not any("Hello" in body for body in html(app))
+@pytest.mark.parametrize("markdown", [False, True])
+def test_a_text_is_escaped_for_the_script_that_draws_it(markdown: bool) -> None:
+    escaped = CHAT.replace("<", "&lt;").replace(">", "&gt;").replace("\n", "&#10;")
+    (shown,) = [body for body in html(visit(markdown=markdown)) if "Hello" in body]
+    assert f">{escaped}</div>" in shown and ("data-plain" in shown) != markdown
 
 
 @pytest.mark.parametrize("markdown", [False, True])

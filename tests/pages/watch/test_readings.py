@@ -34,40 +34,10 @@ def test_the_context_of_a_long_reply_is_cut():
 @pytest.mark.parametrize("span", [(-5, 3), (2, 1), (100, 200), (0, 10**9)])
 def test_a_span_outside_of_the_reply_marks_what_is_there(span):
     assert "<mark>" in turns.passage_html("short", span)
-    turns.marked_markdown("short", span)
 
 
-def test_the_passage_is_highlighted_inside_markdown():
-    reply = "It is clear.\n\n**Final answer: 2**"
-    assert turns.marked_markdown(reply, span_of(reply, "Final answer: 2")) == (
-        "It is clear.\n\n**:orange-background[Final answer\\: 2]**"
-    )
-
-
-@pytest.mark.parametrize(
-    ("reply", "passage"),
-    [
-        ("```\nFinal answer: 2\n```", "Final answer: 2"),
-        ("| a | b |\n|---|---|\n| 1 | 2 |", "| 1 | 2 |"),
-        ("A: 1\nB: 2", "A: 1\nB: 2"),
-        ("1. One claim.", "1. One claim."),
-        (r"So $\boxed{2}$", r"\boxed{2}"),
-    ],
-)
-def test_a_highlight_that_would_break_markdown_is_left_out(reply, passage):
-    assert "background" not in turns.marked_markdown(reply, span_of(reply, passage))
-
-
-def test_a_highlight_contains_no_markup_of_the_reply():
-    reply = ":red[x] ](javascript:alert(1)) <b>2</b>"
-    marked = turns.marked_markdown(reply, (0, len(reply)))
-    assert marked.startswith(":orange-background[")
-    assert r"\](javascript\:alert(1))" in marked and r"\<b\>" in marked
-
-
-def test_of_a_long_reply_the_start_is_drawn_with_its_passage():
+def test_of_a_long_reply_the_passage_is_marked_if_it_is_drawn():
     reply = "Final answer: 2" + " b" * 10**6
-    marked = turns.marked_markdown(reply, (0, 15))
-    assert "orange-background" in marked and len(marked) < 2_100
-    assert "orange-background" not in turns.marked_markdown(reply, (10**6, 10**6 + 1)), "it is drawn below"
-    assert len(turns.marked_markdown("a" * 5_000, None)) == 5_000
+    assert turns.shown_passage(make_turn(reply, (0, 15))) == (0, 15)
+    assert turns.shown_passage(make_turn(reply, (10**6, 10**6 + 1))) is None, "it is drawn below"
+    assert turns.shown_passage(make_turn("short", (-5, 10**9))) == (0, 5)

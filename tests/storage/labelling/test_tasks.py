@@ -177,8 +177,8 @@ def test_opaque_ids_reveal_nothing_and_are_decoded_with_their_key_only():
         assert ids.decode("t", wrong) is None
 
 
-@pytest.mark.parametrize(("rules", "format"), [({}, "plain"), ({"markdown": True}, "markdown")])
-def test_texts_are_plain_unless_the_study_declares_markdown(ann, engine, rules, format):
+@pytest.mark.parametrize(("rules", "format"), [({"markdown": False}, "plain"), ({}, "markdown")])
+def test_texts_are_markdown_unless_the_study_declares_otherwise(ann, engine, rules, format):
     set_rules(engine, **rules)
     task = ann.tasks()[0]
     assert {block["format"] for block in [*task["above"], *task["columns"]]} == {format}
