@@ -30,18 +30,21 @@ Text = tuple[str, str, str]
 
 def create_missing_targets(engine: Engine, study_id: int) -> None:
     """Add a target for each finished review with peers; its part is the run. Nothing is written if none is missing."""
-    judged = (
-        select(col(ItemRow.key), col(TargetRow.criterion), col(RunRow.name))
-        .join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id))
-        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
-        .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
-        .where(col(RunRow.study_id) == study_id, col(RunRow.protocol).in_(registry.with_artifact("peer reviews")))
-        .where(col(OpinionRow.stage) == "last", col(TargetRow.kind).in_(REVIEWED))
-    )
     with reading(engine) as session, reading_for(QUEUE):
+        reviews = select(col(RunRow.id), col(RunRow.name)).where(
+            col(RunRow.study_id) == study_id, col(RunRow.protocol).in_(registry.with_artifact("peer reviews"))
+        )
+        names = {run_id: name for run_id, name in session.execute(reviews)}
+        judged = (
+            select(col(ItemRow.key), col(TargetRow.criterion), col(OpinionRow.run_id))
+            .join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id))
+            .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
+            .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.run_id).in_(names))
+            .where(col(OpinionRow.stage) == "last", col(TargetRow.kind).in_(REVIEWED))
+        )
         wanted = [
-            Target(item=item, kind=KIND, criterion=criterion, part=run)
-            for item, criterion, run in session.execute(judged.distinct())
+            Target(item=item, kind=KIND, criterion=criterion, part=names[run_id])
+            for item, criterion, run_id in (session.execute(judged.distinct()) if names else ())
         ]
         known = targets.find_ids(session, study_id, wanted) if wanted else {}
     missing = [target for target in wanted if target not in known]
