@@ -90,9 +90,9 @@ def draw_table(
     compared = published.compared_with(resources.engine(), study, table, reference or None)
     st.subheader(escape_markdown(f"{table.paper.partition(',')[0]}, {table.title}{compared}"), anchor=False)
     st.markdown(escape_markdown(table.question))
-    st.caption(
-        f"{table.paper}. Caveats and published values: {DOCS}. In a terminal: `cli.py experiments table {table.name}`."
-    )
+    option = " --published" if table.name not in {one.name for one in published.TABLES} else ""
+    command = f"cli.py experiments table {table.name}{option}"
+    st.caption(f"{table.paper}. Caveats and published values: {DOCS}. In a terminal: `{command}`.")
     if not rows:
         st.info(f"No rows yet: this table needs {table.needs}.")
         return

@@ -106,7 +106,7 @@ def _cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") ->
     if opinions.empty:
         return {}
     last, verdict = (opinions.loc[opinions["stage"] == stage, "run"].unique().tolist() for stage in ("last", "verdict"))
-    by_speaker = _cost_by_speaker(session, study_id, last)
+    by_speaker = cost_by_speaker(session, study_id, last)
     by_run = {run: cost for run, cost in cost_by_run(session, verdict).items() if cost.calls}
     costs: dict[str, list[RunCost]] = {}
     for judge, rater, run, stage in (
@@ -152,7 +152,7 @@ def with_efficiency(
     return {name: (cost, tuple(unit for unit in UNITS if name in found[unit])) for name, (cost, _) in known.items()}
 
 
-def _cost_by_speaker(session: Session, study_id: int, run_ids: Sequence[int]) -> dict[tuple[int, str], RunCost]:
+def cost_by_speaker(session: Session, study_id: int, run_ids: Sequence[int]) -> dict[tuple[int, str], RunCost]:
     """Return (run, speaker) -> the cost of its answered asks; the speaker is in the event, so the events are read."""
     if not run_ids:
         return {}

@@ -123,7 +123,7 @@ def front_figure(rows: Sequence[Value], statistic: str, cost: str) -> "go.Figure
     figure = go.Figure()
     for name, is_on_front, colour, mode in (
         ("On the front", True, charts.accent_colour(), "lines+markers+text"),
-        ("As good for less", False, colours.UNDECIDED, "markers"),
+        ("Dominated", False, colours.UNDECIDED, "markers"),
     ):
         points = []
         for row in (row for row in rows if row.on_front == is_on_front):

@@ -140,7 +140,7 @@ def agreement_with_debate(request: Request) -> list[PublishedRow]:
     """Return how often each evaluator's verdict is what the debate and people concluded (Tables 4 and 5)."""
     rows: list[PublishedRow] = []
     others = _other_verdicts(request)
-    scenarios = _pairs_and_scenarios(request)
+    scenarios = pairs_and_scenarios(request)
     for debates in load_debates(request):
         evaluators = {f"{name}{FIRST_OPINION}": values for name, values in debates.first.items()} | others
         for name, values in evaluators.items():
@@ -179,7 +179,7 @@ def _sources_note(sources: Mapping[str, int]) -> str:
 def example_level(request: Request) -> list[PublishedRow]:
     """Return the share of items on which people and each evaluator decide equally, no verdict being none (Table 3)."""
     people = request.preferences
-    scenarios = _pairs_and_scenarios(request)
+    scenarios = pairs_and_scenarios(request)
     rows = []
     for judge, values in _verdicts(request.data.opinions).items():
         cells: dict[str, list[bool]] = defaultdict(list)
@@ -193,7 +193,7 @@ def example_level(request: Request) -> list[PublishedRow]:
     return rows
 
 
-def _pairs_and_scenarios(request: Request) -> dict[str, str]:
+def pairs_and_scenarios(request: Request) -> dict[str, str]:
     """Return item -> the names of its two systems, if items compare several pairs of systems, and its scenario."""
     systems = {item: names for item, (_, names) in request.data.systems.items()}
     named = {item: sorted(filter(None, names)) for item, names in systems.items() if len(names) == 2 and all(names)}

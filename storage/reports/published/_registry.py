@@ -15,12 +15,12 @@ from storage.reports import references
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, describe_populations
 from storage.reports.critiques import PEOPLE
-from storage.reports.published import _debates, _judged, _metacritique
+from storage.reports.published import _debates, _judged, _metacritique, _runs
 from storage.reports.published._values import find_experiment_table, tables_of_experiments, with_published
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request
 from storage.studies.studies import Study
 
-TABLES: Sequence[PublishedTable] = (*_metacritique.TABLES, *_debates.TABLES, *_judged.TABLES)
+TABLES: Sequence[PublishedTable] = (*_metacritique.TABLES, *_debates.TABLES, *_judged.TABLES, *_runs.TABLES)
 
 
 # Name of a table, or the beginning of it -> kinds of values, of which a study has to have one; "kind/criterion" if
@@ -29,6 +29,8 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "metacritique-3": ("likert",),
     "metacritique-figure-4": ("preference/refined answer",),
     "metacritique": ("aiu_precision", "aiu_recall"),
+    "costs": ("preference", "score", "answer", "aiu_precision", "aspect_weights"),
+    "refer-figure-3": ("score", "answer"),
     "scaleeval": ("preference",),
     "rounds": ("preference",),
     "chateval-1": ("preference",),

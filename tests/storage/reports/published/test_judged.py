@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import cli
 from core.errors import TiebreakError
+from core.formats import tiebreak
 from core.formats.mapping.mapping import load_mapping
 from core.formats.records import ItemRecord, LabelRecord
 from core.formats.registry import read_records
@@ -60,6 +61,39 @@ def test_people_decide_before_the_majority_of_the_panel(tmp_path: Path) -> None:
     items = [record.item.id for record in records if isinstance(record, ItemRecord)]
     rows = compute(tmp_path, records, "scaleeval-4", dict.fromkeys(items, 1))
     assert all(row.note == f"{row.items} adjudicated" for row in rows)
+
+
+def test_pooled_errors_costs_and_distributions_of_a_peer_review(tmp_path: Path) -> None:
+    records = list(tiebreak.read(samples.path("refer")))
+    slices = compute(tmp_path, records, "refer-figure-3")
+    pooled = [row.value or 0.0 for row in slices if row.scorer == "all runs"]
+    assert sum(pooled) == pytest.approx(1) and any("chair" in row.group for row in slices)
+    (tmp_path / "again").mkdir()
+    costs = compute(tmp_path / "again", records, "costs")
+    relative = {(row.scorer, row.group): row.value for row in costs if row.statistic == "relative seconds"}
+    chair = {run: value for (run, group), value in relative.items() if group != "all calls"}
+    assert max(value for (_, group), value in relative.items() if group == "all calls") == 1 and chair
+    (tmp_path / "third").mkdir()
+    scores = compute(tmp_path / "third", records, "refer-figure-6")
+    of_first = [row.value or 0.0 for row in scores if row.group == scores[0].group]
+    assert sum(of_first) == pytest.approx(1) and scores[0].statistic.startswith("share of ")
+
+
+def test_peoples_kappa_is_that_of_each_pair_of_systems(tmp_path: Path) -> None:
+    """People agree on the items of one pair of systems, and are opposed on those of the other."""
+    pairs = {"a": ("x", "y"), "b": ("y", "z")}
+    records: list = []
+    for pair, (first, second) in pairs.items():
+        for n in range(4):
+            responses = (Response(text="1", system=first), Response(text="2", system=second))
+            records.append(ItemRecord(item=make_item(f"{pair}{n}", responses=responses, scenario="math")))
+            for name, flip in (("ann", False), ("bob", pair == "b")):
+                value = 1 + (n % 2 != flip)
+                records.append(make_label(value, annotator=name, item=f"{pair}{n}"))
+    rows = compute(tmp_path, records, "scaleeval-figure-4")
+    found = {row.group: (row.value, row.items) for row in rows}
+    assert found["helpfulness · x and y · math"] == (pytest.approx(1), 4)
+    assert found["helpfulness · y and z · math"] == (pytest.approx(-1), 4)
 
 
 def test_win_rates_of_systems_sum_to_one(tmp_path: Path) -> None:

@@ -1,0 +1,130 @@
+"""Tables of a study's runs and labels: costs and durations (ReFeR's Tables 2 to 4 and Figure 7, ChatEval's Table 6,
+DnA-Eval's Table 6), ReFeR's Figures 3 and 6, and ScaleEval's Figure 4.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from core.statistics.reports import peer_errors
+from core.statistics.reports.agreement import agreement_rows
+from core.statistics.reports.peer_errors import TraceOutcome
+from storage.db import connections
+from storage.reports import peer_reviews
+from storage.reports.judge_costs import UNITS, RunCost, cost_by_run, cost_by_speaker
+from storage.reports.published._debates import pairs_and_scenarios
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, share
+from storage.runs import runs
+
+REFER, SCALEEVAL = "ReFeR, Narsupalli et al. 2024", "ScaleEval, Chern et al. 2024"
+ALL_CALLS = "all calls"
+
+
+def costs(request: Request) -> list[PublishedRow]:
+    """Return dollars and seconds of calls of 1,000 traces of each run, of all its calls and of each speaker alone.
+
+    The relative cost is the share of the dearest run, as in the papers. Calls are counted one after another, and a
+    reused reply as the call that was made for it.
+    """
+    with connections.reading(request.engine) as session:
+        names = {run.id: run.name for run in runs.of_study(session, request.study.id)}
+        of_runs = {run: cost for run, cost in cost_by_run(session, list(names)).items() if cost.calls}
+        of_speakers = cost_by_speaker(session, request.study.id, list(of_runs))
+    groups: dict[str, dict[int, RunCost]] = {ALL_CALLS: of_runs}
+    for (run, speaker), cost in of_speakers.items():
+        groups.setdefault(f"{speaker} alone", {})[run] = cost
+    return [row for group, of_group in groups.items() for row in _cost_rows(group, of_group, names)]
+
+
+def _cost_rows(group: str, costs: dict[int, RunCost], names: dict[int, str]) -> Iterator[PublishedRow]:
+    for unit in UNITS:
+        amounts = {run: amount for run, cost in costs.items() if (amount := cost.amount(unit)) is not None}
+        most = max(amounts.values(), default=0.0)
+        for run, amount in amounts.items():
+            traces = costs[run].traces
+            yield PublishedRow(names[run], group, f"{unit} of 1,000 traces", amount, None, None, traces)
+            if most:
+                yield PublishedRow(names[run], group, f"relative {unit}", amount / most, None, None, traces)
+
+
+def error_slices(request: Request) -> list[PublishedRow]:
+    """Return the shares of traces by peers right and chair right or wrong, of each run and of all together (Figure 3).
+
+    All traces are pooled as in the paper; a run on several criteria counts with each.
+    """
+    pooled: dict[str, list[TraceOutcome]] = {"all runs": []}
+    with connections.reading(request.engine) as session:
+        for run in peer_reviews.find_runs(session, request.study.id):
+            for criterion in peer_reviews.criteria_of_run(run) or [""]:
+                errors = peer_reviews.load_errors(session, run, criterion=criterion)
+                is_score = errors.settings.kind == "score"
+                tolerance = peer_errors.score_tolerance(errors.settings.scale) if is_score else None
+                outcomes = peer_errors.classify_traces(errors.reviewed, tolerance)
+                pooled.setdefault(run.name, []).extend(outcomes)
+                pooled["all runs"] += outcomes
+    return [row for name, outcomes in pooled.items() if outcomes for row in _slices(name, outcomes)]
+
+
+def _slices(name: str, outcomes: Sequence[TraceOutcome]) -> Iterator[PublishedRow]:
+    for one in peer_errors.outcome_slices(outcomes):
+        yield share(name, one.name, "share of traces", len(one.outcomes), len(outcomes))
+
+
+def label_distribution(request: Request) -> list[PublishedRow]:
+    """Return the share of each value among people's scores of a criterion (Figure 6)."""
+    scores = request.data.labels[request.data.labels["kind"] == "score"]
+    scores = scores[scores["value"].notna()]
+    rows = []
+    for criterion, of_criterion in scores.groupby("criterion", sort=True):
+        counts = Counter(float(value) for value in of_criterion["value"])
+        for value in sorted(counts):
+            rows.append(share("people", str(criterion), f"share of {value:g}", counts[value], len(of_criterion)))
+    return rows
+
+
+def human_agreement(request: Request) -> list[PublishedRow]:
+    """Return Fleiss' kappa of people's preferences for each pair of systems and scenario (Figure 4)."""
+    labels = request.data.labels
+    labels = labels[labels["kind"] == "preference"]
+    if labels.empty:
+        return []
+    groups = pairs_and_scenarios(request)
+    named = labels.assign(scenario=labels["item"].map(groups).replace("", "all"))
+    found = agreement_rows(named, by="scenario", scales=request.data.scales, resamples=request.resamples)
+    return [
+        PublishedRow(
+            "people",
+            " · ".join(filter(None, (row.criterion, row.group))),
+            "Fleiss' kappa",
+            row.value,
+            row.low,
+            row.high,
+            row.items,
+            row.reason,
+        )
+        for row in found
+        if row.statistic == "fleiss_kappa" and row.kind == "preference"
+    ]
+
+
+TABLES = (
+    PublishedTable(
+        "costs", f"{REFER}; ChatEval, Chan et al. 2023; DnA-Eval, Li et al. 2024",
+        "Costs and durations (ReFeR's Tables 2 to 4 and Figure 7, ChatEval's Table 6, DnA-Eval's Table 6)",
+        "What does each run cost, all together and its chair alone?", "runs with recorded calls", costs,
+        has_reference=False, labels="no value",
+    ),
+    PublishedTable(
+        "refer-figure-3", REFER, "Figure 3: errors of peers and area chair, pooled",
+        "How often is the chair right although its peers are wrong?", "runs of ReFeR, and people's scores or answers",
+        error_slices, has_reference=False,
+    ),
+    PublishedTable(
+        "refer-figure-6", REFER, "Figure 6: distribution of people's scores", "How skewed are people's scores?",
+        "people's scores", label_distribution, has_reference=False, labels="values of people",
+    ),
+    PublishedTable(
+        "scaleeval-figure-4", SCALEEVAL, "Figure 4: agreement of people",
+        "How far do people agree on each pair of systems?", "preferences of several people", human_agreement,
+        has_reference=False, labels="values of people",
+    ),
+)  # fmt: skip
