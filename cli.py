@@ -92,6 +92,7 @@ NOUNS: dict[str, Noun | Command] = {
             "rank": Command(judges.judges),
             "compare": Command(judges.compare, "compare"),
             "alignment": Command(people.alignment, "alignment"),
+            "metric": Command(judges.metric),
             "biases": Command(judges.biases, "biases"),
             "formats": Command(judges.formats, "formats"),
             "slices": Command(judges.slices, "slices"),

@@ -386,3 +386,19 @@ def _with_intervals(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             line[name] = value
         merged.append(line)
     return merged
+
+
+def metric(
+    name: Annotated[str, typer.Argument(help="rouge-1, rouge-2, rouge-l, bleu, chrf or bert-score.")],
+    source: Source,
+    engine: Database,
+    run: Annotated[str, typer.Option(help="The name of the run; by default that of the metric.")] = "",
+) -> Result:
+    """Score responses against the items' references with a metric, as the verdicts of a run of its own.
+
+    Needs requirements-metrics.txt. No model is called, except by bert-score one on this machine.
+    """
+    from storage.transfer import text_metrics
+
+    counts = text_metrics.add_run(engine, source, name, run)
+    return asdict(counts), counts.summary()

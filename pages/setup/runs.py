@@ -2,10 +2,16 @@
 
 import streamlit as st
 
-from pages.parts import paging, resources, shell
+from core import text_metrics
+from core.errors import TiebreakError
+from pages.parts import account_guard, paging, resources, shell
+from pages.parts.text import escape_markdown
 from pages.setup.parts import cards, run_form, study_form
+from storage.accounts import access
+from storage.db import audit, guards
 from storage.runs import runs
 from storage.studies.studies import Study
+from storage.transfer import text_metrics as scores
 
 RUNS_PER_PAGE = 20
 
@@ -19,10 +25,42 @@ def draw_overview(study: Study) -> None:
     if st.button("New run", type="primary", icon=":material/add:", key="new_run"):
         st.query_params["view"] = "new"
         st.rerun()
+    _draw_metric_form(study)
     page = paging.current_page("runs_page", len(study_runs), RUNS_PER_PAGE)
     cards.draw_runs(study, paging.page_slice(study_runs, page, RUNS_PER_PAGE))
     paging.draw_pagination("runs_page", len(study_runs), RUNS_PER_PAGE, bind="query-params")
     study_form.draw_deleted_runs(study)
+
+
+def _draw_metric_form(study: Study) -> None:
+    """Draw the choice of a metric that scores the responses against the items' references."""
+    with st.expander("Score responses with a metric", icon=":material/straighten:"):
+        st.caption(
+            "ROUGE, BLEU, chrF and BERTScore compare each response with the reference of its item. Their scores become "
+            "a run, which is compared with people as a judge. No model provider is called."
+        )
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            metrics = text_metrics.METRICS
+            metric = st.selectbox("Metric", list(metrics), format_func=lambda name: metrics[name].title, width=220)
+            name = st.text_input("Name of the run", placeholder=metrics[metric].title, key="metric_run", width=280)
+            clicked = st.button("Score", key="score_metric", icon=":material/straighten:")
+        if clicked:
+            try:
+                summary = _add_metric(study, metric, name.strip())
+            except TiebreakError as error:
+                st.warning(escape_markdown(str(error)), icon=":material/error:")
+                return
+            st.toast(escape_markdown(summary))
+            st.rerun()
+
+
+@guards.operation()
+def _add_metric(study: Study, metric: str, name: str) -> str:
+    """Store the scores of a metric for the visitor; raises Forbidden unless they may import into the study."""
+    actor = account_guard.current_actor()
+    resources.read(access.require_import, actor, study.name)  # raises Forbidden
+    with audit.acting(actor.name):
+        return scores.add_run(resources.engine(), study, metric, name).summary()
 
 
 view = st.query_params.get("view")

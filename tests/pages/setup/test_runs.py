@@ -5,8 +5,10 @@ from sqlalchemy import select
 from sqlmodel import col
 from streamlit.testing.v1 import AppTest
 
-from core.formats.records import CriterionRecord, ItemRecord
+from core import text_metrics
+from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
 from core.items import Criterion, Pairs, Response
+from core.labels import Scale
 from core.protocols.registry import PROTOCOLS
 from pages.parts import resources
 from pages.parts.text import escape_markdown
@@ -401,3 +403,17 @@ def test_the_aius_of_a_run_are_adopted_for_all_items() -> None:
     with connections.reading(resources.engine()) as session:
         study = studies.get(session, "s")
         assert not aius.current_state(session, study.id, item.id).lacks_aius()
+
+
+def test_a_metric_becomes_a_run_or_names_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_metrics, "load", lambda name: (lambda texts, references: [0.5] * len(texts), "library 1"))
+    app = visit("setup/runs")
+    next(button for button in app.button if button.label == "Score").click().run()
+    assert "No item has a reference" in page_text(app)
+    scale = ScaleRecord(kind="score", criterion="helpfulness", scale=Scale(level="interval", low=0, high=10))
+    prepare_study([ItemRecord(item=make_item("a", responses=(Response(text="x"),), reference="y")), scale])
+    app = visit("setup/runs")
+    next(button for button in app.button if button.label == "Score").click().run()
+    assert not app.exception
+    with connections.reading(resources.engine()) as session:
+        assert [run.name for run in runs.of_study(session, studies.get(session, "s").id)] == ["ROUGE-1"]

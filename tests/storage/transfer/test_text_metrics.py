@@ -1,0 +1,100 @@
+"""Metrics of texts as judges. The libraries are optional: without them one module with known scores stands for them."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from sqlalchemy import Engine
+from typer.testing import CliRunner
+
+import cli
+from core import text_metrics
+from core.errors import TiebreakError
+from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
+from core.items import Criterion, Response
+from core.labels import Scale
+from storage.db.connections import reading
+from storage.reports import alignment
+from storage.studies import studies
+from storage.transfer import imports
+from tests.conftest import make_item, make_label
+
+
+class Scorer:
+    """Scores the share of the reference's words that a text has."""
+
+    def __init__(self, variants: list[str], use_stemmer: bool) -> None:
+        self.variants = variants
+
+    def score(self, reference: str, text: str) -> dict[str, SimpleNamespace]:
+        words = reference.split()
+        return {self.variants[0]: SimpleNamespace(fmeasure=sum(word in text.split() for word in words) / len(words))}
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("rouge_score.rouge_scorer")
+    module.RougeScorer = Scorer  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "rouge_score", ModuleType("rouge_score"))
+    monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", module)
+    monkeypatch.setattr(text_metrics, "version", lambda package: "0")
+
+
+@pytest.mark.usefixtures("library")
+def test_the_scores_of_a_metric_are_verdicts_on_the_scale_of_each_criterion(engine: Engine) -> None:
+    """Half of the reference's words are .5 of the way from 1 to 3; an item without a reference has no verdict."""
+    texts = {"a": "one two", "b": "one", "c": "three"}
+    records = [
+        ItemRecord(item=make_item(name, responses=(Response(text=text),), reference="one two"))
+        for name, text in texts.items()
+    ]
+    scale = Scale(level="ordinal", categories=(1, 2, 3))
+    records += [
+        ItemRecord(item=make_item("d", responses=(Response(text="one"),))),
+        CriterionRecord(criterion=Criterion(name="engaging")),
+        ScaleRecord(kind="score", criterion="engaging", scale=scale),
+    ]
+    imports.import_records(engine, "m", records)
+    words = ["judges", "metric", "rouge-l", "--study", "m", "--database", str(engine.url)]
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == 0, result.output
+    with reading(engine) as session:
+        study = studies.get(session, "m")
+    verdicts = alignment.load_data(engine, study, None).opinions
+    values = dict(zip(verdicts["item"], verdicts["value"], strict=True))
+    assert {item: values[item] for item in "abc"} == {"a": 3, "b": 2, "c": 1} and values["d"] is None
+    assert set(verdicts["judge"]) == {"ROUGE-L"}
+    assert "has a run called 'ROUGE-L'" in " ".join(CliRunner().invoke(cli.app, words).stderr.split())
+
+
+@pytest.mark.usefixtures("library")
+def test_of_two_responses_the_one_with_the_higher_score_is_preferred(engine: Engine) -> None:
+    responses = (Response(text="three"), Response(text="one two"))
+    records = [ItemRecord(item=make_item("a", responses=responses, reference="one two")), make_label(2, item="a")]
+    imports.import_records(engine, "p", records)
+    words = ["judges", "metric", "rouge-1", "--study", "p", "--run", "r", "--database", str(engine.url)]
+    assert CliRunner().invoke(cli.app, words).exit_code == 0
+    with reading(engine) as session:
+        study = studies.get(session, "p")
+    assert alignment.load_data(engine, study, None).opinions["value"].tolist() == [2]
+
+
+def test_a_library_that_is_not_installed_is_named() -> None:
+    with pytest.raises(TiebreakError, match=r"There is no metric 'meteor'; there are rouge-1, "):
+        text_metrics.load("meteor")
+    if "bert_score" not in sys.modules:
+        with pytest.raises(
+            TiebreakError, match=r"needs the library bert-score: pip install -r requirements-metrics.txt"
+        ):
+            text_metrics.load("bert-score")
+
+
+def test_rouge_and_bleu_of_known_texts() -> None:
+    """The longest common subsequence of these has 4 of 6 words; sacreBLEU gives 1 to equal texts."""
+    pytest.importorskip("rouge_score")
+    pytest.importorskip("sacrebleu")
+    rouge, _ = text_metrics.load("rouge-l")
+    assert rouge(["the cat lay on a mat"], ["the cat sat on the mat"]) == [pytest.approx(4 / 6)]
+    bleu, library = text_metrics.load("bleu")
+    assert bleu(["the cat sat on the mat"], ["the cat sat on the mat"]) == [pytest.approx(1.0)]
+    assert library.startswith("sacrebleu ")
