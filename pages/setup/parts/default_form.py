@@ -166,7 +166,11 @@ SCALEEVAL = Layout(
         "words": "Maximum words of an explanation",
         "both_orders": "Debate in both orders of the responses",
         "shuffle_speakers": "Shuffle the order of the judges",
+        "stable_rounds": "Rounds without a change",
+        "shared_rounds": "Earlier rounds that a judge sees",
+        "unread": "A judge that cannot be read",
     },
+    shown={"stable_rounds": lambda draft: draft["stopping"] == "stability"},
     models={"judges": 3},
 )
 

@@ -124,8 +124,11 @@ REFER = Layout(
         "chair_rubric": "Criterion and meaning of each score for the chair",
         "chair_guidelines": "Evaluation guidelines of the chair",
         "dispute_threshold": "Disputed above this contention",
+        "rubric_in": "Place of the rubric",
+        "failing_peer": "A peer whose call fails",
     },
     shown={
+        "rubric_in": lambda draft: draft["verdict"] == "score",
         "criterion": lambda draft: draft["verdict"] == "score",
         "criteria": lambda draft: draft["verdict"] == "score",
         "letters": lambda draft: draft["verdict"] == "option",
