@@ -28,7 +28,7 @@ BUILT_IN = {
     "metacritique-pairwise": "core.protocols.critique_baselines:PAIRWISE_PROTOCOL",
     "metacritique-refinement": "core.protocols.critique_baselines:REFINEMENT_PROTOCOL",
     "single-judge": "core.protocols.single_judge:PAIR_PROTOCOL",
-    "single-step": "core.protocols.single_judge:STEP_PROTOCOL",
+    "single-step": "core.protocols.single_judge.steps:PROTOCOL",
     "single-score": "core.protocols.single_judge:SCORE_PROTOCOL",
 }
 

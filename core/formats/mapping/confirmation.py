@@ -26,6 +26,7 @@ EXAMPLE_LENGTH = 60
 MAX_VALUES = 30
 # A number of a preference can count from 0 or from 1, or be a tie; only the file's authors know.
 BARE_NUMBER = re.compile(r"[+-]?[\d.]+")
+ZERO_AND_ONE = frozenset(("0", "1"))
 PREFERENCES: Mapping[str, str] = {"1": "response 1", "2": "response 2", "0": "a tie"}
 POSITIONS: Mapping[str, str] = {"1": "the response shown first", "2": "the response shown second", "0": "a tie"}
 
@@ -204,6 +205,32 @@ def open_questions(scopes: Iterable[Scope], mapping: TableMapping) -> list[Quest
             for name, text in _cells(block, scope):
                 own.add(place, name, text, scope, mapping)
     return [question for question in questions.values() if question.found]
+
+
+def leave_open(scopes: Iterable[Scope], mapping: TableMapping) -> TableMapping:
+    """Return the mapping with those preferences not confirmed of which the file has 0 and 1 only, without a meaning.
+
+    Their 0 can be the first response or a tie. Blocks with `values` or `confirmed` state it.
+    """
+    waiting: dict[Place, set[str]] = {place: set() for place, block in _blocks(mapping) if _may_count_from_0(block)}
+    blocks = dict(_blocks(mapping))
+    for scope in scopes if waiting else ():
+        for place in list(waiting):
+            waiting[place].update(text for _, text in _cells(blocks[place], scope))
+            if not waiting[place] <= ZERO_AND_ONE:
+                del waiting[place]
+        if not waiting:
+            break
+    draft = draft_of(mapping)
+    for (name, number), found in waiting.items():
+        draft[name][number] |= {"confirmed": False} if "0" in found else {}
+    return build_mapping(draft) if any("0" in found for found in waiting.values()) else mapping
+
+
+def _may_count_from_0(block: Block) -> bool:
+    is_stated = block.values or not block.confirmed or "confirmed" in block.model_fields_set
+    is_cell = not any(isinstance(source, Comparison | SystemName) for source in block.value_sources())
+    return block.kind == "preference" and is_cell and not is_stated and not getattr(block, "swapped", None)
 
 
 def refusal(questions: Collection[Question]) -> FileFormatError:

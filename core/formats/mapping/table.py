@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from core.errors import FileFormatError
-from core.formats.mapping.confirmation import Question, Statement, open_questions, refusal, state_values
+from core.formats.mapping.confirmation import Question, Statement, leave_open, open_questions, refusal, state_values
 from core.formats.mapping.fields import MISSING, Row, get_value, join_keys, parse_path, quote_key
 from core.formats.mapping.items import ItemReader, join_rows, shuffle_responses
 from core.formats.mapping.judges import JudgeReader, WeightsReader
@@ -46,9 +46,10 @@ def read_for_import(path: Path, mapping: Mapping) -> ImportedRecords:
 
 def questions(path: Path, mapping: Mapping) -> list[Question]:
     """Return what a person has to state before the import; the whole file is read only if something is open."""
-    if all(block.confirmed for block in (*mapping.labels, *mapping.judges, *mapping.gold)):
-        return []
     with recording_omissions():  # the import counts what it leaves out
+        mapping = leave_open(_iter_file(path, mapping), mapping)
+        if all(block.confirmed for block in (*mapping.labels, *mapping.judges, *mapping.gold)):
+            return []
         return open_questions(_iter_file(path, mapping), mapping)
 
 

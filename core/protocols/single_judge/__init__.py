@@ -3,10 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from core.labels import STEPS
 from core.protocols import Protocol
 from core.protocols.several_criteria import for_each_criterion
-from core.protocols.single_judge import steps
 from core.protocols.single_judge.protocol import (
     PAIR_NAME,
     SCORE_NAME,
@@ -15,7 +13,6 @@ from core.protocols.single_judge.protocol import (
     score_flow,
 )
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
-from core.transcripts import FIRST_WRONG_STEP
 
 PAIR_PROTOCOL = Protocol(
     name=PAIR_NAME,
@@ -49,23 +46,4 @@ SCORE_PROTOCOL = replace(
     sends_images=True,
     required_blanks=("response",),
     form="pages.setup.parts.default_form:SCORE.render",
-)
-
-STEP_PROTOCOL = replace(
-    PAIR_PROTOCOL,
-    name=steps.STEP_NAME,
-    title="Single judge, first wrong step",
-    description="One judge names the first step of a transcript that went wrong: at once, step by step, or by halves.",
-    paper="Zhang et al. (2025), arXiv:2505.00212",
-    settings=steps.StepSettings,
-    flow=steps.step_flow,
-    judges="answer",
-    scales=lambda settings: {("answer", FIRST_WRONG_STEP): STEPS},
-    reply_words=steps.reply_words,
-    prompt_folder="prompts/steps",
-    examples=("single-step",),
-    sample=True,
-    view="pages.watch.parts.debate",
-    required_blanks=("response",),
-    form="pages.setup.parts.default_form:render",
 )

@@ -6,6 +6,7 @@ until one went wrong. Binary search: which half of the steps has it, and at the 
 
 import re
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Literal
 
@@ -15,9 +16,10 @@ from core.answers import Number, Truth
 from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Item
-from core.labels import Value
+from core.labels import STEPS, Value
 from core.protocols import Judge
 from core.protocols.prompt_parts import item_material
+from core.protocols.single_judge import PAIR_PROTOCOL
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 from core.transcripts import FIRST_WRONG_STEP
@@ -141,3 +143,23 @@ class _Judge:
 def reply_words(settings: StepSettings) -> int:
     """Return the words of a reply: the reasons, or about three for an answer alone."""
     return settings.words if settings.reasons else 3
+
+
+PROTOCOL = replace(
+    PAIR_PROTOCOL,
+    name=STEP_NAME,
+    title="Single judge, first wrong step",
+    description="One judge names the first step of a transcript that went wrong: at once, step by step, or by halves.",
+    paper="Zhang et al. (2025), arXiv:2505.00212",
+    settings=StepSettings,
+    flow=step_flow,
+    judges="answer",
+    scales=lambda settings: {("answer", FIRST_WRONG_STEP): STEPS},
+    reply_words=reply_words,
+    prompt_folder="prompts/steps",
+    examples=("single-step",),
+    sample=True,
+    view="pages.watch.parts.debate",
+    required_blanks=("response",),
+    form="pages.setup.parts.default_form:render",
+)

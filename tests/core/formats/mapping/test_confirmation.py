@@ -143,3 +143,15 @@ def test_a_metric_without_a_declared_scale_is_confirmed(tmp_path: Path) -> None:
     path = metrics_file(tmp_path, [metric], ["Text."], {"m": {"individual_human_scores": [1, 4]}})
     assert len(questions(path, build_mapping(suggest_table(path)))) == 1
     assert questions(path, confirmed(path, {})) == []
+
+
+@pytest.mark.parametrize(("cells", "fields", "is_open"), [("01", {}, True), ("012", {}, False), ("11", {}, False)])
+@pytest.mark.parametrize("stated", [{}, {"confirmed": True}, {"values": {0: 2, 1: 1}}])
+def test_a_preference_of_0_and_1_is_asked_for_unless_the_mapping_states_it(
+    tmp_path: Path, cells: str, fields: dict[str, object], is_open: bool, stated: dict[str, object]
+) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("id,a,b,ann\n" + "".join(f"{n},x,y,{cell}\n" for n, cell in enumerate(cells)))
+    block = {"layout": "wide", "kind": "preference", "annotators": ["ann"], **fields, **stated}
+    mapping = build_mapping({"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "labels": [block]})
+    assert bool(questions(path, mapping)) == (is_open and not stated)
