@@ -93,6 +93,7 @@ NOUNS: dict[str, Noun | Command] = {
             "compare": Command(judges.compare, "compare"),
             "alignment": Command(people.alignment, "alignment"),
             "metric": Command(judges.metric),
+            "influence": Command(runs.influence),
             "biases": Command(judges.biases, "biases"),
             "formats": Command(judges.formats, "formats"),
             "slices": Command(judges.slices, "slices"),

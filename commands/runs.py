@@ -34,7 +34,7 @@ from commands.output import (
 )
 from core.errors import TiebreakError
 from core.llm import PARALLEL_CALLS
-from core.wording import format_count
+from core.wording import format_count, format_estimate
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -358,6 +358,40 @@ def execute_experiment(
             engine, experiment_id, report, notify=notify, requests=requests, at_once=at_once
         )
         return asyncio.run(execution)
+
+
+def influence(
+    run_name: Annotated[str, typer.Argument(metavar="RUN", help="A run of ReFeR with several peers.")],
+    source: Source,
+    engine: Database,
+    criterion: Annotated[str, typer.Option(help="One of the run's criteria; by default the first.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Start without a question.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Ask the chair of a peer review again without each peer, and print the influence of each on its verdicts."""
+    from storage.db.connections import reading
+    from storage.reports import peer_reviews
+    from storage.worker import find_run, influence_definition, plan, start
+
+    found = find_run(engine, source, run_name)
+    planned = plan(engine, source, influence_definition(engine, found))
+    if planned.new:
+        confirm_plan(engine, planned, yes=yes or as_json)
+    with stop_requests() as requests:
+        progress = execute_experiment(engine, start(engine, source, planned), requests, quiet=as_json)
+    check_complete(progress, "experiment")
+    with reading(engine) as session:
+        errors = peer_reviews.load_errors(session, found, criterion=criterion)
+        rows = [asdict(one) for one in peer_reviews.load_influences(session, found, errors, criterion)]
+    lines = [
+        {"asked again": row["name"], "items": row["items"]}
+        | {
+            name: format_estimate(*(row[name][end] for end in ("value", "low", "high")))
+            for name in ("change", "distance", "error")
+        }
+        for row in rows
+    ]
+    print_result(rows, format_table(lines, "The run has no verdicts."), as_json)
 
 
 def experiment_status(

@@ -1,5 +1,6 @@
 """Errors of a peer review's area chair, by how many of its peers were right (ReFeR, Figure 3)."""
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from core.formats.tables import records
 from core.provenance import WILSON
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports import peer_errors as error_analysis
-from core.statistics.reports.peer_errors import OutcomeSlice, PeopleCompared, TraceOutcome
+from core.statistics.reports.peer_errors import OutcomeSlice, PeerInfluence, PeopleCompared, TraceOutcome
 from pages.parts import charts, colours, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.numbers import format_value
@@ -81,6 +82,8 @@ def draw_page(study: Study) -> None:
     st.caption(f"Run {escape_markdown(run.name)}: {describe_rule(errors, tolerance)}")
     draw_misleading_peers(outcomes)
     draw_selected_items(outcomes, errors)
+    with connections.reading(resources.engine()) as session:
+        draw_influences(run, peer_reviews.load_influences(session, run, errors, criterion))
     draw_people(study, error_analysis.compare_with_people(outcomes, errors.misleading))
 
 
@@ -196,6 +199,33 @@ def draw_misleading_peers(outcomes: list[TraceOutcome]) -> None:
             f"Peers that erred in the same way as the chair, in {numbers.format_count(wrong, 'trace')} in which it was "
             f"wrong: {peers}."
         )
+
+
+def draw_influences(run: Run, found: Sequence[PeerInfluence]) -> None:
+    """Draw how the chair's verdicts change without each peer, or the command that asks the chair again."""
+    st.subheader("Influence of each peer", anchor=False)
+    if not found:
+        st.caption(
+            "The chair can be asked again without each of its peers, whose reviews are stored. In a terminal: "
+            f"`cli.py judges influence {escape_markdown(shlex.quote(run.name))} --study STUDY`."
+        )
+        return
+    rows = [
+        {
+            "Chair asked again": one.name,
+            "n": one.items,
+            "Verdict changed by": numbers.format_estimate(one.change.value, one.change.low, one.change.high),
+            "Distance": numbers.format_estimate(one.distance.value, one.distance.low, one.distance.high),
+            "Error with all peers, more": numbers.format_estimate(one.error.value, one.error.low, one.error.high),
+        }
+        for one in found
+    ]
+    st.dataframe(rows, hide_index=True, key="influences")
+    st.caption(
+        "The verdict with all peers less the one without a peer, on the same items, with 95 % intervals over items. "
+        "Error: the distance from people's value with all peers less that without; above 0 the peer makes it "
+        "worse. With all peers and another seed, the difference is that of the chair's own variation."
+    )
 
 
 def draw_people(study: Study, compared: PeopleCompared) -> None:

@@ -19,11 +19,11 @@ from core.protocols.refer.auto_prompt import RatedItem
 from core.protocols.refer.protocol import expected_answer
 from core.protocols.refer.settings import Settings
 from core.protocols.several_criteria import settings_of_criterion
-from core.statistics.reports.peer_errors import ReviewedTrace
+from core.statistics.reports.peer_errors import PeerInfluence, ReviewedTrace, peer_influence
 from core.wording import report_criterion
 from storage.db.tables import ItemRow, OpinionRow, TargetRow
 from storage.labels import labels, targets
-from storage.runs import runs
+from storage.runs import experiments, runs
 from storage.runs.runs import Run
 from storage.studies import items
 
@@ -103,6 +103,35 @@ def load_errors(session: Session, run: Run, viewer: str | None = None, criterion
     }
     without_truth = sum(item not in truths for _, item in opinions)
     return PeerErrors(settings, tuple(reviewed), without_truth, hidden, misleading)
+
+
+def influence_name(run: str) -> str:
+    """Return the name of the experiment that asks the chair of a run again without each peer."""
+    return f"{run} · influence"
+
+
+def load_influences(session: Session, run: Run, errors: PeerErrors, criterion: str = "") -> list[PeerInfluence]:
+    """Return the influence of each peer on the chair's verdicts; none before its experiment has run.
+
+    The items of hidden labels have no true value here.
+    """
+    found = experiments.find(session, run.study_id, influence_name(run.name))
+    if found is None:
+        return []
+    name = criterion or errors.settings.criterion.name
+    truths = {one.item: one.truth for one in errors.reviewed if one.item not in errors.hidden}
+    whole = _chair_values(session, run.id, name)
+    return [
+        peer_influence(next(iter((other.cell or {}).values()), ""), whole, values, truths)
+        for other in experiments.runs_of(session, found.id)
+        if (values := _chair_values(session, other.id, name))
+    ]
+
+
+def _chair_values(session: Session, run_id: int, criterion: str) -> dict[str, Value | None]:
+    """Return item -> the verdict of the chair."""
+    opinions = _opinions_by_trace(session, run_id, criterion)
+    return {item: value for (_, item), staged in opinions.items() for _, stage, value in staged if stage == "verdict"}
 
 
 def visible_labels(session: Session, study_id: int, target: Target, viewer: str | None) -> list[Label] | None:

@@ -18,5 +18,6 @@ from storage.worker.experiment_runs import base_of_run as base_of_run
 from storage.worker.experiment_runs import estimate as estimate
 from storage.worker.experiment_runs import execute_experiment as execute_experiment
 from storage.worker.experiment_runs import failed_part as failed_part
+from storage.worker.experiment_runs import influence_definition as influence_definition
 from storage.worker.experiment_runs import plan as plan
 from storage.worker.experiment_runs import start as start

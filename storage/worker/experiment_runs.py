@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
+from sqlmodel import col
 
 from core.errors import FileFormatError, TiebreakError
-from core.experiments import Cell, Definition, design
+from core.experiments import Cell, Definition, design, from_fields
 from core.llm import costs
 from core.llm.client import Model
 from core.llm.router import Router
@@ -18,8 +19,9 @@ from core.protocols.prompt_parts import format_note
 from core.trace import model_specs, with_seeds_of_repeat
 from core.wording import format_count, format_minutes
 from storage.db.connections import clock, read, reading, write, writing
+from storage.db.tables import ItemRow, TraceRow
 from storage.labels import labels
-from storage.reports import references
+from storage.reports import peer_reviews, references
 from storage.runs import claims, experiments, runs
 from storage.runs.annotator_examples import without_examples
 from storage.runs.experiments import Progress
@@ -279,6 +281,30 @@ def _has_ended(progress: Progress, is_cancelled: bool) -> bool:
 
 def _seconds_left(session: Session, experiment_id: int) -> float | None:
     return claims.seconds_left(session, [run.id for run in experiments.runs_of(session, experiment_id)])
+
+
+def influence_definition(engine: Engine, run: Run) -> Definition:
+    """Return the experiment that asks the chair of a peer review again without each of its peers.
+
+    The reviews of the other peers are stored, so only the chair is called. One more run asks it with all peers and
+    another seed: how far its verdicts vary by themselves. Raises TiebreakError for runs without several peers.
+    """
+    base = base_of_run(engine, run)
+    peers = base.get("peers") or []
+    if run.protocol not in registry.with_artifact("peer reviews") or len(peers) < 2:
+        raise TiebreakError(f"The run {run.name!r} has no chair with several peers.")
+    chair = base.get("chair", {})
+    seed = chair.get("spec", chair).get("seed") or 0
+    levels = {"all peers, another seed": {"set": {"chair.seed": seed + 1}}} | {
+        f"without {peer['name']}": {"set": {"peers": [other for other in peers if other is not peer]}} for peer in peers
+    }
+    with reading(engine) as session:
+        of_run = select(col(ItemRow.key)).join(TraceRow, col(TraceRow.item_id) == col(ItemRow.id))
+        names = sorted(set(session.scalars(of_run.where(col(TraceRow.run_id) == run.id))))
+    return from_fields({
+        "name": peer_reviews.influence_name(run.name), "protocol": run.protocol, "base": base, "seed": run.seed,
+        "parallel": run.parallel, "items": names, "axes": {"peers": levels},
+    })  # fmt: skip
 
 
 def base_of_run(engine: Engine, run: Run) -> dict[str, Any]:

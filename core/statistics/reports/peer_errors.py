@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from core.formats.tables import Column, in_file
 from core.labels import Scale, Value
 from core.statistics.data.arrays import Estimate
-from core.statistics.measures.shares import wilson_proportion
+from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.shares import share_estimate, wilson_proportion
 
 # The paper's value, a quarter of the scale.
 THRESHOLD = 0.25
@@ -164,6 +165,43 @@ def compare_with_people(outcomes: Iterable[TraceOutcome], labelled: Mapping[int,
         equal += person in estimate
     names = list(dict.fromkeys([name for one in compared for name, _ in one.reviewed.peers] + [NO_PEER]))
     return PeopleCompared(tuple((name, named[name], estimated[name]) for name in names), _share(equal, len(compared)))
+
+
+@dataclass(frozen=True)
+class PeerInfluence:
+    """What leaving out a peer changes in the chair's verdicts, on the items on which the chair has both."""
+
+    name: str
+    """What differs: a peer that is left out, or nothing but the seed of the chair."""
+    items: int
+    change: Estimate
+    """The mean of the verdict with all peers less the other one; of answers undefined."""
+    distance: Estimate
+    """The mean distance of the two verdicts; of answers the share that differs."""
+    error: Estimate
+    """The mean error with all peers less that of the other verdict, on items with a true value: above 0, the peer makes
+    the chair worse. The error of an answer is 0 or 1."""
+
+
+def peer_influence(
+    name: str, whole: Mapping[str, Value | None], other: Mapping[str, Value | None], truths: Mapping[str, Value]
+) -> PeerInfluence:
+    """Compare the chair's verdicts by item, with all peers and without one; intervals are over items."""
+    both = [(item, a, b) for item, a in whole.items() if a is not None and (b := other.get(item)) is not None]
+    is_score = all(_is_number(a) and _is_number(b) for _, a, b in both)
+    changes = [float(a) - float(b) for _, a, b in both] if is_score else []  # type: ignore[arg-type]
+    errors = [_error(a, truths[item]) - _error(b, truths[item]) for item, a, b in both if item in truths]
+    distance = (
+        mean_estimate([abs(one) for one in changes]) if is_score else share_estimate([a != b for _, a, b in both])
+    )
+    return PeerInfluence(name, len(both), mean_estimate(changes), distance, mean_estimate(errors))
+
+
+def _error(value: Value, truth: Value) -> float:
+    """Return the distance of a score from the truth; of an answer 0 if it is right, otherwise 1."""
+    if _is_number(value) and _is_number(truth):
+        return abs(float(value) - float(truth))  # type: ignore[arg-type]
+    return float(not is_correct(value, truth))
 
 
 def _share(count: int, total: int) -> Estimate:

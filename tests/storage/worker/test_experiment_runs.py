@@ -7,15 +7,26 @@ from sqlalchemy import Engine
 
 from core import experiments as files
 from core.errors import PermanentFailure, TiebreakError
-from core.formats.records import ItemRecord
+from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
 from core.items import Response
+from core.labels import Label, Scale, Target
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Ask, Usage, VerdictReached
 from storage.db.connections import reading, writing
+from storage.reports import peer_reviews
 from storage.runs import claims, experiments, runs, traces
 from storage.studies.studies import Study
 from storage.transfer import imports
-from storage.worker import StopRequests, estimate, execute_experiment, failed_part, plan, start
+from storage.worker import (
+    StopRequests,
+    estimate,
+    execute_experiment,
+    failed_part,
+    find_run,
+    influence_definition,
+    plan,
+    start,
+)
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.core.protocols.critiques import worked_example_reply
@@ -303,6 +314,40 @@ axes: {chair.model: [c1, c2]}
     assert (progress.totals.calls, progress.totals.reused) == (12, 4)
     wider = plan(engine, study, files.parse(text.replace("[c1, c2]", "[c1, c2, c3]")))
     assert (estimate(engine, wider).stored_calls, estimate(engine, wider).shared_calls) == (4, 0)
+
+
+def test_the_chair_is_asked_again_without_each_peer_and_the_misleading_one_is_found(engine: Engine) -> None:
+    """People say 1 and so does the first peer; the second says 3, and the chair follows the highest review."""
+    items = [ItemRecord(item=make_item(f"i{n}", responses=(Response(text=str(n)),))) for n in range(6)]
+    target = {"kind": "score", "criterion": "Engaging"}
+    labels = [
+        LabelRecord(label=Label(target=Target(item=f"i{n}", **target), annotator="ann", value=1)) for n in range(6)
+    ]
+    scale = Scale(level="ordinal", categories=(1, 2, 3))
+    study = import_study(engine, *items, ScaleRecord(kind="score", criterion="Engaging", scale=scale), *labels)
+    base = """
+name: reviews
+protocol: refer
+base:
+  peers: [{name: p1, model: m1}, {name: p2, model: m2}]
+  chair: {name: chair, model: c}
+  criterion: {name: Engaging, scale: {level: ordinal, categories: [1, 2, 3]}}
+"""
+
+    def answer(ask: Ask) -> Reply:
+        highest = 3 if ask.spec.model == "m2" or "Rating: 3" in ask.prompt else 1
+        return Reply(text=f"Rating of Engaging: {highest}")
+
+    execute(engine, begin(engine, study, base), answer)
+    run = find_run(engine, study, "reviews")
+    definition = influence_definition(engine, run)
+    progress, asked = execute(engine, start(engine, study, plan(engine, study, definition)), answer)
+    assert progress.state == "finished" and {ask.spec.model for ask in asked} == {"c"}
+    with reading(engine) as session:
+        errors = peer_reviews.load_errors(session, run)
+        rows = {row.name: row for row in peer_reviews.load_influences(session, run, errors)}
+    values = {name: (row.items, row.change.value, row.error.value) for name, row in rows.items()}
+    assert values == {"all peers, another seed": (6, 0, 0), "without p1": (6, 0, 0), "without p2": (6, 2, 2)}
 
 
 def test_judges_of_critiques_share_references_and_aius_with_equal_ids(engine: Engine) -> None:
