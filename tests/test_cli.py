@@ -443,7 +443,7 @@ def test_the_app_of_one_command_or_group_answers_as_the_whole_app():
     assert [group.name for group in cli.build_app("people").registered_groups] == ["people"]
     for word in ("", "colour", "--help"):
         app = cli.build_app(word)
-        assert len(app.registered_commands) + len(app.registered_groups) == len(cli.NOUNS) == 12
+        assert len(app.registered_commands) + len(app.registered_groups) == len(cli.NOUNS) == 13
 
 
 @pytest.mark.parametrize("old_name", cli.OLD_NAMES)
