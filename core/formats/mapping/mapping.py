@@ -407,6 +407,8 @@ class Mapping(Frozen):
     explode: tuple[FieldPath, ...] = ()
     """A field with a list or an object: each element becomes an item, with access to the fields of its row. "*" is the
     record itself, and "*.*" the lists in it. Several: lists in the elements of lists, the outer one first."""
+    parallel: tuple[FieldPath, ...] = ()
+    """Other lists of the record with a value for each element of the exploded one: in an element, that value."""
     where: dict[FieldPath, str | tuple[str, ...]] = Field(default_factory=dict)
     """Field -> its values in the rows to import; other rows are left out."""
     where_not: dict[FieldPath, str | tuple[str, ...]] = Field(default_factory=dict)
@@ -449,6 +451,12 @@ class Mapping(Frozen):
         lists = {name: draft[name] for name in ("labels", "judges", "gold") if isinstance(draft.get(name), list)}
         expanded = {name: [part for block in blocks for part in _by_criterion(block)] for name, blocks in lists.items()}
         return draft | expanded
+
+    @model_validator(mode="after")
+    def _check_parallel(self) -> Self:
+        if self.parallel and (len(self.explode) != 1 or self.explode[0].startswith("*")):
+            raise ValueError("`parallel` needs one list to `explode`, whose elements the other lists have values for")
+        return self
 
     @model_validator(mode="after")
     def _check_paths(self) -> Self:

@@ -10,7 +10,7 @@ from typing import Any
 from core.formats.mapping.fields import MISSING, Row, get_value, parse_nested, parse_path, quote_key, spell_path
 from core.formats.mapping.mapping import Mapping, field_paths
 from core.formats.mapping.rows import format_value, has_header, read_rows
-from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, WHOLE_RECORD, iter_scopes
+from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, WHOLE_RECORD, iter_scopes, with_parallel
 from core.formats.validation_errors import join_names
 
 # Fields that are looked at: as many as delimited text can have columns. JSON can have any number.
@@ -35,7 +35,11 @@ class Preview:
 
 
 def preview_table(
-    path: Path, rows_shown: int = 5, explode: str | Sequence[str] | None = None, separator: str | None = None
+    path: Path,
+    rows_shown: int = 5,
+    explode: str | Sequence[str] | None = None,
+    separator: str | None = None,
+    parallel: Sequence[str] = (),
 ) -> Preview:
     """Return the first rows, or the first elements of their exploded lists.
 
@@ -45,7 +49,7 @@ def preview_table(
     lists: dict[str, None] = dict.fromkeys(_whole_record(path, separator))
     rows, has_more = [], False
     levels = [explode] if isinstance(explode, str) else [*(explode or ())]
-    for row in islice(_iter_rows(path, levels, separator), rows_shown):
+    for row in islice(_iter_rows(path, levels, separator, parallel), rows_shown):
         cells = dict(islice(_flatten(row, ""), MAX_FIELDS + 1))
         columns.update(dict.fromkeys(cells))
         if len(columns) > MAX_FIELDS:
@@ -69,12 +73,13 @@ def _whole_record(path: Path, separator: str | None) -> list[str]:
     return [EVERY_ELEMENT] if len(values) >= MIN_OBJECTS and are_lists else []
 
 
-def _iter_rows(path: Path, explode: Sequence[str], separator: str | None) -> Iterator[Row]:
+def _iter_rows(path: Path, explode: Sequence[str], separator: str | None, parallel: Sequence[str]) -> Iterator[Row]:
     for number, (line, row) in enumerate(read_rows(path, separator), 1):
         if not explode or (explode[0] not in WHOLE_RECORD and get_value(row, explode[0]) is MISSING):
             yield row
         else:
             for scope in iter_scopes(row, line, number, explode):
+                scope = with_parallel(scope, row, explode[0], parallel) if parallel else scope
                 yield {key: value for key, value in scope.row.items() if key not in ("parent", *explode)}
 
 

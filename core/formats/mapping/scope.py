@@ -209,6 +209,22 @@ def iter_scopes(row: Row, line: int, number: int, explode: Sequence[str]) -> Ite
     yield from scopes
 
 
+def with_parallel(scope: Scope, record: Row, explode: str, parallel: Sequence[str]) -> Scope:
+    """Return a scope of an exploded list in which other lists of the record are their value of the same number.
+
+    Raises FileFormatError for a list of another length.
+    """
+    count = len(parse_list(get_value(record, explode), scope.line, explode))
+    row = dict(scope.row)
+    for path in parallel:
+        cells = parse_list(get_value(record, path), scope.line, path)
+        if len(cells) != count:
+            message = f"expected {count} values, as {explode} has, not {len(cells)}"
+            raise FileFormatError(message, line=scope.line, field=path)
+        row[path] = cells[int(scope.element) - 1]
+    return replace(scope, row=row)
+
+
 def _explode_all(scopes: Iterator[Scope], path: str, name: str | None) -> Iterator[Scope]:
     for scope in scopes:
         for element in _explode(scope, path):

@@ -29,6 +29,8 @@ def suggest_table(path: Path, explode: str | None = None) -> guess.Draft:
     if explode in (None, instances) and (metrics := suggest_blocks.declared_metrics(preview_table(path, 2))):
         return suggest_blocks.suggest_declared(preview_table(path, ROWS, instances), metrics)
     preview = preview_table(path, ROWS, explode)
+    if explode is None and preview.rows and (parallel := suggest_blocks.suggest_parallel(preview)):
+        return parallel
     draft = suggest(preview, explode)
     if explode is None and "responses" not in draft:
         for column in preview.lists:

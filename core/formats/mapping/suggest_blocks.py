@@ -12,9 +12,11 @@ from core.formats.mapping.fields import key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
     ANNOTATORS,
     CRITERIA,
+    IDS,
     MAX_CATEGORIES,
     MODEL,
     NO_VALUE,
+    PROMPTS,
     REASONS,
     VALUES,
     Draft,
@@ -45,11 +47,12 @@ RATED = frozenset(
     )
 )
 SCORED = re.compile(r"_score$")
-# Usual names of lists of responses, beside which a list of numbers can have one for each of them.
-PARALLEL = frozenset(("answers", "candidates", "generations", "outputs", "responses", "summaries", "system_outputs"))
+# Usual names of lists of responses, beside which a list of numbers has one for each of them.
+RESPONSES = re.compile(r"(.+_)?(answers|candidates|completions|generations|outputs|replies|responses|summaries)")
 COMPARED = re.compile(r"(winner_model|winner|score|rating|votes)[ _-]?(?P<which>[0-9]|[a-h])")
 # The usual weights of errors in MQM.
 PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": -25}
+SYSTEM_LISTS = ("systems", "system_ids", "models", "model_names", "system", "model")
 # The name of the annotators of values that a file attributes to nobody.
 PEOPLE = "annotators"
 PEOPLE_OF_LIST = re.compile(r"[ _-]?(annotation|rating|preference|label|score)s?$")
@@ -167,7 +170,7 @@ class BlockSuggester:
         """Yield a block for each column with lists of numbers, or with the name of a criterion."""
         for column in self.columns:
             lists = [cell for cell in map(parse_cell, self._cells(column)) if cell != ""]
-            if lists and all(isinstance(cell, list) for cell in lists) and not self._is_parallel(column):
+            if lists and all(isinstance(cell, list) for cell in lists):
                 block = guess_scores([_text(number) for cell in lists for number in cell])
                 name = parse_path(column)[-1] if "." in column else column
                 if block:
@@ -178,17 +181,6 @@ class BlockSuggester:
             long = {"layout": "long", "annotator": self.rater, "value": column}
             own = long if self.rater is not None else {"layout": "wide", "annotators": {column: PEOPLE}}
             yield {**own, "criterion": last_key(column), **(block or {})}
-
-    def _is_parallel(self, column: str) -> bool:
-        """Return whether the numbers of a list are of the texts of another one, instead of one for each annotator."""
-        lengths = [len(parse_cell(cell)) for cell in self._cells(column) if cell]
-        texts = [self._cells(name) for name in self.preview.columns if normalize(name) in PARALLEL]
-        others = [
-            [parse_cell(cell) for cell, own in zip(cells, self._cells(column), strict=True) if own] for cells in texts
-        ]
-        return max(lengths) > 1 and any(
-            [len(cell) if isinstance(cell, list) else 0 for cell in cells] == lengths for cells in others
-        )
 
     def _scored(self) -> Iterator[tuple[str, Draft]]:
         """Yield the blocks of objects with a number for each criterion: `scores` of people, `predict_scores` of a
@@ -244,6 +236,41 @@ class BlockSuggester:
 
     def _cells(self, column: str) -> list[str]:
         return [row.get(column, "") for row in self.preview.rows]
+
+
+def suggest_parallel(preview: Preview) -> Draft | None:
+    """Return the mapping of a table with a list of responses and lists with a number for each; None for another."""
+    names = {column: [parse_cell(row.get(column, "")) for row in preview.rows] for column in preview.columns}
+    lists = {name: cells for name, cells in names.items() if all(isinstance(cell, list) and cell for cell in cells)}
+    texts = [name for name in lists if RESPONSES.fullmatch(normalize(name)) and _are(lists[name], str)]
+    for column in texts:
+        lengths = [len(cell) for cell in lists[column]]
+        others = {name for name in lists if name != column and [*map(len, lists[name])] == lengths}
+        numbers = {name: [_text(own) for cell in lists[name] for own in cell] for name in lists if name in others}
+        scores = {name: block for name, own in numbers.items() if (block := guess_scores(own)) and max(lengths) > 1}
+        if not scores:
+            continue
+        single = names_of([name for name in preview.columns if name not in lists])
+        system = first_of(names_of([name for name in others if _are(lists[name], str)]), SYSTEM_LISTS)
+        prompt = first_of(single, (*PROMPTS, "text", "document", "article"))
+        id = first_of(single, IDS) or "row"
+        response = {"text": quote_key(parse_path(column)[-1])} | ({"system": system} if system else {})
+        draft: Draft = {
+            "explode": column,
+            "parallel": [*scores, *([system] if system else [])],
+            "id": f"{{{id}}}-{{element}}",
+        }
+        draft |= {"group": f"{{{id}}}", "responses": [response]} | ({"prompt": prompt} if prompt else {})
+        labels = [
+            {"layout": "wide", "annotators": {name: PEOPLE}, "criterion": last_key(name), "confirmed": False, **block}
+            for name, block in scores.items()
+        ]
+        return draft | {"labels": labels}
+    return None
+
+
+def _are(cells: Iterable[Any], kind: type) -> bool:
+    return all(isinstance(own, kind) for cell in cells for own in cell)
 
 
 def leave_open(block: Draft, cells: Iterable[str]) -> Draft:

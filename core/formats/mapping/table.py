@@ -22,6 +22,7 @@ from core.formats.mapping.scope import (
     current_omissions,
     iter_scopes,
     recording_omissions,
+    with_parallel,
 )
 from core.formats.records import ImportedRecords, PlainLabels, Records, TranscriptRecord
 from core.formats.text import data_suffix
@@ -130,6 +131,8 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
         if number == 1 and has_header(path):
             _check_header(row, mapping)
         for scope in iter_scopes(row, line, number, mapping.explode):
+            if mapping.parallel:
+                scope = with_parallel(scope, row, mapping.explode[0], mapping.parallel)
             is_selected = not (mapping.where or mapping.where_not) or _is_selected(scope, mapping)
             omissions.rows += 1
             omissions.rows_left_out += not is_selected

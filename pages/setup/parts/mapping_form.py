@@ -315,7 +315,7 @@ PREVIEW_ROWS = 200  # rows that are searched for columns and values
 TABLE_ROWS = 5
 # Fields of a mapping that are written in YAML and not chosen here.
 OTHER_FIELDS = (
-    *("separator", "quotes", "where", "where_not", "shuffle", "join", "aspects"),
+    *("parallel", "separator", "quotes", "where", "where_not", "shuffle", "join", "aspects"),
     *("critiques", "judges", "gold", "weights"),
 )
 # The field of a block of labels -> its name in the form.
@@ -450,7 +450,8 @@ def _restart(state: dict[str, Any], draft: Draft, *, as_text: bool) -> None:
 
 
 def _load_preview(source: FileSource, draft: Draft) -> Preview:
-    return source.read(preview_table, PREVIEW_ROWS, draft.get("explode"), draft.get("separator"))
+    parallel = tuple(draft.get("parallel", ()))
+    return source.read(preview_table, PREVIEW_ROWS, draft.get("explode"), draft.get("separator"), parallel)
 
 
 def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft: Draft) -> str | None:

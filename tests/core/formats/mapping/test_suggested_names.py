@@ -266,9 +266,9 @@ def test_scores_of_people_and_of_a_judge_in_one_row_are_told_apart(tmp_path: Pat
     assert [own.opinions[0].value for own in verdicts] == [2.0] * 3
 
 
-@pytest.mark.parametrize(("name", "labels"), [("summaries", 0), ("comments", 1)])
-def test_numbers_of_several_texts_are_no_labels_of_several_people(tmp_path: Path, name: str, labels: int) -> None:
+@pytest.mark.parametrize(("name", "layout"), [("summaries", "wide"), ("comments", "list")])
+def test_numbers_of_several_texts_are_no_labels_of_several_people(tmp_path: Path, name: str, layout: str) -> None:
     path = tmp_path / "lists.jsonl"
     rows = [{"id": n, "text": f"Text {n}", name: ["a", "b"], "coherence": [1.5, 4]} for n in range(3)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert len(suggest_table(path).get("labels", [])) == labels
+    assert [block["layout"] for block in suggest_table(path)["labels"]] == [layout]

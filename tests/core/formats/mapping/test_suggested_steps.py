@@ -1,4 +1,4 @@
-"""Labels of steps are suggested with how the file counts them, and read as numbers of the transcript's parts."""
+"""Labels of steps are suggested with how the file counts them, and parallel lists as scores of single responses."""
 
 import json
 from pathlib import Path
@@ -8,10 +8,10 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping import table
-from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.mapping import build_mapping, draft_of
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import build_suggested, suggest_table
-from core.formats.records import AdjudicationRecord, LabelRecord
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
 
 NAMES = ("human", "Planner", "Browser", "Coder")
 CALL = [{"id": "1", "function": {"name": "search", "arguments": "{}"}}, {"id": "2", "function": {"name": "open"}}]
@@ -98,3 +98,19 @@ def test_errors_of_spans_are_categories_of_steps(tmp_path: Path) -> None:
         "1 left out: about a span that is not in the trace",
         "2 left out: further values of a step, of which the first counts",
     ]
+
+
+def test_parallel_lists_are_scores_of_each_response(tmp_path: Path) -> None:
+    record = {"id": "a", "text": "article", "machine_summaries": ["x", "y"], "systems": ["s", "t"], "coherence": [2, 5]}
+    path = write(tmp_path, [record])
+    mapping = build_mapping(suggest_table(path))
+    assert not mapping.labels[0].confirmed  # the scale
+    mapping = build_mapping(draft_of(mapping) | {"labels": [draft_of(mapping)["labels"][0] | {"confirmed": True}]})
+    records = list(table.read(path, mapping))
+    items = [record.item for record in records if isinstance(record, ItemRecord)]
+    labels = {record.label.target.item: record.label.value for record in records if isinstance(record, LabelRecord)}
+    found = [(own.prompt, own.group, own.responses[0].text, own.responses[0].system, labels[own.id]) for own in items]
+    assert found == [("article", "a", "x", "s", 2), ("article", "a", "y", "t", 5)]
+    path.write_text(json.dumps([record | {"coherence": [2]}]))
+    with pytest.raises(FileFormatError, match="expected 2 values, as machine_summaries has, not 1"):
+        list(table.read(path, mapping))
