@@ -37,7 +37,9 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
     columns = st.columns(4)
     columns[0].metric("To do", f"{sum(summary.todo for summary in summaries):,}")
     columns[1].metric("Done", f"{sum(summary.done for summary in summaries):,}")
-    pace = None if today.per_hour is None else f"{today.per_hour:.0f} per hour"
+    parts = [] if today.per_hour is None else [f"{today.per_hour:.0f} per hour"]
+    parts += [f"{today.streak} days in a row"] if today.streak > 1 else []
+    pace = " · ".join(parts) or None
     plain: Any = {"delta_color": "off", "delta_arrow": "off"}
     hint = "A pause counts as at most 30 seconds."
     columns[2].metric("Labelled today", f"{today.labels:,}", pace, help=hint, **plain)

@@ -347,3 +347,13 @@ def number_parameter(parameter: str) -> int | None:
     if not text.isdecimal() or len(text) > 12:
         raise TiebreakError(f"The parameter {parameter} in the URL should be a number, not {text[:20]!r}.")
     return int(text)
+
+
+def draw_first_account() -> None:
+    """State what a server without accounts is, and how to add the first one."""
+    st.info("This server has no accounts: people sign in by name, on this machine only, and may do everything.")
+    st.markdown(
+        "With accounts, everybody has a password, sessions that can be ended and API tokens, and each study has "
+        "members with roles. The first account is added on the server; from then on everybody needs one:"
+    )
+    st.code('python cli.py accounts add "YOUR NAME"', language=None)

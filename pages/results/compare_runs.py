@@ -77,9 +77,9 @@ def draw_page(study: Study) -> None:
         st.info("These runs have no verdicts that can be compared yet.")
     else:
         dataset = compared.dataset(*scope)
+        renderer.draw_result(runs_result(compared, comparison))
         renderer.draw_result(pairs_result(compared, comparison, compared.note(dataset)))
         draw_changes(study, compared, dataset, comparison)
-        renderer.draw_result(runs_result(compared, comparison))
     draw_settings(compared)
     alignment_data.computed(study, PAGE, version, start, compute)
 
@@ -132,7 +132,7 @@ def draw_settings(compared: ComparedRuns) -> None:
 
 
 def pairs_result(compared: ComparedRuns, comparison: RunComparison, note: str) -> Result:
-    """Return a sentence for each pair, its agreement and its difference against the reference."""
+    """Return the agreement of each pair and its difference against the reference."""
     title, pairs = "Runs against each other", comparison.pairs
     if not pairs:
         nothing = "No two of these runs have verdicts on this criterion: choose another one."
@@ -143,7 +143,6 @@ def pairs_result(compared: ComparedRuns, comparison: RunComparison, note: str) -
     return Result(
         title=title,
         warning=note,
-        headline=" ".join(report.summarize(comparison, titles)[:MAX_SENTENCES]),
         caption="Difference: the second run minus the first, paired by target, in accuracy on nominal scales and in "
         f"Pearson's r on others. p: paired bootstrap{tests}. Groups of items are resampled together. κ is Cohen's, on "
         "targets with a verdict of both; the file has more statistics.",
@@ -152,12 +151,13 @@ def pairs_result(compared: ComparedRuns, comparison: RunComparison, note: str) -
 
 
 def runs_result(compared: ComparedRuns, comparison: RunComparison) -> Result:
-    """Return each run against the reference, as a chart and as a table with costs."""
+    """Return a sentence for each pair, and each run against the reference, as a chart and a table with costs."""
     titles = short_names(list(compared.columns))
     shown = next((name for name in DRAWN if any(name in one.estimates for one in comparison.figures)), None)
     columns, in_file = run_columns(compared, comparison, titles), report.run_rows(compared, comparison)
     return Result(
         title="Each run",
+        headline=" ".join(report.summarize(comparison, titles)[:MAX_SENTENCES]) if comparison.pairs else "",
         figures=[] if shown is None else [run_chart(shown, titles, comparison)],
         tables=[Table("runs", comparison.figures, columns, in_file)],
         caption="Statistics are of targets with a verdict and a reference (n): a missing verdict is left out here, "

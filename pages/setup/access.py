@@ -29,9 +29,7 @@ NO_ROLE = "No role: not a member"
 def draw_page(study: Study) -> None:
     """Draw the members, the form that changes a role, and the form of an invitation."""
     if not resources.has_accounts():
-        st.info("This server has no accounts: people sign in by name, on this machine only, and may do everything.")
-        st.code('python cli.py accounts add "YOUR NAME"', language=None)
-        return
+        return shell.draw_first_account()
     with connections.reading(resources.engine()) as session:
         members = access.members(session, study.id)
         everybody = registry.everybody(session)

@@ -18,8 +18,7 @@ def draw_page(identity: Identity) -> None:
     """Draw the sections of the account."""
     st.title("Account", anchor=False)
     if identity.actor is None or identity.actor.account_id is None:
-        st.info("This server has no accounts: people sign in by name, on this machine only.")
-        return
+        return shell.draw_first_account()
     account = resources.read(registry.by_id, identity.actor.account_id)
     kind = "administrator" if account.administrator else "account"
     st.caption(f"{escape_markdown(account.name)} · {kind}")

@@ -44,6 +44,8 @@ def choose_filter(study: Study) -> UnreadFilter:
         run_ids = {run.name: run.id for run in runs.of_study(session, study.id)}
         everything = UnreadFilter(study.id, read=shown == READ_SINCE)
         counts = outcomes.count_unread(session, everything, {})
+    if not counts and not st.query_params.keys() & {"run", "judge", "step", "reason"}:
+        return everything
     options = {name: sorted({getattr(count, name) for count in counts}) for name in ("judge", "step", "reason")}
     chosen = paging.choose_filters({"run": run_ids, **options})
     run_id = run_ids.get(chosen.pop("run") or "")

@@ -4,7 +4,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from statistics import fmean, median
 from typing import Any, TypeGuard
 
@@ -98,6 +98,8 @@ class Pace:
     """Labels whose time is known."""
     seconds: float
     """Active time of the timed labels: pauses count 30 s at most."""
+    streak: int = 0
+    """Of one day: the days in a row up to it that have labels."""
 
     @property
     def per_hour(self) -> float | None:
@@ -271,14 +273,15 @@ def pace_of_day(session: Session, study_id: int, annotator_id: int, zone: tzinfo
         .where(col(LabelRow.study_id) == study_id, col(LabelRow.annotator_id) == annotator_id)
         .where(col(LabelRow.value).is_not(None), col(LabelRow.at).is_not(None))
     )
-    rows = [
-        (target, seconds)
-        for target, seconds, at in session.execute(query)
-        if at is not None and at.astimezone(zone).date() == today
-    ]
+    dated = [(at.astimezone(zone).date(), target, seconds) for target, seconds, at in session.execute(query) if at]
+    days, rows = {day for day, *_ in dated}, [row for day, *row in dated if day == today]
+    streak = next(n for n in range(len(days) + 1) if today - timedelta(n) not in days)
     timed = [(target, seconds) for target, seconds in rows if seconds is not None]
     return Pace(
-        len({target for target, _ in rows}), len({target for target, _ in timed}), sum(seconds for _, seconds in timed)
+        len({target for target, _ in rows}),
+        len({target for target, _ in timed}),
+        sum(seconds for _, seconds in timed),
+        streak,
     )
 
 

@@ -38,7 +38,7 @@ export function guidelinePage(guidelines, confirm) {
     "section",
     { class: "page", "aria-label": "Guidelines" },
     h("h2", {}, guidelines.read ? "The guidelines have changed" : "Guidelines"),
-    h("p", { class: "state" }, `Version ${guidelines.version}. Guidelines (G) reopens them.`),
+    h("p", { class: "state" }, `Version ${guidelines.version}. The button Guidelines shows them again.`),
     guidelineText(guidelines),
     button({ class: "submit", onclick: confirm }, h("span", {}, "I have read them: continue"), kbd("Enter")),
   );

@@ -136,7 +136,6 @@ def draw_form(study: Study) -> int | None:
         with st.popover("Load settings", icon=":material/upload_file:", key="load_settings"):
             load = partial(_load, protocol, criteria)
             st.file_uploader("A settings file", type=["yaml", "yml", "json"], key="settings_upload", on_change=load)
-        actions = st.container(width="content")
     if problem := st.session_state.get("settings_problem", ""):
         st.error(escape_markdown(problem), icon=":material/error:")
     st.caption(f"{protocol.description} {protocol.paper}.")
@@ -146,19 +145,19 @@ def draw_form(study: Study) -> int | None:
     form = SettingsForm(protocol.settings, loaded["draft"], prefix, criteria, needs_scale=needs_scale)
     unchanged = {name: value for name, value in form.start.items() if name in protocol.settings.model_fields}
     draft: Draft = unchanged | resolve_name(protocol.form)(form)
+    selection = _draw_items(scenarios)
     own_prompts = draw_prompts(study, protocol.name)
     extractor = _draw_extractor(form)
-    extent = _draw_extent(scenarios)
+    extent = {"selection": selection, **_draw_limits()}
     request = _build_request(study, protocol, draft, form.problems, name or protocol.name, extent)
     if request is None:
         return None
     pairs = _draw_pairs(request, several, form)
     request = replace(request, own_prompts=own_prompts, extractor=extractor, pairs=pairs)
-    with actions:
+    can_start = _draw_estimate(request) and not problem
+    with st.container(horizontal=True, vertical_alignment="center"):
+        clicked = can_start and st.button("Start", type="primary", icon=":material/play_arrow:", key="start")
         _draw_save(request)
-    if not _draw_estimate(request) or problem:
-        return None
-    clicked = st.button("Start", type="primary", icon=":material/play_arrow:", key="start")
     return _start(request, criteria) if clicked else None
 
 
@@ -231,21 +230,20 @@ def _draw_save(request: RunRequest) -> None:
         fields["extractor"] = request.extractor.model_dump(mode="json", exclude_defaults=True)
     text = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100)
     downloads.draw_text_link("Save settings", text, f"{request.name}.yaml", "save_settings", kind="settings")
-    st.caption("Load them here again, or use them with `python cli.py runs start --settings FILE.yaml`.")
+    st.caption("For *Load settings*, or `python cli.py runs start --settings FILE.yaml`.", width="content")
 
 
-def _draw_extent(scenarios: list[str]) -> Draft:
-    """Draw the items of a run, its parallel calls, cost limit and random seed."""
-    first, second, third, fourth = st.columns([5, 2, 2, 2], gap="medium", vertical_alignment="bottom")
-    with first:
-        selection = _draw_items(scenarios)
+def _draw_limits() -> Draft:
+    """Draw the cost limit of a run, its parallel calls and its random seed."""
+    with st.expander("Cost limit, parallel calls and random seed", key="limits"):
+        second, third, fourth = st.columns(3, gap="medium", vertical_alignment="bottom")
     parallel_help = "For each model. Providers limit the rate of calls."
     parallel = second.number_input("Parallel calls", 1, 1000, PARALLEL_CALLS, key="parallel", help=parallel_help)
     limit: Draft = {"value": None, "step": 1.0, "placeholder": "none"}
     ceiling = third.number_input("Cost limit, dollars", 0.0, key="ceiling", help=CEILING_HELP, **limit)
     seed_help = "Determines all random choices, together with the item."
     seed = fourth.number_input("Random seed", 0, value=0, key="seed", help=seed_help)
-    return {"selection": selection, "parallel": parallel, "ceiling": ceiling, "seed": seed}
+    return {"parallel": parallel, "ceiling": ceiling, "seed": seed}
 
 
 def _draw_items(scenarios: list[str]) -> ItemSelection:

@@ -25,7 +25,7 @@ def test_two_runs_are_compared() -> None:
     assert not app.exception
     text = page_text(app).replace("\\", "")
     assert "second has another verdict than first on 17 of 40 targets. The difference in accuracy is +0.410 [" in text
-    pairs, changes, figures, settings = (frame.value for frame in app.dataframe)
+    figures, pairs, changes, settings = (frame.value for frame in app.dataframe)
     assert pairs.iloc[0]["Changed verdicts"].startswith("17 of 40: 0.4") and pairs.iloc[0]["p"] == "< 0.001"
     assert len(changes) == 17 and {"first", "second", "ann", "ben", "Trace"} <= set(changes.columns)
     assert list(figures["Run"]) == ["first", "second"] and figures.iloc[0]["Accuracy"].startswith("0.50 [")
