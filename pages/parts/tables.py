@@ -36,6 +36,7 @@ def draw_clickable(
         hide_index=True,
         height=min(HEADER + ROW * len(lines), max_height),
         column_config=column_config,
+        placeholder="–",
     )
     cells = table.selection.cells
     return cells[0][0] if cells and cells[0][0] < len(lines) else None
@@ -61,19 +62,26 @@ def draw(table: Table, on_click: Click | None = None, key: str = "", *, opens: b
     texts = {column.title: [column.text(row) for row in table.rows] for column in titled}
     shown = [column for column in titled if any(texts[column.title])]
     config = {
-        column.title: st.column_config.TextColumn(
+        column.title: st.column_config.NumberColumn(help=column.help or None, format="localized")
+        if column.form == "count"
+        else st.column_config.TextColumn(
             alignment="left" if column.form in ("text", "yes") else "right",
             help=column.help or None,
             width=INTERVAL_WIDTH if _has_intervals(column, texts[column.title]) else None,
         )
         for column in shown
     }
-    lines = [{title: texts[title][number] for title in config} for number in range(len(table.rows))]
+    # Counts stay numbers, so that a click on the heading sorts them as such.
+    cells = {
+        column.title: [column.values(row)[0] for row in table.rows] if column.form == "count" else texts[column.title]
+        for column in shown
+    }
+    lines = [{title: cells[title][number] for title in config} for number in range(len(table.rows))]
     key, clicked = key or f"{table.name}_table", None
     if opens or on_click is not None:
         clicked = draw_clickable(lines, key, on_click, column_config=config)
     else:
-        st.dataframe(lines, key=key, hide_index=True, column_config=config)
+        st.dataframe(lines, key=key, hide_index=True, column_config=config, placeholder="–")
     draw_notes(config)
     in_file = table.file_rows
     if in_file is None or in_file:

@@ -15,7 +15,7 @@ def test_the_sentence_names_the_biases_and_the_table_has_their_n() -> None:
     rows = app.dataframe[0].value.to_dict("records")
     found = {(row["Judge"], row["Bias"]) for row in rows if row["Found"] == "yes"}
     assert found == {("own", "self-preference"), ("long", "length")}
-    assert all(row["n"] == "80" for row in rows)
+    assert all(row["n"] == 80 for row in rows)
     assert "also with two labels or more, with or without a majority" in page_text(app)
 
 

@@ -78,7 +78,7 @@ def test_the_pairs_of_judges_are_a_list_with_the_better_ranked_judge_first() -> 
     prepare_study(planted_records())
     (pairs,) = (frame.value for frame in visit(PAGE, section="A versus B").dataframe)
     (row,) = pairs[["A × B", "n", "A", "B", "A − B", "p"]].to_dict("records")
-    assert (row["A × B"], row["n"], row["A"], row["B"]) == ("1 × 2", "60", "good", "silent")
+    assert (row["A × B"], row["n"], row["A"], row["B"]) == ("1 × 2", 60, "good", "silent")
     assert row["A − B"].startswith("+0.67 [+") and row["p"] == "< 0.001"
 
 
@@ -141,7 +141,7 @@ def test_the_labels_that_separate_two_judges_are_planned() -> None:
     app = visit(PAGE, section="More labels")
     assert "good and silent are separated at 95 %" in page_text(app).replace("\\", "")
     (row,) = app.dataframe[0].value.to_dict("records")
-    assert (row["Judge"], row["Other judge"], row["Separated"], row["More labels"]) == ("good", "silent", "yes", "0")
+    assert (row["Judge"], row["Other judge"], row["Separated"], row["More labels"]) == ("good", "silent", "yes", 0)
     assert row["Right"] == "40 : 0 of 40" and row["A × B"] == "1 × 2"
 
 

@@ -31,7 +31,7 @@ def test_figures_of_the_sample() -> None:
         ["annotator 1", "annotator 2"],
     ]
     assert averages.set_index("Category").loc["math", "accuracy"] == "50.0"
-    assert list(quality["Judge"]) == ["judge A"] and list(agreement["No verdict"]) == ["4", "0", "0"]
+    assert list(quality["Judge"]) == ["judge A"] and list(agreement["No verdict"]) == [4, 0, 0]
 
 
 def test_the_share_of_weightings_that_do_not_sum_to_100_is_stated() -> None:
