@@ -117,7 +117,7 @@ def _differences(results: "Results", found: "Sequence[AxisDifference]", layout: 
     """Return the differences along the axes as rows and as a table."""
     from core.statistics.reports.experiment_differences import describe_correction
 
-    left_out = ("combinations", "lowest", "highest")  # of effects
+    left_out = ("combinations", "lowest", "highest", "cost")  # of effects
     rows = [{name: cell for name, cell in asdict(row).items() if name not in left_out} for row in found]
     lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in rows]
     caption = f"differences along the axes; {describe_correction(found)}; reference: {results.reference}"
@@ -129,7 +129,11 @@ def _effects(engine: "Engine", study: "Study", results: "Results", statistic: st
     """Return the effects of the levels as rows and as a table."""
     from storage.reports import experiments as report
 
-    rows = [asdict(row) for row in report.effects(engine, study, results, statistic)] if statistic else []
+    found = report.effects(engine, study, results, statistic) if statistic else ()
+    rows = [asdict(row) for row in found]
+    for row in rows:
+        row.pop("fixed")
+        row["cost"], row["cost_low"], row["cost_high"] = row["cost"]
     name = results.experiment.name
     return rows, _rows_text(rows, f"{name}: {report.describe_effects(results, statistic)}", f"{name}-effects", layout)
 

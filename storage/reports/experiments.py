@@ -149,62 +149,18 @@ def differences(
     return correct_differences(found)
 
 
-@dataclass(frozen=True)
-class Effect:
-    """What one level of an axis changes instead of another, in a statistic and in the cost, over all other levels."""
-
-    axis: str
-    level: str
-    other_level: str
-    criterion: str
-    effect: float | None
-    low: float | None
-    high: float | None
-    lowest: float | None
-    highest: float | None
-    """The bounds of the effect for any verdicts in place of the missing ones; None without missing ones."""
-    items: int
-    p_corrected: float | None
-    combinations: int
-    """The combinations of other levels that it is the mean over."""
-    cost: float | None
-    """The difference in the cost of 1,000 traces; see `Results.cost`."""
-    cost_low: float | None
-    cost_high: float | None
-    reason: str
-
-
-def effects(engine: Engine, study: Study, results: Results, statistic: str) -> tuple[Effect, ...]:
+def effects(engine: Engine, study: Study, results: Results, statistic: str) -> tuple[AxisDifference, ...]:
     """Compute the effects of the levels of each axis on a statistic and on the cost, with Holm's correction of p."""
     found = differences(engine, study, results.experiment, statistic, results.reference, effects=True)
     costs = {}
     if results.cost:
         of_cost = differences(engine, study, results.experiment, results.cost, effects=True)
-        costs = {(row.axis, row.level, row.other_level): row for row in of_cost}
+        costs = {(row.axis, row.level, row.other_level): (row.difference, row.low, row.high) for row in of_cost}
     rows = []
     for row in found:
         lowest, highest = _bounds_of(row, results, statistic)
-        cost = costs.get((row.axis, row.level, row.other_level))
-        rows.append(
-            Effect(
-                axis=row.axis,
-                level=row.level,
-                other_level=row.other_level,
-                criterion=row.criterion,
-                effect=row.difference,
-                low=row.low,
-                high=row.high,
-                lowest=lowest,
-                highest=highest,
-                items=row.items,
-                p_corrected=row.p_corrected,
-                combinations=row.combinations,
-                cost=None if cost is None else cost.difference,
-                cost_low=None if cost is None else cost.low,
-                cost_high=None if cost is None else cost.high,
-                reason=row.reason,
-            )
-        )
+        cost = costs.get((row.axis, row.level, row.other_level), (None, None, None))
+        rows.append(replace(row, lowest=lowest, highest=highest, cost=cost))
     return tuple(rows)
 
 
@@ -466,12 +422,12 @@ EFFECT_COLUMNS = (
     Column("Axis", "axis"),
     Column("Level", "level"),
     Column("less", "other_level"),
-    Column("Effect", "effect low high", "estimate"),
+    Column("Effect", "difference low high", "estimate"),
     Column("n", "items", "count"),
     Column("p", "p_corrected", "p"),
     Column("Bounds", lambda row: "" if row.lowest is None else f"{row.lowest:+.3f} to {row.highest:+.3f}"),
     Column("Combinations", "combinations", "count"),
-    Column("Cost", "cost cost_low cost_high", "estimate"),
+    Column("Cost", lambda row: row.cost, "estimate"),
     Column("Criterion", "criterion"),
     Column("Note", "reason"),
 )

@@ -58,6 +58,8 @@ class AxisDifference:
     lowest: float | None = None
     highest: float | None = None
     """The bounds of an effect for any verdicts in place of the missing ones; None without missing ones."""
+    cost: tuple[float | None, float | None, float | None] = (None, None, None)
+    """The effect on the cost of 1,000 traces, with its interval."""
 
 
 def axis_differences(

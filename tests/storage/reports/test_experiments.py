@@ -107,10 +107,10 @@ def test_effects_are_means_over_the_other_levels_with_their_cost(
     """The effect of the model is that of both lengths, .875 each; on all 20 items, with the same resamples."""
     model, words = report.effects(*finished, results, "example_level_agreement")
     assert (model.level, model.other_level, model.combinations, model.items) == ("good", "bad", 2, 20)
-    assert model.effect == pytest.approx(0.875) and model.low is not None and 0.7 < model.low < 0.875
+    assert model.difference == pytest.approx(0.875) and model.low is not None and 0.7 < model.low < 0.875
     assert model.p_corrected is not None and model.p_corrected < 0.01
-    assert model.cost == pytest.approx(0.0) and model.lowest is None
-    assert (words.effect, words.p_corrected) == (pytest.approx(0.0), None)
+    assert model.cost[0] == pytest.approx(0.0) and model.lowest is None
+    assert (words.difference, words.p_corrected) == (pytest.approx(0.0), None)
     assert "combinations" in command(finished[0], "--effects") and "on_front" in command(finished[0], "--front")
 
 
