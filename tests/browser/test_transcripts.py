@@ -91,6 +91,10 @@ def test_the_first_wrong_step_is_labelled_from_the_transcript(planted, visit, wi
     with sqlite3.connect(server.database.removeprefix("sqlite:///")) as store:
         query = "select value from label join annotator on annotator.id = annotator_id where name = ?"
         assert [float(value) for (value,) in store.execute(query, [f"annotator {width}"])] == [8]
+    page.locator("button.stance").first.click()
+    assert page.locator(".citation").all_inner_texts() == ["4", "3", "99 (no such step)"]
+    page.locator("button.citation").first.click()
+    expect(here(page)).to_have_text("4")
 
 
 def test_a_transcript_of_another_study_is_not_sent(planted, visit):

@@ -6,9 +6,11 @@ from io import BytesIO
 from PIL import Image
 from sqlalchemy import Engine, select
 
-from core.formats.records import ItemRecord, Record, TranscriptRecord
+from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord, TranscriptRecord
 from core.items import Response
-from core.transcripts import Part, Transcript
+from core.labels import Opinion
+from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
+from core.transcripts import FIRST_WRONG_STEP, Part, Transcript
 from storage.db.connections import reading
 from storage.db.tables import TraceRow
 from storage.transfer import imports
@@ -50,7 +52,14 @@ def plant(engine: Engine, count: int = 40) -> int:
     agent = transcript(count)
     item = make_item("trip", responses=(Response(text=agent.answer, transcript=agent.digest),))
     debate = a_trace("trip", a_turn(reply=REPLY), a_verdict())
+    judge = {"name": "j", "spec": {"model": "m"}}
+    run = RunRecord(name="steps", protocol="single-step", settings={"judge": judge})
+    turn = Turn(speaker="j", step="all", round=0, model="m", reply=REPLY, reading=4)
+    opinion = Opinion(kind="answer", criterion=FIRST_WRONG_STEP, judge="j", stage="verdict", value=4)
+    verdict = Verdict(outcome="agreed", value=4, opinions=(opinion,))
+    events = (TurnCompleted(ask=0, turn=turn), VerdictReached(verdict=verdict))
     records: list[Record] = [TranscriptRecord(transcript=agent), ItemRecord(item=item), RUN, debate]
+    records += [run, TraceRecord(run="steps", item="trip", events=events)]
     imports.import_records(engine, STUDY, records)
     with reading(engine) as session:
-        return session.scalars(select(TraceRow.id)).one()
+        return session.scalars(select(TraceRow.id).order_by(TraceRow.id)).first()

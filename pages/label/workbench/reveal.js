@@ -2,6 +2,7 @@
 
 import { attribute, button, h, kbd } from "./dom.js";
 import { blockText, judgeText, referenceMarks } from "./text.js";
+import { linkCitations } from "./transcript.js";
 
 /** The cells in which a judge differs or changes its opinion: [{grid, judge, turn}], round by round. */
 export function disagreements(stances) {
@@ -153,9 +154,12 @@ export class Reveal {
       { class: "turnshown" },
       h("h4", {}, `${judge.name} · ${grid.stages[turn.stage]}`),
       turn.problem ? h("p", { class: "problem" }, turn.problem) : null,
-      blockText(
-        { format: "markdown", text: turn.text ?? "" },
-        referenceMarks(turn.text ?? "", turn.references, columns),
+      linkCitations(
+        blockText(
+          { format: "markdown", text: turn.text ?? "" },
+          referenceMarks(turn.text ?? "", turn.references, columns),
+        ),
+        this.bench.reading.transcript(),
       ),
     );
   }

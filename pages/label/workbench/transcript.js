@@ -381,6 +381,29 @@ export class Transcript {
   }
 }
 
+const CITED = /\[\d+(?:, ?\d+)*\]/;
+
+/** Make the steps that a judge's words cite, `[12]` or `[3, 9]`, buttons that show them; mark those that do not exist. */
+export function linkCitations(node, transcript) {
+  const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+  const texts = [];
+  while (transcript?.parts.length && walker.nextNode()) if (CITED.test(walker.currentNode.data)) texts.push(walker.currentNode);
+  for (const one of texts)
+    one.replaceWith(
+      ...one.data.split(/(\[\d+(?:, ?\d+)*\])/).flatMap((words) =>
+        CITED.test(words) ? words.split(/(\d+)/).map((number) => citation(number, transcript)) : [words],
+      ),
+    );
+  return node;
+}
+
+function citation(words, transcript) {
+  if (!/^\d+$/.test(words)) return words;
+  if (transcript.parts[Number(words) - 1])
+    return button({ class: "citation", onclick: () => transcript.select(Number(words)) }, words);
+  return h("span", { class: "citation missing" }, `${words} (no such step)`);
+}
+
 const hintOf = (words) =>
   words
     .map(([key, description]) => `${key.replace("Shift+", "⇧").toUpperCase()} ${description.split(" of the")[0].split(";")[0]}`)
