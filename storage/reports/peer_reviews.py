@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KIND: Kind = "misleading_peer"
+# The end of the name of an experiment that leaves out each peer of a run.
+INFLUENCE = " · influence"
 # Judge, stage, value.
 StagedOpinion = tuple[str, str, Value | None]
 
@@ -107,7 +109,7 @@ def load_errors(session: Session, run: Run, viewer: str | None = None, criterion
 
 def influence_name(run: str) -> str:
     """Return the name of the experiment that asks the chair of a run again without each peer."""
-    return f"{run} · influence"
+    return f"{run}{INFLUENCE}"
 
 
 def load_influences(session: Session, run: Run, errors: PeerErrors, criterion: str = "") -> list[PeerInfluence]:

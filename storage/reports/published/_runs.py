@@ -54,6 +54,8 @@ def error_slices(request: Request) -> list[PublishedRow]:
     pooled: dict[str, list[TraceOutcome]] = {"all runs": []}
     with connections.reading(request.engine) as session:
         for run in peer_reviews.find_runs(session, request.study.id):
+            if peer_reviews.INFLUENCE in run.name:  # a run's own items again, without one of its peers
+                continue
             for criterion in peer_reviews.criteria_of_run(run) or [""]:
                 errors = peer_reviews.load_errors(session, run, criterion=criterion)
                 is_score = errors.settings.kind == "score"
