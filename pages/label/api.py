@@ -8,6 +8,7 @@ import hmac
 import json
 import logging
 import math
+import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +20,7 @@ from urllib.parse import unquote, urlencode
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -207,19 +208,23 @@ Handler = Callable[[Call], Json | Response]
 
 
 class Scripts(StaticFiles):
-    """The files of the element. A browser asks each time whether they changed: old scripts and a new API do not mix."""
+    """The files of the element, and KaTeX as Streamlit ships it, in a file whose name has a version.
+
+    A browser asks each time whether they changed: old scripts and a new API do not mix.
+    """
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Return the file of an address below the folder."""
+        if path != "katex.js":
+            return super().lookup_path(path)
+        [script] = (Path(st.__file__).parent / "static" / "static" / "js").glob("katex.*.js")
+        return str(script), script.stat()
 
     def file_response(self, *args: Any, **keywords: Any) -> Response:
         """Return a file that is validated on every use."""
         response = super().file_response(*args, **keywords)
         response.headers["Cache-Control"] = "no-cache"
         return response
-
-
-def _katex(request: Request) -> Response:
-    """Return the KaTeX that Streamlit ships; the name of its file has a version."""
-    [script] = (Path(st.__file__).parent / "static" / "static" / "js").glob("katex.*.js")
-    return FileResponse(script, media_type="text/javascript", headers={"Cache-Control": "no-cache"})
 
 
 def routes() -> list[BaseRoute]:
@@ -232,7 +237,6 @@ def routes() -> list[BaseRoute]:
         Route("/api/label/history", _endpoint(history)),
         Route("/api/label/presence", _endpoint(presence), methods=["POST"]),
         Route("/api/label/image", _endpoint(image)),
-        Route("/assets/workbench/katex.js", _katex),
         Mount("/assets/workbench", Scripts(directory=shell.PAGES / "label" / "workbench")),
     ]
 
