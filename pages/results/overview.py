@@ -170,13 +170,13 @@ def judge_sentences(counts: StudyCounts, leaders: Leaders | str) -> list[str]:
     if isinstance(leaders, str):
         return [" · ".join(size), escape_markdown(leaders)]
     judge = leaders.judge
-    accuracy = numbers.format_estimate(judge.accuracy.value, judge.accuracy.low, judge.accuracy.high)
-    name = escape_markdown(judge.judge)
     n = format_n(judge.accuracy.items, judge.accuracy.effective)
     n += "" if leaders.population == ALL_TARGETS else f" {CAVEATS[leaders.population]}"
     compared = f" compared with {escape_markdown(leaders.debate)}" if leaders.debate else ""
-    title = "Most accurate" if judge.is_ranked else "Not ranked"
-    best = f"{title}{compared}: **{name}** · {accuracy} · {n} · {judge.decision}"
+    if not judge.is_ranked:
+        return [" · ".join(size), f"Judges are not ranked{compared}: {judge.decision} · {n}"]
+    accuracy = numbers.format_estimate(judge.accuracy.value, judge.accuracy.low, judge.accuracy.high)
+    best = f"Most accurate{compared}: **{escape_markdown(judge.judge)}** · {accuracy} · {n} · {judge.decision}"
     return [" · ".join(size), best]
 
 

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
 from core.formats.tables import Column, in_file, records
-from core.statistics.reports.judges import comparable_judges
+from core.statistics.reports.judges import Decision, comparable_judges
 from core.statistics.reports.label_plans import (
     AccuracyPlan,
     PairPlan,
@@ -47,10 +47,19 @@ class StudyPlans:
 
 def leaders(data: AlignmentData, query: RankingQuery, ranked: JudgeReport, overlap: int) -> PairPlan | None:
     """Return the plan for the two most accurate judges of a ranking; None if it has fewer."""
-    dataset, names = find_independent_dataset(data, query), [judge.judge for judge in ranked.ranking.judges[:2]]
+    dataset, names = find_independent_dataset(data, query), _by_accuracy(ranked)
     if dataset is None or len(names) < 2:
         return None
     return pair_plan(dataset, names[0], names[1], overlap, query.abstentions)
+
+
+def _by_accuracy(ranked: JudgeReport) -> list[str]:
+    """Return the judges from the most accurate on, those not to be used last; a ranking has unranked ones by name."""
+    judges = ranked.ranking.judges
+    return [
+        one.judge
+        for one in sorted(judges, key=lambda one: (one.decision is Decision.do_not_use, -(one.accuracy.value or 0.0)))
+    ]
 
 
 def threshold(session: Session, study: Study, data: AlignmentData, query: RankingQuery, ranked: JudgeReport) -> str:
@@ -58,7 +67,7 @@ def threshold(session: Session, study: Study, data: AlignmentData, query: Rankin
     of_people = str(data.reference) == policy.REFERENCE and query.scenario is None
     if not ranked.ranking.judges or not of_people:
         return ""
-    wanted = PolicyQuery((ranked.ranking.judges[0].judge,), query.kind, query.criterion)
+    wanted = PolicyQuery((_by_accuracy(ranked)[0],), query.kind, query.criterion)
     offered = policy.choices(data, wanted)
     found = policy.describe_more(policy.report(session, study, data, wanted)) if offered else ""
     return f"Which verdicts may stand without a person: {found}" if found else ""
@@ -75,12 +84,11 @@ def report(
     plans = plan_report(dataset, comparable_judges(dataset), overlap, abstentions=query.abstentions)
     if ranked is None:
         return StudyPlans(None, plans, None, None, "")
-    judges = ranked.ranking.judges
     return StudyPlans(
         ranked,
         plans,
         leaders(data, query, ranked, overlap),
-        accuracy_plan(dataset, judges[0].judge, query.abstentions) if judges else None,
+        accuracy_plan(dataset, _by_accuracy(ranked)[0], query.abstentions) if ranked.ranking.judges else None,
         threshold(session, study, data, query, ranked),
     )
 

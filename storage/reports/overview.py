@@ -105,7 +105,7 @@ class Leaders:
 
     @property
     def judge(self) -> JudgeEvaluation:
-        """The most accurate judge."""
+        """The most accurate judge; the first by name if none is ranked."""
         return self.ranking.judges[0]
 
 

@@ -362,11 +362,11 @@ def test_targets_on_which_two_runs_differ_are_disputed_and_labels_from_before_ar
     label(engine, study, undrawn[0])
     differing = {undrawn[0], *undrawn[2:6]}
     places = {place for place, item in enumerate(drawn["item"]) if item in differing}
-    add_run(engine, study, disputed=lambda _: False, name="second judge", second=places)
+    second = add_run(engine, study, disputed=lambda _: False, name="second judge", second=places)
     assert set(frame(engine, study).query("stratum == 'disputed'")["item"]) == differing
     with reading(engine) as session:
         keys = targets.frame(session, study)["item"]
-        for run_id in (None, 2):
+        for run_id in (None, second):
             queue = Queue(study, "preference", "helpfulness", run_id=run_id)
             queued = {keys[id] for id in session.scalars(target_query(TargetRow.id, queue=queue))}
             assert queued >= differing and undrawn[1] not in queued

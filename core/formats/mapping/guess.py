@@ -147,6 +147,10 @@ MODEL_PART = re.compile(
     r"(?<![a-z])((chat)?gpt|llama|qwen|mistral|mixtral|deepseek|reward|(claude|gemini|judge|llm)s?(?![a-z]))",
     re.IGNORECASE,
 )
+# Words in the name of a column of verdicts beside that of the judge, and of one with its confidence; and of people.
+VERDICTS = frozenset(("verdict", "verdicts", "judgement", "judgment"))
+CONFIDENCES = frozenset(("confidence", "conf", "certainty", "probability", "prob"))
+PEOPLE = frozenset(("human", "annotator", "rater", "worker", "coder", "expert", "gold", "majority", "final"))
 GOLD = re.compile(r"gold|gold_label|gold_answer|adjudicated|ground_truth|human_majority|majority|final_label|expert")
 # Usual words for a preference -> the response, or 0 for a tie.
 PREFERENCES: Mapping[str, int] = {
@@ -210,11 +214,30 @@ def meanings(texts: Iterable[str]) -> dict[str, int]:
 
 
 def guess_roles(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> tuple[list[str], str | None]:
-    """Return the columns that look like verdicts of judges, and the one that looks like gold."""
-    readable = [column for column in columns if guess_block(row.get(column, "") for row in rows) is not None]
-    judges = [column for column in readable if MODEL.match(key_of(column))]
-    gold = next((column for column in readable if GOLD.fullmatch(column.lower())), None)
-    return judges, gold
+    """Return the columns that look like verdicts of judges of one kind, and the one that looks like gold."""
+    blocks = {column: guess_block(row.get(column, "") for row in rows) for column in columns}
+    kinds = {column: block["kind"] for column, block in blocks.items() if block}
+    judges = [column for column in kinds if _is_judge(column)]
+    gold = next((column for column in kinds if GOLD.fullmatch(column.lower())), None)
+    return [column for column in judges if kinds[column] == kinds[judges[0]]], gold
+
+
+def _is_judge(column: str) -> bool:
+    words = _name_words(column)
+    is_named = MODEL.match(key_of(column)) or (words & VERDICTS and not words & PEOPLE)
+    return bool(is_named) and not words & CONFIDENCES
+
+
+def guess_confidence(columns: Sequence[str], judges: Sequence[str]) -> dict[str, str]:
+    """Return column of a judge -> the column with its confidence, by the names of both: `gpt_verdict`, `conf_gpt`."""
+    named = {
+        _name_words(column) - VERDICTS - CONFIDENCES: column for column in columns if _name_words(column) & CONFIDENCES
+    }
+    return {judge: named[words] for judge in judges if (words := _name_words(judge) - VERDICTS) in named}
+
+
+def _name_words(column: str) -> frozenset[str]:
+    return frozenset(normalize(column).split("_"))
 
 
 def warn_of_models(annotators: Iterable[str]) -> str:

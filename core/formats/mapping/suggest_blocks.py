@@ -23,6 +23,7 @@ from core.formats.mapping.guess import (
     annotator_columns,
     first_of,
     guess_block,
+    guess_confidence,
     guess_roles,
     last_key,
     meanings,
@@ -80,7 +81,9 @@ class BlockSuggester:
         judges, gold = guess_roles(self.columns, self.preview.rows)
         gold = gold if gold != self._right_answer() else None
         if judges and (own := self._block(judges)):
-            blocks["judges"].append(own | {"columns": {column: key_of(column) for column in judges}})
+            confidence = guess_confidence(self.columns, judges)
+            own |= {"columns": {column: key_of(column) for column in judges}}
+            blocks["judges"].append(own | ({"confidence": confidence} if confidence else {}))
         if "gold" not in self.draft:
             if gold and (own := self._block([gold])):
                 blocks["gold"].append(own | {"value": gold})

@@ -217,8 +217,6 @@ ABSTENTION_POLICIES: Mapping[Abstentions, str] = {
     "tie": "count as ties",
 }
 TIE = 0
-# A judge is listed after others if its dependence on an annotator has a smaller p.
-PROBABLE = 0.5
 # Judges are compared that were asked about this share of the targets of the judge with the most.
 MIN_SHARE = 0.8
 FEW_OF_STRATUM = f"a stratum of the design has fewer than {MIN_ITEMS} labels, which can hide every error in it"
@@ -270,7 +268,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Judges that can be used, that are not ranked, and that cannot be used, each by accuracy, with the baselines."""
+    """Judges that can be used by accuracy, those not ranked by name, those not to use by accuracy, and baselines."""
 
     targets: int
     """Targets with a reference common to all judges."""
@@ -326,17 +324,13 @@ def rank_judges(
     )
 
 
-def _place(evaluation: JudgeEvaluation) -> tuple[int, bool, float]:
-    """Return the sort key of a judge: usable ones first, then those that are not ranked, each by accuracy.
-
-    Of the latter, those are last that more probably than not repeat an annotator: where that is not found for certain,
-    the labels of this annotator are in the reference, and raise the accuracy.
-    """
-    value, group = evaluation.accuracy.value, 1
-    if evaluation.is_ranked:
-        group = 2 if evaluation.decision is Decision.do_not_use else 0
-    is_suspect = any(one.p_corrected < PROBABLE for one in evaluation.dependence)
-    return group, group == 1 and is_suspect, np.inf if value is None else -value
+def _place(evaluation: JudgeEvaluation) -> tuple[int, float, str]:
+    """Return the sort key of a judge: usable ones first, then those that are not ranked, by name, as in no order."""
+    if not evaluation.is_ranked:
+        return 1, 0.0, evaluation.judge
+    group = 2 if evaluation.decision is Decision.do_not_use else 0
+    value = evaluation.accuracy.value
+    return group, np.inf if value is None else -value, evaluation.judge
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
     symbols = [SYMBOLS[judge.decision] for _, judge in numbered]
     mode, colour = "markers+text", charts.accent_colour()
     figure = go.Figure(charts.scatter(points, colour, mode, symbol=symbols, textposition="middle left"))
-    figure.update_xaxes(title="Share of targets with a verdict", tickformat=".0%")
+    figure.update_xaxes(title="Share of targets with a verdict", tickformat=".0%", range=[0, 1.02])
     figure.update_yaxes(title="Accuracy", showgrid=True, zeroline=False)
     return charts.apply_layout(figure, "Accuracy by coverage", 320)
 

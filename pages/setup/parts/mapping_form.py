@@ -10,7 +10,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.fields import key_of
-from core.formats.mapping.guess import Draft, guess_block, guess_roles
+from core.formats.mapping.guess import Draft, guess_block, guess_confidence, guess_roles
 from core.formats.mapping.mapping import Mapping, build_mapping, draft_of
 from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_table
 from core.formats.mapping.suggest import suggest_table
@@ -185,7 +185,7 @@ Roles = tuple[list[str], str | None]  # the columns of judges, and that of gold
 def split_roles(draft: Draft) -> tuple[Draft, Roles | None]:
     """Return a draft without judges and gold, and their columns; None for them if they are more than columns."""
     judges, gold = draft.get("judges", []), draft.get("gold", [])
-    in_form = [bool(block.get("columns")) and not {"run", "confidence"} & block.keys() for block in judges]
+    in_form = [bool(block.get("columns")) for block in judges]
     are_columns = all(in_form) and all(isinstance(block["value"], str) and block["kind"] != "answer" for block in gold)
     if not are_columns or len(gold) > 1:
         return draft, None
@@ -227,7 +227,7 @@ def _draw_judges(chooser: Chooser, columns: Sequence[str]) -> Draft:
         return {"run": "panel", "stage": "last"}
     names = {column: f"Confidence of {escape_markdown(key_of(column))}" for column in columns}
     fields = [Field(column, label, CONFIDENCE) for column, label in names.items()]
-    chosen = chooser.nested("confidence").choose_row(fields, {})
+    chosen = chooser.nested("confidence").choose_row(fields, guess_confidence(chooser.columns, columns))
     confidence = {column: field for column, field in chosen.items() if field}
     return {"confidence": confidence} if confidence else {}
 

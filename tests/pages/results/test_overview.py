@@ -41,7 +41,7 @@ def test_agreement_and_the_best_judge_have_their_n():
     text = page_text(visit("results/overview", "ann"))
     assert "**3 annotators** · 9 labels" in text
     assert "Fleiss' kappa" in text and "· n 4 ·" in text
-    assert "Not ranked: **j0**" in text
+    assert "Judges are not ranked: not enough data · n 4" in text and "Most accurate" not in text
 
 
 def test_ratings_in_steps_have_the_agreement_of_an_ordinal_scale():
@@ -71,12 +71,12 @@ def test_a_large_study_is_drawn_before_its_first_figures(monkeypatch):
     assert (
         text.count("Computing the figures of 4 items and 1 run in the background; they appear here when they are") == 2
     )
-    assert "Not ranked" not in text
+    assert "not ranked" not in text
     (entry,) = live._entries.values()
     entry.job.result(20)
     text = page_text(page.run())
     assert "in the background" not in text
-    assert "Not ranked" in text and "· n 4 ·" in text
+    assert "Judges are not ranked: not enough data · n 4" in text
 
 
 def test_contested_targets_are_the_next_step():

@@ -141,6 +141,16 @@ def test_numbers_are_not_read_as_preferences_without_being_asked(tmp_path: Path,
     assert "confirmed" not in app.session_state["made"]["labels"][0]
 
 
+def test_a_judge_that_is_added_by_hand_has_the_confidence_of_its_name(tmp_path: Path) -> None:
+    row = '{"id": 1, "q": "Q", "a": "A", "b": "B", "gpt": "A", "conf_gpt": 0.9, "other": "B", "other_confidence": 1}'
+    app, _ = loaded("id: id\nprompt: q\nresponses: [{text: a}, {text: b}]", tmp_path, row)
+    judges = next(one for one in app.multiselect if one.label == "Judges")
+    assert judges.value == ["gpt"]
+    judges.set_value(["gpt", "other"]).run()
+    (block,) = app.session_state["made"]["judges"]
+    assert block["confidence"] == {"gpt": "conf_gpt", "other": "other_confidence"}
+
+
 def loaded(text: str, folder: Path, content: str = ROW) -> tuple[AppTest, mappings.Mapping]:
     """Return the page with a loaded mapping, after its first run."""
     st.cache_data.clear()

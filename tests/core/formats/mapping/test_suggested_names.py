@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from core.errors import FileFormatError
-from core.formats.mapping.guess import guess_block, guess_roles, names_of, suggest_mapping, warn_of_models
+from core.formats.mapping.guess import (
+    guess_block,
+    guess_confidence,
+    guess_roles,
+    names_of,
+    suggest_mapping,
+    warn_of_models,
+)
 from core.formats.mapping.mapping import build_mapping, draft_of
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.suggest import (
@@ -203,6 +210,14 @@ def test_the_meaning_of_cells_is_guessed(cells: list[str], block: dict | None) -
 def test_columns_of_judges_and_gold_are_guessed_by_name_and_cells() -> None:
     rows = [{"id": "1", "gpt-4": "A", "claude": "A text.", "gold": "B", "ann": "A"}]
     assert guess_roles(["id", "gpt-4", "claude", "gold", "ann"], rows) == (["gpt-4"], "gold")
+    cells = {"gpt_verdict": "A", "conf_gpt": "0.9", "gpt_score": "4", "small_verdict": "B", "human_verdict": "A"}
+    columns = [*cells, "small_verdict_confidence"]
+    judges, _ = guess_roles(columns, [cells])
+    assert judges == ["gpt_verdict", "small_verdict"]
+    assert guess_confidence(columns, judges) == {
+        "gpt_verdict": "conf_gpt",
+        "small_verdict": "small_verdict_confidence",
+    }
 
 
 @pytest.mark.parametrize(

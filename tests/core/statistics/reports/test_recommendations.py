@@ -141,8 +141,9 @@ def test_the_baselines_are_the_constant_answers_and_chance() -> None:
 
 
 def test_one_annotator_is_not_enough() -> None:
-    ranking = rank_judges(planted_dataset({"strong": noisy(0.95)}, 4, annotators=1))
-    (judge,) = ranking.judges
+    ranking = rank_judges(planted_dataset({"strong": noisy(0.95), "middle": noisy(0.75)}, 4, annotators=1))
+    assert [one.judge for one in ranking.judges] == ["middle", "strong"]  # by name: no order is claimed
+    judge = ranking.judges[0]
     assert judge.decision == "not enough data"
     assert judge.reason == "two annotators with the same targets are needed for the human ceiling"
     assert summarize(ranking).startswith("Not enough data to recommend a judge:")
