@@ -187,7 +187,7 @@ RECOMMENDED = ("use", "use with review")
 
 def is_ordered(judges: Sequence[JudgeEvaluation]) -> bool:
     """Return whether the judges of a mixed study are in the order of their accuracies, copies apart."""
-    place = {one.judge: number for number, one in enumerate(judges)}
+    place = {one.judge: -(one.accuracy.value or 0.0) for one in judges}
     kinds = ("excellent", "good", "biased", "mediocre", "coin")
     return [*sorted(kinds, key=place.__getitem__)] == [*kinds] and place["good"] < place["copy of the noisiest"]
 
