@@ -186,9 +186,9 @@ class BlockSuggester:
             yield {**own, "criterion": last_key(column), **(block or {})}
 
     def _scored(self) -> Iterator[tuple[str, Draft]]:
-        """Yield the blocks of objects with a number for each criterion: `scores` of people, `predict_scores` of a
-        judge."""
-        for parent, name in (("scores", "labels"), ("predict_scores", "judges")):
+        """Yield the blocks of objects with a number for each criterion: `scores` of people, `predict_scores` or
+        `eval_scores` of a judge."""
+        for parent, name in (("scores", "labels"), ("predict_scores", "judges"), ("eval_scores", "judges")):
             for column in self.preview.columns:
                 keys = parse_path(column)
                 block = self._scores_of(column) if keys[0] == parent and len(keys) == 2 else None

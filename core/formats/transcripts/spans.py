@@ -122,7 +122,9 @@ class _Collector:
             called = new_part("tool_call", text_of(span.inputs), name=span.name, call=span.call, role="assistant")
             self.add([called], span)
         kind: Literal["error", "tool_result"] = "error" if span.error else "tool_result"
-        content = span.error or text_of(tool_output(span.outputs))
+        # A tool that failed can have returned something before; a text that both have is there once.
+        texts = dict.fromkeys((span.error, text_of(tool_output(span.outputs))))
+        content = "\n\n".join(text for text in texts if text)
         result = new_part(kind, content, name=span.name, call=asked or span.call, role="tool")
         self.add([result], span, timed=True)
 

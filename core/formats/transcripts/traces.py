@@ -42,6 +42,8 @@ MESSAGE_KEYS = {
     "reasoning_content",
 }
 ROLES_OF_FIRST = ("system", "developer", "user")
+# Source of a score in Langfuse or MLflow -> its column, if it is a judge's, or anybody's.
+SOURCES = {"EVAL": "eval_scores", "LLM_JUDGE": "eval_scores", "API": "api_scores"}
 # Attributes of a span in a row of Phoenix's table.
 ATTRIBUTES = "attributes."
 
@@ -362,9 +364,26 @@ def _mlflow_columns(row: Row) -> dict[str, Any]:
     info = _trace_of(row).get("info") or {}
     metadata = info.get("trace_metadata") or row.get("trace_metadata") or {}
     found = parsed(info.get("assessments") or row.get("assessments")) or ()
-    values = {one.get("assessment_name") or one.get("name"): _assessment(one) for one in found if isinstance(one, dict)}
+    ones = [one for one in found if isinstance(one, dict)]
+    values = _by_source(
+        (one.get("assessment_name") or one.get("name"), _assessment(one), _source_type(one.get("source")))
+        for one in ones
+    )
     others = _others(row, "info", "assessments", "trace_metadata", "request", "response", "trace_id", "request_id")
-    return {"group": metadata.get("mlflow.trace.session"), "tags": info.get("tags"), **others, "assessments": values}
+    values["assessments"] = values.pop("scores", {})
+    return {"group": metadata.get("mlflow.trace.session"), "tags": info.get("tags"), **others, **values}
+
+
+def _by_source(values: Iterable[tuple[Any, Any, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the columns of (name, value, source): people's in `scores`, judges' and those of an unknown API apart."""
+    columns: dict[str, dict[str, Any]] = {}
+    for name, value, source in values:
+        columns.setdefault(SOURCES.get(str(source).upper(), "scores"), {})[name] = value
+    return columns
+
+
+def _source_type(source: Any) -> Any:
+    return source.get("source_type") if isinstance(source, dict) else source
 
 
 def _is_trail(row: Row) -> bool:
@@ -420,10 +439,11 @@ def _observations(row: Row) -> Iterator[tuple[str, Span]]:
 
 
 def _langfuse_columns(row: Row) -> dict[str, Any]:
-    scores = {one.get("name"): one.get("value") for one in parsed(row.get("scores")) or () if isinstance(one, dict)}
+    found = [one for one in parsed(row.get("scores")) or () if isinstance(one, dict)]
+    scores = _by_source((one.get("name"), one.get("value"), one.get("source")) for one in found)
     if not isinstance(row.get("observations"), list | str):
-        return {"group": row.get("sessionId"), "scores": scores}
-    return {"group": row.get("sessionId"), **_others(row, "scores", "sessionId", "id"), "scores": scores}
+        return {"group": row.get("sessionId"), **scores}
+    return {"group": row.get("sessionId"), **_others(row, "scores", "sessionId", "id"), **scores}
 
 
 def _runs(row: Row) -> Iterator[tuple[str, Span]]:

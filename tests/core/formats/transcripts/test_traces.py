@@ -7,6 +7,7 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.rows import read_rows
+from core.formats.mapping.suggest import build_suggested, suggest_table
 from core.formats.records import ItemRecord, TranscriptRecord
 from core.formats.tools import inspect_log
 from core.formats.transcripts import traces
@@ -151,6 +152,26 @@ def test_a_trace_has_each_message_call_and_result_once(rows, tmp_path):
     assert len(texts) == 1 and (item.prompt, item.responses[0].text) == ("Rome?", "I cannot tell.")
 
 
+@pytest.mark.parametrize("message", ["", "lost"])
+def test_what_a_tool_returned_stays_beside_its_error(message, tmp_path):
+    trace, runs, output = otlp(), langsmith(), {"mlflow.spanType": "TOOL", "mlflow.spanOutputs": "31"}
+    tool = trace["resourceSpans"][0]["scopeSpans"][0]["spans"][-1]
+    tool |= {"status": {"code": 2, "message": message}}
+    tool["attributes"] += attributes(gen_ai__tool__call__result="31")
+    observations = langfuse()
+    observations[1] |= {"statusMessage": message, "output": "31"}
+    runs[2] |= {"error": message or "failed", "outputs": {"output": "31"}}
+    spans = [json.loads(line) for line in (TOOLS / "phoenix_spans.jsonl").read_text(encoding="utf-8").splitlines()]
+    for span in (own for own in spans if own["status_code"] == "ERROR"):
+        span |= {"status_message": message, "attributes": {**span["attributes"], "output.value": "31"}}
+    status = {"status": {"code": "ERROR", "message": message}, "attributes": output}
+    mlflow = [{"info": {"trace_id": "t"}, "data": {"spans": [{"span_id": "1", "name": "a", **status}]}}]
+    for place, rows in enumerate(([trace], observations, runs, spans, mlflow)):
+        found = [part for _, row in read_rows(write(tmp_path / f"{place}.jsonl", rows)) for part in row["transcript"]]
+        found = {part["content"] for part in found if part["kind"] == "error"}
+        assert found == {f"{message or 'failed'}\n\n31"}, place
+
+
 def test_times_tokens_and_sub_agents_are_kept(tmp_path):
     trace = otlp()
     spans = trace["resourceSpans"][0]["scopeSpans"][0]["spans"]
@@ -165,9 +186,12 @@ def test_times_tokens_and_sub_agents_are_kept(tmp_path):
 
 
 def test_scores_of_a_trace_are_columns_of_its_row(tmp_path):
-    scores = [{"name": "quality", "value": 4}]
+    scores = [{"name": "quality", "value": 4}, {"name": "tone", "value": 3, "source": "EVAL"}]
     ((_, row),) = read_rows(write(tmp_path / "a.jsonl", langfuse(scores=scores, sessionId="s", userId="u")))
     assert (row["scores"], row["group"], row["userId"], row["model"]) == ({"quality": 4}, "s", "u", "gpt")
+    mapping, _ = build_suggested(suggest_table(tmp_path / "a.jsonl"))
+    assert [[*block.annotators] for block in mapping.labels] == [["scores.quality"]]
+    assert [(block.criterion, [*block.columns]) for block in mapping.judges] == [("tone", ["eval_scores.tone"])]
     rows = [row for _, row in read_rows(TOOLS / "mlflow_traces.jsonl")]
     assert [row["assessments"] for row in rows] == [{"quality": 4}] * 2
 
