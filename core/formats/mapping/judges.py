@@ -167,7 +167,7 @@ class JudgeReader:
         cell, order = scope.cell(source), _shown_order(block, scope)
         if (part := part_of(scope, block, self.omissions)) is None:
             return
-        named = cell_of(scope, block, cell, source_name(source))
+        named = cell_of(scope, block, cell, source_name(source), self.omissions)
         raw = parse_label(named, block.scale, block.values, scope.line, source_name(source))
         reply = scope.optional(block.reason) or str(cell)
         model = (scope.resolve(block.model) if block.model else None) or ""

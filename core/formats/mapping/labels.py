@@ -123,7 +123,7 @@ class LabelReader:
         values, part = [], part_of(scope, self.block, self.omissions)
         place = (item, self.block.criterion, part or "")
         for annotator, cell, field in cells if part is not None else ():
-            value = self._value(scope, place, annotator, cell_of(scope, self.block, cell, field), field)
+            value = self._value(scope, place, annotator, cell_of(scope, self.block, cell, field, self.omissions), field)
             if value is not None:
                 values.append((annotator, value))
         if values:
@@ -155,7 +155,8 @@ class LabelReader:
 
     def _long_labels(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Record]:
         field = source_name(block.value)
-        cell, part = cell_of(scope, block, scope.cell(block.value), field), part_of(scope, block, self.omissions)
+        cell = cell_of(scope, block, scope.cell(block.value), field, self.omissions)
+        part = part_of(scope, block, self.omissions)
         if is_empty(cell) or part is None:
             return
         annotator, place = scope.name(block.annotator), (item, scope.criterion(block), part)
@@ -241,20 +242,25 @@ def _list_cells(block: ListLabels, scope: Scope) -> Iterator[Cell]:
         yield annotator, cell, block.value
 
 
-def cell_of(scope: Scope, block: Block, cell: Any, field: str) -> Any:
-    """Return the cell of a value; of one that names a step its number in the transcript."""
-    return scope.named_step(cell, block.steps, field) if block.steps and not block.step else cell
+def cell_of(scope: Scope, block: Block, cell: Any, field: str, omissions: Omissions) -> Any:
+    """Return the cell of a value; of one that names a step its number in the transcript, None for no such step."""
+    if not block.steps or block.step:
+        return cell
+    if (step := scope.named_step(cell, block.steps, field)) is None and not is_empty(cell):
+        omissions.count_step(scope.line)
+    return step
 
 
 def part_of(scope: Scope, block: Block, omissions: Omissions) -> str | None:
-    """Return the part of a block's target: the step that it is about, or "" for the whole; None for no such span."""
+    """Return the part of a block's target: the step that it is about, or "" for the whole; None for no such step."""
     if not block.steps or not block.step:
         return ""
     cell = scope.get(block.step)
-    if not (step := scope.named_step(cell, block.steps, block.step)):
-        omissions.steps += not is_empty(cell)
-        return None
-    return step_part(step)
+    if step := scope.named_step(cell, block.steps, block.step):
+        return step_part(step)
+    if not is_empty(cell):
+        omissions.count_step(scope.line)
+    return None
 
 
 def declare(declared: Declared, block: Block, criterion: str) -> Iterator[Record]:
@@ -288,7 +294,8 @@ class GoldReader:
 
     def _read_value(self, scope: Scope, item: str) -> Iterator[Record]:
         block, field = self.block, source_name(self.block.value)
-        cell, part = cell_of(scope, block, scope.cell(block.value), field), part_of(scope, block, self.omissions)
+        cell = cell_of(scope, block, scope.cell(block.value), field, self.omissions)
+        part = part_of(scope, block, self.omissions)
         value = None if part is None else parse_label(cell, block.scale, block.values, scope.line, field)
         if value is None or part is None:
             self.omissions.gold += part is not None and not is_empty(cell)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.errors import FileFormatError
@@ -124,8 +124,8 @@ class Scope:
     def named_step(self, cell: Any, steps: StepCount, field: str) -> int | None:
         """Return the number of the part of the transcript that a cell names; 0 for none, where steps count from 1.
 
-        None for an empty cell, and for a span that is not in the trace. Raises FileFormatError for a number beyond the
-        transcript, and without a transcript or with several.
+        None for an empty cell, and for a span or a number that is not in the transcript. Raises FileFormatError for
+        what is no number, and without a transcript or with several.
         """
         if is_empty(cell):
             return None
@@ -141,11 +141,8 @@ class Scope:
         if number == 0 and first:
             return 0
         of_messages = steps.startswith("message")
-        found = (part for part in parts if (part.message if of_messages else part.number) == (number or 0) + 1 - first)
-        if (part := next(found, None)) is None:
-            count = max(part.message or 0 for part in parts) if of_messages else len(parts)
-            raise FileFormatError(f"expected {what} from {first} to {count - 1 + first}", line=self.line, field=field)
-        return part.number
+        wanted = (number or 0) + 1 - first
+        return next((part.number for part in parts if (part.message if of_messages else part.number) == wanted), None)
 
     def _compare(self, comparison: Comparison) -> int | None:
         numbers = [self._number(side) for side in comparison.compare]
@@ -255,6 +252,10 @@ def _explode(scope: Scope, explode: str) -> Iterator[Scope]:
 # Counts what a mapping leaves out of a table: rows by `where`, and values that it turns into none.
 
 
+# Rows that are named in a note.
+MAX_LINES = 5
+
+
 @dataclass
 class Omissions:
     """What was read and is not in the study. Rows are those of the file, or the elements of an exploded list."""
@@ -268,9 +269,16 @@ class Omissions:
     """Values of judges that are no verdict, and choices that change with the order."""
     gold: int = 0
     steps: int = 0
-    """Values about spans that the trace does not have."""
+    """Values about spans or steps that the transcript does not have."""
+    step_lines: list[int] = field(default_factory=list)
+    """The lines of the first MAX_LINES of them."""
     further: int = 0
     """Values of a target and an annotator beyond the one that counts."""
+
+    def count_step(self, line: int) -> None:
+        """Count a value about a step that the transcript does not have."""
+        self.steps += 1
+        self.step_lines += [line] if len(self.step_lines) < MAX_LINES and line not in self.step_lines else []
 
     def notes(self) -> list[str]:
         """Return a phrase for each count that is not 0."""
@@ -281,7 +289,8 @@ class Omissions:
             if count:
                 notes.append(f"{count:,} {'values are' if count > 1 else 'value is'} no {name}")
         if self.steps:
-            notes.append(f"{self.steps:,} left out: about a span that is not in the trace")
+            lines = f" (line {', '.join(map(str, self.step_lines))})" if self.step_lines else ""
+            notes.append(f"{self.steps:,} left out: about a step that is not in the transcript{lines}")
         if self.further:
             notes.append(f"{self.further:,} left out: further values of a step, of which the first counts")
         return notes

@@ -103,21 +103,22 @@ def _counted(places: Sequence[Place]) -> Draft | None:
     The file states it by the agents of the steps, and by the ids of spans.
     """
     found: dict[StepCount, int] = {}
+    inside: dict[StepCount, int] = {}
     for steps in get_args(StepCount):
         numbers = [_named(own, cell, steps) for own, cell, _ in places]
-        if steps == "span":
-            found |= {steps: 0} if 2 * sum(map(bool, numbers)) > len(places) else {}
-        elif None not in numbers:
+        is_span = steps == "span"
+        inside[steps] = sum(bool(number) if is_span else number is not None for number in numbers)
+        if 2 * inside[steps] > len(places):  # the import counts the others
             found[steps] = sum(
-                bool(number) and _is_by(own, number or 0, agent)
+                bool(number) and not is_span and _is_by(own, number or 0, agent)
                 for (own, _, agent), number in zip(places, numbers, strict=True)
             )
     if not found:
         return None
     # Where every message is one part, both counts are the same: that of messages is the usual one.
-    best = max(reversed(found), key=lambda steps: (steps == "span", found[steps]))
+    best = max(reversed(found), key=lambda steps: (steps == "span", found[steps], inside[steps]))
     others = [count for steps, count in found.items() if steps.endswith("from 0") != best.endswith("from 0")]
-    is_stated = best == "span" or (found[best] >= STATED * len(places) > 0 and found[best] > max(others, default=0))
+    is_stated = best == "span" or (found[best] >= STATED * inside[best] and found[best] > max(others, default=0))
     return {"steps": best} if is_stated else {"steps": best, "confirmed": False}
 
 

@@ -56,12 +56,16 @@ def test_without_an_agent_a_person_states_how_a_file_counts(tmp_path: Path) -> N
         list(table.read(path, mapping))
 
 
-def test_a_step_beyond_the_transcript_is_refused_with_its_line(tmp_path: Path) -> None:
-    path = write(tmp_path, [failure(1, 2), failure(2, 3)])
-    draft = suggest_table(path)
-    path.write_text(json.dumps([failure(1, 2), failure(2, 3, mistake_step=6)]))
-    with pytest.raises(FileFormatError, match=r"mistake_step.*the number of a message from 0 to 5"):
-        list(table.read(path, build_mapping(draft)))
+def test_a_step_beyond_the_transcript_is_left_out_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "failures.jsonl"
+    rows = [failure(number, step) for number, step in enumerate([1, 2, 9, 5])]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    mapping, _ = build_suggested(suggest_table(path))
+    with recording_omissions() as omissions:
+        records = list(table.read(path, mapping))
+    assert mapping.gold[0].confirmed and mapping.gold[0].steps == "message from 0"
+    assert sum(isinstance(record, AdjudicationRecord) for record in records) == 3
+    assert omissions.notes() == ["1 left out: about a step that is not in the transcript (line 3)"]
 
 
 def span(id: str, kind: str, second: int, children: tuple[Any, ...] = (), **attributes: str) -> dict[str, Any]:
@@ -95,7 +99,7 @@ def test_errors_of_spans_are_categories_of_steps(tmp_path: Path) -> None:
         ("step 2", "Goal deviation", "Goal deviation"),
     ]
     assert omissions.notes() == [
-        "1 left out: about a span that is not in the trace",
+        "1 left out: about a step that is not in the transcript (line 1)",
         "2 left out: further values of a step, of which the first counts",
     ]
 
