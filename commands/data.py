@@ -65,8 +65,9 @@ def import_file(
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
     from core.formats.mapping import mapping
     from core.formats.mapping.guess import warn_of_models
+    from core.formats.mapping.preview import format_unused
     from core.formats.mapping.scope import recording_omissions
-    from core.formats.registry import detect_format, read_for_import, report_files
+    from core.formats.registry import detect_format, read_for_import, report_files, unused_without_mapping
     from core.formats.text import recording_reads
     from storage.transfer.imports import import_records
 
@@ -81,11 +82,15 @@ def import_file(
         counts = import_records(open_database(database, creates=True), study, noted, show, draws=True)
     if warning := warn_of_models(annotators):
         typer.echo(f"Warning: {warning}", err=True)
+    unused = [] if map else unused_without_mapping(path, format)
+    if unused:
+        typer.echo(f"{format_unused(unused)}. `data mapping` prints a mapping to complete, for --map.", err=True)
     files = report_files(path, opened, format or detect_format(path)) if path.is_dir() else []
     lines = [f"  {file.file}: {'read' if file.read else f'not read, {file.reason}'}" for file in files]
     result = (
         asdict(counts)
         | {"study": study, "left_out": asdict(omissions)}
+        | ({"unused": unused} if unused else {})
         | ({"files": [asdict(file) for file in files]} if files else {})
     )
     notes = [f"  {note}" for note in omissions.notes()]

@@ -105,6 +105,14 @@ def _suggested(path: Path) -> "Mapping | None":
     return mapping if are_transcripts and not has_values else None
 
 
+def unused_without_mapping(path: Path, format: str | None = None) -> list[str]:
+    """Return the fields of a table that its import without a mapping does not use; none for another format."""
+    from core.formats.mapping.preview import unused_fields
+
+    mapping = _suggested(path) if (format or detect_format(path)) == "table" else None
+    return unused_fields(path, mapping) if mapping else []
+
+
 def write_records(records: "Iterable[Record]", format: str, stream: TextIO) -> int:
     """Write the records of a study in another tool's format.
 
