@@ -21,7 +21,7 @@ from core.wording import format_count, format_minutes
 from storage.db.connections import clock, read, reading, write, writing
 from storage.db.tables import ItemRow, TraceRow
 from storage.labels import labels
-from storage.reports import peer_reviews, references
+from storage.reports import references
 from storage.runs import claims, experiments, runs
 from storage.runs.annotator_examples import without_examples
 from storage.runs.experiments import Progress
@@ -289,6 +289,8 @@ def influence_definition(engine: Engine, run: Run) -> Definition:
     The reviews of the other peers are stored, so only the chair is called. One more run asks it with all peers and
     another seed: how far its verdicts vary by themselves. Raises TiebreakError for runs without several peers.
     """
+    from storage.reports import peer_reviews  # with NumPy, which the server loads after its settings of threads
+
     base = base_of_run(engine, run)
     peers = base.get("peers") or []
     if run.protocol not in registry.with_artifact("peer reviews") or len(peers) < 2:

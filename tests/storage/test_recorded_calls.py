@@ -25,7 +25,8 @@ def other_calls(session, study_id, run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(samples.studies().values()))
+# The replies of the sample of single-step were written by hand, without tokens.
+@pytest.mark.parametrize("name", sorted({*samples.studies().values()} - {"single-step"}))
 def test_expected_tokens_are_within_a_factor_of_two_of_the_recorded(engine, name):
     imports.import_records(engine, "s", tiebreak.read(samples.path(name)))
     compared = 0

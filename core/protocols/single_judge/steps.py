@@ -54,6 +54,8 @@ def step_flow(item: Item, settings: StepSettings, rng: Random, templates: Templa
     if len(item.responses) != 1 or item.responses[0].transcript is None:
         raise TiebreakError(f"Item {item.id} is not one response with a transcript, whose steps a judge could read.")
     steps = split_steps(item.responses[0].text)
+    if not steps:
+        raise TiebreakError(f"The transcript of item {item.id} has no steps.")
     judge = _Judge(item, settings, templates, steps)
     value, reason = yield from {
         "all at once": judge.all_at_once,
@@ -68,7 +70,7 @@ def step_flow(item: Item, settings: StepSettings, rng: Random, templates: Templa
 def split_steps(text: str) -> Steps:
     """Return (number, text) of the steps in the text of a transcript; what was left out of it is in the text before."""
     starts = [*STEP.finditer(text)]
-    ends = [*(match.start() for match in starts[1:]), len(text)]
+    ends = [*(match.start() for match in starts), len(text)][1:]
     return [(int(match[1]), text[match.start() : end].rstrip()) for match, end in zip(starts, ends, strict=True)]
 
 
