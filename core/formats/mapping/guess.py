@@ -193,6 +193,8 @@ def guess_block(cells: Iterable[str]) -> Draft | None:
     numbers = [float(text.replace(",", ".")) for text in distinct if re.fullmatch(r"\d{1,3}([.,]\d+)?", text)]
     if 2 * len(numbers) <= len(distinct):
         return None
+    if max(numbers) < 1 and not all(number.is_integer() for number in numbers):
+        return {"kind": "score", "scale": {"level": "interval", "low": 0, "high": 1}}
     low, high = next((ends for ends in SCALES if ends[0] <= min(numbers) and max(numbers) <= ends[1]), (None, None))
     if low is None or high is None:
         return None

@@ -125,8 +125,7 @@ class BlockSuggester:
             return {"kind": "preference", "value": {"system": column}, **({"values": ties} if ties else {})}
         if _are_between(cells, 1, 2):
             return {"kind": "preference", "value": {"compare": [{"constant": "1.5"}, column]}}
-        counted_from_0 = any(re.search(r"[ _.]0(\.|$)", str(part.get("text"))) for part in self.draft["responses"])
-        if cells and cells <= {"0", "1"} and counted_from_0:
+        if cells and cells <= {"0", "1"}:  # a person states what they mean
             return {"kind": "preference", "value": column}
         block = guess_block(cells)
         return block | {"value": column} if block and block["kind"] == "preference" else None

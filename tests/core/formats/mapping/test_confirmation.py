@@ -155,3 +155,16 @@ def test_a_preference_of_0_and_1_is_asked_for_unless_the_mapping_states_it(
     block = {"layout": "wide", "kind": "preference", "annotators": ["ann"], **fields, **stated}
     mapping = build_mapping({"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "labels": [block]})
     assert bool(questions(path, mapping)) == (is_open and not stated)
+
+
+def test_a_person_states_what_0_and_1_mean_beside_empty_cells(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,prompt,response_1,response_2,preference\n1,?,x,y,\n2,?,x,y,0\n3,?,x,y,1\n")
+    (question,) = questions(path, build_mapping(suggest_table(path)))
+    assert question.needs_values and [found.text for found in question.values] == ["0", "1"]
+
+
+def test_fractions_below_1_are_on_a_scale_to_1(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,prompt,response,score\n1,?,x,0\n2,?,y,0.5\n3,?,z,0.9\n")
+    assert suggest_table(path)["gold"][0]["scale"] == {"level": "interval", "low": 0, "high": 1}
