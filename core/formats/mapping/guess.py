@@ -46,11 +46,13 @@ ANNOTATORS = (
 )
 VALUES = (
     *("label", "labels", "value", "score", "rating", "preference", "choice", "winner", "judgement", "judgment"),
-    *("better_response_id", "orig_score"),
+    *("preference_label", "better_response_id", "orig_score"),
 )
 CRITERIA = ("criterion", "aspect", "dimension", "metric")
 REASONS = ("reason", "comment", "rationale", "explanation", "justification")
 ANNOTATOR_COLUMNS = re.compile(r"(annotator|rater|human|worker|coder|annotation|label|ann)[ _-]?(\d+|[a-z])")
+# A column such as `gpt4_response`.
+OF_SYSTEM = re.compile(r"(?P<name>.+)_(response|answer|output|completion)", re.IGNORECASE)
 # A column such as `Annotator: Ada`.
 NAMED_ANNOTATOR = re.compile(r"(annotator|rater|human|worker|coder)\s*:\s*(?P<name>.*\S)\s*", re.IGNORECASE | re.DOTALL)
 BATCH_PREFIX = re.compile(r"^(Input|Answer)\.(?=.)")

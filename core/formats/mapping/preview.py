@@ -50,7 +50,7 @@ def preview_table(
     rows, has_more = [], False
     levels = [explode] if isinstance(explode, str) else [*(explode or ())]
     for row in islice(_iter_rows(path, levels, separator, parallel), rows_shown):
-        cells = dict(islice(_flatten(row, ""), MAX_FIELDS + 1))
+        cells = dict(islice(flatten(row), MAX_FIELDS + 1))
         columns.update(dict.fromkeys(cells))
         if len(columns) > MAX_FIELDS:
             has_more = True
@@ -83,11 +83,12 @@ def _iter_rows(path: Path, explode: Sequence[str], separator: str | None, parall
                 yield {key: value for key, value in scope.row.items() if key not in ("parent", *explode)}
 
 
-def _flatten(row: Row, prefix: str) -> Iterator[tuple[str, Any]]:
+def flatten(row: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path and the value of each field, also of those in objects."""
     for key, value in row.items():
         path = prefix + quote_key(str(key))
         if isinstance(value, dict) and value:
-            yield from _flatten(value, f"{path}.")
+            yield from flatten(value, f"{path}.")
         else:
             yield path, value
 

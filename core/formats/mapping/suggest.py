@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core.formats.mapping import guess, suggest_blocks
-from core.formats.mapping.fields import CONTENT_KEYS, is_template, render_messages
+from core.formats.mapping.fields import CONTENT_KEYS, is_template, key_of, render_messages
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, parse_cell, preview_table
 from core.formats.transcripts.messages import is_messages, message_parts
@@ -19,6 +19,8 @@ ASSISTANT = "\n\nAssistant:"
 MARKS = ("<v>", "</v>")
 # Usual names of columns with the transcript of the only response.
 TRANSCRIPTS = ("transcript", "trajectory", "messages", "conversation", "history", "trace", "steps", "turns", "dialogue")
+# The status of an assignment of Amazon Mechanical Turk that is no label.
+REJECTED = "Rejected"
 # A row of a preview.
 Cells = abc.Mapping[str, str]
 
@@ -70,6 +72,9 @@ def suggest(preview: Preview, explode: str | None = None) -> guess.Draft:
             response["transcript"] = response.pop("text")
     _refer_to_parts(draft, preview)
     draft |= suggest_blocks.BlockSuggester(preview, draft).suggest()
+    status = guess.names_of(preview.columns).get("assignmentstatus")
+    if status and any(row.get(status) == REJECTED for row in preview.rows):
+        draft["where_not"] = {status: REJECTED}
     _name_items(draft, preview)
     return {field: value for field, value in draft.items() if value}
 
@@ -85,7 +90,18 @@ def _responses(preview: Preview, draft: guess.Draft) -> guess.Draft:
         return {"prompt": names["text"]}
     if "responses" not in draft and (target := guess.first_of(names, ("target", "hypothesis"))):
         return {"responses": [_response(target, guess.first_of(names, ("system", "model")))], "reference": None}
-    return {} if "responses" in draft else _list_of_two(preview)
+    summary = guess.first_of(names, ("summary", "translation")) if draft.get("prompt") else None
+    if "responses" not in draft and summary:
+        return {"responses": [_response(summary, guess.first_of(names, ("system", "model")))]}
+    return {} if "responses" in draft else _by_system(preview) or _list_of_two(preview)
+
+
+def _by_system(preview: Preview) -> guess.Draft:
+    """Return the responses of a table with a column for each system, such as `gpt4_response`."""
+    found = [column for column in preview.columns if guess.OF_SYSTEM.fullmatch(key_of(column))]
+    names = [guess.OF_SYSTEM.fullmatch(key_of(column)) for column in found]
+    responses = [{"text": column, "name": own["name"]} for column, own in zip(found, names, strict=True) if own]
+    return {"responses": responses} if len(responses) > 1 else {}
 
 
 def _list_of_two(preview: Preview) -> guess.Draft:

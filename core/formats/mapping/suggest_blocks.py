@@ -32,7 +32,7 @@ from core.formats.mapping.guess import (
     suggest_mapping,
     with_value,
 )
-from core.formats.mapping.preview import Preview, parse_cell
+from core.formats.mapping.preview import Preview, flatten, parse_cell
 from core.formats.mapping.rows import format_value, parse_number
 from core.formats.mapping.suggest_steps import StepSuggester
 
@@ -56,6 +56,8 @@ PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": 
 SYSTEM_LISTS = ("systems", "system_ids", "models", "model_names", "system", "model")
 # The name of the annotators of values that a file attributes to nobody.
 PEOPLE = "annotators"
+# Usual names of lists with the names of people, beside which a list has a value of each.
+PEOPLE_LISTS = ("annotators", "raters", "workers", "annotator_ids", "rater_ids", "worker_ids")
 PEOPLE_OF_LIST = re.compile(r"[ _-]?(annotation|rating|preference|label|score)s?$")
 
 
@@ -69,7 +71,11 @@ class BlockSuggester:
         named = names_of(preview.columns).items()
         self.names = {name: column for name, column in named if column not in used and counts[name] <= 1}
         """Name -> column. Names that several nested fields have are ambiguous, and left out."""
-        self.columns = [column for column in preview.columns if column in self.names.values()]
+        systems = tuple(f"{own['name']}_" for own in draft.get("responses", []) if own.get("name"))
+        # The score of a system is no verdict of a judge with its name.
+        self.columns = [
+            own for own in preview.columns if own in self.names.values() and not (systems and own.startswith(systems))
+        ]
         rater = first_of(self.names, ANNOTATORS)
         has_scores = rater is not None and all(re.fullmatch(r"[\d.]*", cell) for cell in self._cells(rater))
         is_scored = has_scores and rater is not None and normalize(rater) == "judge"  # scores instead of names
@@ -170,13 +176,16 @@ class BlockSuggester:
 
     def _columns(self) -> Iterator[Draft]:
         """Yield a block for each column with lists of numbers, or with the name of a criterion."""
+        people = first_of(self.names, PEOPLE_LISTS)
+        are_listed = people and any(isinstance(parse_cell(cell), list) for cell in self._cells(people))
+        named = {"annotators_field": people} if are_listed else {}
         for column in self.columns:
             lists = [cell for cell in map(parse_cell, self._cells(column)) if cell != ""]
             if lists and all(isinstance(cell, list) for cell in lists):
                 block = guess_scores([_text(number) for cell in lists for number in cell])
                 name = parse_path(column)[-1] if "." in column else column
                 if block:
-                    yield {"layout": "list", "value": column, "criterion": name, **block}
+                    yield {"layout": "list", "value": column, "criterion": name, **named, **block}
         rated = [column for column in self.columns if normalize(column) in RATED and len(parse_path(column)) == 1]
         block = guess_scores([cell for column in rated for cell in self._cells(column)])
         for column in rated if block else ():
@@ -207,13 +216,21 @@ class BlockSuggester:
         """Yield the blocks of lists with an object for each annotator."""
         for column in self.preview.lists:
             cells = [cell for cell in map(parse_cell, self._cells(column)) if isinstance(cell, list)]
-            records = [record for cell in cells for record in cell if isinstance(record, dict)]
-            keys = dict.fromkeys(key for record in records for key in record if SCORED.sub("", normalize(key)) in RATED)
-            block = guess_scores([_text(record.get(key)) for record in records for key in keys])
+            records = [dict(flatten(own)) for cell in cells for own in cell if isinstance(own, dict)]
+            paths = dict.fromkeys(path for record in records for path in record)
             person = PEOPLE_OF_LIST.sub("", normalize(column)) or "annotator"
-            shared = {"layout": "long", "each": column, "annotator": f"{person} {{element}}"}
-            for key in keys if block else ():
-                yield {**shared, "value": quote_key(key), "criterion": key, **(block or {})}
+            own = [path for path in paths if normalize(parse_path(path)[0]) in ANNOTATORS]
+            named = next((path for path in own if parse_path(path)[-1] == "name"), next(iter(own), None))
+            shared = {"layout": "long", "each": column, "annotator": named or f"{person} {{element}}"}
+            texts = {path: [_text(record.get(path)) for record in records] for path in paths}
+            texts = {path: own for path, own in texts.items() if SCORED.sub("", normalize(path)) in RATED}
+            numbers = [path for path, own in texts.items() if guess_scores(own)]
+            block = guess_scores([text for path in numbers for text in texts[path]])
+            for path in texts:
+                words = sorted({text for text in texts[path] if text})
+                answer = {"kind": "answer", "scale": {"level": "nominal", "categories": words}}
+                if chosen := block if path in numbers else answer if 1 < len(words) <= MAX_CATEGORIES else None:
+                    yield {**shared, "value": path, "criterion": parse_path(path)[-1], **chosen}
 
     def _facts(self) -> list[Draft]:
         """Return the gold of columns such as `is_safe`, with true and false."""

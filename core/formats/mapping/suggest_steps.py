@@ -1,5 +1,6 @@
 """Suggests labels of the steps of a transcript: the first one that went wrong, and the errors in a list."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
@@ -15,6 +16,8 @@ from core.transcripts import ERROR_CATEGORY, FIRST_WRONG_STEP, Transcript
 
 WRONG = ("mistake", "failure", "error", "wrong", "first_wrong", "first_error", "failed")
 FIRST = tuple(f"{word}_step{end}" for word in WRONG for end in ("", "_number", "_index"))
+# A column such as `first_wrong_step_Ann`.
+OF_PERSON = re.compile(rf"({'|'.join(FIRST)})[ _-](?P<name>.+)", re.IGNORECASE)
 AGENTS = (*(f"{word}_agent" for word in WRONG), "failure_responsible_agent", "responsible_agent", "agent")
 WHY = (*(f"{word}_reason" for word in WRONG), *REASONS, "description", "evidence")
 PLACES = ("location", "span_id", "step", "step_id", "step_index", "step_number", *FIRST, "message_index", "turn")
@@ -43,12 +46,13 @@ class StepSuggester:
     def _first(self) -> Iterator[tuple[str, Draft]]:
         """Yield the block of the first wrong step: labels if the file names annotators, otherwise gold."""
         column, agent = first_of(self.names, FIRST), first_of(self.names, AGENTS)
-        if column is None:
-            return
+        people = {} if column else self._people()
+        columns = [column] if column else [*people]
         places = [
-            (own, row.get(column, ""), row.get(agent or "", ""))
+            (own, row.get(name, ""), row.get(agent or "", ""))
             for own, row in zip(self.transcripts, self.preview.rows, strict=True)
-            if own and with_value([row.get(column, "")])
+            for name in columns
+            if own and with_value([row.get(name, "")])
         ]
         if not (counted := _counted(places)):
             return
@@ -57,13 +61,27 @@ class StepSuggester:
             "criterion": FIRST_WRONG_STEP,
             "scale": STEPS.model_dump(exclude_defaults=True),
         }
-        words = {text: None for row in self.preview.rows if (text := row.get(column, "")) and not with_value([text])}
-        block |= {"value": column, "values": words, "reason": first_of(self.names, WHY), **counted}
-        block = {name: value for name, value in block.items() if value not in (None, {})}
+        cells = [row.get(name, "") for row in self.preview.rows for name in columns]
+        words = {text: None for text in cells if text and not with_value([text])}
+        block |= counted | ({"values": words} if words else {})
+        if column is None:
+            yield "labels", {"layout": "wide", "annotators": people, **block}
+            return
+        why = first_of(self.names, WHY)
+        block |= {"value": column} | ({"reason": why} if why else {})
         if rater := first_of(self.names, ANNOTATORS):
             yield "labels", {"layout": "long", "annotator": rater, **block}
         else:
             yield "gold", block | {"source": f"column {key_of(column)}"}
+
+    def _people(self) -> dict[str, str]:
+        """Return column -> annotator of columns such as `first_wrong_step_Ann`."""
+        matches = {own: OF_PERSON.fullmatch(key_of(own)) for own in self.names.values()}
+        return {own: match["name"] for own, match in matches.items() if match and self._are_numbers(own)}
+
+    def _are_numbers(self, column: str) -> bool:
+        cells = with_value(row.get(column, "") for row in self.preview.rows)
+        return bool(cells) and all(map(str.isdecimal, cells))
 
     def _errors(self) -> Iterator[Draft]:
         """Yield the block of a list with an object for each error: its step and its category."""

@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -287,3 +288,57 @@ def test_numbers_of_several_texts_are_no_labels_of_several_people(tmp_path: Path
     rows = [{"id": n, "text": f"Text {n}", name: ["a", "b"], "coherence": [1.5, 4]} for n in range(3)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert [block["layout"] for block in suggest_table(path)["labels"]] == [layout]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_list_of_people_with_their_names_and_ratings_is_labels(whole: bool, tmp_path: Path) -> None:
+    def annotation(number: int) -> dict[str, Any]:
+        ratings = {"coherence": number, "fluency": None if number == 3 else 2, "overall": ["bad", "good"][number % 2]}
+        return {"annotator": {"id": number, "name": f"P{number}"}, "ratings": ratings}
+
+    rows = [
+        {"id": f"d{n}", "question": "?", "response": "!", "annotations": [annotation(1 + k) for k in range(5)]}
+        for n in range(3)
+    ]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"version": 1, "data": rows} if whole else rows))
+    labels = [own.label for own in read_records(path, mapping=confirmed(path, {})) if isinstance(own, LabelRecord)]
+    found = {(own.target.criterion, own.annotator): own.value for own in labels}
+    assert len(labels) == 3 * 14 and found["coherence", "P5"] == 5 and found["overall", "P3"] == "good"
+
+
+def test_a_list_of_names_beside_a_list_of_scores_names_the_people(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    row = {"id": "a", "question": "?", "response": "!", "annotators": ["Ann", "Bob"], "scores": [1, 5]}
+    path.write_text(json.dumps(row) + "\n")
+    mapping = confirmed(path, {})
+    records = read_records(path, mapping=mapping)
+    assert {own.label.annotator: own.label.value for own in records if isinstance(own, LabelRecord)} == {
+        "Ann": 1,
+        "Bob": 5,
+    }
+    path.write_text(json.dumps(row | {"annotators": ["Ann"]}) + "\n")
+    with pytest.raises(
+        FileFormatError, match=r"line 1, field 'scores': expected as many labels as annotators, 1, not 2"
+    ):
+        list(read_records(path, mapping=mapping))
+
+
+def test_columns_of_systems_are_responses_and_their_scores_no_judges(tmp_path: Path) -> None:
+    header = ("id", "prompt", "gpt4_response", "llama_response", "gpt4_judge_score", "llama_judge_score")
+    path = write_table(tmp_path / "a.csv", header, ("1", "?", "x", "y", "1", "5"), ("2", "?", "x", "z", "4", "2"))
+    draft = suggest_table(path)
+    assert [own["name"] for own in draft["responses"]] == ["gpt4", "llama"] and "judges" not in draft
+    assert unused_fields(path, build_mapping(draft)) == ["gpt4_judge_score", "llama_judge_score"]
+
+
+def test_preferences_of_mechanical_turk_are_those_of_workers_without_rejected_ones(tmp_path: Path) -> None:
+    header = ("HITId", "WorkerId", "AssignmentStatus", "Input.id", "Input.question", "Input.response_a")
+    shown = ("q1", "?", "x", "y")
+    rows = [
+        ("H1", f"W{number}", "Rejected" if number == 2 else "Approved", *shown, choice)
+        for number, choice in enumerate(("Response A", "Response B", "Tie"))
+    ]
+    path = write_table(tmp_path / "a.csv", (*header, "Input.response_b", "Answer.preference.label"), *rows)
+    labels = [own.label for own in read_records(path, mapping=confirmed(path, {})) if isinstance(own, LabelRecord)]
+    assert [(own.annotator, own.value) for own in labels] == [("W0", 1), ("W1", 2)]

@@ -68,6 +68,15 @@ def test_a_step_beyond_the_transcript_is_left_out_with_its_line(tmp_path: Path) 
     assert omissions.notes() == ["1 left out: about a step that is not in the transcript (line 3)"]
 
 
+def test_columns_with_the_names_of_people_are_their_labels_of_steps(tmp_path: Path) -> None:
+    rows = [failure(number, 2, first_wrong_step_Ann=number, first_wrong_step_Bob=None) for number in range(3)]
+    for row in rows:
+        del row["mistake_step"]
+    (block,) = suggest_table(write(tmp_path, [*rows, rows[0] | {"first_wrong_step_Bob": 3}]))["labels"]
+    assert block["annotators"] == {"first_wrong_step_Ann": "Ann", "first_wrong_step_Bob": "Bob"}
+    assert (block["layout"], block["steps"], block["confirmed"]) == ("wide", "message from 0", False)
+
+
 def span(id: str, kind: str, second: int, children: tuple[Any, ...] = (), **attributes: str) -> dict[str, Any]:
     return {
         "span_id": id,
