@@ -87,7 +87,7 @@ def test_a_number_that_is_not_finite_is_written_as_null(tmp_path: Path) -> None:
         (
             '{"type":"scale","kind":"scor","scale":{"level":"ordinal"}}',
             "line 2, field 'kind': expected 'preference', 'score', 'aiu_precision', 'aiu_recall', 'aspect_weights', "
-            "'aspect_quality', 'likert' or 'answer', not 'scor'",
+            "'aspect_quality', 'likert', 'answer' or 'misleading_peer', not 'scor'",
         ),
         (
             '{"type":"label","label":{"target":{"item":"a","kind":"score"},"annotator":"x","value":[1]}}',
