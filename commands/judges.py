@@ -396,7 +396,9 @@ def metric(
 ) -> Result:
     """Score responses against the items' references with a metric, as the verdicts of a run of its own.
 
-    Needs requirements-metrics.txt. No model is called, except by bert-score one on this machine.
+    The score of a single response is moved onto the scale of each criterion for scores; of several responses the better
+    of each pair is preferred, on each criterion for preferences. An item without a reference
+    has no verdict. Needs requirements-metrics.txt. No model is called, except by bert-score one on this machine.
     """
     from storage.transfer import text_metrics
 

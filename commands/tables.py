@@ -224,7 +224,8 @@ def _published(engine: "Engine", study: "Study", name: str, reference: str | Non
 
     table = published.find_experiment_table(engine, study.id, name) or published.find_table(name)
     found = published.compute(engine, study, name, reference=reference)
-    rows = [_with_difference(row) for row in found]
+    is_compared = any(row.published is not None for row in found)
+    rows = [_with_difference(row, is_compared=is_compared) for row in found]
     heading = f"{table.paper}, {table.title}{published.compared_with(engine, study, table, reference)}"
     note = published.note_of(found)
     if found and chosen != DEFAULT_LAYOUT:
@@ -235,11 +236,11 @@ def _published(engine: "Engine", study: "Study", name: str, reference: str | Non
     return rows, "\n".join([heading, table.question, *filter(None, [note]), text])
 
 
-def _with_difference(row: "PublishedRow") -> dict[str, Any]:
-    """Return a row with its difference from the published figure, without these fields if it has none."""
+def _with_difference(row: "PublishedRow", *, is_compared: bool) -> dict[str, Any]:
+    """Return a row with its difference from the published figure, without these fields if no row has one."""
     names = ("published", "source")
     fields = {name: value for name, value in asdict(row).items() if name not in names}
-    if row.published is None:
+    if not is_compared:
         return fields
     return fields | {"published": row.published, "difference": row.difference[0], "source": row.source}
 

@@ -133,7 +133,9 @@ def choose_rows(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
     """Draw the choice of a statistic and a group; returns the rows with a value, one for each scorer."""
     if not rows:
         return []
-    statistic = alignment_data.choose("Statistic", list(dict.fromkeys(row.statistic for row in rows)), "statistic")
+    compared = [row for row in rows if row.published is not None]  # statistics of the paper first
+    statistics = list(dict.fromkeys(row.statistic for row in (*compared, *rows)))
+    statistic = alignment_data.choose("Statistic", statistics, "statistic")
     found = dict.fromkeys(row.group for row in rows if row.statistic == statistic)
     groups = sorted(found, key=lambda name: name != MEAN)  # the mean of all groups first, if there is one
     group = alignment_data.choose("Group", groups, "group")

@@ -143,7 +143,7 @@ def _debate_experiments(session: Session, study_id: int, debates: Sequence[str])
 
 
 def debate_run_ids(session: Session, study_id: int, name: str) -> list[int]:
-    """Return the run of that name, or the runs of the experiment of that name, first repetitions first."""
+    """Return the run of that name, or the debates of the experiment of that name, first repetitions first."""
     of_experiment = select(col(ExperimentRow.id)).where(
         col(ExperimentRow.study_id) == study_id, col(ExperimentRow.name) == name
     )
@@ -153,7 +153,10 @@ def debate_run_ids(session: Session, study_id: int, name: str) -> list[int]:
     )
     found = session.execute(query.order_by(col(RunRow.repeat), col(RunRow.id))).all()
     named = [run_id for run_id, run_name in found if run_name == name]
-    return named or [run_id for run_id, _ in found]
+    if named or not found:
+        return named
+    debates = {*debate_runs(session, study_id)}
+    return [run_id for run_id, run_name in found if run_name in debates]
 
 
 def frame(

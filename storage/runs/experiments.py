@@ -156,7 +156,7 @@ class Progress:
 
     runs: int
     finished: int
-    """Runs in which every trace has ended."""
+    """Runs in which every trace has ended, without those that are stopped."""
     traces: int
     done: int
     failed: int
@@ -336,7 +336,11 @@ def progress(session: Session, experiment_id: int, since: datetime | None = None
     unseen, claim_seconds = _unseen_worker(session, ids)
     return Progress(
         runs=len(ids),
-        finished=sum(one.traces == one.done + one.failed for one in of_runs if one.traces),
+        finished=sum(
+            one.traces == one.done + one.failed
+            for run, one in zip(of_experiment, of_runs, strict=True)
+            if one.traces and run.state != "stopped"
+        ),
         traces=sum(one.traces for one in of_runs),
         done=sum(one.done for one in of_runs),
         failed=sum(one.failed for one in of_runs),

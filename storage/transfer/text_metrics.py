@@ -10,7 +10,7 @@ from core import text_metrics
 from core.errors import TiebreakError
 from core.formats.mapping.judges import convert
 from core.formats.records import Record, RunRecord, TraceRecord
-from core.items import Item
+from core.items import Item, pair_numbers, pair_parts
 from core.labels import PREFERENCE, Kind, Opinion, Scale, Value
 from core.trace import Outcome, Verdict, VerdictReached
 from storage.db.connections import reading
@@ -29,8 +29,8 @@ def add_run(engine: Engine, study: Study, metric: str, name: str = "") -> Import
     """Score every response with a metric, and store the scores as an imported run.
 
     On an item with one response a score is moved linearly from 0 to 1 onto the scale of each criterion for scores; on
-    one with two responses the higher score is the preference on each criterion for preferences. Raises TiebreakError
-    if the metric is not installed, no item has a reference, or the study has a run of this name.
+    one with several the higher score of each pair is the preference on each criterion for preferences. Raises
+    TiebreakError if the metric is not installed, no item has a reference, or the study has a run of this name.
     """
     with reading(engine) as session:
         found = items.of_study(session, study.id)
@@ -40,23 +40,25 @@ def add_run(engine: Engine, study: Study, metric: str, name: str = "") -> Import
     named = name or text_metrics.METRICS[metric].title
     if named in names:
         raise TiebreakError(f"The study has a run called {named!r}; name another one.")
-    referenced = [item for item in found if item.reference and len(item.responses) in (1, 2)]
+    referenced = [item for item in found if item.reference and item.responses]
     if not referenced:
-        raise TiebreakError("No item has a reference and one or two responses, which a metric compares.")
+        raise TiebreakError("No item has a reference and a response, which a metric compares.")
     pairs = [(response.text, item.reference or "") for item in referenced for response in item.responses]
     scores = iter(scorer(*map(list, zip(*pairs, strict=True))))
     by_item = {item.id: [next(scores) for _ in item.responses] for item in referenced}
-    kind = "preference" if all(len(item.responses) == 2 for item in referenced) else "score"
+    kind = "preference" if all(len(item.responses) > 1 for item in referenced) else "score"
     settings = {"judge": {"name": named, "spec": {"model": library}}}
     protocol = "single-judge" if kind == "preference" else "single-score"
     records: list[Record] = [RunRecord(name=named, protocol=protocol, settings=settings)]
     for item in found:
-        opinions = _opinions(item, by_item.get(item.id, ()), named, targets)
-        if opinions:
+        for part in pair_parts(len(item.responses)) or [""]:
+            opinions = _opinions(item, part, by_item.get(item.id, ()), named, targets)
+            if not opinions:
+                continue
             outcome: Outcome = "agreed" if item.id in by_item else "no_verdict"
             value = opinions[0].value if len(opinions) == 1 else None
             verdict = Verdict(outcome=outcome, value=value, opinions=opinions, reason=opinions[0].problem)
-            records.append(TraceRecord(run=named, item=item.id, events=(VerdictReached(verdict=verdict),)))
+            records.append(TraceRecord(run=named, item=item.id, part=part, events=(VerdictReached(verdict=verdict),)))
     if len(records) == 1:
         raise TiebreakError("The study has no criterion for scores, or for preferences, that its items fit.")
     return imports.import_records(engine, study.name, records)
@@ -65,27 +67,34 @@ def add_run(engine: Engine, study: Study, metric: str, name: str = "") -> Import
 def _targets(session: Session, study_id: int) -> dict[tuple[Kind, str], Scale]:
     """Return the scale of each (kind, criterion) of a study: of scores, and of preferences that it has targets for."""
     query = select(col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id)
-    compared = session.scalars(query.where(col(TargetRow.kind) == "preference", col(TargetRow.part) == "").distinct())
+    found = session.execute(
+        query.add_columns(col(TargetRow.part)).where(col(TargetRow.kind) == "preference").distinct()
+    )
+    compared = {criterion for criterion, part in found if not part or pair_numbers(part)}
     of_scores = {key: scale for key, scale in studies.scales_of_labels(session, study_id).items() if key[0] == "score"}
     return of_scores | {("preference", criterion): PREFERENCE for criterion in sorted(compared)}
 
 
 def _opinions(
-    item: Item, scores: Sequence[float], judge: str, targets: Mapping[tuple[Kind, str], Scale]
+    item: Item, part: str, scores: Sequence[float], judge: str, targets: Mapping[tuple[Kind, str], Scale]
 ) -> tuple[Opinion, ...]:
-    """Return the verdict on each criterion of the item's kind; without scores it has none."""
-    wanted = {1: "score", 2: "preference"}.get(len(item.responses), "")
+    """Return the verdict on each criterion for the response or the pair of the part; without scores it has none."""
+    wanted = "preference" if len(item.responses) > 1 else "score"
+    first, second = pair_numbers(part) or (1, 2)
     opinions = []
     for (kind, criterion), scale in targets.items():
         if kind != wanted:
             continue
         value: Value | None = None
-        if len(scores) == 2:
-            value = 0 if scores[0] == scores[1] else 1 + (scores[1] > scores[0])
+        if len(scores) > 1:
+            one, other = scores[first - 1], scores[second - 1]
+            value = 0 if one == other else 1 + (other > one)
         elif scores:
             value = convert(scores[0], UNIT, scale)
         problem = "" if scores else NO_REFERENCE
         opinions.append(
-            Opinion(kind=kind, judge=judge, stage="verdict", value=value, criterion=criterion, problem=problem)
+            Opinion(
+                kind=kind, judge=judge, stage="verdict", value=value, criterion=criterion, part=part, problem=problem
+            )
         )
     return tuple(opinions)

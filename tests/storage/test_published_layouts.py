@@ -92,6 +92,7 @@ def test_topical_chat_has_an_item_for_each_response_and_raters_by_position(impor
         for row in (1, 2)
         for number, system in ((1, "A"), (2, "B"))
     ]
+    assert {item.reference for item in items if item.group == "dialogue 1"} == {items[0].responses[0].text}
     engine, study = import_records(records)
     alphas = agreement_values(engine, study, "krippendorff_alpha_ordinal", "criterion")
     assert alphas["Uses Knowledge", "all"] == pytest.approx(24 / 35)

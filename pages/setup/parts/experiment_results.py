@@ -144,7 +144,7 @@ def _draw_front(results: Results, statistic: str) -> None:
         return
     rows = report.values_for_money(results, statistic)
     criteria = list(dict.fromkeys(row.criterion for row in rows))
-    if len(rows) < 2 * len(criteria):
+    if not rows or len(rows) < 2 * len(criteria):
         return
     st.subheader("Value for money")
     criterion = criteria[0]

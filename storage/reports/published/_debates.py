@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from core.items import pair_numbers
@@ -45,14 +45,19 @@ class Debates:
     decisions: Mapping[Target, Decision]
     first: Mapping[str, Mapping[Target, Value | None]]
     """Panel member -> its opinions before the debate; None if there is none."""
+    origin: tuple[int | None, int] = (None, 1)
+    """The experiment of the runs, None for other runs, and their repeat."""
 
     @property
     def title(self) -> str:
-        """The name of the run, or the number of runs and their experiment: two panels can debate in a study."""
+        """The name of the run, or the number of runs, their experiment and their repeat."""
         if len(self.runs) == 1:
             return f"the debate {self.runs[0]}"
         experiments = {run.partition(" · ")[0] for run in self.runs}
-        return f"{len(self.runs)} debates of {experiments.pop() if len(experiments) == 1 else 'a panel'}"
+        repeat = self.runs[0].rpartition(" · ")[2]
+        return f"{len(self.runs)} debates of {experiments.pop() if len(experiments) == 1 else 'a panel'}" + (
+            f" · {repeat}" if repeat == f"repeat {self.origin[1]}" else ""
+        )
 
     @property
     def targets(self) -> set[Target]:
@@ -62,10 +67,12 @@ class Debates:
     def merge(self, other: "Debates") -> "Debates":
         """Return both together."""
         first = {judge: {**opinions, **other.first[judge]} for judge, opinions in self.first.items()}
-        return Debates((*self.runs, *other.runs), {**self.decisions, **other.decisions}, first)
+        return Debates((*self.runs, *other.runs), {**self.decisions, **other.decisions}, first, self.origin)
 
     def can_merge(self, other: "Debates") -> bool:
         """Return whether the same panel debated other targets, as in a release with one run for each criterion."""
+        if self.origin != other.origin:
+            return False
         return self.first.keys() == other.first.keys() and not self.targets & other.targets
 
 
@@ -75,7 +82,9 @@ def load_debates(request: Request) -> list[Debates]:
         names = references.debate_runs(session, request.study.id)
         if not names:
             return []
-        by_id = {run.id: run.name for run in runs.of_study(session, request.study.id)}
+        found = runs.of_study(session, request.study.id)
+        by_id = {run.id: run.name for run in found}
+        origins = {run.name: (run.experiment_id, run.repeat) for run in found}
         opinions = opinion_frame(session, request.study.id, [PREFERENCE])
         golds = {
             name: references.frame(session, request.study.id, Reference("debate", name), request.data.scales)
@@ -84,7 +93,7 @@ def load_debates(request: Request) -> list[Debates]:
     opinions = opinions.assign(run=opinions["run"].map(by_id))
     merged: list[Debates] = []
     for name in names:
-        debate = _load_debate(name, opinions[opinions["run"] == name], golds[name])
+        debate = replace(_load_debate(name, opinions[opinions["run"] == name], golds[name]), origin=origins[name])
         place = next((n for n, other in enumerate(merged) if other.can_merge(debate)), None)
         if place is None:
             merged.append(debate)

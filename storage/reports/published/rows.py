@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.formats.cell_table import CellTable, Entry
-from core.formats.tables import Column
+from core.formats.tables import MISSING, Column
 from core.labels import Target, Value
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.shares import wilson_proportion
@@ -208,15 +208,32 @@ def layout(
     headings = list(dict.fromkeys(place[1] for place in places))
     lines = tuple((label, tuple(places.get((label, heading)) for heading in headings)) for label in labels)
     names = tuple(" · ".join(filter(None, heading)) or "value" for heading in headings)
-    return CellTable(chosen, names, lines, (), remarks=_remarks(list(remarks.values())))
+    return CellTable(chosen, names, lines, (), remarks=_remarks(list(remarks.values()), columns))
 
 
-def _remarks(lines: Sequence[Sequence[PublishedRow]]) -> dict[str, tuple[str, ...]]:
-    """Return the populations and notes of the values of each line, as columns of a table; those that say something."""
+def _remarks(lines: Sequence[Sequence[PublishedRow]], columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the published figures, populations and notes of the values of each line, as columns of a table.
+
+    Columns that say nothing are left out. A line with several values has the name of the column before each figure.
+    """
     populations = tuple("; ".join(dict.fromkeys(row.population for row in line)) for line in lines)
     notes = tuple("; ".join(dict.fromkeys(row.note for row in line if row.note)) for line in lines)
     found = {"population": populations} if {*populations} - {ALL_TARGETS} else {}
-    return found | ({"note": notes} if any(notes) else {})
+    found |= {"note": notes} if any(notes) else {}
+    if any(row.published is not None for line in lines for row in line):
+        found["published"] = tuple(_figures(line, columns, lambda row: f"{row.published:.3f}") for line in lines)
+        found["difference"] = tuple(_figures(line, columns, lambda row: _signed(row.difference[0])) for line in lines)
+        found["source"] = tuple("; ".join(dict.fromkeys(row.source for row in line if row.source)) for line in lines)
+    return found
+
+
+def _figures(line: Sequence[PublishedRow], columns: Sequence[str], text: Callable[[PublishedRow], str]) -> str:
+    texts = {" · ".join(filter(None, _key(row, columns))): text(row) for row in line if row.published is not None}
+    return "; ".join(f"{name} {figure}" if len(line) > 1 else figure for name, figure in texts.items())
+
+
+def _signed(difference: float | None) -> str:
+    return MISSING if difference is None else f"{difference:+.3f}"
 
 
 def _select(rows: Sequence[PublishedRow], statistic: str | None) -> Sequence[PublishedRow]:

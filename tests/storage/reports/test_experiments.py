@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 from typer.testing import CliRunner
 
 import cli
@@ -15,7 +16,9 @@ from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
 from core.statistics.reports.experiment_differences import AxisDifference
 from core.trace import Ask, Usage
+from pages.setup.parts import experiment_results
 from storage.db.connections import connect, reading, writing
+from storage.db.tables import RunRow
 from storage.reports import experiments as report
 from storage.runs import experiments
 from storage.studies import studies
@@ -246,6 +249,25 @@ def test_costs_alone_state_why_no_verdict_is_compared(results: report.Results) -
     assert "cannot be compared with themselves: its reference is debate:e" in report.caption_of(alone, name, table)
     with pytest.raises(TiebreakError, match="cannot be compared with themselves"):
         alone.of("accuracy")
+
+
+def test_no_value_for_money_is_drawn_without_a_value(results: report.Results) -> None:
+    costs = results.cells["seconds"]
+    without = [replace(cell, value=None) for cell in results.cells["cohen_kappa_gold"]]
+    experiment_results._draw_front(
+        replace(results, cells={"seconds": costs, "cohen_kappa_gold": without}), "cohen_kappa_gold"
+    )
+
+
+def test_a_stopped_run_is_not_counted_as_finished(finished: tuple[Engine, Study]) -> None:
+    engine, study = finished
+    with engine.connect() as connection, Session(connection) as session:  # closed without a commit
+        (experiment,) = experiments.of_study(session, study.id)
+        run = session.get(RunRow, experiments.runs_of(session, experiment.id)[0].id)
+        assert run is not None
+        run.state = "stopped"
+        session.flush()
+        assert experiments.progress(session, experiment.id).finished == 7
 
 
 def test_without_a_name_the_experiments_of_the_study_are_listed(finished: tuple[Engine, Study]) -> None:

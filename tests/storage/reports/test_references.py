@@ -119,6 +119,25 @@ def test_the_debates_of_an_experiment_are_one_reference(engine: Engine) -> None:
     assert {row.judge for row in alignment.rows(engine, study, reference="debate:panel", resamples=20)} == {"solo"}
 
 
+def test_repeats_of_an_experiment_are_apart_and_its_single_judges_are_no_debates(engine: Engine) -> None:
+    definition = "name: panel\nprotocol: scaleeval\nbase: {}\nrepeats: 2\n"
+    records: list[Record] = [ExperimentRecord(name="panel", definition=definition)]
+    for part, repeat in (("0", 1), ("1", 1), ("0", 2), ("1", 2)):
+        name = f"panel · {part} · repeat {repeat}"
+        fields = {"experiment": "panel", "cell": {"part": part}, "repeat": repeat}
+        records.append(make_run(name, ("j0", "m0"), ("j1", "m1")).model_copy(update=fields))
+        records.append(debate_trace(f"item {part}", 1, run=name))
+    fields = {"experiment": "panel", "cell": {"part": "alone"}, "repeat": 1}
+    single = SINGLE.model_copy(update=fields)
+    study = import_study(engine, [*items(2), *records, single, single_trace("item 0", 2), single_trace("item 1", 2)])
+    rows = published.compute(engine, study, "scaleeval-4", resamples=2)
+    titles = {f"agreement with 2 debates of panel · repeat {repeat}" for repeat in (1, 2)}
+    assert {row.statistic for row in rows} == titles
+    assert len(published.layout(rows, ["group"], ["scorer", "statistic"]).columns) == 2 * len({r.scorer for r in rows})
+    assert {row.judge for row in alignment.rows(engine, study, reference="debate:panel", resamples=2)} == {"solo"}
+    assert {value for value, _ in reference_values(engine, study, "debate:panel").values()} == {1}
+
+
 def test_people_decide_the_disputes_of_the_debate_and_an_adjudication_every_target(engine: Engine) -> None:
     debates = [debate_trace(f"item {n}", value) for n, value in enumerate((1, 1, None, None))]
     labels = [make_label(2, "ann", f"item {n}") for n in (0, 2)]

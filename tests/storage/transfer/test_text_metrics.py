@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 import cli
 from core import text_metrics
 from core.errors import TiebreakError
-from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
+from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, ScaleRecord
 from core.items import Criterion, Response
-from core.labels import Scale
+from core.labels import Label, Scale, Target
 from storage.db.connections import reading
 from storage.reports import alignment
 from storage.studies import studies
@@ -77,6 +77,29 @@ def test_of_two_responses_the_one_with_the_higher_score_is_preferred(engine: Eng
     with reading(engine) as session:
         study = studies.get(session, "p")
     assert alignment.load_data(engine, study, None).opinions["value"].tolist() == [2]
+
+
+@pytest.mark.usefixtures("library")
+def test_of_three_responses_each_pair_has_a_preference(engine: Engine) -> None:
+    responses = tuple(Response(text=text) for text in ("three", "one two", "one"))
+    records = [
+        ItemRecord(item=make_item("a", responses=responses, reference="one two")),
+        LabelRecord(
+            label=Label(
+                target=Target(item="a", kind="preference", criterion="overall quality", part="1-2"),
+                annotator="ann",
+                value=2,
+            )
+        ),
+    ]
+    imports.import_records(engine, "t", records)
+    words = ["judges", "metric", "rouge-1", "--study", "t", "--database", str(engine.url)]
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == 0, result.output
+    with reading(engine) as session:
+        study = studies.get(session, "t")
+    opinions = alignment.load_data(engine, study, None).opinions
+    assert dict(zip(opinions["part"], opinions["value"], strict=True)) == {"1-2": 2, "1-3": 2, "2-3": 1}
 
 
 def test_a_library_that_is_not_installed_is_named() -> None:

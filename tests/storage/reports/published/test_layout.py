@@ -1,7 +1,11 @@
 """Published tables with rows and columns."""
 
+from dataclasses import replace
+
 import pytest
 
+from commands.output import format_table
+from commands.tables import _with_difference
 from core.errors import TiebreakError
 from storage.reports.published import PublishedRow, layout
 
@@ -39,3 +43,19 @@ def test_a_layout_that_is_not_possible_is_refused(
 ) -> None:
     with pytest.raises(TiebreakError, match=sentence):
         layout(ROWS, rows, columns, statistic)
+
+
+def test_the_figures_of_the_paper_are_columns_also_if_the_first_row_has_none() -> None:
+    rows = [ROWS[0], replace(ROWS[1], published=0.6, source="T 2")]
+    table = layout(rows, None, None)
+    assert table.header[-3:] == ["published", "difference", "source"]
+    name = "Natural · kendall_tau_b"
+    assert table.texts()[0][-3:] == [f"{name} 0.600", f"{name} -0.100", "T 2"]
+    long = layout(rows, ["scorer", "group", "statistic"], None)
+    assert [line[-3:] for line in long.texts()] == [["", "", ""], ["0.600", "-0.100", "T 2"]]
+
+
+def test_a_text_table_has_the_figures_of_the_paper_if_a_later_row_has_one() -> None:
+    compared = replace(ROWS[1], published=0.6, source="T 2")
+    rows = [_with_difference(row, is_compared=True) for row in (ROWS[0], compared)]
+    assert "difference" in format_table(rows, "").splitlines()[0] and "T 2" in format_table(rows, "")
