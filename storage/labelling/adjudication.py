@@ -50,6 +50,7 @@ State = Literal["open", "new_labels", "decided"]
 class Decision:
     """The newest adjudication of a target."""
 
+    id: int
     value: Value
     rule: str
     reason: str
@@ -194,7 +195,8 @@ def _decisions(session: Session, conditions: Sequence[ColumnElement[bool]]) -> M
         .order_by(col(AdjudicationRow.id))
     )
     return {
-        row.target_id: Decision(row.value, row.rule, row.reason, name, row.at) for row, name in session.execute(query)
+        row.target_id: Decision(row.id, row.value, row.rule, row.reason, name, row.at)
+        for row, name in session.execute(query)
     }
 
 

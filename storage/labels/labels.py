@@ -93,29 +93,52 @@ def current(session: Session, study_id: int, target: Target, annotator: str) -> 
 
 
 def adjudicate(
-    session: Session, study_id: int, target: Target, value: Value, *, rule: str, reason: str, adjudicator: str
+    session: Session,
+    study_id: int,
+    target: Target,
+    value: Value,
+    *,
+    rule: str,
+    reason: str,
+    adjudicator: str,
+    known: int | None = None,
 ) -> Adjudication:
     """Add an adjudication, which takes precedence over all labels.
 
-    Raises TiebreakError without a reason if no annotator chose the value, and for an adjudicator who ever labelled the
-    target, unless the study allows it.
+    `known` is the id of the newest one that the adjudicator has seen, 0 for none; None if that does not matter. Raises
+    TiebreakError if there is a newer one, without a reason if no annotator chose the value, and for an adjudicator who
+    ever labelled the target, unless the study allows it.
     """
     name = annotators.normalize_name(adjudicator)
     given = history(session, study_id, target)
     newest = {label.annotator: label.value for label in given}
     if name in newest and not studies.by_id(session, study_id).rules.adjudicate_own:
         raise TiebreakError("You labelled this item: another person has to decide it.")
+    target_id = targets.get_or_create_id(session, study_id, target)
+    if known is not None:
+        _check_newest(session, target_id, known)
     if not reason.strip() and value not in newest.values():
         raise TiebreakError("An adjudication needs a reason if no annotator chose the value.")
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
     transcripts.check_steps(session, study_id, [(target, value)])
     adjudication = Adjudication(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
-    target_id = targets.get_or_create_id(session, study_id, target)
     annotator_id = annotators.get_or_create_id(session, name)
     row = adjudication_row(adjudication, target_id, annotator_id)
     insert_missing(session, AdjudicationRow, [with_fingerprint(row)])
     audit.record(session, Action.adjudication, study_id=study_id, actor=name, item=target.item, kind=target.kind)
     return adjudication
+
+
+def _check_newest(session: Session, target_id: int, known: int) -> None:
+    """Raise TiebreakError if a target has a newer adjudication; none is added until the end of the transaction."""
+    targets.lock_targets(session, [target_id])
+    query = (
+        select(col(AnnotatorRow.name), col(AdjudicationRow.value))
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(AdjudicationRow.annotator_id))
+        .where(col(AdjudicationRow.target_id) == target_id, col(AdjudicationRow.id) > known)
+    )
+    if newer := session.execute(query.order_by(col(AdjudicationRow.id).desc())).first():
+        raise TiebreakError(f"{newer[0]} has decided {newer[1]} meanwhile.")
 
 
 def of_study(session: Session, study_id: int) -> Iterator[Label]:

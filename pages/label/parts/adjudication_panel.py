@@ -38,19 +38,24 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
     overrules = value is not None and value not in [person.value for person in content.people]
     if overrules:
         st.caption(":material/priority_high: No annotator chose this value. Give a reason in your own words.")
+    known, refused = f"known_{case.id}", f"refused_{case.id}"
     if st.button("Decide", type="primary", key="decide", shortcut="Ctrl+Enter", width="stretch"):
         try:
             if value is None:
                 raise TiebreakError("Choose a value first.")
-            decided = {"rule": rule, "reason": reason, "adjudicator": annotator}
+            decided = {"rule": rule, "reason": reason, "adjudicator": annotator, "known": st.session_state.get(known, 0)}
             with permissions.writing(study.id, Permission.adjudicate, "") as session:
                 labels.adjudicate(session, study.id, case.target, value, **decided)
         except TiebreakError as error:
-            st.error(escape_markdown(str(error)), icon=":material/error:")
+            st.session_state[refused] = str(error)
+            st.rerun()  # shows the case as it is now; what was entered stays
         else:
             st.session_state.pop(_choice_key(case), None)
             st.toast("Decision saved.", icon=":material/check:")
             return True
+    st.session_state[known] = case.decision.id if case.decision else 0
+    if refusal := st.session_state.pop(refused, None):
+        st.error(escape_markdown(refusal), icon=":material/error:")
     _draw_note(study, annotator, case)
     if st.button(
         "Ask one more annotator", key=f"more_{case.id}", width="stretch", help="Opens the item for one more label."

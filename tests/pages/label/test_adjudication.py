@@ -118,6 +118,22 @@ def test_a_decision_against_everybody_asks_for_a_reason_and_keeps_the_choice(con
     assert gold()["item 1"] == (0, "adjudicated", "Expert decision: the same text")
 
 
+def test_a_decision_of_somebody_else_meanwhile_is_overruled_on_purpose_only(contested):
+    page = visit("label/adjudication", "eve", case=case_id("item 0"))
+    press(page, "Response 2 is better")
+    with connections.writing(resources.engine()) as session:
+        study = studies.get(session, "s")
+        decided = {"rule": "Guidelines", "reason": "", "adjudicator": "dee"}
+        labels.adjudicate(session, study.id, make_target("item 0"), 1, **decided)
+    page.text_area(key=f"reason_{case_id('item 0')}").set_value("section 3")
+    page.button(key="decide").click().run()
+    assert [error.value for error in page.error] == ["dee has decided 1 meanwhile."]
+    assert "dee" in page.success[0].value
+    assert gold()["item 0"][0] == 1
+    page.button(key="decide").click().run()
+    assert gold()["item 0"] == (2, "adjudicated", "Expert decision: section 3")
+
+
 def test_an_own_label_cannot_be_decided(contested):
     page = visit("label/adjudication", "ann", case=case_id("item 0"))
     assert "labelled this item: another" in page_text(page)

@@ -1,5 +1,7 @@
 """Which targets are to be adjudicated, in which order, by whom, and what the adjudicator sees."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from sqlalchemy import event
 
@@ -27,12 +29,28 @@ def save(engine, item, *values, **fields):
             store_label(session, study.id, make_target(item), annotator, value, **fields)
 
 
-def decide(engine, item, value, adjudicator="eve", reason="", rule="Guidelines"):
+def decide(engine, item, value, adjudicator="eve", **fields):
     with writing(engine) as session:
-        study = studies.get(session, "s")
-        return labels.adjudicate(
-            session, study.id, make_target(item), value, rule=rule, reason=reason, adjudicator=adjudicator
-        )
+        return decide_in(session, item, value, adjudicator=adjudicator, **fields)
+
+
+def decide_in(session, item, value, reason="", rule="Guidelines", **fields):
+    study = studies.get(session, "s")
+    return labels.adjudicate(session, study.id, make_target(item), value, rule=rule, reason=reason, **fields)
+
+
+def test_a_decision_is_refused_if_another_one_is_stored_meanwhile(engine):
+    save(engine, "item 0", 1, 2)
+    with ThreadPoolExecutor() as pool:
+        with writing(engine) as session:
+            decide_in(session, "item 0", 1, adjudicator="dee", known=0)
+            second = pool.submit(decide, engine, "item 0", 2, known=0)
+            with pytest.raises(TimeoutError):
+                second.result(0.3)
+        with pytest.raises(TiebreakError, match="dee has decided 1 meanwhile"):
+            second.result()
+    decide(engine, "item 0", 2, known=opened_case(engine).decision.id)
+    assert opened_case(engine).decision.value == 2
 
 
 def cases(engine, adjudicator="eve"):
@@ -40,8 +58,13 @@ def cases(engine, adjudicator="eve"):
         return listed_cases(session, adjudicator)
 
 
-def opened(engine, item="item 0", adjudicator="eve"):
+def opened_case(engine, item="item 0", adjudicator="eve"):
     (case,) = [case for case in cases(engine, adjudicator) if case.target.item == item]
+    return case
+
+
+def opened(engine, item="item 0", adjudicator="eve"):
+    case = opened_case(engine, item, adjudicator)
     with writing(engine) as session:
         return adjudication.open_case(session, studies.get(session, "s"), case, adjudicator)
 
