@@ -44,7 +44,7 @@ def draw_item(
             with st.expander("Context", expanded=len(item.context) <= OPEN_CONTEXT):
                 _draw_text(item.context, markdown, image_route)
         if item.transcript and study_id is not None:
-            _draw_transcript(study_id, item.transcript, f"question-{key}")
+            draw_transcript(study_id, item.transcript, f"question-{key}")
         else:
             with st.container(key=f"collapsible-question-{key}"):
                 _draw_text(item.prompt, markdown, image_route)
@@ -64,7 +64,7 @@ def _draw_text(text: str, markdown: bool, image_route: Route | None) -> None:
     st.html(text_html(text, image_route=image_route, markdown=markdown))
 
 
-def _draw_transcript(study_id: int, digest: str, key: str) -> None:
+def draw_transcript(study_id: int, digest: str, key: str) -> None:
     """Draw a transcript; the browser loads it from a route that checks the visitor."""
     address, module = transcripts.address(study_id, digest), own_address("/assets/workbench/transcript.js")
     _transcript(key=f"transcript-{key}", data={"address": address, "module": module})
@@ -83,7 +83,7 @@ def _draw_response(
     with st.container(border=True, key=f"response-{number}-{key}"), st.container(key=f"card-{number}-{key}"):
         st.caption(f"**Response {number}**" if len(item.responses) > 1 else "**Response**")
         if response.transcript and study_id is not None:
-            _draw_transcript(study_id, response.transcript, f"{number}-{key}")
+            draw_transcript(study_id, response.transcript, f"{number}-{key}")
         else:
             with st.container(key=f"collapsible-{number}-{key}"):
                 _draw_text(response.text, markdown, image_route)

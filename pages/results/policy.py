@@ -288,7 +288,8 @@ def draw_actions(study: Study, data: AlignmentData, report: PolicyReport) -> Non
                 st.session_state["sent_to_people"] = study.id, report.undecided_by_people, added
         if may_edit and report.query.kind == "preference" and report.more is not None:
             draw_more_labels(study, report, sum(report.more.strata.values()))
-        if may_edit and certificate is not None:
+        standing = [one.get("checksum") for one in study.rules.policies]
+        if may_edit and certificate is not None and certificate["checksum"] not in standing:
             label = f"Let {numbers.format_count(report.accepted, 'verdict')} stand as gold"
             if st.button(label, icon=":material/verified:", key="accept_policy"):
                 permissions.write(study.id, Permission.edit, "", certificates.save, study.id, certificate)

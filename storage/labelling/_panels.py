@@ -147,6 +147,8 @@ def _score(
         field = {"number": {"low": low, "high": high}}
     if is_answer and target.criterion == FIRST_WRONG_STEP:
         field |= {"steps": True}
+        if "number" in field and (count := transcripts.count_steps(session, work.study.id, item, target.part)):
+            field["number"]["high"] = count
     response, step = step_of(target.part) or (target.part, None)
     on = f" for {target.criterion}" if target.criterion else ""
     ends = f", {scale.low:g} to {scale.high:g}" if scale.low is not None and scale.high is not None else ""

@@ -348,6 +348,8 @@ class Passage:
     """The number of a response."""
     image: str | None = None
     """The path or the URL of its image."""
+    transcript: str | None = None
+    """The digest of the transcript that the text has."""
 
     @property
     def is_item_text(self) -> bool:
@@ -507,7 +509,8 @@ def _passages(session: Session, study_id: int, target: Target, item: Item) -> li
     for number, response in enumerate(item.responses, 1):
         if chosen in (None, number):
             title = "Response" if is_single else f"Response {number}"
-            passages.append(Passage(f"response-{number}", title, response.text, number, response.image))
+            name = f"response-{number}"
+            passages.append(Passage(name, title, response.text, number, response.image, response.transcript))
     if target.kind == peers.KIND:
         chair, reviews = peers.review_texts(session, study_id, target)
         passages += [Passage(*text) for text in ([chair] if chair else []) + reviews]

@@ -271,14 +271,16 @@ def _outcome(trace: Trace, events: Sequence[Event], target: Target) -> Json:
 
 def _turn(turn: Turn, target: Target, item: Item) -> Json:
     value = turn.reading if isinstance(turn.reading, bool | int | float | str) else None
-    text = turn.statement.strip()
+    text, shown = turn.statement.strip(), turn.shown
+    if target.kind == "preference" and value is not None and len(text.split()) == 1:  # an imported "A" is a place
+        text, shown = f"Response {value}" if value in (1, 2) else "Tie", ()
     return {
         "value": value,
         "short": "" if value is None else _short(value, target),
         "problem": turn.problem,
         "reason": first_sentence(text),
         "text": text,
-        "references": list(find_references(text, turn.shown, len(item.responses))),
+        "references": list(find_references(text, shown, len(item.responses))),
         "passages": list(find_quotations(text, item)),
     }
 

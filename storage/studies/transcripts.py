@@ -95,6 +95,12 @@ def check_steps(session: Session, study_id: int, values: Iterable[tuple[Target, 
                 raise TiebreakError(f"There is no step {number:g}: item {target.item!r} {have}.")
 
 
+def count_steps(session: Session, study_id: int, item: Item, response: str) -> int:
+    """Return the number of steps of a response's transcript; 0 if it has none."""
+    digest = asked_transcript(item, response)
+    return sum(len(own.parts) for _, own in by_digest(session, study_id, {digest} if digest else ()))
+
+
 def asked_transcript(item: Item, response: str) -> str | None:
     """Return the transcript of a response, "" for the only one that has one."""
     if response.isdecimal() and 0 < int(response) <= len(item.responses):

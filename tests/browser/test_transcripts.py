@@ -84,6 +84,11 @@ def test_the_first_wrong_step_is_labelled_from_the_transcript(planted, visit, wi
     spine, content = (page.locator(f".transcript .{name}").bounding_box() for name in ("spine", "content"))
     assert (spine["x"] + spine["width"] <= content["x"]) == (width == 1440)
     assert content["x"] + content["width"] <= width and content["height"] > 100
+    page.locator("input.number").fill("41")
+    page.keyboard.press("Enter")
+    expect(page.locator(".wrong")).to_have_text("A whole number from 0 to 40.")
+    page.keyboard.press("Escape")
+    assert page.locator("label-workbench").get_attribute("data-task") == task
     page.keyboard.press("a")
     page.keyboard.press("Enter")
     page.get_by_text("saved", exact=True).wait_for(state="attached")

@@ -98,7 +98,7 @@ def test_the_first_wrong_step_is_labelled_adjudicated_and_exported_as_any_answer
         client = Client(engine, name, queue="answers")
         todo = sorted(client.tasks(), key=lambda task: task["columns"][0]["id"])
         assert [task["columns"][0]["text"].splitlines()[-2] for task in todo] == ["[4] error of weather: timeout"] * 2
-        assert todo[0]["targets"][0]["number"] == {"low": 0, "high": 10_000}
+        assert todo[0]["targets"][0]["number"] == {"low": 0, "high": 5}
         assert todo[0]["question"].startswith("Which step went wrong first?")
         assert client.label(todo[0], 6)["status"] == "rejected"  # the transcript has 5 steps
         for task, step in zip(todo, steps, strict=True):

@@ -1,6 +1,7 @@
 """The panel in which an adjudicator decides a case: a value by key, a reason, and notes to the owner."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from html import escape
 
 import streamlit as st
@@ -38,23 +39,11 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
     overrules = value is not None and value not in [person.value for person in content.people]
     if overrules:
         st.caption(":material/priority_high: No annotator chose this value. Give a reason in your own words.")
-    known, refused = f"known_{case.id}", f"refused_{case.id}"
     if st.button("Decide", type="primary", key="decide", shortcut="Ctrl+Enter", width="stretch"):
-        try:
-            if value is None:
-                raise TiebreakError("Choose a value first.")
-            decided = {"rule": rule, "reason": reason, "adjudicator": annotator, "known": st.session_state.get(known, 0)}
-            with permissions.writing(study.id, Permission.adjudicate, "") as session:
-                labels.adjudicate(session, study.id, case.target, value, **decided)
-        except TiebreakError as error:
-            st.session_state[refused] = str(error)
-            st.rerun()  # shows the case as it is now; what was entered stays
-        else:
-            st.session_state.pop(_choice_key(case), None)
-            st.toast("Decision saved.", icon=":material/check:")
-            return True
-    st.session_state[known] = case.decision.id if case.decision else 0
-    if refusal := st.session_state.pop(refused, None):
+        _save(study, annotator, case, value, rule, reason)
+        return True
+    st.session_state[_known_key(case)] = case.decision.id if case.decision else 0
+    if refusal := st.session_state.pop(_refusal_key(case), None):
         st.error(escape_markdown(refusal), icon=":material/error:")
     _draw_note(study, annotator, case)
     if st.button(
@@ -65,6 +54,30 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
         )
         st.toast(f"{wanted} labels are requested for this item now.", icon=":material/check:")
     return st.button("Skip", key="skip", shortcut="S", width="stretch")
+
+
+def _save(study: Study, annotator: str, case: Case, value: Value | None, rule: str, reason: str) -> None:
+    """Save a decision; if it is refused, the case is drawn again as it is now, and what was entered stays."""
+    known = st.session_state.get(_known_key(case), 0)
+    try:
+        if value is None:
+            raise TiebreakError("Choose a value first.")
+        decided = {"rule": rule, "reason": reason, "adjudicator": annotator, "known": known}
+        with permissions.writing(study.id, Permission.adjudicate, "") as session:
+            labels.adjudicate(session, study.id, case.target, value, **decided)
+    except TiebreakError as error:
+        st.session_state[_refusal_key(case)] = str(error)
+        st.rerun()
+    st.session_state.pop(_choice_key(case), None)
+    st.toast("Decision saved.", icon=":material/check:")
+
+
+def _known_key(case: Case) -> str:
+    return f"known_{case.id}"
+
+
+def _refusal_key(case: Case) -> str:
+    return f"refused_{case.id}"
 
 
 def _name(content: CaseContent, value: Value | None) -> str:
@@ -127,7 +140,8 @@ def _draw_number(case: Case, scale: Scale | None) -> float | None:
     if scale is not None and scale.categories:
         numbers = [float(value) for value in scale.categories if isinstance(value, int | float)]
         low, high = min(numbers, default=None), max(numbers, default=None)
-    return st.number_input("Value", low, high, None, key=_number_key(case), placeholder="number")
+    value = st.number_input("Value", low, high, None, format="%g", key=_number_key(case), placeholder="number")
+    return int(value) if value is not None and value == int(value) else value  # as the labels: 4, not 4.0
 
 
 def _draw_note(study: Study, annotator: str, case: Case) -> None:
@@ -255,7 +269,10 @@ def _draw_passage(study: Study, passage: Passage, people: tuple[Person, ...], im
     number = f"response-{passage.number}-case" if passage.number in (1, 2) else f"text-{passage.id}"
     with st.container(border=True, key=number):
         st.caption(f"**{passage.title}**")
-        _draw_text(study, passage, marked, image_route)
+        if passage.transcript:
+            items.draw_transcript(study.id, passage.transcript, f"case-{passage.id}")
+        with st.expander("As text", expanded=bool(marked)) if passage.transcript else nullcontext():
+            _draw_text(study, passage, marked, image_route)
 
 
 def _draw_text(study: Study, passage: Passage, marked: Sequence[Mark], image_route: Route) -> None:

@@ -177,7 +177,8 @@ def draw_values(
     foreign = [text for text in file_values if text not in translations and not _is_on_scale(valid_scale, text)]
     if not foreign and all(value is not None and format_value(value) == text for text, value in translations.items()):
         return translations
-    st.caption("Some values in the file are not on the scale. Translate them:")
+    if foreign:
+        st.caption("Some values in the file are not on the scale. Translate them:")
     meanings: Meanings = {format_value(category): category for category in valid_scale.categories}
     rows: list[Draft] = [
         {FILE_COLUMN: text, VALUE_COLUMN: none if value is None else format_value(value)}

@@ -1,19 +1,23 @@
 """The adjudication page: the list says nothing of labels, a case is decided by a button, and storage is asked."""
 
+import json
+
 import pytest
 
-from core.formats.records import ItemRecord, MarkRecord, StudyRecord, StudyRules
+from core.formats.records import ItemRecord, LabelRecord, MarkRecord, ScaleRecord, StudyRecord, StudyRules
 from core.items import Response
-from core.labels import Evidence
+from core.labels import STEPS, Evidence, Label, Target
+from core.transcripts import FIRST_WRONG_STEP
 from pages.parts import resources
 from storage.db import connections
-from storage.labels import labels
+from storage.labels import labels, targets
 from storage.studies import studies
 from storage.transfer.participation import stored_records
 from tests.conftest import make_item, make_label, make_target
 from tests.core.test_remote_images import picture
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.shared import RUN, a_trace, store_label
+from tests.storage.test_transcripts import RECORDS
 
 EVIDENCE = Evidence(block="response-1", start=0, end=3)
 
@@ -34,8 +38,6 @@ def gold():
 
 def case_id(item):
     with connections.reading(resources.engine()) as session:
-        from storage.labels import targets
-
         return str(targets.find_id(session, studies.get(session, "s").id, make_target(item)))
 
 
@@ -132,6 +134,23 @@ def test_a_decision_of_somebody_else_meanwhile_is_overruled_on_purpose_only(cont
     assert gold()["item 0"][0] == 1
     page.button(key="decide").click().run()
     assert gold()["item 0"] == (2, "adjudicated", "Expert decision: section 3")
+
+
+def test_a_step_is_decided_beside_its_transcript_as_a_whole_number():
+    target = Target(item="a", kind="answer", criterion=FIRST_WRONG_STEP, part="1")
+    given = [
+        LabelRecord(label=Label(target=target, annotator=who, value=step)) for who, step in (("ann", 4), ("bob", 2))
+    ]
+    scale = ScaleRecord(kind="answer", criterion=FIRST_WRONG_STEP, scale=STEPS)
+    prepare_study([*RECORDS, scale, *given])
+    with connections.reading(resources.engine()) as session:
+        case = targets.find_id(session, studies.get(session, "s").id, target)
+    page = visit("label/adjudication", "eve", case=str(case))
+    assert not page.exception
+    assert "As text" in [expander.label for expander in page.expander]
+    page.number_input(key=f"number_{case}").set_value(4)
+    page.button(key="decide").click().run()
+    assert json.dumps(gold()["a"][0]) == "4"
 
 
 def test_an_own_label_cannot_be_decided(contested):

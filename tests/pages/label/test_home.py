@@ -35,6 +35,13 @@ def test_the_home_says_what_waits_and_lists_it_without_names_of_items(waiting):
     assert "j0" not in page_text(page)
 
 
+def test_the_changes_after_the_reveal_are_on_the_home_of_the_annotator(waiting):
+    prepare_study([make_label(2, "ann", "gpt/0", blind=False)])
+    page = visit("label/home", "ann")
+    assert not page.exception
+    assert page.metric[3].value == "1 of 1"
+
+
 def test_everything_that_a_search_lists_can_be_skipped_and_taken_back(waiting):
     page = visit("label/home", "ann")
     page.text_input(key="search").set_value("gpt/2").run()

@@ -25,7 +25,8 @@ function numberField(bench, task, target) {
         : high !== null
           ? `up to ${high}`
           : "a number";
-  const wrong = h("p", { class: "wrong", role: "alert", hidden: true }, `A number from ${range}.`);
+  const kind = target.steps ? "whole number" : "number";
+  const wrong = h("p", { class: "wrong", role: "alert", hidden: true }, `A ${kind} from ${range}.`);
   const input = h("input", {
     class: "number",
     type: "text",
@@ -39,7 +40,8 @@ function numberField(bench, task, target) {
 
   function read() {
     const value = parsed(input.value);
-    const fits = value !== null && (low === null || value >= low) && (high === null || value <= high);
+    const isWhole = !target.steps || Number.isInteger(value);
+    const fits = value !== null && isWhole && (low === null || value >= low) && (high === null || value <= high);
     wrong.hidden = input.value.trim() === "" || fits;
     input.setAttribute("aria-invalid", String(!wrong.hidden));
     bench.dispatch({ type: "choose", target: target.id, value: fits ? value : null });
