@@ -6,10 +6,11 @@ from core.formats.records import ItemRecord
 from pages.parts import resources
 from storage.db import connections
 from storage.labelling import home
+from storage.labels import views
 from storage.studies import studies
-from tests.conftest import make_item, make_label
+from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import page_text, prepare_study, visit
-from tests.storage.shared import RUN, a_trace
+from tests.storage.shared import RUN, a_trace, store_label
 
 
 @pytest.fixture
@@ -36,7 +37,10 @@ def test_the_home_says_what_waits_and_lists_it_without_names_of_items(waiting):
 
 
 def test_the_changes_after_the_reveal_are_on_the_home_of_the_annotator(waiting):
-    prepare_study([make_label(2, "ann", "gpt/0", blind=False)])
+    with connections.writing(resources.engine()) as session:
+        study, target = studies.get(session, "s"), make_target("gpt/0")
+        views.record(session, study.id, [target], "ann")
+        store_label(session, study.id, target, "ann", 2)
     page = visit("label/home", "ann")
     assert not page.exception
     assert page.metric[3].value == "1 of 1"

@@ -98,6 +98,7 @@ def test_accepted_verdicts_stand_until_they_are_withdrawn(study: None) -> None:
     app = visit(PAGE, risk="10.0")
     app.button(key="accept_policy").click().run()
     assert not app.exception and "The policy that stands accepts" in page_text(app)
+    assert "accept_policy" not in [button.key for button in app.button]
     assert "Holds: with 240 labels" in page_text(app).replace("\\", "")
     imported = [ItemRecord(item=make_item("later")), planted.trace("later", 1, 0.5)]
     prepare_study(imported)

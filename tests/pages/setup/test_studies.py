@@ -73,7 +73,7 @@ def test_a_csv_is_imported_by_choosing_columns() -> None:
     assert "Preview of the first item: 1" in app.expander[-1].label
     app.button(key="map1_more_labels").click().run()
     app.multiselect(key="map1_labels0_annotators").set_value(["ann", "ben"]).run()
-    assert "Translate them" in page_text(app)
+    assert "Translate them" not in page_text(app)  # the guess has translated every value
     app.text_input(key="map1_labels0_criterion").set_value("helpfulness").run()
     app.session_state[app.data_editor[0].key] = translation_edits(*"120")
     app.run()

@@ -3,8 +3,9 @@
 import pytest
 
 from core.items import Response
-from storage.labelling.reveal import find_quotations, find_references, first_sentence
-from tests.conftest import make_item
+from core.trace import Turn
+from storage.labelling.reveal import _turn, find_quotations, find_references, first_sentence
+from tests.conftest import make_item, make_target
 
 
 def test_references_mean_the_item_s_own_responses_after_a_swap():
@@ -15,6 +16,13 @@ def test_references_mean_the_item_s_own_responses_after_a_swap():
         ("submission 2", "response-1"),
     ]
     assert [one["column"] for one in find_references(text, (), 2)] == ["response-1", "response-2"]
+
+
+def test_a_bare_letter_of_an_imported_verdict_is_the_response_that_it_means():
+    turn = Turn(speaker="j", step="opinion", round=0, model="", reply="A", reading=2, shown=(2, 1))
+    shown = _turn(turn, make_target(), make_item(responses=(Response(text="a"), Response(text="b"))))
+    assert shown["text"] == "Response 2"
+    assert [one["column"] for one in shown["references"]] == ["response-2"]
 
 
 @pytest.mark.parametrize(
