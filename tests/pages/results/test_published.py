@@ -4,9 +4,11 @@ import pytest
 
 from core.formats import tiebreak
 from core.formats.charts import IntervalChart, Mark, interval_figure
+from core.formats.registry import read_records
 from storage.reports import published
 from storage.reports.published import PublishedRow
 from storage.transfer import samples
+from tests.core.formats.shared import FIXTURES
 from tests.pages.visits import page_text, prepare_study, visit
 
 
@@ -17,6 +19,13 @@ def test_a_table_is_chosen_by_the_address() -> None:
     assert "Do models weight aspects as people do?" in page_text(app)
     (table,) = (frame.value for frame in app.dataframe)
     assert "people, all pairs" in list(table["Scorer"])
+
+
+def test_the_first_statistic_is_one_that_the_paper_has() -> None:
+    prepare_study(list(read_records(FIXTURES / "chateval")))
+    app = visit("results/published", table="chateval-1")
+    assert not app.exception
+    assert app.selectbox(key="statistic").value == "accuracy, no verdict as a tie"
 
 
 def test_a_table_begins_with_its_highest_and_lowest_value() -> None:

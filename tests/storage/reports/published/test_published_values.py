@@ -50,6 +50,12 @@ def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
         assert reason or name == "metacritique-2"
 
 
+def test_the_documentation_has_the_reason_of_every_difference() -> None:
+    text = definition.FOLDER.parent.joinpath("published.md").read_text(encoding="utf-8")
+    reasons = {row[4] for table in _values._file()["tables"].values() for row in table["rows"] if len(row) > 4}
+    assert reasons and all(reason in text for reason in reasons)
+
+
 def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
     for file, spec in _values._file()["experiments"].items():
         axes = [set(axis.labels) for axis in definition.load_paper(file).axes]
