@@ -194,6 +194,10 @@ def test_scores_of_a_trace_are_columns_of_its_row(tmp_path):
     assert [(block.criterion, [*block.columns]) for block in mapping.judges] == [("tone", ["eval_scores.tone"])]
     rows = [row for _, row in read_rows(TOOLS / "mlflow_traces.jsonl")]
     assert [row["assessments"] for row in rows] == [{"quality": 4}] * 2
+    own = {"assessment_name": "tone", "feedback": {"value": 3}, "source": {"source_type": "LLM_JUDGE"}}
+    trace = {"info": {"trace_id": "t", "assessments": [own]}, "data": {"spans": [{"span_id": "1", "name": "a"}]}}
+    ((_, row),) = read_rows(write(tmp_path / "b.jsonl", [trace]))
+    assert row["eval_scores"] == {"tone": 3} and "assessments" not in row
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
