@@ -18,6 +18,7 @@ from storage.labelling.adjudication import Case, CaseContent, Passage, Person
 from storage.labelling.blocks import PAIRS
 from storage.labelling.reveal import find_references
 from storage.labels import labels
+from storage.studies import transcripts
 from storage.studies.studies import Study
 from storage.studies.study_images import Route
 
@@ -140,7 +141,8 @@ def _draw_number(case: Case, scale: Scale | None) -> float | None:
     if scale is not None and scale.categories:
         numbers = [float(value) for value in scale.categories if isinstance(value, int | float)]
         low, high = min(numbers, default=None), max(numbers, default=None)
-    value = st.number_input("Value", low, high, None, format="%g", key=_number_key(case), placeholder="number")
+    step = 1.0 if transcripts.asks_for_step(case.target) else None
+    value = st.number_input("Value", low, high, None, step, "%g", key=_number_key(case), placeholder="number")
     return int(value) if value is not None and value == int(value) else value  # as the labels: 4, not 4.0
 
 
@@ -172,7 +174,8 @@ def draw_case(study: Study, case: Case, content: CaseContent) -> None:
     _draw_people(content)
     _draw_judges(study, case, content)
     above = [passage for passage in content.passages if passage.id in ABOVE]
-    texts = [passage for passage in content.passages if passage.id not in ABOVE]
+    wide = [passage for passage in content.passages if passage.transcript]
+    texts = [passage for passage in content.passages if passage.id not in ABOVE and passage not in wide]
     image_route = resources.image_route(study)
     for passage in above:
         _draw_passage(study, passage, content.people, image_route)
@@ -180,6 +183,8 @@ def draw_case(study: Study, case: Case, content: CaseContent) -> None:
         for column, passage in zip(st.columns(min(2, len(texts))), texts[start : start + 2], strict=False):
             with column:
                 _draw_passage(study, passage, content.people, image_route)
+    for passage in wide:
+        _draw_passage(study, passage, content.people, image_route)
 
 
 def _draw_people(content: CaseContent) -> None:
