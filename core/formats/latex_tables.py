@@ -159,7 +159,12 @@ def latex_tabular(
     taken = sum(max(cell.width for cell in column) + GAP for column in zip(*labels, strict=True))
     columns = [_Column.of(header[place], of_places[place]) for place in range(first, len(header)) if place not in noted]
     blocks = _blocks(columns, COLUMN_WIDTH - taken - MARK_WIDTH)
-    marks = [notes.mark(*(row[place] for place in noted if row[place] != MISSING)) for row in rows]
+    # A note and a population speak for themselves; a figure needs its name.
+    named = {place: f"{header[place]}: " for place in noted if header[place] in {*remarks} - {"note", "population"}}
+    marks = [
+        notes.mark(*(f"{named.get(place, '')}{row[place]}" for place in noted if row[place] not in ("", MISSING)))
+        for row in rows
+    ]
     body: list[str] = []
     for block in blocks:
         body += [*([r"\midrule"] if body else []), _row(labels[0], [column.head for column in block]), r"\midrule"]

@@ -51,6 +51,7 @@ def test_the_figures_of_the_paper_are_columns_also_if_the_first_row_has_none() -
     assert table.header[-3:] == ["published", "difference", "source"]
     name = "Natural · kendall_tau_b"
     assert table.texts()[0][-3:] == [f"{name} 0.600", f"{name} -0.100", "T 2"]
+    assert "published: " + name.replace("·", r"$\cdot$").replace("_", r"\_") in table.render("", "", "latex")
     long = layout(rows, ["scorer", "group", "statistic"], None)
     assert [line[-3:] for line in long.texts()] == [["", "", ""], ["0.600", "-0.100", "T 2"]]
 
