@@ -906,7 +906,7 @@ def test_judges_are_ranked_with_a_recommendation_and_compared(run_with_sample):
     assert text.exit_code == 0, text.stderr
     _, reference, rule, header = text.stdout.splitlines()[:4]
     assert reference.startswith("Reference majority") and rule.startswith("Use: coverage at least 0.95, winning rate")
-    assert header.split()[:3] == ["judge", "decision", "accuracy"]
+    assert header.split()[:4] == ["judge", "rank", "decision", "accuracy"]
     rows = json.loads(run_with_sample("judges", "--study", "tour", "--reference", "majority", "--json").stdout)
     assert {"dollars_per_1000", "seconds_per_1000", "efficient"} <= rows[0].keys()
     assert {row["decision"] for row in rows} >= {"ceiling", "baseline"}

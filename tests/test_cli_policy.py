@@ -13,9 +13,9 @@ from storage.transfer import imports
 from tests.storage.reports import planted_policies as planted
 
 
-def run(*words: str) -> str:
+def run(*words: str, code: int = 0) -> str:
     result = CliRunner().invoke(cli.app, list(words))
-    assert result.exit_code == 0, result.stderr
+    assert result.exit_code == code, result.stderr
     return result.stdout
 
 
@@ -34,7 +34,7 @@ def test_a_policy_is_one_object_and_its_certificate_can_be_verified(tmp_path: Pa
     assert "may stand without a person" in run("judges", "policy", *words)
     checked = json.loads(run("policy", "verify", str(file), "--database", url, "--json"))
     assert checked["holds"] and checked["standing"] == "holds"
-    none = json.loads(run("policy", *words[:-4], "--risk", "0.01", "--database", url, "--json"))
+    none = json.loads(run("policy", *words[:-4], "--risk", "0.01", "--database", url, "--json", code=3))
     assert (none["state"], none["certificate"]) == ("not enough labels", None)
     broken = json.loads(file.read_text(encoding="utf-8")) | {"n": 1}
     (tmp_path / "edited.json").write_text(json.dumps(broken), encoding="utf-8")

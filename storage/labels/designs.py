@@ -21,7 +21,6 @@ from core.errors import TiebreakError
 from core.formats.study_records import DesignRecord
 from core.items import pair_parts
 from core.labels import Kind, Scale, Value
-from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 from core.wording import report_criterion
 from storage.db import audit
 from storage.db.audit import Action
@@ -313,6 +312,8 @@ def _states(
 
 def _distant_scores(session: Session, study_ids: Collection[int]) -> set[int]:
     """Return the targets with scores of two runs that differ by more than half of their scale, as in a dispute."""
+    from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed  # a tenth of a second
+
     if not study_ids:
         return set()
     query = (

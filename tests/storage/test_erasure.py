@@ -214,7 +214,7 @@ def test_addresses_expire_after_the_set_time_and_nothing_else_of_an_entry_change
     with reading(engine) as session:
         (after,) = audit.entries(session, audit.Filter(actions=("sign-in",)))
         assert session.execute(select(LoginRow.address, LoginRow.browser)).all() == [("", "")]
-    assert after == type(after)(**vars(before) | {"address": ""})
+    assert audit.cells(after) == audit.cells(before) | {"address": ""}
     monkeypatch.setenv("TIEBREAK_ADDRESS_DAYS", "0")
     with pytest.raises(TiebreakError, match="TIEBREAK_ADDRESS_DAYS"), writing(engine) as session:
         deletions.remove_expired(session)
