@@ -2,13 +2,14 @@
 
 import importlib.util
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.answers import RULES
+from core.answers import RULES, Rating, Scores
 from core.answers.answer import listed
 from core.attempts import extraction_ask, first_request, second_request
 from core.errors import TiebreakError
@@ -212,7 +213,7 @@ def estimate_run(
     def simulate(reading: SimulatedReading, reply: str) -> list[Ask]:
         flows = (start_flow(protocol, item, settings, seed=seed, templates=texts, part=part) for item, part in sampled)
         asks = [ask for flow in flows for ask in _simulated_asks(flow, reading, reply)]
-        check_rules(asks)
+        check_rules(asks, texts)
         return asks
 
     reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
@@ -244,9 +245,15 @@ def estimate_run(
     )
 
 
-def check_rules(asks: Iterable[Ask]) -> None:
-    """Raise TiebreakError for a raw prompt that names none of the rules by which its replies can be read."""
+# How prompts of papers state a scale.
+_STATED_SCALE = re.compile(r"\bscale (?:of|from) (\d+) ?(?:to|-|–) ?(\d+)", re.IGNORECASE)
+
+
+def check_rules(asks: Iterable[Ask], templates: Templates) -> None:
+    """Raise TiebreakError for a raw prompt by whose rules its replies cannot be read, or that states another scale."""
     for ask in asks:
+        if ask.raw_rules and isinstance(ask.answer, Scores | Rating):
+            _check_scale(ask.step, templates.get(ask.step, ""), ask.answer)
         rules = ask.answer.rules if ask.answer is not None else RULES
         if ask.raw_rules and not set(ask.raw_rules) & set(rules):
             raise TiebreakError(
@@ -255,12 +262,21 @@ def check_rules(asks: Iterable[Ask]) -> None:
             )
 
 
+def _check_scale(step: str, template: str, answer: Scores | Rating) -> None:
+    for low, high in _STATED_SCALE.findall(template):
+        if (float(low), float(high)) != (answer.low, answer.high):
+            raise TiebreakError(
+                f'The raw prompt of the step "{step}" asks for a scale of {low} to {high}, and the settings have '
+                f"{answer.low:g} to {answer.high:g}."
+            )
+
+
 def check_replies(protocol: Protocol, item: Item, settings: Any, templates: Templates, pairs: Pairs | None) -> None:
     """Raise TiebreakError, as `check_rules` does, for a prompt of one trace on the item."""
     part = trace_parts(protocol, settings, item, pairs)[0]
     for reading in READINGS if any(is_raw(templates, name) for name in templates) else ():
         flow = start_flow(protocol, item, settings, seed=0, templates=templates, part=part)
-        check_rules(_simulated_asks(flow, reading, "words"))
+        check_rules(_simulated_asks(flow, reading, "words"), templates)
 
 
 def _calls(asked: tuple[SimulatedReading, Sequence[Ask]]) -> int:

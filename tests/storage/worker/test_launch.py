@@ -173,4 +173,6 @@ def test_a_raw_prompt_whose_rule_reads_no_reply_is_refused(engine, start):
         TiebreakError, match=r'"chair" names the rule row, .*: use json, marked, labelled, line or sent'
     ):
         start(engine, replace(request, own_prompts=prompts))
+    with pytest.raises(TiebreakError, match='"chair" asks for a scale of 1 to 77, and the settings have 1 to 5'):
+        start(engine, replace(request, own_prompts={"chair": "raw: line\nOn a scale of 1 to 77: $response $reviews"}))
     assert start(engine, replace(request, own_prompts={"chair": "raw: row, line\n$response $reviews"}))
