@@ -66,6 +66,21 @@ def by_digest(session: Session, study_id: int, wanted: Collection[str]) -> Itera
         yield digest, _decode(body)
 
 
+# (id of a study, digest) -> parts. A digest is of the content, so a number never changes; to decode a long transcript
+# takes longer than to store a label.
+_counts: dict[tuple[int, str], int] = {}
+MOST_COUNTS = 100_000
+
+
+def count_parts(session: Session, study_id: int, wanted: Collection[str]) -> dict[str, int]:
+    """Return the number of parts of those of the digests that the study has."""
+    if len(_counts) > MOST_COUNTS:
+        _counts.clear()
+    new = {digest for digest in wanted if (study_id, digest) not in _counts}
+    _counts.update({(study_id, digest): len(own.parts) for digest, own in by_digest(session, study_id, new)})
+    return {digest: _counts[study_id, digest] for digest in wanted if (study_id, digest) in _counts}
+
+
 def asks_for_step(target: Target) -> bool:
     """Return whether a target is a step of a transcript, or its values are."""
     return (target.kind, target.criterion) == ("answer", FIRST_WRONG_STEP) or step_of(target.part) is not None
@@ -86,7 +101,7 @@ def check_steps(session: Session, study_id: int, values: Iterable[tuple[Target, 
             named.setdefault(own, []).append((target, step))
         elif own and isinstance(value, int | float) and value:
             named.setdefault(own, []).append((target, value))
-    counts = {digest: len(own.parts) for digest, own in by_digest(session, study_id, {*filter(None, named)})}
+    counts = count_parts(session, study_id, {*filter(None, named)})
     for digest, steps in named.items():
         count = counts.get(digest or "", 0)
         for target, number in steps:
@@ -98,7 +113,7 @@ def check_steps(session: Session, study_id: int, values: Iterable[tuple[Target, 
 def count_steps(session: Session, study_id: int, item: Item, response: str) -> int:
     """Return the number of steps of a response's transcript; 0 if it has none."""
     digest = asked_transcript(item, response)
-    return sum(len(own.parts) for _, own in by_digest(session, study_id, {digest} if digest else ()))
+    return sum(count_parts(session, study_id, [digest]).values()) if digest else 0
 
 
 def asked_transcript(item: Item, response: str) -> str | None:

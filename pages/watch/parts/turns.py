@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -27,13 +26,11 @@ from core.trace import (
     Verdict,
     VerdictReached,
 )
-from core.transcripts import Transcript
 from core.verdicts import verdict_of_criterion
 from pages.parts import numbers, resources, shell
 from pages.parts.numbers import format_value
 from pages.parts.text import Mark, escape_markdown, text_html, to_html
 from storage.db import connections
-from storage.db.connections import Session
 from storage.runs import trace_opinions, traces
 from storage.runs.traces import Trace
 from storage.studies import transcripts
@@ -238,16 +235,8 @@ def citations(text: str) -> Iterator[Mark]:
 
 def _count_steps(study_id: int, item: Item) -> int:
     """Return the number of steps of the item's longest transcript; 0 without one."""
-    return max((_steps_of(study_id, digest) for digest in item.transcripts), default=0)
-
-
-@lru_cache(maxsize=1000)
-def _steps_of(study_id: int, digest: str) -> int:
-    return max((len(found.parts) for _, found in resources.read(_found, study_id, digest)), default=0)
-
-
-def _found(session: Session, study_id: int, digest: str) -> list[tuple[str, Transcript]]:
-    return list(transcripts.by_digest(session, study_id, [digest]))
+    found = resources.read(transcripts.count_parts, study_id, item.transcripts) if item.transcripts else {}
+    return max(found.values(), default=0)
 
 
 NOT_BLIND = (
