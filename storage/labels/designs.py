@@ -298,7 +298,8 @@ def _states(
 ) -> list[_Known]:
     """Return the targets whose kind and criterion has a design, with their present states; `values` of the scope."""
     query = _state_query(any(own[-1].form == Form.weighted for own in by_study.values()), scope)
-    distant = _distant_scores(session, {study_id for study_id, kind, _ in by_study if kind == "score"})
+    scored = {study_id for study_id, kind, _ in by_study if kind == "score"}
+    distant = _distant_scores(session, scored, values.get("targets"))
     found = []
     for id, study_id, kind, criterion, item, part, scenario, group, *others in execute(session, query, values):
         place = (study_id, kind, criterion)
@@ -310,8 +311,11 @@ def _states(
     return found
 
 
-def _distant_scores(session: Session, study_ids: Collection[int]) -> set[int]:
-    """Return the targets with scores of two runs that differ by more than half of their scale, as in a dispute."""
+def _distant_scores(session: Session, study_ids: Collection[int], target_ids: Collection[int] | None) -> set[int]:
+    """Return the targets with scores of two runs that differ by more than half of their scale, as in a dispute.
+
+    Of these targets alone, if they are given: a run asks after each of its verdicts.
+    """
     from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed  # a tenth of a second
 
     if not study_ids:
@@ -323,6 +327,8 @@ def _distant_scores(session: Session, study_ids: Collection[int]) -> set[int]:
         .where(col(TargetRow.study_id).in_(study_ids), col(TargetRow.kind) == "score")
         .where(col(OpinionRow.stage) == "verdict", col(OpinionRow.value).is_not(None))
     )
+    if target_ids is not None:
+        query = query.where(col(TargetRow.id).in_(target_ids))
     scales: dict[int, Scale] = {}
     scores: dict[tuple[int, int], dict[int, Value]] = defaultdict(dict)
     for id, scale_id, body, run_id, value in session.execute(query):
