@@ -20,7 +20,8 @@ from core.statistics.reports.judges import (
     Ranking,
     Rule,
     describe_rule,
-    summarize,
+    recommend,
+    remarks,
 )
 from core.statistics.reports.label_plans import PairPlan
 from core.wording import equate_p, stored_criterion
@@ -141,7 +142,7 @@ def show_accuracy(study: Study, data: AlignmentData, query: RankingQuery, report
     coverage = judge_charts.coverage_figure(ranking)
     alt = "Accuracy of each judge against its coverage"
     return Result(
-        headline=summarize(ranking),
+        headline=recommend(ranking),
         warning=warn(data, report),
         caption="\n\n".join(describe(data, query, report)),
         figures=[judge_charts.accuracy_chart(ranking, files), Drawn("coverage", coverage, alt, data=files)],
@@ -197,6 +198,7 @@ def describe_decisions(ranking: Ranking) -> list[str]:
         f"{number}. **{escape_markdown(judge.judge)}**, {judge.decision}: {escape_markdown(judge.reason)}"
         for number, judge in enumerate(ranking.judges, start=1)
     ]
+    lines += [escape_markdown(text) for judge in ranking.judges for text in remarks(judge)]
     if ranking.ceiling.value is not None:
         people = numbers.format_count(ranking.ceiling.items, "target")
         lines.append(f"Human ceiling: each annotator against the others, {people}.")
@@ -330,7 +332,7 @@ def show_costs(study: Study, data: AlignmentData, query: RankingQuery, found: Co
         Column("Efficient by", lambda row: ", ".join(judge_charts.NAMES[unit] for unit in row.efficient)),
     )
     return Result(
-        headline=summarize(report.ranking),
+        headline=recommend(report.ranking),
         warning=warn(data, report),
         caption="\n\n".join(describe(data, query, report)),
         figures=figures,

@@ -600,7 +600,18 @@ def describe(kind: str, category: object) -> str:
 
 
 def summarize(ranking: Ranking) -> str:
-    """Return the recommendations as one line: "Use a. Use b and c with review. Do not use d.", then what was found."""
+    """Return the recommendations as one line, then what was found about each judge."""
+    return " ".join([*recommendations(ranking), *(text for one in ranking.judges for text in remarks(one))])
+
+
+def recommend(ranking: Ranking) -> str:
+    """Return the recommendations with what was found about the judges that they name for use."""
+    used = [one for one in ranking.judges if one.decision in (Decision.use, Decision.use_with_review)]
+    return " ".join([*recommendations(ranking), *(text for one in used for text in remarks(one))])
+
+
+def recommendations(ranking: Ranking) -> list[str]:
+    """Return one sentence for each decision: "Use a.", "Use b and c with review.", "Do not use d."."""
     sentences: Mapping[Decision, str] = {
         Decision.use: "Use {}.",
         Decision.use_with_review: "Use {} with review.",
@@ -615,7 +626,7 @@ def summarize(ranking: Ranking) -> str:
     if all(evaluation.decision is Decision.not_enough_data for evaluation in ranking.judges):
         few = f"Not enough data to recommend a judge: {format_count(ranking.targets, 'target')}."
         parts = [few, "Judges are not ranked."]
-    return " ".join([*parts, *(remark for evaluation in ranking.judges for remark in remarks(evaluation))])
+    return parts
 
 
 def remarks(evaluation: JudgeEvaluation) -> list[str]:

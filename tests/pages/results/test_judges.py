@@ -43,7 +43,7 @@ def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:
     app = visit(PAGE)
     assert not app.exception
     text = page_text(app)
-    assert "Use good. Do not use silent. silent answers 33% of the targets, " in text
+    assert "**Use good. Do not use silent.**" in text and "silent answers 33% of the targets, " in text
     assert "60 targets common to all judges · 3 annotators" in text
     assert "reference gold: 60 by people" in text.replace("\\", "")
     good, silent = table(app)[:2]
