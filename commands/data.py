@@ -273,6 +273,9 @@ def export(
     ] = None,
     argilla: Annotated[Path | None, typer.Option(help="Write the study as records of Argilla.")] = None,
     inspect: Annotated[Path | None, typer.Option(help="Write the study as a log of Inspect AI.")] = None,
+    phoenix: Annotated[
+        Path | None, typer.Option(help="Write labels and verdicts as annotations of Phoenix's spans and traces.")
+    ] = None,
     every_sample: Annotated[
         bool, typer.Option("--every-sample", help="Write all of a chair's samples, not only the representative one.")
     ] = False,
@@ -283,13 +286,13 @@ def export(
     as_json: Json = False,
 ) -> Result:
     """Export gold labels, a whole study, or its judges' replies. Area chairs' analyses are for instruction tuning."""
-    tools = {"label-studio": label_studio, "argilla": argilla, "inspect": inspect}
+    tools = {"label-studio": label_studio, "argilla": argilla, "inspect": inspect, "phoenix": phoenix}
     others = {format: path for format, path in tools.items() if path is not None}
     written = [str(path) for path in (gold, everything, instructions, turns, *others.values()) if path is not None]
     if not written:
         raise TiebreakError(
             "Name an output file: --gold, --turns FILE.csv, --everything, --instructions FILE.jsonl, "
-            "--label-studio, --argilla or --inspect FILE.json."
+            "--label-studio, --argilla, --inspect or --phoenix FILE.json."
         )
     if pseudonyms and everything is not None:
         raise TiebreakError("--everything writes annotators' names, which restore a study: omit --pseudonyms.")
@@ -409,9 +412,8 @@ def write_other_format(engine: "Engine", study: "Study", path: Path, format: str
         with open_output(path.with_suffix(".xml")) as stream:
             stream.write(labeling_config(records()))
     if left_out:
-        typer.echo(
-            f"{left_out:,} labels and verdicts of AIUs or weights have no form in this tool: left out.", err=True
-        )
+        kinds = "of AIUs, weights, peers or steps without a span"
+        typer.echo(f"{left_out:,} labels and verdicts ({kinds}) have no form in this tool: left out.", err=True)
 
 
 def study_pseudonyms(engine: "Engine", study: "Study") -> Callable[[str], str]:

@@ -318,7 +318,7 @@ def test_pseudonyms_replace_names_in_every_format_that_supports_them(run_with_sa
     run_with_sample("data", "export", "--study", "tour", "--gold", str(path))
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
     names = {name for row in rows for name in [*row["annotator_names"].split(";"), row["adjudicator"]] if name}
-    formats = ("label-studio", "argilla", "inspect")
+    formats = ("label-studio", "argilla", "inspect", "phoenix")
     outputs = [word for format in formats for word in (f"--{format}", str(tmp_path / f"{format}.json"))]
     assert run_with_sample("data", "export", "--study", "tour", *outputs, "--pseudonyms").exit_code == 0
     texts = [(tmp_path / f"{format}.json").read_text(encoding="utf-8") for format in formats]

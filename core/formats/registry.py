@@ -42,6 +42,7 @@ WRITERS: dict[str, str] = {
     "label-studio": "core.formats.tools.label_studio",
     "argilla": "core.formats.tools.argilla",
     "inspect": "core.formats.tools.inspect_log",
+    "phoenix": "core.formats.tools.phoenix",
 }
 
 DATA_SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")

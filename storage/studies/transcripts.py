@@ -116,6 +116,22 @@ def count_steps(session: Session, study_id: int, item: Item, response: str) -> i
     return sum(count_parts(session, study_id, [digest]).values()) if digest else 0
 
 
+def step_lines(
+    session: Session, study_id: int, found: Mapping[str, Item], targets: Iterable[Target]
+) -> dict[Target, str]:
+    """Return the text of the step that a target is, for those of the targets that are steps; `found` has the items."""
+    named: dict[str, list[tuple[Target, int]]] = {}
+    for target in targets:
+        if (step := step_of(target.part)) and (digest := asked_transcript(found[target.item], step[0])):
+            named.setdefault(digest, []).append((target, step[1]))
+    return {
+        target: own.parts[number - 1].line()
+        for digest, own in by_digest(session, study_id, named.keys())
+        for target, number in named[digest]
+        if number <= len(own.parts)
+    }
+
+
 def asked_transcript(item: Item, response: str) -> str | None:
     """Return the transcript of a response, "" for the only one that has one."""
     if response.isdecimal() and 0 < int(response) <= len(item.responses):

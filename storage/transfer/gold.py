@@ -155,6 +155,7 @@ class _GoldExport:
         self.histories: dict[Target, _TargetHistory] = defaultdict(_TargetHistory)
         for label in labels.of_items(self.session, self.study.id, keys):
             self.histories[label.target].add(label)
+        self.step_lines = transcripts.step_lines(self.session, self.study.id, self.items, self.histories)
 
     def row(self, gold: Gold) -> GoldRow:
         """Return the row of a target."""
@@ -181,7 +182,9 @@ class _GoldExport:
         )
 
     def part_text(self, target: Target, history: _TargetHistory) -> str:
-        """Return the text of an AIU or the names of the weighed aspects."""
+        """Return the text of an AIU or of a step, or the names of the weighed aspects."""
+        if target in self.step_lines:
+            return self.step_lines[target]
         if target.kind in AIU_KINDS:
             aiu, _, critique = target.part.partition(RECALL_SEPARATOR)
             text = self.aiu_texts.get((target.item, aiu), "")

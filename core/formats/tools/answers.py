@@ -5,6 +5,7 @@ words for one of two responses are a preference, numbers a score, other words an
 """
 
 import json
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -24,15 +25,19 @@ from core.formats.records import (
     Records,
     ScaleRecord,
     TraceRecord,
+    TranscriptRecord,
 )
 from core.items import Criterion, Item, Response
-from core.labels import PREFERENCE, Adjudication, Kind, Label, Opinion, Scale, Target, Value
+from core.labels import PREFERENCE, STEPS, Adjudication, Kind, Label, Opinion, Scale, Target, Value
 from core.trace import Turn, VerdictReached, current_events
+from core.transcripts import FIRST_WRONG_STEP, Transcript, render, step_of
 
 FIRST = ("1", "a", "left", "first", "response 1", "response a", "model a", "answer 1", "answer a", "text1", "text 1")
 SECOND = ("2", "b", "right", "second", "response 2", "response b", "model b", "answer 2", "answer b", "text2", "text 2")
 TIE = ("tie", "tied", "equal", "same", "draw", "both", "neither", "no preference")
 PREFERENCES: dict[str, int] = dict.fromkeys(FIRST, 1) | dict.fromkeys(SECOND, 2) | dict.fromkeys(TIE, 0)
+# Stands between the criterion and the step in the name of a question about a step.
+SEPARATOR = " · "
 # More different words are free text, which has no scale.
 MOST_CATEGORIES = 100
 # Whole numbers from 1 or 0 to this one are categories; others are a continuous scale.
@@ -99,7 +104,7 @@ def records(items: Sequence[Item], answers: Sequence[Answer], scales: Mapping[st
         raise FileFormatError(f"there is no item {unknown!r}, to which an answer belongs")
     by_question: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
-        by_question[answer.question.strip()].append(answer)
+        by_question[_split_question(answer.question, by_id[answer.item])[0]].append(answer)
     questions = {name: _question(name, given, by_id, scales or {}) for name, given in by_question.items()}
     for name, question in questions.items():
         if name:
@@ -109,9 +114,21 @@ def records(items: Sequence[Item], answers: Sequence[Answer], scales: Mapping[st
     yield from (ItemRecord(item=item) for item in by_id.values())
     with closing(JudgeReader((), {})) as judges:
         for answer in answers:
-            question = questions[answer.question.strip()]
-            yield from _answer_records(answer, question, by_id[answer.item], judges)
+            item = by_id[answer.item]
+            criterion, part = _split_question(answer.question, item)
+            yield from _answer_records(answer, questions[criterion], item, part, judges)
         yield from judges.runs()
+
+
+def _split_question(name: str, item: Item) -> tuple[str, str]:
+    """Return the criterion and the part of a question: one about a step is called `error category · step 3`.
+
+    Items of files without transcripts have no steps, so the name remains whole.
+    """
+    if name.replace("_", " ") == FIRST_WRONG_STEP:  # Argilla's names have no spaces
+        return FIRST_WRONG_STEP, ""
+    criterion, _, part = name.strip().rpartition(SEPARATOR)
+    return (criterion, part) if criterion and item.transcripts and step_of(part) else (name.strip(), "")
 
 
 class _Question(NamedTuple):
@@ -125,6 +142,8 @@ def _question(
 ) -> _Question:
     """Return the kind and the scale of a question, which follow from its answers unless its scale is declared."""
     values = [_plain(answer.value) for answer in answers if answer.value not in (None, "")]
+    if name == FIRST_WRONG_STEP:
+        return _Question(name, "answer", STEPS)
     choices = [_preference(answer.value, by_id[answer.item]) for answer in answers if answer.value]
     if values and None not in choices and all(isinstance(value, str) for value in values):
         return _Question(name, "preference", PREFERENCE)
@@ -164,14 +183,15 @@ def _plain(value: Any) -> Value:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def _answer_records(answer: Answer, question: _Question, item: Item, judges: JudgeReader) -> Iterator[Any]:
+def _answer_records(answer: Answer, question: _Question, item: Item, part: str, judges: JudgeReader) -> Iterator[Any]:
     is_preference, reason = question.kind == "preference", answer.reason
     value = None
     if answer.value not in (None, ""):
         value = _preference(answer.value, item) if is_preference else _plain(answer.value)
     if answer.is_judge:
         shared = {"criterion": question.name, "problem": "" if value is not None else "the file has no verdict"}
-        opinion = Opinion(kind=question.kind, judge=answer.rater, stage="verdict", value=value, reason=reason, **shared)
+        own = {"kind": question.kind, "part": part, "judge": answer.rater, "stage": "verdict", "value": value}
+        opinion = Opinion.model_validate({**own, "reason": reason, **shared})
         turn = Turn(
             speaker=answer.rater,
             step="choice" if is_preference else "rating",
@@ -183,7 +203,7 @@ def _answer_records(answer: Answer, question: _Question, item: Item, judges: Jud
         )
         judges.add(answer.rater, item.id, opinion, [turn], 1)
     elif value is not None:
-        target = Target(item=item.id, kind=question.kind, criterion=question.name)
+        target = Target(item=item.id, kind=question.kind, criterion=question.name, part=part)
         given: dict[str, Any] = {"target": target, "value": value, "reason": reason, "at": answer.at}
         if answer.is_gold:
             ruling = Adjudication(rule="ground truth", adjudicator=answer.rater, **given)
@@ -197,26 +217,29 @@ def _answer_records(answer: Answer, question: _Question, item: Item, judges: Jud
 # Kinds that every annotation tool has a control for. AIUs and aspect weights have none.
 KINDS: tuple[Kind, ...] = ("preference", "score", "answer", "likert", "aspect_quality")
 TIE_NAME = "tie"
+# Kind, criterion, and the step of a transcript, "" for the whole.
+Subject = tuple[Kind, str, str]
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What a person or a judge stated about an item."""
+    """What a person or a judge stated about an item, or about a step of its transcript."""
 
     source: Literal["label", "gold", "verdict"]
     who: str
     """The annotator, the adjudicator, or the run of the verdict."""
     kind: Kind
     criterion: str
+    part: str
     value: Value
     reason: str
     at: datetime | None = None
     seconds: float | None = None
 
     @property
-    def subject(self) -> tuple[Kind, str]:
+    def subject(self) -> Subject:
         """What the question is about."""
-        return self.kind, self.criterion
+        return self.kind, self.criterion, self.part
 
     @property
     def choice(self) -> str | int | float:
@@ -235,6 +258,8 @@ class ExportedStudy:
     verdicts: dict[str, list[tuple[str, Opinion]]] = field(default_factory=lambda: defaultdict(list))
     """Item -> (run, verdict)."""
     scales: dict[tuple[Kind, str], Scale] = field(default_factory=dict)
+    transcripts: dict[str, bytes] = field(default_factory=dict)
+    """Digest -> the transcript as compressed JSON: all of a study's are in memory together."""
     left_out: int = 0
     """Labels, adjudications and verdicts of kinds that have no form in other tools."""
 
@@ -242,64 +267,80 @@ class ExportedStudy:
         """Yield what was stated about an item: the newest labels, gold, and verdicts."""
         for (annotator, target), label in self.labels[item].items():
             if label.value is not None:
-                own = (annotator, target.kind, target.criterion, label.value, label.reason, label.at, label.seconds)
-                yield Statement("label", *own)
+                subject = target.kind, target.criterion, target.part
+                yield Statement("label", annotator, *subject, label.value, label.reason, label.at, label.seconds)
         for target, ruling in self.gold[item].items():
-            gold = (ruling.adjudicator, target.kind, target.criterion, ruling.value, ruling.reason, ruling.at)
-            yield Statement("gold", *gold)
+            subject = target.kind, target.criterion, target.part
+            yield Statement("gold", ruling.adjudicator, *subject, ruling.value, ruling.reason, ruling.at)
         for run, opinion in self.verdicts[item]:
             if opinion.value is not None:
-                yield Statement("verdict", run, opinion.kind, opinion.criterion, opinion.value, opinion.reason)
+                subject = opinion.kind, opinion.criterion, opinion.part
+                yield Statement("verdict", run, *subject, opinion.value, opinion.reason)
 
-    def questions(self) -> dict[tuple[Kind, str], str]:
-        """Return (kind, criterion) -> the question's name: the criterion, with the kind if several kinds have it."""
-        names: dict[tuple[Kind, str], str] = {}
+    def questions(self) -> dict[Subject, str]:
+        """Return the name of each question: the criterion, with the kind if several kinds have it, and the step."""
+        names: dict[Subject, str] = {}
         for subject in (statement.subject for item in self.items for statement in self.statements(item)):
             if subject not in names:
-                kind, criterion = subject
-                name = criterion or kind
+                kind, criterion, part = subject
+                name = SEPARATOR.join(filter(None, (criterion or kind, part)))
                 names[subject] = name if name not in names.values() else f"{name} ({kind})"
         return names
+
+    def has_form(self, target: Target | Opinion) -> bool:
+        """Return whether a label or opinion has a form in other tools; counts those that have none."""
+        found = target.kind in KINDS and (not target.part or step_of(target.part) is not None)
+        self.left_out += not found
+        return found
+
+    def add_transcript(self, transcript: Transcript) -> None:
+        """Keep a transcript."""
+        self.transcripts[transcript.digest] = zlib.compress(transcript.model_dump_json().encode())
+
+    def transcript(self, digest: str) -> Transcript | None:
+        """Return a transcript; None without one."""
+        body = self.transcripts.get(digest)
+        return None if body is None else Transcript.model_validate_json(zlib.decompress(body))
+
+    def item_fields(self, item: Item) -> dict[str, str]:
+        """Return an item's texts under usual names, which the readers recognise, and the steps of its responses."""
+        fields = {"prompt": item.prompt, "context": item.context, "reference": item.reference}
+        texts = {name: text for name, text in fields.items() if text}
+        texts |= {response_name(number): response.text for number, response in enumerate(item.responses, 1)}
+        for number, response in enumerate(item.responses, 1):
+            if response.transcript and (transcript := self.transcript(response.transcript)) is not None:
+                texts[f"transcript_{number}"] = render(transcript)
+        return texts
 
 
 def collect(records: Iterable[Record]) -> ExportedStudy:
     """Return the items of records with their labels, gold and verdicts."""
     study = ExportedStudy()
-
-    def has_form(part: Target | Opinion) -> bool:
-        found = part.kind in KINDS and not part.part
-        study.left_out += not found
-        return found
-
     for record in records:
         match record:
+            case TranscriptRecord(transcript=transcript):
+                study.add_transcript(transcript)
             case ItemRecord(item=item):
                 study.items[item.id] = item
             case ScaleRecord(kind=kind, criterion=criterion, scale=scale):
                 study.scales[kind, criterion] = scale
-            case LabelRecord(label=label) if has_form(label.target):
+            case LabelRecord(label=label) if study.has_form(label.target):
                 study.labels[label.target.item][label.annotator, label.target] = label
-            case AdjudicationRecord(ruling=ruling) if has_form(ruling.target):
+            case AdjudicationRecord(ruling=ruling) if study.has_form(ruling.target):
                 study.gold[ruling.target.item][ruling.target] = ruling
             case TraceRecord(run=run, item=key):
-                verdicts = [
-                    event.verdict for event in current_events(record.events) if isinstance(event, VerdictReached)
-                ]
-                opinions = [own for verdict in verdicts for own in verdict.opinions if own.stage == "verdict"]
-                study.verdicts[key] += [(run, opinion) for opinion in opinions if has_form(opinion)]
+                study.verdicts[key] += [(run, own) for own in filter(study.has_form, _opinions(record))]
     return study
+
+
+def _opinions(record: TraceRecord) -> list[Opinion]:
+    verdicts = [event.verdict for event in current_events(record.events) if isinstance(event, VerdictReached)]
+    return [own for verdict in verdicts for own in verdict.opinions if own.stage == "verdict"]
 
 
 def response_name(number: int) -> str:
     """Return the name of a response's field: "response_1"."""
     return f"response_{number}"
-
-
-def item_fields(item: Item) -> dict[str, str]:
-    """Return an item's texts under usual names, which the readers recognise."""
-    fields = {"prompt": item.prompt, "context": item.context, "reference": item.reference}
-    texts = {name: text for name, text in fields.items() if text}
-    return texts | {response_name(number): response.text for number, response in enumerate(item.responses, 1)}
 
 
 def item_names(item: Item) -> dict[str, str]:

@@ -20,15 +20,14 @@ from core.formats.text import begins_like, load_json
 from core.formats.tools.answers import (
     Answer,
     ExportedStudy,
+    Subject,
     collect,
-    item_fields,
     item_from_fields,
     item_names,
     records,
 )
 from core.formats.validation_errors import validated
 from core.items import Item
-from core.labels import Kind
 
 COMMENTS = (*REASONS, "comments", "notes", "note", "feedback")
 METADATA = ("scenario", "category", "domain", "group", "system", "model")
@@ -132,7 +131,7 @@ def user_id(annotator: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"annotator:{annotator}"))
 
 
-def _record(study: ExportedStudy, item: Item, names: Mapping[tuple[Kind, str], str]) -> dict[str, Any]:
+def _record(study: ExportedStudy, item: Item, names: Mapping[Subject, str]) -> dict[str, Any]:
     responses: dict[str, list[dict[str, Any]]] = {}
     suggestions: dict[str, dict[str, Any]] = {}
     for own in study.statements(item.id):
@@ -143,7 +142,7 @@ def _record(study: ExportedStudy, item: Item, names: Mapping[tuple[Kind, str], s
             suggestions[name] = {"value": own.choice, "score": None, "agent": own.who}
     return {
         "id": item.id,
-        "fields": item_fields(item),
+        "fields": study.item_fields(item),
         "metadata": item_names(item),
         "suggestions": suggestions,
         "responses": responses,

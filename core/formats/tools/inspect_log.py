@@ -19,11 +19,10 @@ from core.errors import FileFormatError
 from core.formats.mapping.fields import render_messages
 from core.formats.records import Record, Records, TranscriptRecord
 from core.formats.text import begins_like, count_unpacked, load_json, parse_json, record_read, refuse_read_errors
-from core.formats.tools.answers import Answer, ExportedStudy, collect, records
-from core.formats.transcripts.messages import read_time, read_transcript
+from core.formats.tools.answers import Answer, ExportedStudy, Subject, collect, records
+from core.formats.transcripts.messages import read_time, read_transcript, write_messages
 from core.formats.validation_errors import validated
 from core.items import Item, Response
-from core.labels import Kind
 from core.transcripts import Transcript
 
 # Bytes of one sample after decompression.
@@ -44,6 +43,8 @@ ANNOTATOR = "annotator"
 GOLD = "adjudicator"
 JUDGE = "judge"
 QUESTION = "criterion"
+# Key of a sample's metadata.
+TRANSCRIPTS = "transcripts"
 SOURCES = {"label": ANNOTATOR, "gold": GOLD, "verdict": JUDGE}
 
 
@@ -120,7 +121,10 @@ def read(path: Path) -> Records:
     for own in samples:
         sample = validated(Sample, own)
         item, given = _item(str(sample.id), sample, evaluation), list(_answers("", sample, models))
-        if (transcript := _transcript(sample)) is not None and len(item.responses) == 1:
+        stored = (sample.metadata or {}).get(TRANSCRIPTS)
+        if isinstance(stored, list):  # Tiebreak writes them: the numbers of the steps remain
+            yield from (TranscriptRecord(transcript=validated(Transcript, one)) for one in stored)
+        elif (transcript := _transcript(sample)) is not None and len(item.responses) == 1:
             yield TranscriptRecord(transcript=transcript)
             (response,) = item.responses
             response = response.model_copy(update={"transcript": transcript.digest})
@@ -299,7 +303,7 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
     return study.left_out
 
 
-def _sample(study: ExportedStudy, item: Item, names: Mapping[tuple[Kind, str], str]) -> dict[str, Any]:
+def _sample(study: ExportedStudy, item: Item, names: Mapping[Subject, str]) -> dict[str, Any]:
     scores: dict[str, dict[str, Any]] = {}
     for own in study.statements(item.id):
         name = names[own.subject]
@@ -312,16 +316,20 @@ def _sample(study: ExportedStudy, item: Item, names: Mapping[tuple[Kind, str], s
         message = {"role": "assistant", "content": response.text, "source": "generate"}
         output = {"model": response.system or "none/none", "choices": [{"message": message, "stop_reason": "stop"}]}
     usual = {"context": item.context, "scenario": item.scenario, "group": item.group}
+    found = [study.transcript(digest) for digest in item.transcripts]
+    transcripts = [transcript for transcript in found if transcript is not None]
+    shown = transcripts[-1] if transcripts and len(item.responses) == 1 else None
     return {
         "id": item.id,
         "epoch": 1,
         "input": item.prompt,
         "target": item.reference or "",
-        "messages": [],
+        "messages": [] if shown is None else write_messages(shown),
         "output": output,
         "scores": scores,
         "metadata": {
             "responses": [response.model_dump(mode="json") for response in item.responses],
+            TRANSCRIPTS: [transcript.model_dump(mode="json") for transcript in transcripts],
             **{name: text for name, text in usual.items() if text},
         },
     }

@@ -22,16 +22,16 @@ from core.formats.tools.answers import (
     TIE_NAME,
     Answer,
     ExportedStudy,
+    Subject,
     choice_text,
     collect,
-    item_fields,
     item_from_fields,
     item_names,
     records,
     response_name,
 )
 from core.formats.validation_errors import validated
-from core.labels import Kind
+from core.transcripts import FIRST_WRONG_STEP
 
 READABLE = "choices, ratings, numbers, pairwise selections, taxonomies and text areas"
 
@@ -150,12 +150,12 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
     """Write tasks with their annotations and predictions; returns the number of labels that have no form here."""
     study = collect(records)
     names = study.questions()
-    shared = dict.fromkeys(name for item in study.items.values() for name in item_fields(item))
+    shared = dict.fromkeys(name for item in study.items.values() for name in study.item_fields(item))
     empty = {name: "" for name in shared if not name.startswith("response_")}  # every task has what the form shows
     tasks = [
         {
             "id": number,
-            "data": {"id": item.id, **empty, **item_fields(item), **item_names(item)},
+            "data": {"id": item.id, **empty, **study.item_fields(item), **item_names(item)},
             **_statements(study, item.id, names),
         }
         for number, item in enumerate(study.items.values(), 1)
@@ -168,20 +168,21 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
 def labeling_config(records: Iterable[Record]) -> str:
     """Return the labeling configuration of the tasks that `write` writes, as XML."""
     study = collect(records)
-    texts = dict.fromkeys(name for item in study.items.values() for name in item_fields(item))
+    texts = dict.fromkeys(name for item in study.items.values() for name in study.item_fields(item))
     lines = [f'  <Text name="{name}" value="${name}"/>' for name in texts]
-    for (kind, criterion), name in study.questions().items():
-        lines += [f"  <Header value={quoteattr(name)}/>", *_control(kind, name, study, criterion)]
+    for subject, name in study.questions().items():
+        lines += [f"  <Header value={quoteattr(name)}/>", *_control(subject, name, study)]
         lines.append(f'  <TextArea name={quoteattr(_reason_name(name))} toName="prompt"/>')
     return "\n".join(["<View>", *lines, "</View>", ""])
 
 
-def _control(kind: Kind, name: str, study: ExportedStudy, criterion: str) -> Iterator[str]:
+def _control(subject: Subject, name: str, study: ExportedStudy) -> Iterator[str]:
+    kind, criterion, _ = subject
     attributes = f'name={quoteattr(name)} toName="prompt"'
     scale = study.scales.get((kind, criterion))
     categories = scale.categories if scale else ()
     numbers = [number for number in categories if isinstance(number, int) and not isinstance(number, bool)]
-    if kind in ("score", "likert", "aspect_quality"):
+    if kind in ("score", "likert", "aspect_quality") or criterion == FIRST_WRONG_STEP:
         is_rating = bool(numbers) and len(numbers) == len(categories) and min(numbers) > 0
         yield f'  <Rating {attributes} maxRating="{max(numbers)}"/>' if is_rating else f"  <Number {attributes}/>"
         return
@@ -189,7 +190,9 @@ def _control(kind: Kind, name: str, study: ExportedStudy, criterion: str) -> Ite
     choices = [*map(response_name, range(1, width + 1)), TIE_NAME]
     if kind != "preference":
         given = [own for item in study.items for own in study.statements(item) if own.source == "label"]
-        values = [own.value for own in given if own.subject == (kind, criterion) and not isinstance(own.value, dict)]
+        values = [
+            own.value for own in given if own.subject[:2] == (kind, criterion) and not isinstance(own.value, dict)
+        ]
         choices = sorted({str(choice_text(kind, value)) for value in (*categories, *values)})
     yield f"  <Choices {attributes}>"
     yield from (f"    <Choice value={quoteattr(choice)}/>" for choice in choices)
@@ -201,9 +204,7 @@ def _reason_name(question: str) -> str:
     return f"{question} reason"
 
 
-def _statements(
-    study: ExportedStudy, item: str, names: Mapping[tuple[Kind, str], str]
-) -> dict[str, list[dict[str, Any]]]:
+def _statements(study: ExportedStudy, item: str, names: Mapping[Subject, str]) -> dict[str, list[dict[str, Any]]]:
     """Return the annotations and predictions of a task."""
     found: dict[str, list[dict[str, Any]]] = {"annotations": [], "predictions": []}
     for own in study.statements(item):

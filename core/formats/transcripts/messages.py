@@ -244,3 +244,37 @@ def read_time(value: Any) -> datetime | None:
     except ValueError:
         return None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def write_messages(transcript: Transcript) -> list[dict[str, Any]]:
+    """Return a transcript as messages with the roles system, user, assistant and tool, as Inspect has them.
+
+    A message has the parts of one message of the source, unless a text follows a call in it. Steps have no numbers
+    there, and parts of kinds that messages do not have are texts.
+    """
+    messages: list[dict[str, Any]] = []
+    former: Part | None = None
+    for part in transcript.parts:
+        if part.kind in ("tool_result", "error"):
+            problem = {"error": {"type": "unknown", "message": part.content}} if part.kind == "error" else {}
+            own = {"role": "tool", "content": part.content, "tool_call_id": part.call, "function": part.name}
+            messages.append(own | problem)
+            former = None
+            continue
+        follows = former is not None and (part.message, part.role) == (former.message, former.role)
+        if not follows or ("tool_calls" in messages[-1] and part.kind != "tool_call"):
+            role = part.role if part.role in ("system", "user") else "assistant"
+            messages.append({"role": role, "content": []})
+        if part.kind == "tool_call":
+            call = {"id": part.call, "function": part.name, "arguments": _arguments(part.content), "type": "function"}
+            messages[-1].setdefault("tool_calls", []).append(call)
+        else:
+            key = part.kind if part.kind in ("reasoning", "image") else "text"
+            messages[-1]["content"].append({"type": key, key: part.content})
+        former = part
+    return messages
+
+
+def _arguments(content: str) -> dict[str, Any]:
+    found = parse_nested(content)
+    return found if isinstance(found, dict) else {"arguments": content}

@@ -12,10 +12,11 @@ from core.critiques import Aiu, Critique
 from core.errors import TiebreakError
 from core.formats import gold as gold_csv
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, LabelRecord, RunRecord
+from core.formats.records import ItemRecord, LabelRecord, RunRecord, TranscriptRecord
 from core.items import Item, Response
 from core.labels import Evidence, Label, Target
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
+from core.transcripts import Part, Transcript
 from storage.db.connections import connect, reading, upgrade, writing
 from storage.labels import labels, views
 from storage.runs import aius
@@ -132,20 +133,25 @@ def test_columns_of_judges_have_verdicts_and_last_opinions(engine, a_study):
 
 def test_parts_are_readable(engine):
     critique = Critique(author="human", text="Wrong.", aius=(Aiu(id="human.1", text="It is wrong."),))
-    item = Item(id="q", prompt="p", responses=(Response(text="r", system="model 1"),), critiques=(critique,))
+    transcript = Transcript(parts=(Part(number=1, kind="tool_call", role="assistant", name="find", content="x"),))
+    response = Response(text="r", system="model 1", transcript=transcript.digest)
+    item = Item(id="q", prompt="p", responses=(response,), critiques=(critique,))
+    step = Target(item="q", kind="answer", criterion="error category", part="step 1")
     precision = Target(item="q", kind="aiu_precision", part="human.1")
     recall = Target(item="q", kind="aiu_recall", part="human.1@model")
     weights = Target(item="q", kind="aspect_weights", part="set")
     quality = Target(item="q", kind="aspect_quality", criterion="clarity", part="set")
     given_labels = [(precision, True), (recall, False), (weights, {"depth": 60.0, "style": 40.0}), (quality, 4)]
+    given_labels.append((step, "wrong tool"))
     records = [LabelRecord(label=Label(target=target, annotator="ann", value=value)) for target, value in given_labels]
-    imports.import_records(engine, "s", [ItemRecord(item=item), *records])
+    imports.import_records(engine, "s", [TranscriptRecord(transcript=transcript), ItemRecord(item=item), *records])
     with reading(engine) as session:
         rows = list(gold_rows(session, studies.get(session, "s")))
     texts = {row.gold.target.kind: row.part_text for row in rows}
     assert texts == {
         "aiu_precision": "It is wrong.", "aiu_recall": "It is wrong. (in model)",
         "aspect_weights": "depth, style", "aspect_quality": "depth, style",
+        "answer": "[1] assistant calls find(x)",
     }  # fmt: skip
     assert rows[0].systems == ("model 1",)
 

@@ -23,12 +23,14 @@ from core.formats.records import (
     RunRecord,
     ScaleRecord,
     TraceRecord,
+    TranscriptRecord,
 )
-from core.formats.registry import WRITERS, detect_format, read_records, write_records
+from core.formats.registry import READERS, WRITERS, detect_format, read_records, write_records
 from core.formats.tools import inspect_log, label_studio
 from core.items import Item, Response
 from core.labels import Adjudication, Label, Opinion, Scale, Target
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
+from core.transcripts import Part, Transcript
 from tests.paths import ROOT
 
 FOLDER = ROOT / "tests" / "fixtures" / "tools"
@@ -131,7 +133,7 @@ def write(folder: Path, format: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("format", WRITERS)
+@pytest.mark.parametrize("format", [name for name in WRITERS if name in READERS])
 def test_a_written_study_is_read_back(tmp_path: Path, format: str) -> None:
     path = write(tmp_path, format)
     assert detect_format(path) == format
@@ -175,6 +177,52 @@ def test_label_studio_accepts_what_is_written_for_it(tmp_path: Path) -> None:
     tasks = json.loads(write(tmp_path, "label-studio").read_text())
     form = interface.LabelInterface(label_studio.labeling_config(study()))
     assert form.validate_annotation(tasks[0]["annotations"][0])
+
+
+def test_labels_of_steps_come_back_from_a_log_of_inspect_with_their_transcripts(tmp_path: Path) -> None:
+    sample = list(read_records(ROOT / "core" / "protocols" / "single_judge" / "sample.jsonl"))
+    stream = io.StringIO()
+    assert write_records(iter(sample), "inspect", stream) == 0  # every step has a form
+    path = tmp_path / "steps.json"
+    path.write_text(stream.getvalue(), encoding="utf-8")
+    read = list(read_records(path))
+    labels, written = ([one.label for one in of(records, LabelRecord)] for records in (read, sample))
+    assert Counter((label.target, label.annotator, label.value) for label in labels) == Counter(
+        (label.target, label.annotator, label.value) for label in written
+    )
+    assert of(read, TranscriptRecord) == of(sample, TranscriptRecord)
+    assert {record.run for record in of(read, TraceRecord)} == {record.run for record in of(sample, TraceRecord)}
+    log = pytest.importorskip("inspect_ai.log", reason="inspect-ai is not installed")
+    calls = [one for one in log.read_eval_log(str(path)).samples[0].messages if getattr(one, "tool_calls", None)]
+    assert calls[0].tool_calls[0].arguments
+
+
+def test_annotations_for_phoenix_name_the_spans_of_steps_and_the_traces() -> None:
+    parts = tuple(
+        Part(number=number, kind="text", role="assistant", content="x", spans=spans)
+        for number, spans in ((1, ("s1",)), (2, ("s2", "s3")), (3, ()))
+    )
+    transcript = Transcript(parts=parts)
+    response = Response(text="x", transcript=transcript.digest)
+    steps: list[tuple[str, str, Any]] = [
+        ("first wrong step", "", 2), ("first wrong step", "", 0),
+        ("error category", "step 1", "wrong tool"), ("error category", "step 3", "wrong tool"),
+    ]  # fmt: skip
+    labels = [
+        LabelRecord(
+            label=Label(target=Target(item="t", kind="answer", criterion=name, part=part), annotator=who, value=value)
+        )
+        for who, (name, part, value) in zip(("Ann", "Ben", "Ann", "Ben"), steps, strict=True)
+    ]
+    item = Item(id="t", prompt="p", responses=(response,))
+    stream = io.StringIO()
+    records: list[Record] = [TranscriptRecord(transcript=transcript), ItemRecord(item=item), *labels]
+    assert write_records(records, "phoenix", stream) == 1  # step 3 stands for no span
+    found = json.loads(stream.getvalue())
+    spans = [(one["span_id"], one["identifier"], one["result"]["label"]) for one in found["span_annotations"]]
+    assert spans == [("s3", "Ann", "first wrong step"), ("s1", "Ann", "wrong tool")]
+    (whole,) = found["trace_annotations"]
+    assert (whole["trace_id"], whole["annotator_kind"], whole["result"]["label"]) == ("t", "HUMAN", "0")
 
 
 def refusal(folder: Path, format: str, content: object) -> str:
