@@ -25,6 +25,7 @@ from storage.db import audit, connections, guards
 from storage.labels import merges, views
 from storage.reports import contents
 from storage.reports.contents import StudyContents
+from storage.runs import live_traces
 from storage.studies import annotators, studies
 from storage.studies.studies import Study
 from storage.transfer import deletions, samples
@@ -197,6 +198,12 @@ def record_views(study_id: int, viewed: Collection[Target]) -> bool:
             return views.record(session, study_id, viewed, annotator)
         views.record_visitor(session, study_id, viewed, current_visitor())
     return False
+
+
+def record_watching(trace_id: int) -> None:
+    """Record that a visitor watches a trace, whose open calls a worker then states."""
+    with connections.writing(resources.engine()) as session:
+        live_traces.watch(session, trace_id)
 
 
 def _sign_in(name: str) -> None:

@@ -1,6 +1,7 @@
 """The list of traces with filters, and the page of one trace, live or finished."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ from core.errors import TiebreakError
 from core.items import Item, pair_item, pair_numbers
 from core.labels import Target
 from core.llm import images
+from core.llm.progress import OpenCall
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
@@ -21,7 +23,7 @@ from storage.db import connections
 from storage.labelling import offers
 from storage.labels import labels
 from storage.reports import peer_reviews
-from storage.runs import aius, call_totals, runs, trace_opinions, traces
+from storage.runs import aius, call_totals, live_traces, runs, trace_opinions, traces
 from storage.runs.call_totals import Totals
 from storage.runs.claims import VERDICTS
 from storage.runs.traces import STATUSES, Filter, Order, Status, Trace
@@ -32,6 +34,8 @@ from storage.studies.studies import Study
 TRACES_PER_PAGE = 50
 ORDERS: dict[str, Order] = {"By run": "run", "Most disputed first": "contention"}
 ACTIVE = ("running", "waiting")
+# Seconds after which a page says again that it watches a trace.
+WATCH_SECONDS = 5.0
 OPINIONS_HELP = "Your later labels of the targets on this page of the list are recorded as not blind."
 UNDECIDED = ("disputed", "no_verdict")
 PAIR_CAPTION = (
@@ -271,7 +275,7 @@ def judged_kind(trace: Trace) -> Subject:
 def record_view(trace: Trace) -> None:
     """Record that the judges' opinions are shown, so a later label is not blind, and draw a note."""
     preference = Target(item=trace.item, kind="preference", criterion=trace.criterion, part=trace.part)
-    is_open = trace.status in UNDECIDED and judged_kind(trace) != "critique"
+    is_open = trace.status in (*UNDECIDED, "running") and judged_kind(trace) != "critique"
     with connections.reading(resources.engine()) as session:
         viewed = peer_reviews.verdict_targets(session, trace.id)
         if not viewed and is_open:
@@ -295,9 +299,39 @@ def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
         if is_live and current.status not in ACTIVE:
             st.rerun()
         draw_status(current, totals)
+        calls = open_calls(current) if is_live else []
+        if calls:
+            st.markdown("  \n".join(map(describe_call, calls)))
         turns.render_trace(current, item, events, settings, live=current.status == "running")
+        draw_open_texts(calls)
 
     refresh()
+
+
+def open_calls(trace: Trace) -> list[OpenCall]:
+    """Return which judges are writing now; workers state it while a page says that it watches the trace."""
+    last, watched = st.session_state.get("watched", (0.0, None))
+    if watched != trace.id or time.monotonic() - last > WATCH_SECONDS:
+        shell.record_watching(trace.id)
+        st.session_state["watched"] = time.monotonic(), trace.id
+    return resources.read(live_traces.open_calls, trace.id)
+
+
+def describe_call(call: OpenCall) -> str:
+    """Return `**judge A**, round 1, writing · 12 s` as Markdown."""
+    when = "first opinion" if call.round == 0 else f"round {call.round}"
+    what = "loading the model" if call.is_loading else "writing"
+    seconds = numbers.format_duration(max(0.0, round(time.time() - call.since)))
+    return f":material/edit: **{escape_markdown(call.speaker)}**, {when}, {what} · {seconds}"
+
+
+def draw_open_texts(calls: Sequence[OpenCall]) -> None:
+    """Draw what has arrived of replies, below the turns, as plain text."""
+    for number, call in enumerate(calls):
+        if call.text:
+            with st.container(key=f"open-call-{number}", gap="small"):
+                st.markdown(describe_call(call))
+                st.text(call.text)
 
 
 def load_events(trace_id: int) -> list[tuple[int, Event]]:

@@ -239,6 +239,7 @@ READ_PERMISSIONS: Mapping[str, frozenset[str]] = {
     "run": JUDGED | {QUEUE, COUNTS},
     "trace": JUDGED | {QUEUE, COUNTS, STUDY},
     "event": JUDGED,
+    "live_trace": JUDGED,
     "call": RESULTS,
     "pending_call": RESULTS,
     "unread_reply": RESULTS,

@@ -360,6 +360,17 @@ class PendingCallRow(Row, table=True):
     at: datetime = Field(default_factory=now)
 
 
+class LiveTraceRow(Table, table=True):
+    """A trace that somebody watches, and its open calls; see `storage.runs.live_traces`."""
+
+    trace_id: int = Field(primary_key=True, foreign_key="trace.id", ondelete="CASCADE")
+    watched_until: datetime
+    calls: Any = Field(sa_column=Column(Json, nullable=False, default=list))
+    """A list of `core.llm.progress.OpenCall`."""
+    at: datetime = Field(default_factory=now)
+    """When the worker stated the calls."""
+
+
 class UnreadReplyRow(OfStudy, table=True):
     """A reply that the parser could not read, one per turn.
 

@@ -9,7 +9,7 @@ make it; each trace then has the reply it received.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from core.answers import Format
 from core.errors import PermanentFailure, RunStopped, TemporaryFailure
+from core.llm import progress
 from core.llm.client import Model, Reply, Sampler
 from core.llm.costs import usage_of_request
 from core.llm.reuse import call_keys
@@ -149,8 +150,10 @@ class StoredCalls:
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _send(self, keys: Sequence[str], ask: Ask, sampler: Sampler | None) -> list[Reply]:
+        followed = progress.current.get()
         try:
-            return [await self.model.complete(ask)] if sampler is None else await sampler.sample(ask)
+            with followed.open(ask) if followed else nullcontext():
+                return [await self.model.complete(ask)] if sampler is None else await sampler.sample(ask)
         except (TemporaryFailure, PermanentFailure):
             with _without_outage():
                 await self._transactions.submit(self._ending, _Ended(failed=tuple(keys)))

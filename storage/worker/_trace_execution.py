@@ -123,7 +123,8 @@ async def execute_trace(setup: RunSetup, trace: LoadedTrace, model: Model, write
     try:
         run, part = setup.run, trace.part
         flow = start_flow(setup.protocol, trace.item, setup.settings, seed=run.seed, templates=run.prompts, part=part)
-        verdict = await run_flow(flow, model, record, stored=trace.stored, limits=limits, extractor=setup.extractor)
+        with writer.live.followed(trace.id):
+            verdict = await run_flow(flow, model, record, stored=trace.stored, limits=limits, extractor=setup.extractor)
     except (RunStopped, SQLAlchemyError):
         raise
     except Exception as error:

@@ -16,6 +16,7 @@ from storage.db.connections import write
 from storage.db.errors import DatabaseUnavailable
 from storage.runs import claims, events, outcomes
 from storage.runs.outcomes import NewEvent
+from storage.worker._live_traces import LiveTraces
 from storage.worker._outages import through_outage
 
 # Requests stored in one transaction.
@@ -94,7 +95,7 @@ class Transactions(Batches[tuple[Operation[Any, Any], Any], Any]):
     """Stores the requests of one worker, one transaction after another, in the order in which they arrive."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self.engine = engine
         self._waiting, self._task = [], None
 
     def submit(self, operation: Operation[Request, Result], request: Request) -> asyncio.Future[Result]:
@@ -117,7 +118,7 @@ class Transactions(Batches[tuple[Operation[Any, Any], Any], Any]):
             nonlocal attempts
             attempts += 1
             requests = [one.request for one in batch]
-            return write(self._engine, lambda session: _apply(session, requests, repeated or attempts > 1))
+            return write(self.engine, lambda session: _apply(session, requests, repeated or attempts > 1))
 
         try:
             _resolve(batch, await through_outage(commit))
@@ -179,6 +180,8 @@ class EventWriter:
 
     def __init__(self, transactions: Transactions, fence: Fence) -> None:
         self._transactions, self._fence = transactions, fence
+        self.live = LiveTraces(transactions.engine)
+        """The open calls of the traces, for people who watch them."""
         self._appending = Operation(Order.events, self._append)
 
     async def append(self, event: NewEvent) -> None:

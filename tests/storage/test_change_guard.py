@@ -63,6 +63,7 @@ UNPROTECTED = {
     "event": "stored by workers",
     "call": "stored by workers",
     "pending_call": "stored by workers",
+    "live_trace": "records that a trace is watched; its calls are stored by workers",
     "unread_reply": "stored by workers",
     "opinion": "stored by workers",
     "design": "stored by workers; a change by people also changes the study",

@@ -23,6 +23,7 @@ ROLES = {
     "run": JUDGED,
     "trace": JUDGED,
     "event": JUDGED,
+    "live_trace": JUDGED,
     "call": READERS,
     "pending_call": READERS,
     "unread_reply": READERS,

@@ -1,16 +1,21 @@
 """The list of traces with its filters, and the page of a trace."""
 
+import time
+
 import pytest
+from sqlalchemy import update
 
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Response
 from core.labels import Opinion, Target
+from core.llm.progress import OpenCall
 from core.trace import Verdict, VerdictReached
 from pages.parts import colours, resources
 from storage.db import connections
+from storage.db.tables import TraceRow
 from storage.labels import views
-from storage.runs import traces
+from storage.runs import live_traces, traces
 from storage.studies import studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_target
@@ -220,3 +225,18 @@ def test_a_reused_reply_names_the_run_that_paid_it():
     reused = a_trace("item 0", a_turn(reused="first run"), a_verdict())
     prepare_study([ItemRecord(item=make_item("item 0")), RUN, reused])
     assert "reused from first run" in page_text(visit_trace("item 0"))
+
+
+def test_who_watches_a_running_trace_sees_what_its_judges_write():
+    records = [ItemRecord(item=make_item()), RUN, a_trace("item 0", a_verdict("disputed", (1, 2, 1)))]
+    prepare_study(records, "tour")
+    [trace] = find_traces()
+    with connections.writing(resources.engine()) as session:
+        session.execute(update(TraceRow).values(outcome="waiting"))
+        live_traces.watch(session, trace.id)
+        calls = [OpenCall("b*en*", 1, time.time(), "**Response 1** <img src=x>"), OpenCall("cat", 1, time.time())]
+        live_traces.state(session, {trace.id: calls})
+    page = visit("watch/traces", trace=str(trace.id))
+    assert not page.exception
+    assert "b\\*en\\*" in page_text(page) and "**cat**, round 1, writing" in page_text(page)
+    assert [text.value for text in page.text] == ["**Response 1** <img src=x>"]  # not as Markdown

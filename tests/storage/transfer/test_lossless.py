@@ -59,6 +59,7 @@ NOT_EXPORTED = {
     **dict.fromkeys(("worker", "reservation", "spending", "model_pause"), "workers are those of one database"),
     "call": "stored replies are those of one database: the turns of the runs contain them",
     "pending_call": "workers are those of one database",
+    "live_trace": "open calls are those of one database",
     **dict.fromkeys(
         ("split", "item_part", "variant", "held_out_use", "criterion_version"),
         "the log of held-out items is of one database: a copy would not know later evaluations",
