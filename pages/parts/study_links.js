@@ -16,7 +16,19 @@ function nameStudy(event) {
   link.search = parameters;
 }
 
+// On a phone the sidebar covers the page, and Streamlit closes it only for links that it draws itself.
+const PHONE = window.matchMedia("(max-width: 768px)");
+
+function closeSidebar(event) {
+  const link = event.target.closest?.(`[data-testid="stSidebar"] ${LINKS}`);
+  if (link && PHONE.matches) document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click();
+}
+
 export default function () {
   EVENTS.forEach((name) => document.addEventListener(name, nameStudy));
-  return () => EVENTS.forEach((name) => document.removeEventListener(name, nameStudy));
+  document.addEventListener("click", closeSidebar);
+  return () => {
+    EVENTS.forEach((name) => document.removeEventListener(name, nameStudy));
+    document.removeEventListener("click", closeSidebar);
+  };
 }
