@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 SECONDS = 10.0
 MAX_PIXELS = 50_000_000
 HEADERS = {"Accept": "image/png, image/jpeg, image/gif, image/webp", "Accept-Encoding": "identity"}
-# An image in Markdown as the labelling page reads it.
-MARKDOWN_IMAGE = re.compile(r"!\[[^\]\n]*\]\(\s*(?P<address>https://[^\s()<>]+)(?:\s+\"[^\"\n]*\")?\s*\)")
+# The path of an image in a study's media folder, and an image in Markdown as the labelling page reads it.
+STORED = r"\w[\w./-]*\.(?:png|jpe?g|gif|webp)"
+MARKDOWN_IMAGE = re.compile(rf"!\[[^\]\n]*\]\(\s*(?P<address>https://[^\s()<>]+|{STORED})(?:\s+\"[^\"\n]*\")?\s*\)")
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*\.[a-z][a-z0-9-]{0,61}[a-z0-9]")
 MAX_HOST = 253
 
@@ -57,10 +58,15 @@ def is_allowed(address: str, hosts: Collection[str]) -> bool:
     return port in (None, 443) and parts.username is None and parts.password is None and host in hosts
 
 
+def is_stored(address: str) -> bool:
+    """Return whether an address is a path of the study's media folder."""
+    return re.fullmatch(STORED, address) is not None
+
+
 def markdown_images(text: str, hosts: Collection[str]) -> list[str]:
-    """Return the addresses of a text's Markdown images on allowed hosts, each once."""
+    """Return the addresses of a text's Markdown images that are stored or on allowed hosts, each once."""
     found = (match["address"] for match in MARKDOWN_IMAGE.finditer(text))
-    return list(dict.fromkeys(address for address in found if is_allowed(address, hosts)))
+    return list(dict.fromkeys(address for address in found if is_stored(address) or is_allowed(address, hosts)))
 
 
 def public_resolver() -> "AbstractResolver":

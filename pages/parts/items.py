@@ -94,7 +94,7 @@ def _draw_response(
 def draw_image(image: str, media_folder: Path | None, image_route: Route | None = None) -> None:
     """Draw an image of the study, or a sentence that says why it cannot be shown."""
     try:
-        if route := image_route(image) if image_route else None:
+        if route := image_route(image) if image_route and images.is_url(image) else None:
             st.markdown(f"![image of the item](<{route}>)")
         elif images.is_url(image):
             st.caption(f":material/broken_image: Images of other hosts are not loaded: {escape_markdown(image)}")

@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from core.errors import TiebreakError
 from core.llm import images
 from core.own_addresses import route_path
+from core.remote_images import is_stored
 from pages.parts import account_guard, resources
 from pages.parts.request_guard import page_html
 from storage.accounts import access
@@ -33,7 +34,7 @@ from storage.db import connections
 from storage.db.connections import Session
 from storage.db.errors import DBAPIError
 from storage.reports import contents
-from storage.studies import study_images, transcripts
+from storage.studies import studies, study_images, transcripts
 from storage.studies.study_images import RemoteImages
 
 IMAGE_HEADERS = {"Cache-Control": "private, max-age=86400", "Content-Security-Policy": "default-src 'none'; sandbox"}
@@ -129,10 +130,17 @@ async def remote_image(request: Request) -> Response:
         identity = account_guard.identity_of(request)
         if not await run_in_threadpool(_may_see, identity, study, address, mark):
             raise TiebreakError("There is no such image.")
-        image = await _images().get(address)
+        image = await (
+            run_in_threadpool(_stored_image, study, address) if is_stored(address) else _images().get(address)
+        )
     except TiebreakError as error:
         return JSONResponse({"error": "unknown", "message": str(error)}, 404, headers={"Cache-Control": "no-store"})
     return Response(image.content, media_type=image.type, headers=IMAGE_HEADERS)
+
+
+def _stored_image(study: str, address: str) -> images.Image:
+    name = resources.read(studies.by_id, int(study)).name
+    return images.read_image(images.media_folder(name), address)
 
 
 def _may_see(identity: Identity, study: str, address: str, mark: str) -> bool:

@@ -34,9 +34,14 @@ Route = Callable[[str], str | None]
 
 
 def routes(session: Session, study_id: int, hosts: Collection[str]) -> Route:
-    """Return the function that names the addresses of a study's remote images."""
-    secret = studies.secret(session, study_id) if hosts else b""
-    return lambda address: route(secret, study_id, address) if remote_images.is_allowed(address, hosts) else None
+    """Return the function that names the addresses of a study's stored and remote images in its texts."""
+    secret = studies.secret(session, study_id)
+
+    def find(address: str) -> str | None:
+        is_shown = remote_images.is_stored(address) or remote_images.is_allowed(address, hosts)
+        return route(secret, study_id, address) if is_shown else None
+
+    return find
 
 
 def route(secret: bytes, study_id: int, address: str) -> str:
@@ -52,7 +57,7 @@ def is_signed(session: Session, study_id: int, address: str, mark: str) -> bool:
         return False
     expected = _mark(studies.secret(session, study_id), address)
     matches = hmac.compare_digest(expected.encode(), mark.encode(errors="replace"))
-    return matches and remote_images.is_allowed(address, study.rules.image_hosts)
+    return matches and (remote_images.is_stored(address) or remote_images.is_allowed(address, study.rules.image_hosts))
 
 
 def _mark(secret: bytes, address: str) -> str:

@@ -185,7 +185,7 @@ const startsBlock = (words) =>
 
 // In order: verbatim text, then emphasis, links, and the few escapes that cannot be part of a formula.
 const INLINE =
-  /!\[(?<alt>[^\]\n]*)\]\(\s*(?<address>https:\/\/[^\s()<>]+|data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+)(?:\s+"[^"\n]*")?\s*\)|(?<maths>\$\$[^$]+\$\$|\\\([^]+?\\\)|\\\[[^]+?\\\]|(?<![\w$\\])\$(?=[^\s\d])[^$\n]+?(?<=\S)\$(?![\w$])|(?<![\w$\\])\$\d[^$\n]*?[=^_\\][^$\n]*?(?<=\S)\$(?![\w$]))|(?<ticks>`+)(?<code>[^`]+?)\k<ticks>(?!`)|(?<strong>\*\*|__)(?=\S)(?<bold>[^]+?)(?<=\S)\k<strong>|(?<![\w*])(?<em>[*_])(?=[^\s*_])(?<light>[^*_\n]+?)(?<=\S)\k<em>(?![\w*])|\\(?<escaped>[*_`#>~|])/g;
+  /!\[(?<alt>[^\]\n]*)\]\(\s*(?<address>https:\/\/[^\s()<>]+|\w[\w./-]*\.(?:png|jpe?g|gif|webp)|data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+)(?:\s+"[^"\n]*")?\s*\)|(?<maths>\$\$[^$]+\$\$|\\\([^]+?\\\)|\\\[[^]+?\\\]|(?<![\w$\\])\$(?=[^\s\d])[^$\n]+?(?<=\S)\$(?![\w$])|(?<![\w$\\])\$\d[^$\n]*?[=^_\\][^$\n]*?(?<=\S)\$(?![\w$]))|(?<ticks>`+)(?<code>[^`]+?)\k<ticks>(?!`)|(?<strong>\*\*|__)(?=\S)(?<bold>[^]+?)(?<=\S)\k<strong>|(?<![\w*])(?<em>[*_])(?=[^\s*_])(?<light>[^*_\n]+?)(?<=\S)\k<em>(?![\w*])|\\(?<escaped>[*_`#>~|])/g;
 
 function inline(start, end, context) {
   const { text, leaf } = context;

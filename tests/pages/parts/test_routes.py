@@ -7,6 +7,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 import app
+from core import remote_images
 from core.formats.records import ItemRecord, StudyRecord, StudyRules
 from core.llm.images import Image
 from core.remote_images import RemoteImageError
@@ -173,6 +174,18 @@ def test_other_addresses_and_marks_are_refused(image_client):
     ):
         assert image_client.get(changed).status_code == 404, changed
     assert route("https://evil.example/a.png") is None
+
+
+def test_a_stored_image_in_a_text_is_sent_and_no_other_file(image_client, monkeypatch, tmp_path):
+    monkeypatch.setenv("TIEBREAK_MEDIA", str(tmp_path))
+    (tmp_path / "s").mkdir()
+    (tmp_path / "secret.png").write_bytes(picture())
+    (tmp_path / "s" / "chart.png").write_bytes(picture())
+    (shown,) = remote_images.markdown_images("See ![the chart](chart.png), ![x](javascript:a.png).", ())
+    sent = image_client.get(route(shown))
+    assert (sent.status_code, sent.content) == (200, picture())
+    assert image_client.get(route("a/../../secret.png")).status_code == 404
+    assert route("/etc/a.png") is None and route("../secret.png") is None
 
 
 def test_an_image_that_cannot_be_fetched_is_one_sentence(image_client):
