@@ -1,6 +1,7 @@
 """Cards of runs and experiments: state, progress and cost, with buttons to cancel, resume and see the results."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -113,7 +114,10 @@ def _draw_run(study: Study, run: Run, progress: Progress) -> None:
     elif state == "finished" and progress.failed:
         state = "incomplete"
     draw_actions = partial(_draw_run_actions, study, run, progress)
-    _draw_heading(run.name, state, (protocol, run.criterion), draw_actions)
+    since = ""
+    if run.state in ACTIVE_RUNS:
+        since = f"requested {numbers.format_duration((datetime.now(UTC) - run.created_at).total_seconds())} ago"
+    _draw_heading(run.name, state, (protocol, run.criterion, since), draw_actions)
     share = progress.done / progress.traces if progress.traces else float(run.state not in ACTIVE_RUNS)
     text = f"{progress.done:,} of {numbers.format_count(progress.traces, 'trace')} done"
     _draw_progress(share, text, progress.summary(), progress.pause, run.problem)
