@@ -252,12 +252,22 @@ def cell_of(scope: Scope, block: Block, cell: Any, field: str, omissions: Omissi
 
 
 def part_of(scope: Scope, block: Block, omissions: Omissions) -> str | None:
-    """Return the part of a block's target: the step that it is about, or "" for the whole; None for no such step."""
+    """Return the part of a block's target: the response or the step that it is about, or "" for the whole.
+
+    None for a step that the transcript does not have, and for a response that the item does not have.
+    """
+    response = ""
+    if block.response is not None:
+        number = scope.element if block.response == "element" else block.response
+        if not (isinstance(number, int) and 1 <= number <= len(scope.systems)):
+            omissions.labels += not all(is_empty(scope.cell(source)) for source in block.value_sources())
+            return None
+        response = str(number) if len(scope.systems) > 1 else ""
     if not block.steps or not block.step:
-        return ""
+        return response
     cell = scope.get(block.step)
     if step := scope.named_step(cell, block.steps, block.step):
-        return step_part(step)
+        return step_part(step, response)
     if not is_empty(cell):
         omissions.count_step(scope.line)
     return None

@@ -100,6 +100,9 @@ class Block(Frozen):
     """How steps of the transcript are named, in `step` or, without it, by the value."""
     step: FieldPath | None = None
     """The field with the step that the value is about, instead of the whole response."""
+    response: int | Literal["element"] | None = None
+    """The number of the response that a value is about, if an item has several; "element": that of the element of
+    `each`. Otherwise it is about all of them."""
     confirmed: bool = True
     """Whether a person has stated what the file does not: a suggestion leaves it open (see `confirmation`)."""
 
@@ -108,6 +111,10 @@ class Block(Frozen):
         _check_scale(self.kind, self.scale, "scale" in self.model_fields_set)
         if (self.step and not self.steps) or (self.steps and self.kind != "answer"):
             raise ValueError("labels of a `step` have `steps`, which says how it is named, and the kind answer")
+        if self.response is not None and (self.kind == "preference" or self.response == 0):
+            raise ValueError("a `response` is a number from 1 on, for values of another kind than preference")
+        if self.response == "element" and self.each is None:
+            raise ValueError("the `response` element needs `each`: the list with an element for each response")
         for text, value in self.values.items():
             if value is not None and not self.scale.contains(value):
                 raise ValueError(f"`values` turns {text!r} into {value!r}, which is not on the scale")

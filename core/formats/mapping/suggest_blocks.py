@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +100,7 @@ class BlockSuggester:
                 name, block = self._attribute(value)
                 blocks[name].append(block)
         blocks["gold"] += self._facts()
-        blocks["labels"] += [*self._columns(), *self._lists(), *self._errors()]
+        blocks["labels"] += [*self._columns(), *self._lists(), *self._errors(), *self._of_responses()]
         if len(responses := self.draft.get("responses", [])) == 1:
             steps = StepSuggester(self.preview, responses[0].get("transcript", ""), PEOPLE)
             for name, own in (*self._scored(), *steps.blocks()):
@@ -193,6 +193,34 @@ class BlockSuggester:
             own = long if self.rater is not None else {"layout": "wide", "annotators": {column: PEOPLE}}
             yield {**own, "criterion": last_key(column), **(block or {})}
 
+    def _of_responses(self) -> Iterator[Draft]:
+        """Yield a block for each response and criterion: `gpt4_helpfulness` beside `gpt4_output`, `clarity_a` beside
+        `response_a`."""
+        found: dict[str, list[tuple[int, str]]] = {}
+        for number, mark in enumerate(self._marks(), 1):
+            for column in self.preview.columns:
+                name = normalize(column)
+                rest = name.removeprefix(mark) if mark.endswith("_") else name.removesuffix(mark)
+                if rest != name and rest in RATED:
+                    found.setdefault(rest, []).append((number, column))
+        for criterion, columns in found.items():
+            block = guess_scores([cell for _, column in columns for cell in self._cells(column)])
+            for number, column in columns if block else ():
+                long = {"layout": "long", "annotator": self.rater, "value": column}
+                own = long if self.rater else {"layout": "wide", "annotators": {column: PEOPLE}}
+                yield {**own, "criterion": criterion, "response": number, **(block or {})}
+
+    def _marks(self) -> list[str]:
+        """Return what the name of each response's column has alone: `gpt4_` of `gpt4_output`, `_a` of `response_a`."""
+        names = [normalize(str(response.get("text"))) for response in self.draft.get("responses", [])]
+        if len(names) < 2 or any("_" not in name for name in names):
+            return []
+        if len({name.rpartition("_")[2] for name in names}) == 1:
+            return [f"{name.rpartition('_')[0]}_" for name in names]
+        if len({name.rpartition("_")[0] for name in names}) == 1:
+            return [f"_{name.rpartition('_')[2]}" for name in names]
+        return []
+
     def _scored(self) -> Iterator[tuple[str, Draft]]:
         """Yield the blocks of objects with a number for each criterion: `scores` of people, `predict_scores` or
         `eval_scores` of a judge."""
@@ -223,7 +251,10 @@ class BlockSuggester:
             named = next((path for path in own if parse_path(path)[-1] == "name"), next(iter(own), None))
             shared = {"layout": "long", "each": column, "annotator": named or f"{person} {{element}}"}
             texts = {path: [_text(record.get(path)) for record in records] for path in paths}
-            texts = {path: own for path, own in texts.items() if SCORED.sub("", normalize(path)) in RATED}
+            texts = {path: own for path, own in texts.items() if SCORED.sub("", _criterion(path)) in RATED}
+            if any(str(one.get("text")).startswith(f"{column}.") for one in self.draft.get("responses", [])):
+                yield from self._of_elements(column, texts)
+                continue
             numbers = [path for path, own in texts.items() if guess_scores(own)]
             block = guess_scores([text for path in numbers for text in texts[path]])
             for path in texts:
@@ -231,6 +262,13 @@ class BlockSuggester:
                 answer = {"kind": "answer", "scale": {"level": "nominal", "categories": words}}
                 if chosen := block if path in numbers else answer if 1 < len(words) <= MAX_CATEGORIES else None:
                     yield {**shared, "value": path, "criterion": parse_path(path)[-1], **chosen}
+
+    def _of_elements(self, column: str, texts: Mapping[str, Sequence[str]]) -> Iterator[Draft]:
+        """Yield the blocks of a list whose elements are the responses, each with its own scores."""
+        for path, cells in texts.items():
+            if block := guess_scores(cells):
+                place = {"each": column, "response": "element", "criterion": _criterion(path)}
+                yield {"layout": "wide", "annotators": {path: PEOPLE}, **place, **block}
 
     def _facts(self) -> list[Draft]:
         """Return the gold of columns such as `is_safe`, with true and false."""
@@ -255,6 +293,12 @@ class BlockSuggester:
 
     def _cells(self, column: str) -> list[str]:
         return [row.get(column, "") for row in self.preview.rows]
+
+
+def _criterion(path: str) -> str:
+    """Return the name of a criterion from the path of its number: `annotations.helpfulness.Rating` is helpfulness."""
+    keys = [normalize(quote_key(key)) for key in parse_path(path)]
+    return keys[-2] if keys[-1] in ("rating", "score", "value") and len(keys) > 1 else keys[-1]
 
 
 def suggest_parallel(preview: Preview) -> Draft | None:

@@ -342,3 +342,30 @@ def test_preferences_of_mechanical_turk_are_those_of_workers_without_rejected_on
     path = write_table(tmp_path / "a.csv", (*header, "Input.response_b", "Answer.preference.label"), *rows)
     labels = [own.label for own in read_records(path, mapping=confirmed(path, {})) if isinstance(own, LabelRecord)]
     assert [(own.annotator, own.value) for own in labels] == [("W0", 1), ("W1", 2)]
+
+
+def test_scores_of_each_response_are_labels_of_this_response(tmp_path: Path) -> None:
+    header = ("id", "prompt", "gpt4_output", "llama_output", "gpt4_helpfulness", "llama_helpfulness")
+    names = write_table(tmp_path / "names.csv", header, ("1", "?", "x", "y", "5", "1"), ("2", "!", "v", "w", "", "3"))
+    letters = ("id", "prompt", "response_a", "response_b", "clarity_a", "clarity_b", "annotator")
+    by_letter = write_table(tmp_path / "letters.csv", letters, ("1", "?", "x", "y", "2", "1", "Ann"))
+    completions = [
+        {"model": model, "response": text, "annotations": {"honesty": {"Rating": rating}}}
+        for model, text, rating in (("m1", "x", "4"), ("m2", "y", "1"))
+    ]
+    nested = tmp_path / "nested.jsonl"
+    nested.write_text(json.dumps({"id": "1", "instruction": "?", "completions": completions}))
+    expected = {
+        names: [("helpfulness", "1", 5), ("helpfulness", "2", 1), ("helpfulness", "2", 3)],
+        by_letter: [("clarity", "1", 2), ("clarity", "2", 1)],
+        nested: [("honesty", "1", 4), ("honesty", "2", 1)],
+    }
+    for path, values in expected.items():
+        draft = suggest_table(path)
+        assert not any(block["confirmed"] for block in draft["labels"])
+        mapping = build_mapping({**draft, "labels": [{**block, "confirmed": True} for block in draft["labels"]]})
+        assert build_mapping(draft_of(mapping)) == mapping
+        labels = [one.label for one in read_records(path, mapping=mapping) if isinstance(one, LabelRecord)]
+        assert sorted((own.target.criterion, own.target.part, own.value) for own in labels) == sorted(values)
+    with pytest.raises(FileFormatError, match="another kind than preference"):
+        build_mapping({"id": "id", "prompt": "p", "gold": [{"kind": "preference", "value": "v", "response": 1}]})
