@@ -61,6 +61,9 @@ class Spec(Frozen):
     """Dollars per million prompt tokens; None for the price in the list, if the model is in it."""
     completion_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Dollars per million tokens of replies. Both prices are needed."""
+    transcript_tokens: int | None = Field(default=None, exclude_if=lambda tokens: tokens is None)
+    """The most tokens of an item's transcripts in a prompt, approximately; None for half of the model's context, at
+    most 50,000, or 12,000 if its context is unknown. The models of a run read the same: the smallest number counts."""
 
     @model_validator(mode="after")
     def _check_prices(self) -> Self:

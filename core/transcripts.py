@@ -19,11 +19,14 @@ FIRST_WRONG_STEP = "first wrong step"
 ERROR_CATEGORY = "error category"
 # The part of a target that is a step: of the only transcript among an item's responses, or of that of a response.
 _STEP_PART = re.compile(r"(?:([1-9]\d*), )?step ([1-9]\d{0,5})")
+# Steps that a text cites: `[12]` or `[3, 9]`.
+CITATION = re.compile(r"\[\d{1,6}(?:, ?\d{1,6})*\]")
+_LEFT_OUT = re.compile(r"^\(Left out here: (steps \d+ to \d+, [\d,]+ of [\d,]+)\.\)$", re.MULTILINE)
 # Bytes of the contents of all parts.
 MAX_SIZE = 20 * 2**20
-# Characters of a transcript in a prompt: about 12,000 tokens.
+# Characters of a transcript as text, unless the models of a run have another budget: about 12,000 tokens.
 BUDGET = 48_000
-# The share of the budget that one part has at most, and that of all errors, if not everything fits.
+# The share of the budget that one part has at most, and that of all errors and cited steps, if not everything fits.
 PART_SHARE, ERROR_SHARE = 1 / 16, 1 / 3
 # What precedes the address of an image.
 HIDDEN_IMAGE = "(an image that is not shown:"
@@ -131,11 +134,22 @@ def check_size(parts: Sequence[Part]) -> None:
         raise ValueError(f"a transcript has at most {MAX_SIZE // 2**20} MB")
 
 
-def render(transcript: Transcript, budget: int = BUDGET) -> str:
+def cited_steps(*texts: str | None) -> list[int]:
+    """Return the numbers of steps that texts cite, as `[12]` or `[3, 9]`."""
+    groups = [group for text in texts if text for group in CITATION.findall(text)]
+    return list(dict.fromkeys(int(number) for group in groups for number in re.findall(r"\d+", group)))
+
+
+def steps_left_out(prompt: str) -> list[str]:
+    """Return what a prompt states to leave out of its transcripts: `steps 3 to 40, 38 of 60` each."""
+    return _LEFT_OUT.findall(prompt)
+
+
+def render(transcript: Transcript, budget: int = BUDGET, cited: Sequence[int] = ()) -> str:
     """Return a transcript as text, a part after the other: `[12] assistant: ...`.
 
-    Beyond `budget` characters, long parts are cut in their middle, and the beginning, the end and errors with the part
-    before them remain; what is left out is stated where it was.
+    Beyond `budget` characters, long parts are cut in their middle, and the beginning, the end, the steps `cited` and
+    errors with the part before them remain; what is left out is stated where it was.
     """
     lines = [part.line() for part in transcript.parts]
     if sum(map(len, lines)) <= budget:
@@ -143,7 +157,9 @@ def render(transcript: Transcript, budget: int = BUDGET) -> str:
     lines = [_cut(line, int(budget * PART_SHARE)) for line in lines]
     kept: set[int] = set()
     failed = [place for place, part in enumerate(transcript.parts) if part.kind == "error"]
-    _fill(kept, lines, (place for error in failed for place in (error, max(error - 1, 0))), budget * ERROR_SHARE)
+    wanted = [step - 1 for step in cited if 0 < step <= len(lines)]
+    wanted += [place for error in failed for place in (error, max(error - 1, 0))]
+    _fill(kept, lines, iter(wanted), budget * ERROR_SHARE)
     ends = (place for first in range(len(lines)) for place in (first, len(lines) - 1 - first))
     _fill(kept, lines, ends, budget)
     return "\n".join(_with_gaps(lines, sorted(kept)))

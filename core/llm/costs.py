@@ -18,7 +18,8 @@ from core.labels import Value
 from core.llm import PARALLEL_CALLS, local_server
 from core.protocols import Protocol, start_flow, trace_parts
 from core.templates import Templates, is_raw
-from core.trace import Ask, Flow, ReplyUnreadable, Spec, Turn, Usage
+from core.trace import Ask, Flow, ReplyUnreadable, Spec, Turn, Usage, model_specs
+from core.transcripts import BUDGET
 from core.wording import format_count, format_minutes
 
 # How many items, or pairs of responses, an estimate simulates; the result is scaled to all of them.
@@ -26,6 +27,8 @@ SAMPLED_ITEMS = 50
 # Approximate, for English; other languages and code have more tokens.
 CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_WORD = 4 / 3
+# Tokens of an item's transcripts in a prompt: for a model whose context is unknown, and the most by default.
+TRANSCRIPT_TOKENS, MOST_TRANSCRIPT_TOKENS = BUDGET // CHARACTERS_PER_TOKEN, 50_000
 # Providers, as litellm's price list names them, that return several replies to one request (`n`).
 WITH_SAMPLES = ("openai", "azure", "together_ai", "fireworks_ai")
 
@@ -93,6 +96,8 @@ class CostEstimate:
     """What the stored calls cost when they were made, as far as it is known."""
     hides_images: bool = False
     """Whether transcripts have images, which are not sent."""
+    shortened: tuple[int, int] = (0, 0)
+    """How many of the simulated items have transcripts of which steps are left out, and of how many."""
 
     def summary(self) -> str:
         """Return the estimate as one sentence."""
@@ -107,7 +112,13 @@ class CostEstimate:
             f"{format_count(self.items, 'item')}{pairs}: {calls}, up to about {format_count(tokens, 'token')}, {cost}; "
             f"{likely}{self.upper_bound_summary()}{self.stored_summary()}"
             f"{'; images in transcripts are not sent, only that there is one' if self.hides_images else ''}"
+            f"{self.shortened_summary()}"
         )
+
+    def shortened_summary(self) -> str:
+        """Return a clause about transcripts that are longer than the models' budget; empty if none is."""
+        short, sampled = self.shortened
+        return f"; steps are left out of the transcripts of {short} of {sampled} simulated items" if short else ""
 
     def stored_summary(self) -> str:
         """Return a clause about the calls that are stored; empty if none is."""
@@ -153,6 +164,18 @@ def model_info(spec: Spec) -> Mapping[str, Any] | None:
     if spec.address is not None:
         return None
     return _price_list().get(spec.model) or _price_list().get(spec.model.partition("/")[2])
+
+
+def transcript_budget(settings: Any) -> int:
+    """Return the characters of an item's transcripts in a prompt that every model of a run can read."""
+    return CHARACTERS_PER_TOKEN * min((_transcript_tokens(spec) for _, spec in model_specs(settings)), default=0)
+
+
+def _transcript_tokens(spec: Spec) -> int:
+    if spec.transcript_tokens is not None:
+        return spec.transcript_tokens
+    context = (model_info(spec) or {}).get("max_input_tokens")
+    return min(context // 2, MOST_TRANSCRIPT_TOKENS) if isinstance(context, int) and context else TRANSCRIPT_TOKENS
 
 
 def usage_of_request(usage: Usage, spec: Spec, made: int, wanted: int) -> Usage:

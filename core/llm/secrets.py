@@ -147,6 +147,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "top_p": (0, 1),
     "max_tokens": (1, MOST_TOKENS),
     "max_tokens_ceiling": (1, MOST_TOKENS),
+    "transcript_tokens": (100, MOST_TOKENS),
     "timeout": (0.1, LONGEST_TIMEOUT),
     "seed": (-(2**63), 2**63 - 1),
 }

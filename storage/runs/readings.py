@@ -15,6 +15,7 @@ from sqlmodel import col
 from core.attempts import NeedsCalls, Replay, replay, reread_turn, stored_turns
 from core.errors import TiebreakError, UnreadableReply
 from core.labels import Value
+from core.llm import costs
 from core.protocols import registry, start_flow
 from core.protocols.settings_file import validate_settings
 from core.trace import (
@@ -264,6 +265,7 @@ def _flow_of(session: Session, trace: Trace) -> Callable[[], Flow]:
     settings = validate_settings(run.settings, protocol)
     study = studies.by_id(session, trace.study_id)
     templates = run.prompts if run.prompts and protocol.is_current(run.prompts) else study.templates(run.protocol)
-    found = transcripts.with_text(session, run.study_id, items.get(session, trace.study_id, trace.item))
+    found = items.get(session, trace.study_id, trace.item)
+    found = transcripts.with_text(session, run.study_id, found, costs.transcript_budget(settings))
     item = aius.evaluated_item(session, run, found)
     return lambda: start_flow(protocol, item, settings, seed=run.seed, templates=templates, part=trace.part)

@@ -13,7 +13,7 @@ from core.errors import TiebreakError
 from core.items import Item, Response
 from core.labels import Target, Value
 from core.own_addresses import own_address
-from core.transcripts import FIRST_WRONG_STEP, Transcript, render, step_of
+from core.transcripts import BUDGET, FIRST_WRONG_STEP, Transcript, cited_steps, render, step_of
 from storage.db.connections import insert_all
 from storage.db.tables import TranscriptRow
 from storage.studies import items
@@ -144,27 +144,52 @@ def _decode(body: bytes) -> Transcript:
     return Transcript.model_validate_json(zlib.decompress(body))
 
 
-def with_texts(session: Session, study_id: int, found: Mapping[Key, Item]) -> dict[Key, Item]:
+def with_texts(
+    session: Session, study_id: int, found: Mapping[Key, Item], budget: int | None = None
+) -> dict[Key, Item]:
     """Return items in which the text of each response with a transcript is the transcript as text.
 
+    `budget`: the characters that the transcripts of an item have together (`costs.transcript_budget`); None: BUDGET
+    for each, as people read them. Steps that the question, the context or the reference cites are kept.
     Items without transcripts are returned themselves. Raises TiebreakError for a transcript that is not stored.
     """
-    wanted = {one.transcript for item in found.values() for one in item.responses if one.transcript}
-    texts = {digest: render(transcript) for digest, transcript in by_digest(session, study_id, wanted)}
-    return {key: _with_text(item, texts) if item.transcripts else item for key, item in found.items()}
+    asked = {key: _as_rendered(item, budget) for key, item in found.items()}
+    wanted: dict[str, set[_Asked]] = {}
+    for key, item in found.items():
+        for one in item.responses:
+            if one.transcript:
+                wanted.setdefault(one.transcript, set()).add(asked[key])
+    texts = {
+        (digest, one): render(transcript, *one)
+        for digest, transcript in by_digest(session, study_id, wanted.keys())
+        for one in wanted[digest]
+    }
+    return {key: _with_text(item, asked[key], texts) if item.transcripts else item for key, item in found.items()}
 
 
-def with_text(session: Session, study_id: int, item: Item) -> Item:
+def with_text(session: Session, study_id: int, item: Item, budget: int | None = None) -> Item:
     """Do the same with one item."""
-    return with_texts(session, study_id, {0: item})[0]
+    return with_texts(session, study_id, {0: item}, budget)[0]
 
 
-def _with_text(item: Item, texts: Mapping[str, str]) -> Item:
+# The characters of a transcript as text, and the steps that are kept.
+_Asked = tuple[int, tuple[int, ...]]
+
+
+def _as_rendered(item: Item, budget: int | None) -> _Asked:
+    if budget is None:
+        return BUDGET, ()
+    own = sum(one.transcript is not None for one in item.responses)
+    question = None if item.transcript else item.prompt  # a transcript as question has numbers of its own
+    return budget // max(own, 1), tuple(cited_steps(question, item.context, item.reference))
+
+
+def _with_text(item: Item, asked: _Asked, texts: Mapping[tuple[str, _Asked], str]) -> Item:
     def own(response: Response) -> Response:
         if response.transcript is None:
             return response
-        if response.transcript not in texts:
+        if (response.transcript, asked) not in texts:
             raise TiebreakError(f"The transcript of item {item.id!r} is not stored; import the item's file again.")
-        return response.model_copy(update={"text": texts[response.transcript]})
+        return response.model_copy(update={"text": texts[response.transcript, asked]})
 
     return item.model_copy(update={"responses": tuple(map(own, item.responses))})

@@ -370,7 +370,7 @@ class JobWorker:
         """Return whether the trace has a verdict, or may continue later."""
         try:
             run = await self._shared_run(registration, claimed.run_id)
-            [trace] = await asyncio.to_thread(load_traces, self._engine, run.setup.run, [claimed])
+            [trace] = await asyncio.to_thread(load_traces, self._engine, run.setup, [claimed])
             return await execute_trace(run.setup, trace, run.model, self._writer, run.limits)
         except CeilingReached as reason:
             await self._stop_run(claimed.run_id, str(reason))

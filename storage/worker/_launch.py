@@ -26,7 +26,7 @@ from core.llm.router import Router
 from core.protocols import Protocol, registry, settings_file, start_flow, trace_parts
 from core.templates import replace_templates
 from core.trace import Ask, Flow, Spec, Turn, model_specs, with_seeds_of_repeat
-from core.transcripts import HIDDEN_IMAGE
+from core.transcripts import HIDDEN_IMAGE, steps_left_out
 from storage.db.connections import batches, read, reading, write, writing
 from storage.db.tables import EventRow, RunRow
 from storage.runs import aius, annotator_examples, calls, claims, experiments, runs
@@ -258,7 +258,8 @@ def estimate_with_paid_calls(
     _check_images(request, sample)
     models = {spec.model for _, spec in model_specs(request.settings)}
     with reading(engine) as session:
-        sample = list(transcripts.with_texts(session, request.study.id, dict(enumerate(sample))).values())
+        budget = costs.transcript_budget(request.settings)
+        sample = list(transcripts.with_texts(session, request.study.id, dict(enumerate(sample)), budget).values())
         recorded = find_recorded(session, request.study.id, request.protocol.name, models)
     estimate = costs.estimate_run(
         request.protocol,
@@ -276,9 +277,9 @@ def estimate_with_paid_calls(
     paid = find_paid(engine, request, sampled)
     factor = traces / len(sampled) if sampled else 0.0
     stored = replace(estimate, stored_calls=round(paid.calls * factor), stored_dollars=paid.dollars * factor)
-    if any(HIDDEN_IMAGE in response.text for item in sample for response in item.responses):
-        stored = replace(stored, hides_images=True)
-    return stored, paid, factor
+    texts = ["\n".join(response.text for response in item.responses if response.transcript) for item in sample]
+    hidden, short = any(HIDDEN_IMAGE in text for text in texts), sum(bool(steps_left_out(text)) for text in texts)
+    return replace(stored, hides_images=hidden, shortened=(short, len(sample))), paid, factor
 
 
 def ceiling_warning(request: RunRequest, estimate: CostEstimate) -> str:

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from core.errors import RunStopped, TiebreakError
 from core.frozen import Frozen
 from core.items import Item
-from core.llm import images
+from core.llm import costs, images
 from core.llm.client import Model
 from core.llm.limits import Limits
 from core.protocols import Protocol, registry, start_flow
@@ -91,12 +91,13 @@ class RunSetup:
         return cls(run, protocol, validate_settings(run.settings, protocol), extractor)
 
 
-def load_traces(engine: Engine, run: Run, claimed: Sequence[ClaimedTrace]) -> list[LoadedTrace]:
+def load_traces(engine: Engine, setup: RunSetup, claimed: Sequence[ClaimedTrace]) -> list[LoadedTrace]:
     """Return claimed traces of a run with their items and events."""
+    run, budget = setup.run, costs.transcript_budget(setup.settings)
     with reading(engine) as session:
         numbers = events.next_sequence_numbers(session, [trace.id for trace in claimed])
         found = items.by_ids(session, list({trace.item_id for trace in claimed}))
-        imported = transcripts.with_texts(session, run.study_id, found)
+        imported = transcripts.with_texts(session, run.study_id, found, budget)
         items_by_id = aius.evaluated_items(session, run, imported)
         return [
             LoadedTrace(

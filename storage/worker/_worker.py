@@ -129,7 +129,7 @@ class _RunExecution:
     def _claim(self, limit: int, rest: int) -> list[LoadedTrace]:
         claim = partial(claims.claim_traces, run_id=self.run.id, worker=self.worker, limit=limit, rest=rest)
         claimed = write(self.engine, claim)
-        return load_traces(self.engine, self.setup.run, claimed)
+        return load_traces(self.engine, self.setup, claimed)
 
 
 @dataclass

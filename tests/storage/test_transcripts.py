@@ -10,10 +10,11 @@ from core.formats.records import ItemRecord, LabelRecord, RunRecord, ScaleRecord
 from core.formats.transcripts.messages import read_transcript
 from core.items import Response
 from core.labels import STEPS, Label, Opinion, Scale, Target
+from core.llm import costs
 from core.llm.client import ScriptedModel
 from core.protocols import registry
-from core.trace import Verdict, VerdictReached
-from core.transcripts import ERROR_CATEGORY, FIRST_WRONG_STEP
+from core.trace import Spec, Verdict, VerdictReached
+from core.transcripts import ERROR_CATEGORY, FIRST_WRONG_STEP, steps_left_out
 from storage.db.connections import reading, writing
 from storage.db.tables import StudyRow, TranscriptRow
 from storage.labelling import adjudication, offers
@@ -82,10 +83,31 @@ def test_judges_are_asked_about_the_transcript_and_images_are_stated_before(engi
     assert "images in transcripts are not sent" in estimate_run(engine, request).summary()
     run_id = create_run(engine, request)
     asyncio.run(execute_here(engine, run_id, lambda run, progress: None, model))
-    assert model.asked
+    assert model.asked and "left out" not in model.asked[0].prompt
     for ask in model.asked:
         assert "[4] error of weather: timeout\n[5] assistant: I cannot tell." in ask.prompt
         assert "(an image that is not shown: https://images.example/a.png)" in ask.prompt
+
+
+def test_judges_read_a_transcript_within_the_smallest_budget_with_the_steps_that_the_question_cites(engine):
+    long = read_transcript([{"role": "user", "content": f"m{n} " + "x" * 300} for n in range(1, 101)])
+    responses = (Response(text="?", transcript=long.digest), Response(text="31"))
+    item = make_item("a", responses=responses).model_copy(update={"prompt": "Is [50] right?"})
+    imports.import_records(engine, "s", [TranscriptRecord(transcript=long), ItemRecord(item=item)])
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+    small, *others = make_settings().judges
+    small = small.model_copy(update={"spec": small.spec.model_copy(update={"transcript_tokens": 1000})})
+    request = RunRequest(study, registry.get("scaleeval"), make_settings(judges=(small, *others)), "run")
+    assert "steps are left out of the transcripts of 1 of 1 simulated items" in estimate_run(engine, request).summary()
+    model = ScriptedModel(lambda ask: "Final answer: 1")
+    asyncio.run(execute_here(engine, create_run(engine, request), lambda run, progress: None, model))
+    for ask in model.asked:
+        assert "\n[1] user: m1 " in ask.prompt and "\n[50] user: m50 " in ask.prompt and len(ask.prompt) < 8000
+        before, after = steps_left_out(ask.prompt)
+        assert before.endswith("to 49, 42 of 100") and after.startswith("steps 51 to ")
+    assert costs.transcript_budget(Spec(model="gpt-4o")) == 4 * 50_000
+    assert costs.transcript_budget(Spec(model="gpt-4")) == 4 * 4096  # half of its context
 
 
 def test_the_first_wrong_step_is_labelled_adjudicated_and_exported_as_any_answer(engine):

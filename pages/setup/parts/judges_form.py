@@ -26,6 +26,7 @@ LABELS = {
     "top_p": "Top p",
     "max_tokens": "Maximum reply length, tokens",
     "max_tokens_ceiling": "Maximum after a cut-off, tokens",
+    "transcript_tokens": "Transcripts in a prompt, tokens",
     "reasoning_effort": "Reasoning effort",
     "seed": "Sampling seed",
     "timeout": "Timeout, seconds",
@@ -40,6 +41,7 @@ LIMITS: Mapping[str, tuple[float, float | None, float]] = {
     "top_p": (0.0, 1.0, 0.05),
     "max_tokens": (1, None, 256),
     "max_tokens_ceiling": (1, None, 1024),
+    "transcript_tokens": (100, None, 1000),
     "seed": (0, None, 1),
     "timeout": (0.1, None, 10.0),
     "prompt_price": (0.0, None, 0.1),
@@ -227,7 +229,7 @@ def draw_shared_settings(form: SettingsForm) -> Draft:
     """Draw the settings of all models that do not override them; returns every one that is set."""
     values = Spec(**{"model": "", **_shared_settings(form.start)}).model_dump(mode="json")
     draft = {
-        name: _draw(name, values[name], form.key(name), "the provider's default", form.problems) for name in LABELS
+        name: _draw(name, values.get(name), form.key(name), "the provider's default", form.problems) for name in LABELS
     }
     return {name: value for name, value in draft.items() if value is not None}
 

@@ -26,6 +26,7 @@ from core.trace import (
     Verdict,
     VerdictReached,
 )
+from core.transcripts import CITATION, steps_left_out
 from core.verdicts import verdict_of_criterion
 from pages.parts import numbers, resources, shell
 from pages.parts.numbers import format_value
@@ -218,9 +219,6 @@ def named_responses(text: str, shown: Sequence[int]) -> Iterator[Mark]:
 
 
 # Citations of steps: `[12]` or `[3, 12]`.
-CITATION = re.compile(r"\[\d{1,6}(?:, ?\d{1,6})*\]")
-
-
 def citations(text: str) -> Iterator[Mark]:
     """Yield a link for each step that a text cites; those of steps that do not exist are marked as missing."""
     steps: int = st.session_state.get("cited_steps", 0)
@@ -295,6 +293,8 @@ def draw_prompt(trace_id: int, seq: int) -> None:
         with expander, connections.reading(resources.engine()) as session:
             text = traces.prompt(session, trace_id, seq)
         with expander:
+            if omitted := steps_left_out(text or ""):
+                st.caption(f"Left out of the transcripts in this prompt: {'; '.join(omitted)}.")
             draw_code(text or "The prompt was not recorded.", f"prompt-{trace_id}-{seq}")
 
 

@@ -11,6 +11,7 @@ ASK = Ask("ann", "opinion", 0, Spec(model="m"), "Which one?", answer=Choice())
 
 def test_every_setting_of_a_model_is_sent_or_has_no_effect_on_the_reply() -> None:
     local = {"key_variable", "timeout", "max_tokens_ceiling", "answer_format", "prompt_price", "completion_price"}
+    local |= {"transcript_tokens"}
     assert set(Spec.model_fields) == {*SENT, "extra"} | local
 
 

@@ -300,6 +300,7 @@ judges:
     reasoning_effort: low
     max_tokens: 700
     max_tokens_ceiling: 3000
+    transcript_tokens: 5000
     timeout: 30.0
     prompt_price: 0.5
     completion_price: 2.0
@@ -321,7 +322,8 @@ def test_every_setting_of_a_model_is_on_the_form_and_kept() -> None:
     ann, ben = run.settings["judges"]
     expected = {
         "answer_format": "text", "top_p": 0.9, "seed": 7, "reasoning_effort": "low", "max_tokens": 700,
-        "max_tokens_ceiling": 3000, "timeout": 30.0, "system": "Be brief.", "extra": {"top_k": 20},
+        "max_tokens_ceiling": 3000, "transcript_tokens": 5000, "timeout": 30.0,
+        "system": "Be brief.", "extra": {"top_k": 20},
         "prompt_price": 0.5, "completion_price": 2.0,
     }  # fmt: skip
     assert {name: ann["spec"][name] for name in expected} == expected
