@@ -48,8 +48,8 @@ class Question:
     """None: what is open is which response the values mean."""
     steps: StepCount | None
     """What the numbers of steps count, if that is open."""
-    is_compared: bool
-    """Whether the values are results of a comparison that the mapping states: then they need no meaning."""
+    comparison: Comparison | None
+    """The comparison of which the values are results: then they need no meaning."""
     places: list[Place] = field(default_factory=list)
     """Blocks with the same question; one, if it is about the meaning of values."""
     fields: list[str] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Question:
     @property
     def needs_values(self) -> bool:
         """Whether each of the values needs a meaning, instead of a confirmation of all of them."""
-        return self.scale is None and not self.is_compared
+        return self.scale is None and self.comparison is None
 
     def sentence(self) -> str:
         """Return what is open and what to do, on the command line."""
@@ -86,11 +86,14 @@ class Question:
                 "first response), 2 (the second), 0 (a tie) or null (no value)"
             )
         what = "what the numbers of steps count" if self.steps else "the scale"
-        what = "which values are for the first response" if self.scale is None else what
+        what = "the better number" if self.comparison else what
         return f"the file does not state {what} of {names}: check {self.reading()}; set `confirmed: true` ({blocks})"
 
     def reading(self) -> str:
         """Return how the values are read if they are confirmed."""
+        if self.comparison:
+            better = "lower" if self.comparison.lower_is_better else "higher"
+            return f"the {better} number is better: 1 is the first response, 2 the second, 0 a tie"
         if self.scale is None:
             return "1 is the first response, 2 the second, 0 a tie"
         if self.steps:
@@ -194,11 +197,11 @@ def open_questions(scopes: Iterable[Scope], mapping: TableMapping) -> list[Quest
     for place, block in _blocks(mapping):
         if not block.confirmed:
             is_preference = block.kind == "preference"
-            is_compared = any(isinstance(source, Comparison) for source in block.value_sources())
+            comparison = next((own for own in block.value_sources() if isinstance(own, Comparison)), None)
             # Columns of several criteria or annotators often share their scale, which is one question.
             key = place if is_preference else (block.scale.model_dump_json(), block.steps)
             scale = None if is_preference else block.scale
-            own = questions.setdefault(key, Question(scale, block.steps, is_compared))
+            own = questions.setdefault(key, Question(scale, block.steps, comparison))
             open_blocks.append((place, block, own))
     for scope in scopes:
         for place, block, own in open_blocks:

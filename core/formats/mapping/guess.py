@@ -20,14 +20,14 @@ IDS = (
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),
-    *("source", "context"),
+    *("source", "src", "problem", "goal", "context"),
 )
 # Other fields of an item -> the usual names of their columns.
 USUAL = {
     "context": ("context", "passage", "document", "article", "fact", "history", "system_prompt"),
     "reference": (
         *("reference", "reference_answer", "orig_reference_answer", "reference_response", "ground_truth"),
-        *("gold_answer", "target"),
+        *("gold_answer", "target", "ref"),
     ),
     "scenario": ("scenario", "category", "domain", "task", "topic", "subset", "dataset"),
     "group": (
@@ -36,7 +36,7 @@ USUAL = {
     ),
 }
 RESPONSES = re.compile(
-    r"(response|answer|output|system_output|completion|submission|reply|generation|text|conversation|assistant|human_ref|story"
+    r"(response|answer|final_answer|output|system_output|completion|submission|reply|generation|text|conversation|assistant|human_ref|story"
     r"|decoded|orig_response|(?:summary|translation|candidate)(?=[ _-]?(?:[0-9]|[a-h]|first|second)$))" + NUMBERING
 )
 SYSTEMS = re.compile(r"(model|system|model_name|system_name|model_id|system_id|generator)" + NUMBERING)
@@ -53,6 +53,11 @@ REASONS = ("reason", "comment", "rationale", "explanation", "justification")
 ANNOTATOR_COLUMNS = re.compile(r"(annotator|rater|human|worker|coder|annotation|label|ann)[ _-]?(\d+|[a-z])")
 # A column such as `gpt4_response`.
 OF_SYSTEM = re.compile(r"(?P<name>.+)_(response|answer|output|completion)", re.IGNORECASE)
+# How such a name ends if the column has no response of a system.
+NO_SYSTEM = re.compile(r"(^|.*[._])(ground_truth|gold|correct|right|reference|chosen)", re.IGNORECASE)
+    r"(?!(.+[._])?(ground_truth|gold|correct|right|reference|chosen)_)(?P<name>.+)_(response|answer|output|completion)",
+    re.IGNORECASE,
+)
 # A column such as `Annotator: Ada`.
 NAMED_ANNOTATOR = re.compile(r"(annotator|rater|human|worker|coder)\s*:\s*(?P<name>.*\S)\s*", re.IGNORECASE | re.DOTALL)
 BATCH_PREFIX = re.compile(r"^(Input|Answer)\.(?=.)")

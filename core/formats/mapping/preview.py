@@ -121,16 +121,21 @@ Keys = tuple[str, ...]
 def unused_fields(path: Path, mapping: Mapping) -> list[str]:
     """Return the fields of the first rows, or of their exploded elements, that the mapping does not refer to.
 
-    A list is one field, which is used if any part of its elements is.
+    A list of objects is one field, which is used if any part of its elements is. Of a list of texts of which the
+    mapping uses one, the others are a field too.
     """
-    columns = preview_table(path, ROWS, mapping.explode, mapping.separator).columns
-    used = set(_used_paths(mapping))
+    preview = preview_table(path, ROWS, mapping.explode, mapping.separator)
+    columns, used = preview.columns, set(_used_paths(mapping))
     unused = []
     for column in columns:
         own = parse_path(column)
         # A column is used if its path is one of the mapping's, is inside it, or contains it.
         if not any(own[: len(keys)] == keys[: len(own)] for keys in used):
             unused.append(column)
+        elif {keys for keys in used if keys[: len(own)] == own} == {(*own, "0")}:
+            lists = [parse_cell(row.get(column, "")) for row in preview.rows]
+            more = [cell[1:] for cell in lists if isinstance(cell, list)]
+            unused += [f"{column}.1:"] if any(own and isinstance(own[0], str) for own in more) else []
     return unused
 
 

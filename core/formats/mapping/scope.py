@@ -42,6 +42,8 @@ from core.transcripts import Transcript, render
 
 # Explodes the record itself: each of its fields is an item, such as {"q1": {...}, "q2": {...}}.
 EVERY_KEY = "*"
+# How a path in `parallel` ends whose list has a list for each person.
+EACH = ".*"
 # Explodes the record and then its lists: `{"sysA": [{...}, {...}], "sysB": [...]}`. The element is the key, and
 # `position` the number in the list, from 1, if the element has no such field.
 EVERY_ELEMENT = "*.*"
@@ -209,16 +211,21 @@ def iter_scopes(row: Row, line: int, number: int, explode: Sequence[str]) -> Ite
 def with_parallel(scope: Scope, record: Row, explode: str, parallel: Sequence[str]) -> Scope:
     """Return a scope of an exploded list in which other lists of the record are their value of the same number.
 
+    Of `ratings.*`, a list with a list for each person, `ratings` is the list of the people's values of this number.
+
     Raises FileFormatError for a list of another length.
     """
     count = len(parse_list(get_value(record, explode), scope.line, explode))
     row = dict(scope.row)
     for path in parallel:
-        cells = parse_list(get_value(record, path), scope.line, path)
-        if len(cells) != count:
-            message = f"expected {count} values, as {explode} has, not {len(cells)}"
+        name = path.removesuffix(EACH)
+        cells = parse_list(get_value(record, name), scope.line, name)
+        lists = [cells] if name == path else [parse_list(own, scope.line, name) for own in cells]
+        if wrong := [own for own in lists if len(own) != count]:
+            message = f"expected {count} values, as {explode} has, not {len(wrong[0])}"
             raise FileFormatError(message, line=scope.line, field=path)
-        row[path] = cells[int(scope.element) - 1]
+        values = [own[int(scope.element) - 1] for own in lists]
+        row[name] = values[0] if name == path else values
     return replace(scope, row=row)
 
 

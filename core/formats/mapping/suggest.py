@@ -2,6 +2,7 @@
 
 from collections import abc
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,8 @@ def suggested_annotators(path: Path, mapping: Mapping) -> set[str]:
 
 def suggest(preview: Preview, explode: str | None = None) -> guess.Draft:
     """Return a suggested mapping of the columns; labels, judges and gold whose values are not clear are left out."""
+    filled = [column for column in preview.columns if any(row.get(column, "").strip() for row in preview.rows)]
+    preview = replace(preview, columns=tuple(filled or preview.columns))  # a column without a value is no response
     names = guess.names_of(preview.columns)
     columns = list(preview.columns)
     if {"orig_instruction", "orig_response"} <= names.keys():  # a judge's prompt and reply, with what was judged
@@ -98,9 +101,9 @@ def _responses(preview: Preview, draft: guess.Draft) -> guess.Draft:
 
 def _by_system(preview: Preview) -> guess.Draft:
     """Return the responses of a table with a column for each system, such as `gpt4_response`."""
-    found = [column for column in preview.columns if guess.OF_SYSTEM.fullmatch(key_of(column))]
-    names = [guess.OF_SYSTEM.fullmatch(key_of(column)) for column in found]
-    responses = [{"text": column, "name": own["name"]} for column, own in zip(found, names, strict=True) if own]
+    matches = {column: guess.OF_SYSTEM.fullmatch(key_of(column)) for column in preview.columns}
+    names = {column: match["name"] for column, match in matches.items() if match}
+    responses = [{"text": column, "name": own} for column, own in names.items() if not guess.NO_SYSTEM.fullmatch(own)]
     return {"responses": responses} if len(responses) > 1 else {}
 
 

@@ -34,6 +34,7 @@ from core.formats.mapping.guess import (
 )
 from core.formats.mapping.preview import Preview, flatten, parse_cell
 from core.formats.mapping.rows import format_value, parse_number
+from core.formats.mapping.scope import EACH
 from core.formats.mapping.suggest_steps import StepSuggester
 
 # Usual names of criteria.
@@ -51,8 +52,11 @@ SCORED = re.compile(r"_score$")
 # Usual names of lists of responses, beside which a list of numbers has one for each of them.
 RESPONSES = re.compile(r"(.+_)?(answers|candidates|completions|generations|outputs|replies|responses|summaries)")
 COMPARED = re.compile(r"(winner_model|winner|score|rating|votes)[ _-]?(?P<which>[0-9]|[a-h])")
+SCORES_COMPARED = re.compile(r"score|rating")
 # The usual weights of errors in MQM.
 PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": -25}
+# Usual names of columns with the model that gave the values of a row.
+JUDGE_COLUMNS = ("judge_model", "labelling_model", "labeling_model", "annotator_model", "evaluator_model", "judge_name")
 SYSTEM_LISTS = ("systems", "system_ids", "models", "model_names", "system", "model")
 # The name of the annotators of values that a file attributes to nobody.
 PEOPLE = "annotators"
@@ -302,34 +306,49 @@ def _criterion(path: str) -> str:
 
 
 def suggest_parallel(preview: Preview) -> Draft | None:
-    """Return the mapping of a table with a list of responses and lists with a number for each; None for another."""
+    """Return the mapping of a table with a list of responses and lists with a number for each, or with one of each
+    person; None for another."""
     names = {column: [parse_cell(row.get(column, "")) for row in preview.rows] for column in preview.columns}
     lists = {name: cells for name, cells in names.items() if all(isinstance(cell, list) and cell for cell in cells)}
     texts = [name for name in lists if RESPONSES.fullmatch(normalize(name)) and _are(lists[name], str)]
     for column in texts:
         lengths = [len(cell) for cell in lists[column]]
-        others = {name for name in lists if name != column and [*map(len, lists[name])] == lengths}
-        numbers = {name: [_text(own) for cell in lists[name] for own in cell] for name in lists if name in others}
-        scores = {name: block for name, own in numbers.items() if (block := guess_scores(own)) and max(lengths) > 1}
-        if not scores:
+        others = {name: cells for name, cells in lists.items() if name != column}
+        paths = {name: path for name, cells in others.items() if (path := _parallel_path(name, cells, lengths))}
+        scores = {name: block for name in paths if (block := guess_scores(_numbers(lists[name])))}
+        if not scores or max(lengths) == 1:
             continue
         single = names_of([name for name in preview.columns if name not in lists])
-        system = first_of(names_of([name for name in others if _are(lists[name], str)]), SYSTEM_LISTS)
-        prompt = first_of(single, (*PROMPTS, "text", "document", "article"))
+        system = first_of(names_of([name for name in paths if _are(lists[name], str)]), SYSTEM_LISTS)
+        prompt = first_of(single, (*PROMPTS, "input", "text", "document", "article"))
         id = first_of(single, IDS) or "row"
         response = {"text": quote_key(parse_path(column)[-1])} | ({"system": system} if system else {})
-        draft: Draft = {
-            "explode": column,
-            "parallel": [*scores, *([system] if system else [])],
-            "id": f"{{{id}}}-{{element}}",
-        }
+        parallel = [paths[name] for name in (*scores, *([system] if system else []))]
+        draft: Draft = {"explode": column, "parallel": parallel, "id": f"{{{id}}}-{{element}}"}
         draft |= {"group": f"{{{id}}}", "responses": [response]} | ({"prompt": prompt} if prompt else {})
-        labels = [
-            {"layout": "wide", "annotators": {name: PEOPLE}, "criterion": last_key(name), "confirmed": False, **block}
-            for name, block in scores.items()
-        ]
-        return draft | {"labels": labels}
+        judge = first_of(single, JUDGE_COLUMNS)
+        for name, block in scores.items():
+            one = {"judge": judge, "value": name} if judge else {"layout": "wide", "annotators": {name: PEOPLE}}
+            own = {"layout": "list", "value": name} if _are(lists[name], list) else one
+            blocks = draft.setdefault("judges" if "judge" in own else "labels", [])
+            blocks.append({**own, "criterion": last_key(name), "confirmed": False, **block})
+        return draft
     return None
+
+
+def _parallel_path(name: str, cells: Sequence[list[Any]], lengths: Sequence[int]) -> str | None:
+    """Return how `parallel` refers to lists with a value for each response; None for other lists, and for lists in
+    lists of which it is not clear whether the outer one is of responses or of people."""
+    are_parallel = [*map(len, cells)] == [*lengths]
+    if not _are(cells, list):
+        return name if are_parallel else None
+    are_people = all(len(own) == length for cell, length in zip(cells, lengths, strict=True) for own in cell)
+    return None if are_people == are_parallel else f"{name}{EACH}" if are_people else name
+
+
+def _numbers(cells: Iterable[list[Any]]) -> list[str]:
+    """Return the texts of the values of lists, or of the lists in them."""
+    return [_text(own) for cell in cells for value in cell for own in (value if isinstance(value, list) else [value])]
 
 
 def _are(cells: Iterable[Any], kind: type) -> bool:
@@ -339,9 +358,9 @@ def _are(cells: Iterable[Any], kind: type) -> bool:
 def leave_open(block: Draft, cells: Iterable[str]) -> Draft:
     """Return the block, not confirmed if the file does not state what it says: which response a number means, or the
     scale. Truth values of a column such as `is_safe` are stated by its name."""
-    is_compared = isinstance(value := block.get("value"), dict) and any(
-        isinstance(side, dict) for side in value.get("compare", ())
-    )
+    sides = value.get("compare", ()) if isinstance(value := block.get("value"), dict) else ()
+    # Only counts of votes and marks of the winner state by their names that the higher number is better.
+    is_compared = any(isinstance(side, dict) or SCORES_COMPARED.match(normalize(side)) for side in sides)
     has_numbers = any(BARE_NUMBER.fullmatch(cell.strip()) for cell in cells)
     is_stated = block["kind"] == "answer" or (block["kind"] == "preference" and not (is_compared or has_numbers))
     return block if is_stated else block | {"confirmed": False}

@@ -9,6 +9,7 @@ import pytest
 from core.errors import FileFormatError
 from core.formats.mapping import table
 from core.formats.mapping.mapping import build_mapping, draft_of
+from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import build_suggested, suggest_table
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
@@ -127,3 +128,34 @@ def test_parallel_lists_are_scores_of_each_response(tmp_path: Path) -> None:
     path.write_text(json.dumps([record | {"coherence": [2]}]))
     with pytest.raises(FileFormatError, match="expected 2 values, as machine_summaries has, not 1"):
         list(table.read(path, mapping))
+
+
+def test_a_matrix_of_people_and_responses_is_their_scores_unless_it_is_square(tmp_path: Path) -> None:
+    record = {"id": "a", "prompt": "q", "outputs": ["x", "y", "z"], "ratings": [[1, 2, 5], [2, 3, 4]]}
+    draft = draft_of(build_mapping(suggest_table(path := write(tmp_path, [record]))))
+    mapping = build_mapping(draft | {"labels": [draft["labels"][0] | {"confirmed": True}]})
+    labels = [record.label for record in table.read(path, mapping) if isinstance(record, LabelRecord)]
+    assert [(own.target.item, own.annotator[-1], own.value) for own in labels] == [
+        *(("a-1", "1", 1), ("a-1", "2", 2), ("a-2", "1", 2), ("a-2", "2", 3), ("a-3", "1", 5), ("a-3", "2", 4))
+    ]
+    square = record | {"outputs": ["x", "y"], "ratings": [[1, 2], [2, 3]]}
+    assert "labels" not in suggest_table(write(tmp_path, [square]))
+
+
+def test_scores_of_a_list_beside_the_name_of_a_judge_are_its_verdicts(tmp_path: Path) -> None:
+    record = {"input": "q", "generations": ["x", "y"], "rating": [9, 6.5], "labelling_model": "gpt-4"}
+    draft = suggest_table(write(tmp_path, [record]))
+    assert (draft["judges"][0]["judge"], draft["prompt"], "labels" in draft) == ("labelling_model", "input", False)
+
+
+def test_no_column_without_values_is_a_response_and_further_texts_of_a_list_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path, [{"prompt": "q", "generation": None, "chosen": ["x"], "rejected": ["y", "z"]}])
+    mapping = build_mapping(suggest_table(path))
+    assert [own.text for own in mapping.responses] == ["chosen.0", "rejected.0"]
+    assert unused_fields(path, mapping) == ["generation", "rejected.1:"]
+
+
+def test_which_of_two_scores_is_better_is_confirmed_by_a_person(tmp_path: Path) -> None:
+    row = {"id": 1, "question": "q", "answer_a": "x", "answer_b": "y", "score_a": 3, "score_b": 5}
+    mapping = build_mapping(suggest_table(path := write(tmp_path, [row])))
+    assert "check the higher number is better" in table.questions(path, mapping)[0].sentence()
