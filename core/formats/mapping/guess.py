@@ -55,9 +55,6 @@ ANNOTATOR_COLUMNS = re.compile(r"(annotator|rater|human|worker|coder|annotation|
 OF_SYSTEM = re.compile(r"(?P<name>.+)_(response|answer|output|completion)", re.IGNORECASE)
 # How such a name ends if the column has no response of a system.
 NO_SYSTEM = re.compile(r"(^|.*[._])(ground_truth|gold|correct|right|reference|chosen)", re.IGNORECASE)
-    r"(?!(.+[._])?(ground_truth|gold|correct|right|reference|chosen)_)(?P<name>.+)_(response|answer|output|completion)",
-    re.IGNORECASE,
-)
 # A column such as `Annotator: Ada`.
 NAMED_ANNOTATOR = re.compile(r"(annotator|rater|human|worker|coder)\s*:\s*(?P<name>.*\S)\s*", re.IGNORECASE | re.DOTALL)
 BATCH_PREFIX = re.compile(r"^(Input|Answer)\.(?=.)")
