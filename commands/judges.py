@@ -396,11 +396,12 @@ def metric(
 ) -> Result:
     """Score responses against the items' references with a metric, as the verdicts of a run of its own.
 
-    The score of a single response is moved onto the scale of each criterion for scores; of several responses the better
-    of each pair is preferred, on each criterion for preferences. An item without a reference
-    has no verdict. Needs requirements-metrics.txt. No model is called, except by bert-score one on this machine.
+    The score of a response is moved onto the scale of each criterion for scores; of several responses the better of
+    each pair is preferred, on each criterion for preferences. An item without a reference has no verdict,
+    nor has a system whose responses are the references. Needs requirements-metrics.txt. No model is called, except by
+    bert-score one on this machine.
     """
     from storage.transfer import text_metrics
 
     counts = text_metrics.add_run(engine, source, name, run)
-    return asdict(counts), counts.summary()
+    return asdict(counts.imported) | {"scored": counts.scored, "left_out": counts.own}, counts.summary()

@@ -1,6 +1,7 @@
 """Metrics of texts as judges: their scores against the items' references become the verdicts of a run of their own."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
@@ -23,14 +24,35 @@ from storage.transfer.imports import ImportCounts
 
 UNIT = Scale(level="interval", low=0.0, high=1.0)
 NO_REFERENCE = "the item has no reference"
+OWN_REFERENCE = "the response is of the system that the references are from"
+# Kind, criterion and whether it is of single responses of items with several -> its scale.
+Targets = Mapping[tuple[Kind, str, bool], Scale]
 
 
-def add_run(engine: Engine, study: Study, metric: str, name: str = "") -> ImportCounts:
+@dataclass(frozen=True)
+class MetricCounts:
+    """What a metric scored."""
+
+    imported: ImportCounts
+    scored: int
+    """Responses with a score."""
+    own: int
+    """Responses without one: those of a system that the references are from."""
+
+    def summary(self) -> str:
+        """Return the counts as a phrase."""
+        left_out = f"; {self.own:,} left out, which are the references themselves" if self.own else ""
+        return f"{self.imported.summary()}: n = {self.scored:,} responses with a score{left_out}"
+
+
+def add_run(engine: Engine, study: Study, metric: str, name: str = "") -> MetricCounts:
     """Score every response with a metric, and store the scores as an imported run.
 
-    On an item with one response a score is moved linearly from 0 to 1 onto the scale of each criterion for scores; on
-    one with several the higher score of each pair is the preference on each criterion for preferences. Raises
-    TiebreakError if the metric is not installed, no item has a reference, or the study has a run of this name.
+    The score of a response is moved linearly from 0 to 1 onto the scale of each criterion for scores that the study has
+    targets for, on an item with several responses those of one response each; the higher score of a pair is the
+    preference on each criterion for preferences. A system whose responses are the reference on each of its items (the
+    original responses of Topical-Chat) has no score, and its pairs no preference. Raises TiebreakError if the metric is
+    not installed, no item has a reference, or the study has a run of this name.
     """
     with reading(engine) as session:
         found = items.of_study(session, study.id)
@@ -40,61 +62,79 @@ def add_run(engine: Engine, study: Study, metric: str, name: str = "") -> Import
     named = name or text_metrics.METRICS[metric].title
     if named in names:
         raise TiebreakError(f"The study has a run called {named!r}; name another one.")
-    referenced = [item for item in found if item.reference and item.responses]
-    if not referenced:
-        raise TiebreakError("No item has a reference and a response, which a metric compares.")
-    pairs = [(response.text, item.reference or "") for item in referenced for response in item.responses]
-    scores = iter(scorer(*map(list, zip(*pairs, strict=True))))
-    by_item = {item.id: [next(scores) for _ in item.responses] for item in referenced}
-    kind = "preference" if all(len(item.responses) > 1 for item in referenced) else "score"
+    answers = [
+        (item, number, answer) for item in found if item.reference for number, answer in enumerate(item.responses, 1)
+    ]
+    others = {answer.system for item, _, answer in answers if answer.text != item.reference}
+    compared = [answer for answer in answers if answer[2].system is None or answer[2].system in others]
+    if not compared:
+        raise TiebreakError("No item has a reference and another response, which a metric compares.")
+    values = scorer([answer.text for *_, answer in compared], [item.reference or "" for item, *_ in compared])
+    scores = {(item.id, number): value for (item, number, _), value in zip(compared, values, strict=True)}
+    has_pairs = all(len(item.responses) > 1 for item, *_ in compared)
+    protocol = "single-judge" if has_pairs and {kind for kind, *_ in targets} == {"preference"} else "single-score"
     settings = {"judge": {"name": named, "spec": {"model": library}}}
-    protocol = "single-judge" if kind == "preference" else "single-score"
     records: list[Record] = [RunRecord(name=named, protocol=protocol, settings=settings)]
     for item in found:
-        for part in pair_parts(len(item.responses)) or [""]:
-            opinions = _opinions(item, part, by_item.get(item.id, ()), named, targets)
-            if not opinions:
-                continue
-            outcome: Outcome = "agreed" if item.id in by_item else "no_verdict"
-            value = opinions[0].value if len(opinions) == 1 else None
-            verdict = Verdict(outcome=outcome, value=value, opinions=opinions, reason=opinions[0].problem)
-            records.append(TraceRecord(run=named, item=item.id, part=part, events=(VerdictReached(verdict=verdict),)))
+        own = [scores.get((item.id, number)) for number in range(1, len(item.responses) + 1)]
+        for part in dict.fromkeys(["", *pair_parts(len(item.responses))]):
+            if opinions := _opinions(item, part, own, named, targets):
+                records.append(_trace(named, item, part, opinions))
     if len(records) == 1:
         raise TiebreakError("The study has no criterion for scores, or for preferences, that its items fit.")
-    return imports.import_records(engine, study.name, records)
+    imported = imports.import_records(engine, study.name, records)
+    return MetricCounts(imported, len(compared), len(answers) - len(compared))
 
 
-def _targets(session: Session, study_id: int) -> dict[tuple[Kind, str], Scale]:
-    """Return the scale of each (kind, criterion) of a study: of scores, and of preferences that it has targets for."""
-    query = select(col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id)
-    found = session.execute(
-        query.add_columns(col(TargetRow.part)).where(col(TargetRow.kind) == "preference").distinct()
+def _trace(run: str, item: Item, part: str, opinions: tuple[Opinion, ...]) -> TraceRecord:
+    outcome: Outcome = "no_verdict" if all(opinion.value is None for opinion in opinions) else "agreed"
+    value = opinions[0].value if len(opinions) == 1 else None
+    reason = opinions[0].problem if outcome == "no_verdict" else ""
+    verdict = Verdict(outcome=outcome, value=value, opinions=opinions, reason=reason)
+    return TraceRecord(run=run, item=item.id, part=part, events=(VerdictReached(verdict=verdict),))
+
+
+def _targets(session: Session, study_id: int) -> Targets:
+    """Return the scales of scores, and of the preferences and scores of single responses that have targets."""
+    query = select(col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part)).where(
+        col(TargetRow.study_id) == study_id, col(TargetRow.kind).in_(("score", "preference"))
     )
-    compared = {criterion for criterion, part in found if not part or pair_numbers(part)}
-    of_scores = {key: scale for key, scale in studies.scales_of_labels(session, study_id).items() if key[0] == "score"}
-    return of_scores | {("preference", criterion): PREFERENCE for criterion in sorted(compared)}
+    declared = studies.scales_of_labels(session, study_id)
+    scales: dict[tuple[Kind, str, bool], Scale] = {
+        (kind, criterion, False): scale for (kind, criterion), scale in declared.items() if kind == "score"
+    }
+    for kind, criterion, part in sorted(session.execute(query.distinct()).all()):
+        if kind == "preference" and (not part or pair_numbers(part)):
+            scales["preference", criterion, False] = PREFERENCE
+        elif kind == "score" and part.isdecimal() and (scale := declared.get(("score", criterion))):
+            scales["score", criterion, True] = scale
+    return scales
 
 
 def _opinions(
-    item: Item, part: str, scores: Sequence[float], judge: str, targets: Mapping[tuple[Kind, str], Scale]
+    item: Item, part: str, scores: Sequence[float | None], judge: str, targets: Targets
 ) -> tuple[Opinion, ...]:
-    """Return the verdict on each criterion for the response or the pair of the part; without scores it has none."""
-    wanted = "preference" if len(item.responses) > 1 else "score"
+    """Return the verdicts of a pair, or of the item and its responses; those without a score have no value.
+
+    `scores` are those of the item's responses in their order.
+    """
     first, second = pair_numbers(part) or (1, 2)
-    opinions = []
-    for (kind, criterion), scale in targets.items():
-        if kind != wanted:
-            continue
-        value: Value | None = None
-        if len(scores) > 1:
+    several = len(scores) > 1
+    found: list[tuple[Kind, str, str, Value | None]] = []
+    for (kind, criterion, single), scale in targets.items():
+        if kind == "preference" and several and part in pair_parts(len(scores)):
             one, other = scores[first - 1], scores[second - 1]
-            value = 0 if one == other else 1 + (other > one)
-        elif scores:
-            value = convert(scores[0], UNIT, scale)
-        problem = "" if scores else NO_REFERENCE
-        opinions.append(
-            Opinion(
-                kind=kind, judge=judge, stage="verdict", value=value, criterion=criterion, part=part, problem=problem
-            )
+            preferred = None if one is None or other is None else 0 if one == other else 1 + (other > one)
+            found.append((kind, criterion, part, preferred))
+        elif kind == "score" and part == "" and several == single:
+            for number, score in enumerate(scores, 1):
+                value = None if score is None else convert(score, UNIT, scale)
+                found.append((kind, criterion, str(number) if several else "", value))
+    problem = OWN_REFERENCE if item.reference else NO_REFERENCE
+    return tuple(
+        Opinion(
+            kind=kind, judge=judge, stage="verdict", value=value, criterion=criterion, part=of,
+            problem=problem if value is None else "",
         )
-    return tuple(opinions)
+        for kind, criterion, of, value in found
+    )  # fmt: skip

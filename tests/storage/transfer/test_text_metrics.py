@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import cli
 from core import text_metrics
 from core.errors import TiebreakError
-from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, ScaleRecord
+from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Record, ScaleRecord
 from core.items import Criterion, Response
 from core.labels import Label, Scale, Target
 from storage.db.connections import reading
@@ -100,6 +100,39 @@ def test_of_three_responses_each_pair_has_a_preference(engine: Engine) -> None:
         study = studies.get(session, "t")
     opinions = alignment.load_data(engine, study, None).opinions
     assert dict(zip(opinions["part"], opinions["value"], strict=True)) == {"1-2": 2, "1-3": 2, "2-3": 1}
+
+
+@pytest.mark.usefixtures("library")
+def test_each_response_has_a_score_where_single_responses_are_scored_and_the_source_of_references_has_none(
+    engine: Engine,
+) -> None:
+    """Of two systems one wrote the references; the other has the reference's text once, which is a score."""
+    texts = {"a": "one two", "b": "one"}
+    records: list[Record] = [
+        ItemRecord(
+            item=make_item(
+                name,
+                responses=(Response(text="one two", system="original"), Response(text=text, system="model")),
+                reference="one two",
+            )
+        )
+        for name, text in texts.items()
+    ]
+    records += [
+        CriterionRecord(criterion=Criterion(name="engaging")),
+        ScaleRecord(kind="score", criterion="engaging", scale=Scale(level="ordinal", categories=(1, 2, 3))),
+    ]
+    targets = [Target(item=item, kind="score", criterion="engaging", part=part) for item in texts for part in "12"]
+    records += [LabelRecord(label=Label(target=target, annotator="ann", value=2)) for target in targets]
+    imports.import_records(engine, "r", records)
+    words = ["judges", "metric", "rouge-l", "--study", "r", "--database", str(engine.url)]
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == 0 and "n = 2 responses with a score; 2 left out" in " ".join(result.output.split())
+    with reading(engine) as session:
+        study = studies.get(session, "r")
+    found = alignment.load_data(engine, study, None).opinions.sort_values(["item", "part"])
+    assert found["part"].tolist() == ["1", "2", "1", "2"] and found["kind"].unique().tolist() == ["score"]
+    assert found["value"].tolist() == [None, 3, None, 2]
 
 
 def test_a_library_that_is_not_installed_is_named() -> None:
