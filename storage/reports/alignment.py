@@ -261,13 +261,20 @@ def _features(item: str, outline: Outline, kind: str, part: str) -> Features:
         critique = part.partition(RECALL_SEPARATOR)[2] or part.rpartition(".")[0]
         return None, f"{item}\n{critique}", *NO_PAIR
     if kind == "score":
-        return outline.systems[0] if len(outline.systems) == 1 else None, None, *NO_PAIR
+        return scored_system(outline.systems, part), None, *NO_PAIR
     lengths = _of_pair(outline.lengths, part) if kind == "preference" else ()
     if len(lengths) != 2:
         return None, None, *NO_PAIR
     first, second = lengths
     longer = 0 if first == second else 1 if first > second else 2
     return None, None, longer, max(first, second) / max(min(first, second), 1)
+
+
+def scored_system(systems: Sequence[str | None], part: str) -> str | None:
+    """Return the system whose response a score is about: the only one of the item, or that of the number `part`."""
+    if part.isdecimal() and 1 <= int(part) <= len(systems):
+        return systems[int(part) - 1]
+    return systems[0] if len(systems) == 1 else None
 
 
 def _systems_of_pair(outline: Outline, kind: str, part: str) -> tuple[str | None, str | None]:

@@ -266,7 +266,7 @@ def _games(targets: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
 def _scores(targets: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
     """Return the scored responses with the columns of SCORE_COLUMNS that people give.
 
-    They are of items with one response, or of a part that names a system.
+    They are of items with one response, or of a part that names a system or has the number of a response.
     """
     import pandas as pd
 
@@ -275,7 +275,7 @@ def _scores(targets: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
     for item, criterion, part, people, has_labels in zip(*columns, strict=True):
         scenario, names = data.systems[item]
         systems = [name or UNNAMED for name in names]
-        system = part if part in systems else systems[0] if len(systems) == 1 else None
+        system = part if part in systems else alignment.scored_system(systems, part)
         if system is not None:
             rows.append((item, criterion, part, scenario, system, people, has_labels and isnan(people)))
     return pd.DataFrame(rows, columns=[*TARGET, "scenario", "system", "people", "undecided"])

@@ -103,3 +103,18 @@ def test_all_criteria_are_pooled_with_every_judge(engine: Engine) -> None:
     alone = systems.report(engine, study, judge="", resamples=10)
     assert {row.system: (row.people, row.labelled) for row in alone.rows} == {"large": (1.0, 8), "small": (0.0, 8)}
     assert all(row.low is None and "fewer than 10 labels" in row.reason for row in alone.rows)
+
+
+def test_scores_of_numbered_responses_are_those_of_their_systems(engine: Engine) -> None:
+    records: list[Record] = []
+    for number in range(30):
+        pair = ("large", "small") if number % 2 else ("small", "large")
+        item = Item(id=f"i{number}", prompt="?", responses=tuple(Response(text=name, system=name) for name in pair))
+        records.append(ItemRecord(item=item))
+        for place, name in enumerate(pair, 1):
+            target = Target(item=item.id, kind="score", criterion="tone", part=str(place))
+            records.append(LabelRecord(label=Label(target=target, annotator="ann", value=5 if name == "large" else 2)))
+    report = systems.report(engine, import_study(engine, records), resamples=20)
+    assert [(row.system, row.people, row.people_labelled) for row in report.rows] == [
+        ("large", 5.0, 30), ("small", 2.0, 30),
+    ]  # fmt: skip
