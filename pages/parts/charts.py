@@ -52,10 +52,10 @@ def draw(
     key: str,
     alt: str,
     on_select: Callable[[], None] | Literal["rerun", "ignore"] = "ignore",
-    data: ChartData = NO_DATA,
+    data: ChartData | None = NO_DATA,
     selected: Any = None,
 ) -> Any:
-    """Draw a chart with the menu of its files, and return its selection.
+    """Draw a chart with the menu of its files, unless `data` is None, and return its selection.
 
     `on_select` is called after a click on a point; `selected` is the custom data of the point that is selected, if
     any. `alt` is read aloud by screen readers. `data` has the rows of its CSV and LaTeX files. The figure is not
@@ -70,7 +70,8 @@ def draw(
     # A phone shows the upper part of the chart in a container with this key: see collapsible.js.
     with st.container(key=f"tall-{key}"):
         chart = st.plotly_chart(figure, key=key, on_select=on_select, selection_mode="points", config=config, alt=alt)
-    chart_files.draw_menu(figure, key, data)
+    if data is not None:
+        chart_files.draw_menu(figure, key, data)
     return chart
 
 

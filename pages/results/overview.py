@@ -58,7 +58,7 @@ TOUR_STEPS: Sequence[tuple[str, str, str, Mapping[str, str]]] = (
 # The agreement of each kind and criterion, the number of open adjudications, and the labels of each day.
 People = tuple[list[AgreementRow], int, dict[str, int]]
 # Judges that the chart has: the page fits a screen.
-MAX_JUDGES = 8
+MAX_JUDGES = 6
 
 
 def load_people(study: Study, version: Version) -> People:
@@ -299,7 +299,7 @@ def draw_card(
     with st.container(border=True):
         st.markdown("  \n".join([f"**{title}**", *sentences]))
         for figure in figures:
-            draw_chart(figure, title)
+            draw_chart(figure, title, has_files=False)  # the page that the card links to has them
         shell.draw_links(study, *links)
 
 

@@ -243,8 +243,8 @@ def _draw_figures(figures: Sequence[Intervals | Matrix | Drawn], alt: str) -> No
                 draw_chart(chart, alt)
 
 
-def draw_chart(chart: Intervals | Matrix | Drawn, alt: str) -> None:
-    """Draw a chart with the menu of its files."""
+def draw_chart(chart: Intervals | Matrix | Drawn, alt: str, *, has_files: bool = True) -> None:
+    """Draw a chart with the menu of its files, if it has them."""
     bare = replace(chart, data=ChartData(), on_select=None, selected=None)  # a figure is shared by equal charts
     if isinstance(bare, Drawn):
         drawn, alt = bare.figure, bare.alt
@@ -253,8 +253,9 @@ def draw_chart(chart: Intervals | Matrix | Drawn, alt: str) -> None:
     else:
         drawn = charts.shared_interval_figure(bare)
     charts.draw(
-        drawn, chart.name, alt or chart.name, chart.on_select or "ignore", data=chart.data, selected=chart.selected
-    )
+        drawn, chart.name, alt or chart.name, chart.on_select or "ignore",
+        data=chart.data if has_files else None, selected=chart.selected,
+    )  # fmt: skip
 
 
 @chart_files.built_once
