@@ -276,15 +276,6 @@ LABEL_FIELDS = ("each", "aggregate", "steps", "response")  # fields of a block o
 HEIGHT = 420  # pixels of the editor
 
 
-def needs_yaml(draft: Draft) -> bool:
-    """Return whether the form would lose a part of the draft."""
-    texts = [response.get("text") or response.get("transcript") for response in draft.get("responses", [])]
-    lists = [draft[field] for field in ("prompt", "context", "reference") if isinstance(draft.get(field), list)]
-    names = [part for sources in lists for part in sources]
-    nested = isinstance(draft.get("explode"), list)
-    return nested or any(not isinstance(part, str) for part in (*texts, *names))
-
-
 def _is_in_form(block: Draft) -> bool:
     """Return whether the form has widgets for a block of labels; another one is kept as it is."""
     fields = [block.get(field) for field in ("annotator", "value", "criterion_field")]
@@ -315,7 +306,7 @@ PREVIEW_ROWS = 200  # rows that are searched for columns and values
 TABLE_ROWS = 5
 # Fields of a mapping that are written in YAML and not chosen here.
 OTHER_FIELDS = (
-    *("parallel", "separator", "quotes", "where", "where_not", "shuffle", "join", "aspects"),
+    *("image", "category_of", "parallel", "separator", "quotes", "where", "where_not", "shuffle", "join", "aspects"),
     *("critiques", "judges", "gold", "weights"),
 )
 # The field of a block of labels -> its name in the form.
@@ -357,14 +348,7 @@ def draw_mapping(source: FileSource) -> Draft | None:
 def _draw_text(state: dict[str, Any]) -> Draft | None:
     """Draw the mapping as YAML, and the way back to the form."""
     draft = draw_yaml_editor(state["draft"], f"map{state['number']}_text")
-    is_back = draft is None or needs_yaml(draft)
-    if st.button(
-        "Choose columns",
-        key="map_columns",
-        icon=":material/view_column:",
-        disabled=is_back,
-        help="Not for mappings with fields that the form lacks." if is_back else None,
-    ):
+    if st.button("Choose columns", key="map_columns", icon=":material/view_column:", disabled=draft is None):
         _restart(state, draft or {}, as_text=False)
         st.rerun()
     return draft
@@ -375,17 +359,16 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     preview = _load_preview(source, draft)
     chooser = Chooser(preview.columns, f"map{state['number']}_")
     explode = _draw_explode(source, preview, chooser, draft)
-    objects = {field: value for field, value in draft.items() if isinstance(value, dict)}
-    fields = _draw_item(chooser, {field: value for field, value in draft.items() if field not in objects})
+    fields = _draw_item(chooser, draft)
     labels = draw_blocks(chooser, state["blocks"], preview)
     others = {field: draft[field] for field in OTHER_FIELDS if field in draft}
     if not {"judges", "gold"} & others.keys():
         others |= draw_roles(chooser, preview, labels, state.get("roles"))
-    loaded = [field for field in (*objects, *others) if field in draft]
+    loaded = [field for field in others if field in draft]
     loaded += [f"{len(state['kept'])} blocks of labels that the form lacks"] if state["kept"] else []
     if loaded:
         st.caption(f"Also in the mapping, and imported: {', '.join(dict.fromkeys(loaded))}.")
-    made = drop_empty({"explode": explode, **fields, "labels": [*labels, *state["kept"]], **others, **objects})
+    made = drop_empty({"explode": explode, **fields, "labels": [*labels, *state["kept"]], **others})
     if st.button(
         "Edit as YAML",
         key="map_yaml",
@@ -427,16 +410,16 @@ def _form_state(source: FileSource) -> dict[str, Any]:
 def _start_suggested(source: FileSource, explode: str | None = None) -> dict[str, Any]:
     """Start the form with a suggested mapping, in which judges and gold are columns if they can be."""
     draft = source.read(suggest_table, explode)
-    fields, roles = (draft, None) if needs_yaml(draft) else split_roles(draft)
+    fields, roles = split_roles(draft)
     state = reset_form(source, fields)
     state["roles"] = roles
     return state
 
 
 def reset_form(source: FileSource, draft: Draft) -> dict[str, Any]:
-    """Start the form with another draft; one with fields that the form lacks is shown as text."""
+    """Start the form with another draft; what the form lacks is kept as it is."""
     state = {"file": source.key, "number": st.session_state.get("mapping", {}).get("number", 0)}
-    _restart(state, draft, as_text=needs_yaml(draft))
+    _restart(state, draft, as_text=False)
     st.session_state["mapping"] = state
     return state
 
@@ -454,11 +437,12 @@ def _load_preview(source: FileSource, draft: Draft) -> Preview:
     return source.read(preview_table, PREVIEW_ROWS, draft.get("explode"), draft.get("separator"), parallel)
 
 
-def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft: Draft) -> str | None:
+def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft: Draft) -> str | list[str] | None:
     """Draw the choice of a list whose elements are items; another list has other columns, so the form is reset."""
-    current = draft.get("explode")
-    if not preview.lists and current is None:
+    explode = draft.get("explode")
+    if not preview.lists and explode is None:
         return None
+    current = ", ".join(explode) if isinstance(explode, list) else explode
     options = list(dict.fromkeys([*preview.lists, *([current] if current else [])]))
     selected = st.selectbox(
         "Items are the elements of",
@@ -470,7 +454,7 @@ def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft:
     if selected != current:
         _start_suggested(source, selected)
         st.rerun()
-    return selected
+    return explode
 
 
 ITEM_FIELDS = (
@@ -532,7 +516,7 @@ def _draw_responses(chooser: Chooser, start: list[Draft]) -> list[Draft]:
         ):
             st.session_state[count_key] = count - 1
             st.rerun()
-    return [response for response in responses if response.get("text") or response.get("transcript")]
+    return [own for own in responses if not own.keys().isdisjoint(("text", "transcript", "image"))]
 
 
 def _draw_response(chooser: Chooser, number: int, start: Draft) -> Draft:
@@ -545,7 +529,8 @@ def _draw_response(chooser: Chooser, number: int, start: Draft) -> Draft:
     transcript = start.get("transcript")
     known = {text: start.get("text") or transcript, system: start.get("system") or start.get("name")}
     chosen = chooser.choose_row(fields, known)
-    system_field = "system" if chosen[system] in chooser.columns else "name"
-    other_fields: Draft = {field: start[field] for field in ("image", "optional") if field in start}
-    text_field = "transcript" if transcript and chosen[text] == transcript else "text"
+    system_field = "system" if chosen[system] in (*chooser.columns, start.get("system")) else "name"
+    others = ("image", "optional", "each", *(["transcript"] if "text" in start else []))
+    other_fields: Draft = {field: start[field] for field in others if field in start}
+    text_field = "transcript" if transcript and chosen[text] == transcript != start.get("text") else "text"
     return drop_empty({text_field: chosen[text], system_field: chosen[system], **other_fields})

@@ -1,6 +1,7 @@
 """The scale of labels, and the translation of a file's values to that scale."""
 
 import csv
+import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,11 @@ class Field:
     others: Mapping[str, str] = dataclass_field(default_factory=dict)  # further options -> their names
 
 
+def _by_text(sources: Sequence[Any]) -> dict[str, Any]:
+    """Return option -> source: a column, or a constant or a part of a column as it was loaded."""
+    return {own if isinstance(own, str) else json.dumps(own, ensure_ascii=False): own for own in sources}
+
+
 @dataclass(frozen=True)
 class Chooser:
     """The columns of a table, and the prefix of the widgets' keys."""
@@ -59,19 +65,20 @@ class Chooser:
             with place:
                 value = start.get(field.name)
                 if field.several:
-                    columns = self.choose_columns(field, [value] if isinstance(value, str) else value or ())
+                    columns = self.choose_columns(field, [value] if isinstance(value, str | dict) else value or ())
                     chosen[field.name] = columns[0] if len(columns) == 1 else columns or None
                 else:
                     chosen[field.name] = self.choose_column(field, value)
         return chosen
 
-    def choose_column(self, field: Field, value: str | None) -> str | None:
+    def choose_column(self, field: Field, value: Any) -> Any:
         """Draw the choice of one column."""
-        options = list(dict.fromkeys([*field.others, *self.columns, *([value] if value else [])]))
-        return st.selectbox(
+        loaded = _by_text([value] if value else [])
+        options = list(dict.fromkeys([*field.others, *self.columns, *loaded]))
+        chosen = st.selectbox(
             field.label,
             options,
-            index=options.index(value) if value else None,
+            index=options.index(next(iter(loaded))) if loaded else None,
             format_func=lambda option: field.others.get(option, option),
             key=self.key(field.name),
             help=field.help or None,
@@ -79,18 +86,21 @@ class Chooser:
             accept_new_options=field.allow_new,
             filter_mode="contains",
         )
+        return loaded.get(chosen or "", chosen)
 
-    def choose_columns(self, field: Field, chosen: Sequence[str]) -> list[str]:
+    def choose_columns(self, field: Field, chosen: Sequence[Any]) -> list[Any]:
         """Draw the choice of any number of columns, which are returned in the order of selection."""
-        return st.multiselect(
+        loaded = _by_text(chosen)
+        columns = st.multiselect(
             field.label,
-            list(dict.fromkeys([*self.columns, *chosen])),
-            default=list(chosen),
+            list(dict.fromkeys([*self.columns, *loaded])),
+            default=list(loaded),
             key=self.key(field.name),
             help=field.help or None,
             placeholder=field.placeholder,
             accept_new_options=field.allow_new,
         )
+        return [loaded.get(column, column) for column in columns]
 
     def enter_text(self, label: str, field: str, value: str, *, help: str | None = None, placeholder: str = "") -> str:
         """Draw a text field; the value is returned without surrounding spaces."""

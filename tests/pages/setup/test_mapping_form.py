@@ -14,7 +14,8 @@ from pages.setup.parts import mapping_form
 ROW = (
     '{"key": 1, "q": "Why?", "extra": "Say.", "a": "So.", "b": "Thus.", "who": "gpt", "topic": "sky", "doc": "d", '
     '"ann": "A", "ben": "tie", "rater": "cy", "value": 3, "aspect": "clear", "why": "it is", "took": 2.5, '
-    '"marks": "[1, 2]", "cut": "4;5", "raters": ["x", "y"], "parts": [{"a": "x", "good": true}]}\n'
+    '"marks": "[1, 2]", "cut": "4;5", "raters": ["x", "y"], '
+    '"parts": [{"a": "x", "good": true, "inner": [{"b": "y"}]}]}\n'
 )
 OBJECT = '{"q1": {"q": "Why?", "a": "So."}, "q2": {"q": "How?", "a": "Thus."}}\n'
 PLAIN = "id: key\nprompt: q\nresponses: [{text: a}]\n"
@@ -67,13 +68,18 @@ labels:
 labels:
   - {{layout: long, kind: preference, each: parts, annotator: "r{{element}}", value: {{compare: [good, key]}}}}
 """,
-}
-
-AS_TEXT = {
     "a part of a text": """
 id: key
 prompt: {field: q, after_last: W}
 responses: [{text: {field: a, remove: [o]}}, {text: b}]
+image: doc
+category_of: q
+context: [{constant: none}, extra]
+""",
+    "lists in lists, and responses in a list": """
+id: "{row}-{element_1}-{element}"
+explode: [parts, inner]
+responses: [{text: a, transcript: b, each: parts, system: who}, {image: doc}]
 """,
 }
 
@@ -99,13 +105,6 @@ def test_a_loaded_mapping_is_returned_unchanged(name: str, tmp_path: Path) -> No
     assert mappings.build_mapping(app.session_state["made"]) == mapping
 
 
-@pytest.mark.parametrize("name", AS_TEXT)
-def test_a_mapping_beyond_the_form_is_edited_as_text_and_returned_unchanged(name: str, tmp_path: Path) -> None:
-    app, mapping = loaded(AS_TEXT[name], tmp_path)
-    assert mappings.build_mapping(app.session_state["made"]) == mapping
-    assert app.button(key="map_columns").disabled
-
-
 def test_the_form_can_be_edited_as_text_and_back(tmp_path: Path) -> None:
     app, mapping = loaded(MAPPINGS["a row a label"], tmp_path)
     app.button(key="map_yaml").click().run()
@@ -118,7 +117,8 @@ def test_the_form_can_be_edited_as_text_and_back(tmp_path: Path) -> None:
 
 
 def test_a_text_that_is_no_mapping_has_its_reason_on_the_page(tmp_path: Path) -> None:
-    app, _ = loaded(AS_TEXT["a part of a text"], tmp_path)
+    app, _ = loaded(PLAIN, tmp_path)
+    app.button(key="map_yaml").click().run()
     app.text_area[0].set_value("id: 'a..b'").run()
     assert app.session_state["made"] is None
     assert "is not a field path" in app.error[0].value
