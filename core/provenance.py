@@ -4,7 +4,7 @@ import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-VERSION = "0.1.0"
+VERSION = "1.0.0"
 # The defaults of all intervals by resampling: see core.statistics.measures.resampling.
 RESAMPLES, SEED = 1_000, 0
 # Of the causes of disagreements, which fit a model for each resample.
