@@ -1,7 +1,7 @@
 """The tables and figures of the papers, computed from a study: one scorer per row."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
@@ -49,6 +49,8 @@ def draw_page(study: Study) -> None:
         tables = {table.name: table for table in published.available(session, study.id)}
     if not tables:
         return empty_state(study)
+    if not has_choice(study, drawn_version, tables):
+        return
     row = alignment_data.draw_row()
     name = row.selectbox(
         "Table or figure",
@@ -71,6 +73,28 @@ def draw_page(study: Study) -> None:
     with row:
         chosen = choose_rows(rows)
     draw_table(study, tables[name], reference, rows, chosen)
+
+
+def has_choice(study: Study, version: Version, tables: Mapping[str, PublishedTable]) -> bool:
+    """Choose the first table with a value, unless one is chosen already; return False until it is known."""
+    if "table" in st.session_state or "table" in st.query_params:
+        return True
+    url = str(resources.engine().url)
+    asked = st.session_state.get(alignment_data.KEY) or st.query_params.get(alignment_data.KEY)
+
+    def find(newer: Version) -> str:
+        known = alignment_data.load_references(url, study.id, newer)
+        reference = asked if asked in known else next(iter(known))
+        for name, table in tables.items():
+            rows = load_rows(url, study.id, newer, name, reference if table.has_reference else "")
+            if any(row.value is not None for row in rows):
+                return name
+        return next(iter(tables))
+
+    if not alignment_data.has_first_figures(study, PAGE, version, find):
+        return False
+    st.session_state["table"] = find(version)
+    return True
 
 
 def empty_state(study: Study) -> None:
