@@ -176,6 +176,13 @@ def describe_choice(value: Value) -> str:
     return "neither" if value == 0 else f"response {value}"
 
 
+def describe_vote(value: Value, *, is_step: bool) -> str:
+    """Return `step 4` or `no step` if votes are for steps, otherwise as `describe_choice`."""
+    if not is_step:
+        return describe_choice(value)
+    return f"step {value}" if value else "no step"
+
+
 def is_numeric(scale: Scale | None) -> bool:
     """Return whether scores on the scale can be averaged: all categories are numbers, or it has two numeric ends."""
     if scale is None or not (scale.categories or (scale.low is not None and scale.high is not None)):

@@ -22,6 +22,8 @@ from core.templates import Material, RawText, Templates, is_raw, render
 from core.trace import Ask, Flow, Turn, unchanged
 
 ASSISTANTS = ("Assistant 1", "Assistant 2")
+# The template of a contribution.
+TEMPLATES = {"scores": "compare", "vote": "compare", "rating": "rate", "step": "step"}
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
@@ -44,6 +46,8 @@ class Discussion:
     material: Mapping[str, Material]
     """Values of the blanks for the responses and the criteria."""
     shown: tuple[int, ...]
+    answer: Answer[Any]
+    value: Callable[[Any], Value]
 
 
 def one_by_one(discussion: Discussion) -> PartialFlow:
@@ -136,7 +140,7 @@ def start_discussion(
     """Render the material that is constant in one discussion."""
     expected = len(shown) or 1
     if len(item.responses) != expected:
-        purpose = "rates one" if settings.outcome == "rating" else "compares two"
+        purpose = "compares two" if shown else "judges one"
         raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; this discussion {purpose}.")
     item, images = number_images(item, shown)
     if shown:
@@ -148,11 +152,12 @@ def start_discussion(
         material = {"response": Material("Response", item.responses[0].text)}
     criterion = settings.criterion
     if criterion is None:
-        text = render(templates, "qualities")  # the paper's four
+        text = render(templates, "wrong_step" if settings.outcome == "step" else "qualities")  # the paper's four
     else:
         text = f"{criterion.name}\n{criterion_text(criterion, 'general', rng)}"
     criteria = Material("Criteria", text, required=False)
-    return Discussion(settings, templates, item, images, material | {"criteria": criteria}, shown)
+    answer, value = judgement(settings, item), in_own_order(settings, shown, item)
+    return Discussion(settings, templates, item, images, material | {"criteria": criteria}, shown, answer, value)
 
 
 def ask_contribution(
@@ -160,7 +165,7 @@ def ask_contribution(
 ) -> Ask:
     """Ask a persona for its contribution in turn `number` (Table 4); `history` is None if there is no discussion."""
     settings, templates = discussion.settings, discussion.templates
-    name = "rate" if settings.outcome == "rating" else "compare"
+    name = TEMPLATES[settings.outcome]
     values: dict[str, object] = {"persona": persona.name, "words": settings.words}
     own_role = role_alone(persona.role) if history is None else persona.role
     role = render(templates, "role", persona=persona.name, role=own_role).strip() if own_role else ""
@@ -176,8 +181,8 @@ def ask_contribution(
         round=number,
         spec=persona.spec,
         prompt=render(templates, name, **material, **values, role=role),
-        answer=judgement(settings) if settings.is_scored(number) else None,
-        value=in_own_order(settings, discussion.shown),
+        answer=discussion.answer if settings.is_scored(number) else None,
+        value=discussion.value,
         shown=discussion.shown,
         images=discussion.images,
     )
@@ -201,7 +206,7 @@ def contributions(discussion: Discussion, turns: Sequence[Turn]) -> Sequence[Mat
     templates, settings = discussion.templates, discussion.settings
     if not turns:
         return render(templates, "no_history")
-    if "quote" in templates and is_raw(templates, "rate" if settings.outcome == "rating" else "compare"):
+    if "quote" in templates and is_raw(templates, TEMPLATES[settings.outcome]):
         return RawText.joined(
             [
                 render(templates, "quote", persona=turn.speaker, turn=turn.round + 1, text=Material("", turn.statement))
@@ -214,8 +219,8 @@ def contributions(discussion: Discussion, turns: Sequence[Turn]) -> Sequence[Mat
     ]
 
 
-def judgement(settings: Settings) -> Answer[Any]:
-    """Return the answer type for the personas: two scores, a vote or a rating."""
+def judgement(settings: Settings, item: Item) -> Answer[Any]:
+    """Return the answer type for the personas: two scores, a vote, a rating or a step."""
     match settings.outcome:
         case "scores":
             return Scores(names=ASSISTANTS, low=settings.lowest, high=settings.highest)
@@ -223,9 +228,13 @@ def judgement(settings: Settings) -> Answer[Any]:
             return Choice(noun="Assistant")
         case "rating":
             return rating_answer(settings.scale, settings.criterion_name)
+        case "step":
+            from core.protocols.steps import StepNumber, steps_of  # a discussion of responses loads no transcripts
+
+            return StepNumber(last=steps_of(item)[-1][0])
 
 
-def in_own_order(settings: Settings, shown: tuple[int, ...]) -> Callable[[Any], Value]:
+def in_own_order(settings: Settings, shown: tuple[int, ...], item: Item) -> Callable[[Any], Value]:
     """Return a function that maps a judgement of "Assistant 1" and "Assistant 2" to the item's order of responses."""
     match settings.outcome:
         case "scores":
@@ -234,3 +243,7 @@ def in_own_order(settings: Settings, shown: tuple[int, ...]) -> Callable[[Any], 
             return in_item_order(shown)
         case "rating":
             return unchanged
+        case "step":
+            from core.protocols.steps import step_in
+
+            return step_in(item)

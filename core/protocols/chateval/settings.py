@@ -15,7 +15,7 @@ from core.verdicts import DISPUTE_THRESHOLD
 
 Strategy = Literal["one by one", "simultaneous", "simultaneous with summary", "independent"]
 VisibleContributions = Literal["all", "earlier speakers"]
-VerdictForm = Literal["scores", "vote", "rating"]
+VerdictForm = Literal["scores", "vote", "rating", "step"]
 
 # Role prompts for the paper's five personas (Appendix A), reworded. They are part of the prompts.
 ROLES = {
@@ -79,7 +79,8 @@ class Settings(Frozen):
     outcome: VerdictForm = "scores"
     """What the personas state. "scores": a score from lowest to highest for each of two responses, averaged over the
     personas (Table 4). "vote": which of two responses is better, by majority. "rating": a score for one response on the
-    criterion's own scale, averaged (Topical-Chat)."""
+    criterion's own scale, averaged (Topical-Chat). "step": which step of one response's transcript went wrong first, 0
+    for none, by majority; the criterion is then "first wrong step", or empty for the definition in the prompt."""
     strategy: Annotated[Strategy, accept_former_values({"alone": "independent"})] = "one by one"
     """The communication strategy. "one by one": each persona sees all earlier contributions (Algorithm 1).
     "simultaneous": all speak in parallel and see the earlier turns (Algorithm 2). "simultaneous with summary": the
@@ -128,6 +129,11 @@ class Settings(Frozen):
             raise ValueError("the best score has to be above the worst one")
         if problem := further_criteria_problem(self.criterion, self.criteria):
             raise ValueError(problem)
+        if self.outcome == "step":
+            from core.protocols.steps import step_problem  # a discussion of responses loads no transcripts
+
+            if problem := step_problem(self.criterion, self.criteria):
+                raise ValueError(problem)
         every = (self.criterion, *self.criteria)
         if self.outcome == "rating" and not all(one and is_numeric(one.scale) for one in every):
             raise ValueError("a rating needs a criterion with a scale of numbers, such as 1, 2, 3")
@@ -136,11 +142,16 @@ class Settings(Frozen):
     @property
     def kind(self) -> Kind:
         """The kind of the opinions."""
-        return "score" if self.outcome == "rating" else "preference"
+        kinds: dict[VerdictForm, Kind] = {"rating": "score", "step": "answer"}
+        return kinds.get(self.outcome, "preference")
 
     @property
     def criterion_name(self) -> str:
         """The name of the criterion; empty for the paper's four qualities together."""
+        if self.outcome == "step":
+            from core.transcripts import FIRST_WRONG_STEP
+
+            return FIRST_WRONG_STEP
         return self.criterion.name if self.criterion else ""
 
     @property
@@ -161,7 +172,7 @@ class Settings(Frozen):
     @property
     def orders(self) -> tuple[tuple[int, ...], ...]:
         """The orders in which the responses are read."""
-        if self.outcome == "rating":
+        if self.outcome in ("rating", "step"):
             return ((),)
         return ((1, 2), (2, 1)) if self.both_orders else ((1, 2),)
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from core.labels import Opinion, Scale, Value
 from core.protocols.chateval.settings import Settings
-from core.protocols.prompt_parts import describe_choice
+from core.protocols.prompt_parts import describe_choice, describe_vote
 from core.trace import Turn, Verdict
 from core.verdicts import conclusion, contention, is_disputed
 
@@ -55,7 +55,7 @@ def measure_contention(last: TurnsByPersona, settings: Settings) -> float | None
     match settings.outcome:
         case "rating":
             return contention(readings, settings.scale)
-        case "vote":
+        case "vote" | "step":
             return contention(readings, flipped=any(_flips(last, persona.name) for persona in settings.personas))
         case "scores":
             return _contention_of_scores(last, settings)
@@ -178,9 +178,13 @@ def _conclude_votes(last: TurnsByPersona, settings: Settings) -> tuple[Value | N
     total = counts.total()
     value, count = counts.most_common(1)[0]
     if count * 2 > total:
-        return value, f"{count} of {total} votes for {describe_choice(value)}"
-    split = ", ".join(f"{count} for {describe_choice(value)}" for value, count in counts.most_common())
+        return value, f"{count} of {total} votes for {_describe(value, settings)}"
+    split = ", ".join(f"{count} for {_describe(value, settings)}" for value, count in counts.most_common())
     return None, f"no majority of the {total} votes: {split}"
+
+
+def _describe(value: Value, settings: Settings) -> str:
+    return describe_vote(value, is_step=settings.outcome == "step")
 
 
 def _conclude_ratings(last: TurnsByPersona, settings: Settings) -> tuple[Value | None, str]:
@@ -188,9 +192,19 @@ def _conclude_ratings(last: TurnsByPersona, settings: Settings) -> tuple[Value |
     return fmean(readings), f"the mean of {len(readings)} ratings" if len(readings) > 1 else "one rating"
 
 
-_CONCLUSIONS = {"scores": _conclude_scores, "vote": _conclude_votes, "rating": _conclude_ratings}
-_NOUNS = {"scores": "scoring", "vote": "vote", "rating": "rating"}
-_NOTHING = {"scores": "no scores could be read", "vote": "no vote could be read", "rating": "no rating could be read"}
+_CONCLUSIONS = {
+    "scores": _conclude_scores,
+    "vote": _conclude_votes,
+    "rating": _conclude_ratings,
+    "step": _conclude_votes,
+}
+_NOUNS = {"scores": "scoring", "vote": "vote", "rating": "rating", "step": "vote"}
+_NOTHING = {
+    "scores": "no scores could be read",
+    "vote": "no vote could be read",
+    "rating": "no rating could be read",
+    "step": "no vote could be read",
+}
 
 
 def _describe_count(count: int, settings: Settings) -> str:

@@ -6,18 +6,25 @@ calibration the debate is run once in each order of the responses.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
-from core.answers import Choice
+from core.answers import Answer, Choice
 from core.errors import TiebreakError
 from core.items import Item
-from core.labels import Opinion, Value
+from core.labels import Kind, Opinion, Value
 from core.protocols import Judge, PartialFlow, run_in_parallel
-from core.protocols.prompt_parts import criterion_text, describe_choice, draw_orders, in_item_order, item_material
-from core.protocols.scaleeval.settings import Settings, Stopping, Unread
+from core.protocols.prompt_parts import (
+    criterion_text,
+    describe_choice,
+    describe_vote,
+    draw_orders,
+    in_item_order,
+    item_material,
+)
+from core.protocols.scaleeval.settings import About, Settings, Stopping, Unread
 from core.templates import Material, RawText, Templates, is_raw, render
 from core.trace import Ask, Flow, Turn, Verdict
 from core.verdicts import conclusion, contention
@@ -30,7 +37,8 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
     """Run one debate, or one in each order of the responses. Random choices are made before the first ask."""
     debates = start_debates(item, settings, rng, templates)
     turns, _ = yield from run_in_parallel([discuss(debate) for debate in debates])
-    return conclude(turns, debates[0].judges, settings.criterion.name, settings.stopping, settings.unread)
+    rules = settings.stopping, settings.unread, settings.outcome
+    return conclude(turns, debates[0].judges, settings.criterion.name, *rules)
 
 
 def discuss(debate: "Debate") -> PartialFlow:
@@ -53,9 +61,11 @@ class Debate:
     templates: Templates
     item: Item
     material: Mapping[str, Material]
-    """Values of the blanks submission_1, submission_2 and criteria."""
+    """Values of the blanks submission_1, submission_2 and criteria; of a debate about steps, response and criteria."""
     shown: tuple[int, ...]
     speakers: tuple[Judge, ...]
+    answer: Answer[Any]
+    value: Callable[[Any], Value]
 
     @property
     def judges(self) -> list[str]:
@@ -69,12 +79,14 @@ class Debate:
 
 def start_debates(item: Item, settings: Settings, rng: Random, templates: Templates) -> list[Debate]:
     """Draw the order of responses and speakers, and format the criterion; return a debate for each order."""
-    if len(item.responses) != 2:
+    if settings.outcome == "preference" and len(item.responses) != 2:
         raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; ScaleEval compares two.")
     orders, speakers = draw_orders(2, settings, rng), list(settings.judges)
     if settings.shuffle_speakers:
         rng.shuffle(speakers)
     criteria = Material("Criteria", criterion_text(settings.criterion, settings.format, rng), required=False)
+    if settings.outcome == "step":
+        return [_debate_about_steps(item, settings, templates, tuple(speakers), criteria)]
     debates = []
     for order in orders:
         material = {
@@ -82,16 +94,28 @@ def start_debates(item: Item, settings: Settings, rng: Random, templates: Templa
             for place, number in enumerate(order, start=1)
         }
         material["criteria"] = criteria
-        debates.append(Debate(settings, templates, item, material, order, tuple(speakers)))
+        value = in_item_order(order)
+        debates.append(Debate(settings, templates, item, material, order, tuple(speakers), CHOICE, value))
     return debates
+
+
+def _debate_about_steps(
+    item: Item, settings: Settings, templates: Templates, speakers: tuple[Judge, ...], criteria: Material
+) -> Debate:
+    from core.protocols.steps import StepNumber, step_in, steps_of  # a debate about responses loads no transcripts
+
+    value = step_in(item)
+    material = {"response": Material("Transcript", item.responses[0].text), "criteria": criteria}
+    return Debate(settings, templates, item, material, (), speakers, StepNumber(last=steps_of(item)[-1][0]), value)
 
 
 def ask_reply(debate: Debate, judge: Judge, turns: Sequence[Turn], number: int) -> Ask:
     """Ask for a reply in discussion round `number` (Table 6, "Discussion Rounds")."""
-    template = "reply_later" if number > 1 and "reply_later" in debate.templates else "reply"
+    is_later = number > 1 and "reply_later" in debate.templates and debate.settings.outcome == "preference"
+    template = "reply_later" if is_later else ""
     visible = turns if debate.settings.shared_rounds == "all" else visible_turns(turns, number)
     quoted: RawText | list[Material] = [_quote(debate, turn) for turn in visible]
-    if is_raw(debate.templates, template) and "quote" in debate.templates:
+    if is_raw(debate.templates, template or _template(debate, "reply")) and "quote" in debate.templates:
         quoted = RawText.joined([_raw_quote(debate, turn, number) for turn in visible])
     return _ask(
         debate,
@@ -156,6 +180,7 @@ def conclude(
     criterion: str,
     stopping: Stopping = "unanimity",
     unread: Unread = "no verdict",
+    about: About = "preference",
 ) -> Verdict:
     """Return the verdict: agreed if the rule holds, disputed if two readable last opinions differ, or none.
 
@@ -170,24 +195,25 @@ def conclude(
     has_flip = any(len(_choices(judge, last)) > 1 for judge in judges)
     value = choices[0] if len(set(choices)) == 1 and not has_flip else None
     differ = len(set().union(*counts)) > 1
-    outcomes = [_describe_outcome(*outcome, len(judges)) for outcome in zip(counts, choices, strict=True)]
+    outcomes = [_describe_outcome(*outcome, len(judges), about) for outcome in zip(counts, choices, strict=True)]
     if len(orders) > 1:
         pairs = zip(orders, outcomes, strict=True)
         outcomes = [f"if response {order[0]} is read first, {outcome}" for order, outcome in pairs]
     reason = "; ".join(outcomes)
-    opinions = [_opinion(judge, "first", first, criterion) for judge in judges]
-    opinions += [_opinion(judge, "last", last, criterion) for judge in judges]
+    kind: Kind = "answer" if about == "step" else "preference"
+    opinions = [_opinion(judge, "first", first, kind, criterion) for judge in judges]
+    opinions += [_opinion(judge, "last", last, kind, criterion) for judge in judges]
     return Verdict(
         outcome="agreed" if value is not None else "disputed" if differ else "no_verdict",
         value=value,
         reason=reason,
-        opinions=(*opinions, conclusion(NAME, "preference", value, reason, criterion)),
+        opinions=(*opinions, conclusion(NAME, kind, value, reason, criterion)),
         contention=contention([choice for count in counts for choice in count.elements()], flipped=has_flip),
     )
 
 
 def _ask(debate: Debate, judge: Judge, step: str, round: int, *, template: str = "", **values: object) -> Ask:
-    template = template or step
+    template = template or _template(debate, step)
     material = item_material(debate.item, debate.templates, template) | dict(debate.material)
     return Ask(
         speaker=judge.name,
@@ -195,10 +221,14 @@ def _ask(debate: Debate, judge: Judge, step: str, round: int, *, template: str =
         round=round,
         spec=judge.spec,
         prompt=render(debate.templates, template, **material, words=debate.settings.words, **values),
-        answer=CHOICE,
-        value=in_item_order(debate.shown),
+        answer=debate.answer,
+        value=debate.value,
         shown=debate.shown,
     )
+
+
+def _template(debate: Debate, step: str) -> str:
+    return f"step_{step}" if debate.settings.outcome == "step" else step
 
 
 def _quote(debate: Debate, turn: Turn) -> Material:
@@ -228,7 +258,7 @@ def _choices(judge: str, turns: Sequence[Mapping[str, Turn]]) -> list[Value]:
 
 
 def _opinion(
-    judge: str, stage: Literal["first", "last"], turns: Sequence[Mapping[str, Turn]], criterion: str
+    judge: str, stage: Literal["first", "last"], turns: Sequence[Mapping[str, Turn]], kind: Kind, criterion: str
 ) -> Opinion:
     """Return the opinion of a judge: the choice that it has in every order of the responses."""
     choices = _choices(judge, turns)
@@ -242,7 +272,7 @@ def _opinion(
     elif unread is not None:
         problem = unread.problem or "gave no opinion"
     return Opinion(
-        kind="preference",
+        kind=kind,
         judge=judge,
         stage=stage,
         value=None if problem else choices[0],
@@ -251,13 +281,15 @@ def _opinion(
     )
 
 
-def _describe_outcome(counts: Counter[Value], value: Value | None, judges: int) -> str:
+def _describe_outcome(counts: Counter[Value], value: Value | None, judges: int, about: About) -> str:
     readable = counts.total()
     unread = f"; {judges - readable} of {judges} judges gave no readable opinion" if readable < judges else ""
     if value is not None:
         share = f"all {judges} judges" if counts[value] == judges else f"{counts[value]} of {readable} judges"
-        return f"{share} chose {describe_choice(value)}{unread}"
+        return f"{share} chose {describe_vote(value, is_step=about == 'step')}{unread}"
     if len(counts) > 1:
-        choices = ", ".join(f"{count} for {describe_choice(choice)}" for choice, count in counts.most_common())
+        choices = ", ".join(
+            f"{count} for {describe_vote(choice, is_step=about == 'step')}" for choice, count in counts.most_common()
+        )
         return f"the judges still differ: {choices}{unread}"
     return f"only {readable} of {judges} judges gave a readable opinion"

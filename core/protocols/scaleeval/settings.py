@@ -1,14 +1,15 @@
 """ScaleEval's settings: the judges, the criterion, the rounds and the stopping rule (arXiv:2401.16788)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, model_validator
 
 from core.frozen import accept_former_values
 from core.items import Criterion, CriterionFormat
 from core.protocols import UNIQUE_JUDGES, Judge
 from core.protocols.several_criteria import WithCriteria
 
+About = Literal["preference", "step"]
 Stopping = Literal["unanimity", "majority", "stability"]
 Unread = Literal["no verdict", "left out"]
 ReplyOrder = Literal["simultaneous", "sequential"]
@@ -28,6 +29,9 @@ class Settings(WithCriteria):
     """How the criterion is written in the prompts (Table 7). All but "general" are perturbations that measure how much
     a judge relies on the criterion: "shortened" drops the names of the levels, "gibberish" replaces letters by symbols,
     "shuffled" mixes the words, "flipped" reverses each word, "masked" replaces letters by "_"."""
+    outcome: About = Field(default="preference", exclude_if=lambda outcome: outcome == "preference")
+    """What the judges decide. "preference", as in the paper: which of two responses is better. "step": which step of
+    one response's transcript went wrong first, 0 for none; the only criterion is then "first wrong step"."""
     rounds: int = Field(default=3, ge=1, le=20)
     """D, counted as in the paper: the first opinions are round 0, so D = 3 means first opinions and at most two rounds
     of discussion, and D = 1 means no discussion."""
@@ -63,3 +67,12 @@ class Settings(WithCriteria):
     """Randomise for each item the order in which the judges are numbered and speak (Section 7)."""
     words: int = Field(default=150, ge=20, le=2000)
     """Maximum number of words of each explanation, as stated in the prompts."""
+
+    @model_validator(mode="after")
+    def _has_the_criterion_of_steps(self) -> Self:
+        if self.outcome == "step":
+            from core.protocols.steps import step_problem  # a debate about responses loads no transcripts
+
+            if self.both_orders or (problem := step_problem(self.criterion, self.criteria)):
+                raise ValueError("a debate about steps has one order" if self.both_orders else problem)
+        return self

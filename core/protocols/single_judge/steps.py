@@ -4,7 +4,6 @@ All at once: the whole transcript, and the number of the step. Step by step: the
 until one went wrong. Binary search: which half of the steps has it, and at the end whether the step that is left did.
 """
 
-import re
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from random import Random
@@ -13,22 +12,19 @@ from typing import Literal
 from pydantic import Field
 
 from core.answers import Number, Truth
-from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import STEPS, Value
 from core.protocols import Judge
 from core.protocols.prompt_parts import item_material
 from core.protocols.single_judge import PAIR_PROTOCOL
+from core.protocols.steps import Steps, steps_of
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 from core.transcripts import FIRST_WRONG_STEP
 from core.verdicts import conclusion
 
 STEP_NAME = "single-step"
-# The beginning of a step in the text of a transcript: further lines of a step are indented.
-STEP = re.compile(r"^\[(\d+)\] ", re.MULTILINE)
-Steps = Sequence[tuple[int, str]]
 # What a search concludes: the number of the step, 0 for none or None without one, and the reason.
 Found = tuple[int | None, str]
 
@@ -51,12 +47,7 @@ class StepSettings(Frozen):
 
 def step_flow(item: Item, settings: StepSettings, rng: Random, templates: Templates) -> Flow:
     """Find the first step that went wrong; 0 if none did."""
-    if len(item.responses) != 1 or item.responses[0].transcript is None:
-        raise TiebreakError(f"Item {item.id} is not one response with a transcript, whose steps a judge could read.")
-    steps = split_steps(item.responses[0].text)
-    if not steps:
-        raise TiebreakError(f"The transcript of item {item.id} has no steps.")
-    judge = _Judge(item, settings, templates, steps)
+    judge = _Judge(item, settings, templates, steps_of(item))
     value, reason = yield from {
         "all at once": judge.all_at_once,
         "step by step": judge.step_by_step,
@@ -65,13 +56,6 @@ def step_flow(item: Item, settings: StepSettings, rng: Random, templates: Templa
     opinion = conclusion(settings.judge.name, "answer", value, reason, FIRST_WRONG_STEP)
     outcome: Literal["agreed", "no_verdict"] = "no_verdict" if value is None else "agreed"
     return Verdict(outcome=outcome, value=value, reason=reason, opinions=(opinion,))
-
-
-def split_steps(text: str) -> Steps:
-    """Return (number, text) of the steps in the text of a transcript; what was left out of it is in the text before."""
-    starts = [*STEP.finditer(text)]
-    ends = [*(match.start() for match in starts), len(text)][1:]
-    return [(int(match[1]), text[match.start() : end].rstrip()) for match, end in zip(starts, ends, strict=True)]
 
 
 class _Judge:

@@ -160,9 +160,10 @@ OF_A_PAIR: Mapping[str, str] = {
 }
 
 SCALEEVAL = Layout(
-    first=("criterion", "criteria", "rounds", "stopping"),
+    first=("outcome", "criterion", "criteria", "rounds", "stopping"),
     names={
         **OF_A_PAIR,
+        "outcome": "Judges decide",
         "words": "Maximum words of an explanation",
         "both_orders": "Debate in both orders of the responses",
         "shuffle_speakers": "Shuffle the order of the judges",
@@ -170,7 +171,10 @@ SCALEEVAL = Layout(
         "shared_rounds": "Earlier rounds that a judge sees",
         "unread": "A judge that cannot be read",
     },
-    shown={"stable_rounds": lambda draft: draft["stopping"] == "stability"},
+    shown={
+        "stable_rounds": lambda draft: draft["stopping"] == "stability",
+        "both_orders": lambda draft: draft["outcome"] != "step",
+    },
     models={"judges": 3},
 )
 
@@ -270,7 +274,7 @@ CHATEVAL = Layout(
         "criteria": lambda draft: draft["criterion"] is not None,
         "turns": lambda draft: draft["strategy"] != "independent",
         "scored_turns": lambda draft: draft["strategy"] != "independent",
-        "both_orders": lambda draft: draft["outcome"] != "rating",
+        "both_orders": lambda draft: draft["outcome"] not in ("rating", "step"),
         "lowest": lambda draft: draft["outcome"] == "scores",
         "highest": lambda draft: draft["outcome"] == "scores",
         "visible_contributions": lambda draft: draft["strategy"] == "one by one",

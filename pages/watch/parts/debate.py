@@ -87,7 +87,9 @@ def _judges_preference(trace: Trace, item: Item, events: Sequence[NumberedEvent]
     ]
     if opinions:
         return any(opinion.kind == "preference" for opinion in opinions)
-    return PROTOCOLS[trace.protocol].judges == "pair" if trace.protocol in PROTOCOLS else len(item.responses) == 2
+    if trace.protocol not in PROTOCOLS:
+        return len(item.responses) == 2
+    return PROTOCOLS[trace.protocol].judges == "pair" and len(item.responses) != 1  # one: a debate about its steps
 
 
 def _orders(events: Sequence[NumberedEvent]) -> list[tuple[int, ...]]:

@@ -195,6 +195,8 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
         return debate.render(trace, item, events, settings, live)
     if not isinstance(run_settings, Settings):
         raise TypeError("this view needs ChatEval's settings")
+    if run_settings.outcome == "step":  # the grid has a colour for each response
+        return debate.render(trace, item, events, settings, live)
     numbered_turns = turns.completed(events)
     draw_verdict(events, run_settings)
     left, right = st.columns([2, 3], gap="large")

@@ -55,16 +55,24 @@ def single_judge_settings(settings: Callable[..., Any], **fields: Any) -> Any:
 AGENT = debates.make_item(
     responses=(Response(text="[1] user: Rome?\n[2] assistant: Paris.\n[3] tool: 31", transcript="d"),)
 )
+WRONG = Criterion(name="first wrong step", definition="A decisive mistake.")
 EXAMPLES: dict[str, list[Example]] = {
     "scaleeval": [
         Example(debates.make_item(), debates.make_settings(), lambda ask: {"a": "1", "b": "2", "c": "0"}[ask.speaker]),
         Example(
             debates.make_item(), debates.make_settings(reply_order="sequential", shuffle_speakers=True), lambda ask: "2"
         ),
+        Example(AGENT, debates.make_settings(outcome="step", criterion=WRONG), lambda ask: "Answer: 2"),
     ],
     "chateval": [
         Example(debates.make_item(), discussions.make_settings(both_orders=True, strategy=name), reply_of_discussion)
         for name in ("one by one", "simultaneous", "simultaneous with summary", "independent")
+    ]
+    + [
+        Example(
+            AGENT, discussions.make_settings(outcome="step", strategy=name), lambda ask: "A mistake in [2]. Answer: 2"
+        )
+        for name in ("one by one", "independent")
     ],
     "refer": [
         Example(reviews.make_item(), reviews.make_settings(samples=3), lambda ask: "Rating: 2"),

@@ -412,7 +412,7 @@ def test_inconsistent_settings_are_refused(fields: dict, words: str) -> None:
 def test_an_item_with_another_number_of_responses_fails_the_trace() -> None:
     trace = run_scripted(marked_reply, make_settings(), make_single_response_item())
     assert trace.events == [TraceFailed(problem="Item tides has 1 responses; this discussion compares two.")]
-    with pytest.raises(TiebreakError, match="has 2 responses; this discussion rates one"):
+    with pytest.raises(TiebreakError, match="has 2 responses; this discussion judges one"):
         next(make_flow(make_settings(outcome="rating", criterion=NATURAL)))
 
 
