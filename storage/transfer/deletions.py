@@ -27,6 +27,7 @@ from storage.db.tables import (
     AuditRow,
     DeletedRunRow,
     ExperimentRow,
+    LiveTraceRow,
     LoginRow,
     RunRow,
     SignInAttemptRow,
@@ -162,7 +163,7 @@ def deleted_runs(session: Session, study_id: int) -> list[Deleted]:
 
 
 def remove_expired(session: Session) -> None:
-    """Remove addresses, and deleted studies and runs, that are older than the time for which they are kept.
+    """Remove addresses, deleted studies and runs, and watched traces, older than the time for which they are kept.
 
     Raises TiebreakError for a setting that is no positive number.
     """
@@ -171,6 +172,7 @@ def remove_expired(session: Session) -> None:
     session.execute(delete(StudyRow).where(col(StudyRow.deleted_at) < limit))
     at, days = clock(session), timedelta(days=dialects.number(*ADDRESS_DAYS, smallest=1))
     session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.at) < at - sign_in.WINDOW))
+    session.execute(delete(LiveTraceRow).where(col(LiveTraceRow.watched_until) < at))
     entries = update(AuditRow).where(col(AuditRow.address) != "", col(AuditRow.at) < at - days)
     session.execute(entries.values(address=""), execution_options={"synchronize_session": False})
     unused = (col(LoginRow.address) != "") | (col(LoginRow.browser) != "")

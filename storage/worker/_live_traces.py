@@ -25,6 +25,8 @@ class LiveTraces:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._followed: dict[int, Progress] = {}
+        self._stated: set[int] = set()
+        """Traces whose last statement had open calls."""
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
@@ -41,7 +43,7 @@ class LiveTraces:
             del self._followed[trace_id]
 
     async def _state_repeatedly(self) -> None:
-        while self._followed:
+        while self._followed or self._stated:
             is_watched = any(progress.is_watched for progress in self._followed.values())
             await asyncio.sleep(STATE if is_watched else LOOK)
             try:
@@ -55,5 +57,7 @@ class LiveTraces:
         for trace_id, progress in self._followed.items():
             progress.is_watched = trace_id in watched
         calls = {id: list(progress.calls.values()) for id, progress in self._followed.items() if progress.is_watched}
+        calls |= {id: [] for id in self._stated - calls.keys()}
+        self._stated = {id for id, found in calls.items() if found}
         if calls:
             await asyncio.to_thread(write, self._engine, partial(live_traces.state, calls=calls))
