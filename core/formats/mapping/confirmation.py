@@ -267,7 +267,7 @@ def _cells(block: Block, scope: Scope) -> Iterator[tuple[str, str]]:
 
 def _values(block: Block, scope: Scope) -> Iterator[tuple[ValueSource, str]]:
     """Yield the source and the text of each value of a block."""
-    for element in scope.elements(block.each):
+    for element in scope.of_block(block):
         for source in block.value_sources():
             cell, name = element.cell(source), source_name(source)
             cells = parse_list(cell, scope.line, name, block.separator) if isinstance(block, ListLabels) else [cell]

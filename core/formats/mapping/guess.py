@@ -16,7 +16,7 @@ NUMBERING = r"[ _-]?(?P<which>[0-9]|[a-h]|first|second)?"
 NUMBERS = {"first": "1", "second": "2"}
 IDS = (
     *("id", "item_id", "question_id", "instance_id", "original_id", "sample_id", "example_id", "idx", "index", "uid"),
-    *("pair_id", "message_id", "story_id", "seg_id", "item", "prompt_id", "hitid"),
+    *("pair_id", "message_id", "story_id", "seg_id", "item", "prompt_id", "hitid", "span_id", "run_id", "trace_id"),
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),
@@ -151,6 +151,10 @@ MODEL_PART = re.compile(
     r"(?<![a-z])((chat)?gpt|llama|qwen|mistral|mixtral|deepseek|reward|(claude|gemini|judge|llm)s?(?![a-z]))",
     re.IGNORECASE,
 )
+# Usual names of columns with the kind of who gave a value, and their words for people and for judges.
+KIND_COLUMNS = ("annotator_kind", "feedback_source_type", "annotator_type", "rater_type", "source_type", "source")
+PEOPLE_KINDS = frozenset(("human", "person", "people", "annotation", "app"))
+JUDGE_KINDS = frozenset(("llm", "llm_judge", "model", "auto_eval", "eval", "code", "heuristic"))
 # Words in the name of a column of verdicts beside that of the judge, and of one with its confidence; and of people.
 VERDICTS = frozenset(("verdict", "verdicts", "judgement", "judgment"))
 CONFIDENCES = frozenset(("confidence", "conf", "certainty", "probability", "prob"))

@@ -36,7 +36,6 @@ from core.formats.mapping.scope import EVERY_ELEMENT, Scope
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
 from core.formats.validation_errors import validated
 from core.items import Item
-from core.labels import Kind
 from core.trace import TurnCompleted, VerdictReached
 from core.transcripts import Transcript, render
 
@@ -276,6 +275,7 @@ def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join, key: str) 
 # Exchanges the two responses of half of the items, and the numbers of the responses in what refers to them.
 
 EXCHANGED = {1: 2, 2: 1}
+EXCHANGED_PARTS = {"1": "2", "2": "1"}
 # The step of the turns that `core.formats.mapping.judges` makes of preferences.
 PREFERENCE_STEP = "choice"
 
@@ -293,9 +293,9 @@ def shuffle_responses(records: Iterator[Record]) -> Iterator[Record]:
                 critiques = tuple(_with(critique, of=_exchange(critique.of)) for critique in item.critiques)
                 yield _with(record, item=_with(item, responses=item.responses[::-1], critiques=critiques))
             case LabelRecord(label=label) if is_exchanged(label.target.item):
-                yield _with(record, label=_with_value(label, label.target.kind))
+                yield _with(record, label=_exchange_own(label))
             case AdjudicationRecord(ruling=ruling) if is_exchanged(ruling.target.item):
-                yield _with(record, ruling=_with_value(ruling, ruling.target.kind))
+                yield _with(record, ruling=_exchange_own(ruling))
             case TraceRecord(item=item_id) if is_exchanged(item_id):
                 yield _with(record, events=tuple(map(_exchange_event, record.events)))
             case _:
@@ -311,8 +311,15 @@ def _exchange(value: Any) -> Any:
     return EXCHANGED.get(value, value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _with_value(record: Any, kind: Kind) -> Any:
-    return _with(record, value=_exchange(record.value)) if kind == "preference" else record
+def _exchange_own(record: Any) -> Any:
+    """Return a label, a ruling or an opinion with the other preference, or about the other response."""
+    target = getattr(record, "target", None)
+    place = target or record
+    if place.kind == "preference":
+        return _with(record, value=_exchange(record.value))
+    number, comma, step = place.part.partition(",")
+    part = EXCHANGED_PARTS.get(number, number) + comma + step
+    return _with(record, target=_with(target, part=part)) if target else _with(record, part=part)
 
 
 def _exchange_event(event: Any) -> Any:
@@ -321,7 +328,7 @@ def _exchange_event(event: Any) -> Any:
             reading = _exchange(turn.reading) if turn.step == PREFERENCE_STEP else turn.reading
             return _with(event, turn=_with(turn, reading=reading, shown=tuple(map(_exchange, turn.shown))))
         case VerdictReached(verdict=verdict):
-            opinions = tuple(_with_value(opinion, opinion.kind) for opinion in verdict.opinions)
+            opinions = tuple(map(_exchange_own, verdict.opinions))
             is_preference = any(opinion.kind == "preference" for opinion in opinions)
             value = _exchange(verdict.value) if is_preference else verdict.value
             return _with(event, verdict=_with(verdict, value=value, opinions=opinions))

@@ -103,7 +103,7 @@ class JudgeReader:
         for block in self.blocks:
             if block.each and block.criterion_field is None:
                 yield from declare(self.declared, block, block.criterion)
-            for element in scope.elements(block.each):
+            for element in scope.of_block(block):
                 criterion = element.criterion(block)
                 yield from declare(self.declared, block, criterion)
                 if block.ranking is not None:

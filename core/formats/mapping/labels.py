@@ -107,7 +107,7 @@ class LabelReader:
         """
         if not isinstance(self.block, LongLabels) or self.block.criterion_field is None:
             yield from declare(self.declared, self.block, self.block.criterion)
-        for element in scope.elements(self.block.each):
+        for element in scope.of_block(self.block):
             match self.block:
                 case LongLabels():
                     yield from self._long_labels(self.block, element, item)
@@ -299,7 +299,7 @@ class GoldReader:
         """Yield the adjudications of a row; a criterion and its scale before the first one."""
         if self.block.criterion_field is None:
             yield from declare(self.declared, self.block, self.block.criterion)
-        for element in scope.elements(self.block.each):
+        for element in scope.of_block(self.block):
             yield from self._read_value(element, item)
 
     def _read_value(self, scope: Scope, item: str) -> Iterator[Record]:

@@ -43,6 +43,13 @@ def _by_text(values: Any) -> Any:
     return {format_value(key): value for key, value in values.items()} if isinstance(values, dict) else values
 
 
+def _as_texts(where: Any) -> Any:
+    if not isinstance(where, dict):
+        return where
+    listed = {field: value if isinstance(value, list | tuple) else [value] for field, value in where.items()}
+    return {str(field): [format_value(value) for value in values] for field, values in listed.items()}
+
+
 # Kinds of labels with one value per cell. Weights and AIUs have parts, and their own readers.
 TableKind = Literal["preference", "score", "aspect_quality", "likert", "answer"]
 # The name of an annotator or a judge, without surrounding blanks.
@@ -51,6 +58,8 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 StepCount = Literal["part", "part from 0", "message", "message from 0", "span"]
 # Field -> the name of its annotator or judge; in a list, each field is also the name.
 Columns = Annotated[dict[FieldPath, Name], BeforeValidator(_columns)]
+# Field -> its values in the rows that are meant.
+Where = Annotated[dict[FieldPath, str | tuple[str, ...]], BeforeValidator(_as_texts)]
 
 
 class ResponseFields(Frozen):
@@ -96,6 +105,8 @@ class Block(Frozen):
     """Text in the file -> value on the scale; null means no label."""
     each: FieldPath | None = None
     """A list or an object in the row: the block is read once for each of its elements, whose fields it names."""
+    where: Where = Field(default_factory=dict)
+    """Field -> its values in the rows, or in the elements of `each`, that the block is read from."""
     steps: StepCount | None = None
     """How steps of the transcript are named, in `step` or, without it, by the value."""
     step: FieldPath | None = None
@@ -416,9 +427,9 @@ class Mapping(Frozen):
     record itself, and "*.*" the lists in it. Several: lists in the elements of lists, the outer one first."""
     parallel: tuple[FieldPath, ...] = ()
     """Other lists of the record with a value for each element of the exploded one: in an element, that value."""
-    where: dict[FieldPath, str | tuple[str, ...]] = Field(default_factory=dict)
+    where: Where = Field(default_factory=dict)
     """Field -> its values in the rows to import; other rows are left out."""
-    where_not: dict[FieldPath, str | tuple[str, ...]] = Field(default_factory=dict)
+    where_not: Where = Field(default_factory=dict)
     """Field -> its values in the rows to leave out."""
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     """The character between the cells of a .csv, .tsv or .tab file; by default it is detected."""
@@ -441,14 +452,6 @@ class Mapping(Frozen):
     @classmethod
     def _as_list(cls, value: Any) -> Any:
         return () if value is None else value if isinstance(value, list | tuple) else (value,)
-
-    @field_validator("where", "where_not", mode="before")
-    @classmethod
-    def _format_values(cls, where: Any) -> Any:
-        if not isinstance(where, dict):
-            return where
-        listed = {field: value if isinstance(value, list | tuple) else [value] for field, value in where.items()}
-        return {str(field): [format_value(value) for value in values] for field, values in listed.items()}
 
     @model_validator(mode="before")
     @classmethod
@@ -549,6 +552,7 @@ def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
 
 def block_paths(block: Block | CritiqueFields | WeightsBlock) -> Iterator[FieldPath]:
     """Yield the field paths that a block reads in each row, or in each element of its `each`."""
+    yield from getattr(block, "where", ())
     for name in block.NAMES:
         yield from source_paths(getattr(block, name))
     for name in block.OTHERS:

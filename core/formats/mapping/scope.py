@@ -27,16 +27,18 @@ from core.formats.mapping.fields import (
     source_name,
 )
 from core.formats.mapping.mapping import (
+    Block,
     GoldBlock,
     JudgeBlock,
     Labels,
     Mapping,
     StepCount,
+    Where,
     block_paths,
     field_paths,
     response_paths,
 )
-from core.formats.mapping.rows import expect_number, is_empty, parse_list, parse_name, parse_text
+from core.formats.mapping.rows import expect_number, format_value, is_empty, parse_list, parse_name, parse_text
 from core.formats.transcripts import messages
 from core.transcripts import Transcript, render
 
@@ -186,6 +188,14 @@ class Scope:
         elif not is_empty(self.get(path)):
             for inner in _explode(self, path):
                 yield replace(self, row=inner.row, element=inner.element)
+
+    def of_block(self, block: Block) -> Iterator["Scope"]:
+        """Yield the scopes that a block is read from."""
+        return (own for own in self.elements(block.each) if all(own.have(block.where)))
+
+    def have(self, where: Where) -> Iterator[bool]:
+        """Yield whether each field has one of its values."""
+        return (format_value(self.text(field) or "") in values for field, values in where.items())
 
     def _fill(self, name: str) -> str:
         if name in COUNTERS:

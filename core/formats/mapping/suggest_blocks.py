@@ -13,9 +13,12 @@ from core.formats.mapping.guess import (
     ANNOTATORS,
     CRITERIA,
     IDS,
+    JUDGE_KINDS,
+    KIND_COLUMNS,
     MAX_CATEGORIES,
     MODEL,
     NO_VALUE,
+    PEOPLE_KINDS,
     PROMPTS,
     REASONS,
     VALUES,
@@ -87,6 +90,10 @@ class BlockSuggester:
 
     def suggest(self) -> Draft:
         """Return the blocks; those of the draft stand."""
+        kind = self._kind_column()
+        return self._by_kind(kind) if kind else self._by_name()
+
+    def _by_name(self) -> Draft:
         blocks: dict[str, list[Draft]] = {"judges": [], "gold": [], "labels": []}
         judges, gold = guess_roles(self.columns, self.preview.rows)
         gold = gold if gold != self._right_answer() else None
@@ -110,6 +117,34 @@ class BlockSuggester:
             for name, own in (*self._scored(), *steps.blocks()):
                 blocks[name].append(own)
         return {name: [self._leave_open(own) for own in found] for name, found in blocks.items() if found}
+
+    def _kind_column(self) -> str | None:
+        """Return the column that states for each value whether a person or a judge gave it."""
+        names = {"_".join(map(normalize, map(quote_key, parse_path(column)))): column for column in self.columns}
+        column = first_of(names, KIND_COLUMNS)
+        kinds = {cell.lower() for cell in self._cells(column) if cell} if column else set()
+        return column if kinds and kinds <= PEOPLE_KINDS | JUDGE_KINDS else None
+
+    def _by_kind(self, kind: str) -> Draft:
+        """Return a block of labels or of verdicts for each kind of who gave a value."""
+        names = names_of([column for column in self.columns if column != kind])
+        target = next((own for own in map(names.get, VALUES) if own and any(self._cells(own))), None)
+        cells = self._cells(target) if target else []
+        words = sorted(with_value(cells))
+        answer = {"kind": "answer", "scale": {"level": "nominal", "categories": words}}
+        block = guess_scores(cells) or (answer if 1 < len(words) <= MAX_CATEGORIES else None)
+        more = {"criterion_field": first_of(names, (*CRITERIA, "name", "key")), "reason": first_of(names, REASONS)}
+        shared = {field: column for field, column in more.items() if column} | {"value": target, **(block or {})}
+        rater = first_of(names, (*ANNOTATORS, "annotator_name", "identifier"))
+        blocks: Draft = {}
+        for text in sorted({*self._cells(kind)} - {""}) if block else ():
+            are_named = all(row.get(rater or "") for row in self.preview.rows if row.get(kind) == text)
+            is_judge = text.lower() in JUDGE_KINDS
+            who = rater if are_named else {"constant": text if is_judge else PEOPLE}
+            own = {"judge": who} if is_judge else {"layout": "long", "annotator": who}
+            found = blocks.setdefault("judges" if is_judge else "labels", [])
+            found.append(leave_open({**own, "where": {kind: text}, **shared}, cells))
+        return blocks
 
     def _right_answer(self) -> str | None:
         """Return the column with the right answer of a task that a transcript is on: it is no gold of a judge."""

@@ -13,7 +13,7 @@ from core.formats.mapping.items import ItemReader, join_rows, shuffle_responses
 from core.formats.mapping.judges import JudgeReader, WeightsReader
 from core.formats.mapping.labels import GoldReader, LabelReader
 from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, field_paths
-from core.formats.mapping.rows import SUFFIXES, format_value, has_header, read_rows
+from core.formats.mapping.rows import SUFFIXES, has_header, read_rows
 from core.formats.mapping.scope import (
     WHOLE_RECORD,
     Omissions,
@@ -133,20 +133,11 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
         for scope in iter_scopes(row, line, number, mapping.explode):
             if mapping.parallel:
                 scope = with_parallel(scope, row, mapping.explode[0], mapping.parallel)
-            is_selected = not (mapping.where or mapping.where_not) or _is_selected(scope, mapping)
+            is_selected = all(scope.have(mapping.where)) and not any(scope.have(mapping.where_not))
             omissions.rows += 1
             omissions.rows_left_out += not is_selected
             if is_selected:
                 yield scope
-
-
-def _is_selected(scope: Scope, mapping: Mapping) -> bool:
-    """Return whether a row has a value of every field of `where`, and none of those of `where_not`."""
-
-    def has(field: str, values: str | tuple[str, ...]) -> bool:
-        return format_value(scope.text(field) or "") in values
-
-    return all(has(*one) for one in mapping.where.items()) and not any(has(*one) for one in mapping.where_not.items())
 
 
 def _check_header(row: Row, mapping: Mapping) -> None:

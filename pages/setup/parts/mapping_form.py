@@ -185,9 +185,10 @@ Roles = tuple[list[str], str | None]  # the columns of judges, and that of gold
 def split_roles(draft: Draft) -> tuple[Draft, Roles | None]:
     """Return a draft without judges and gold, and their columns; None for them if they are more than columns."""
     judges, gold = draft.get("judges", []), draft.get("gold", [])
-    in_form = [bool(block.get("columns")) for block in judges]
-    are_columns = all(in_form) and all(isinstance(block["value"], str) and block["kind"] != "answer" for block in gold)
-    if not are_columns or len(gold) > 1:
+    own = {*TARGET_FIELDS, "columns", "confidence", "confirmed"} - {"criterion"}
+    are_columns = all("columns" in block and block.keys() <= own for block in judges)
+    are_columns &= all(isinstance(block["value"], str) and block["kind"] != "answer" for block in gold)
+    if not are_columns or len(gold) > 1 or len(judges) > 1:
         return draft, None
     others = {field: value for field, value in draft.items() if field not in ("judges", "gold")}
     return others, ([column for block in judges for column in block["columns"]], gold[0]["value"] if gold else None)
@@ -272,7 +273,7 @@ def _draw_meaning(name: str, block: abc.Mapping[str, object]) -> None:
 # A mapping as YAML text: for the fields of a mapping that the form has no widgets for.
 
 BLOCKS = ("labels", "judges", "gold")
-LABEL_FIELDS = ("each", "aggregate", "steps", "response")  # fields of a block of labels that the form lacks
+LABEL_FIELDS = ("each", "aggregate", "steps", "response", "where")  # fields of a block of labels that the form lacks
 HEIGHT = 420  # pixels of the editor
 
 

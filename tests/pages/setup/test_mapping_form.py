@@ -180,3 +180,9 @@ def test_an_incomplete_block_is_described_with_the_names_of_the_form(labels, sen
     with pytest.raises(FileFormatError) as raised:
         mappings.build_mapping({"id": "key", "prompt": "q", "labels": [complete, labels]})
     assert mapping_form.describe_error(raised.value) == sentence
+
+
+def test_judges_of_several_criteria_are_no_choice_of_columns() -> None:
+    block = {"kind": "score", "columns": {"p.a": "p"}, "criterion": "a", "scale": {"level": "interval"}}
+    draft = {"judges": [block, block | {"columns": {"p.b": "p"}, "criterion": "b"}]}
+    assert mapping_form.split_roles(draft) == (draft, None)

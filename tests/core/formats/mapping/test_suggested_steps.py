@@ -12,7 +12,7 @@ from core.formats.mapping.mapping import build_mapping, draft_of
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import build_suggested, suggest_table
-from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, RunRecord
 
 NAMES = ("human", "Planner", "Browser", "Coder")
 CALL = [{"id": "1", "function": {"name": "search", "arguments": "{}"}}, {"id": "2", "function": {"name": "open"}}]
@@ -159,3 +159,29 @@ def test_which_of_two_scores_is_better_is_confirmed_by_a_person(tmp_path: Path) 
     row = {"id": 1, "question": "q", "answer_a": "x", "answer_b": "y", "score_a": 3, "score_b": 5}
     mapping = build_mapping(suggest_table(path := write(tmp_path, [row])))
     assert "check the higher number is better" in table.questions(path, mapping)[0].sentence()
+
+
+def test_the_kind_of_who_gave_a_value_tells_people_from_judges(tmp_path: Path) -> None:
+    row = {"span_id": "s", "input": "q", "output": "x", "name": "correctness"}
+    kinds = {"HUMAN": "correct", "LLM": "incorrect"}
+    rows = [row | {"annotator_kind": kind, "label": word} for kind, word in kinds.items()]
+    path = write(tmp_path, rows)
+    records = list(table.read(path, build_mapping(suggest_table(path))))
+    labels = [(own.label.target.criterion, own.label.value) for own in records if isinstance(own, LabelRecord)]
+    runs = [own.name for own in records if isinstance(own, RunRecord)]
+    assert (labels, runs) == ([("correctness", "correct")], ["LLM"])
+
+
+def test_scores_of_shuffled_responses_stay_with_their_response(tmp_path: Path) -> None:
+    scores = [
+        {"layout": "wide", "kind": "score", "criterion": "c", "annotators": {column: "ann"}, "response": number,
+         "scale": {"level": "ordinal", "categories": [1, 2]}}
+        for number, column in enumerate(("s1", "s2"), 1)
+    ]  # fmt: skip
+    path = write(tmp_path, [{"id": str(n), "q": "q", "a": "bad", "b": "good", "s1": 1, "s2": 2} for n in range(8)])
+    draft = {"id": "id", "prompt": "q", "responses": [{"text": "a"}, {"text": "b"}], "shuffle": True, "labels": scores}
+    records = list(table.read(path, build_mapping(draft)))
+    items = {own.item.id: own.item.responses for own in records if isinstance(own, ItemRecord)}
+    labels = [own.label for own in records if isinstance(own, LabelRecord)]
+    found = {(items[own.target.item][int(own.target.part) - 1].text, own.value) for own in labels}
+    assert (found, {own[0].text for own in items.values()}) == ({("bad", 1), ("good", 2)}, {"bad", "good"})
