@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Four processes for two cores: tests of the browser and of killed processes wait more than they compute.
 PYTEST := $(BIN)/python -m pytest -q -n 4 --dist loadfile
 
-.PHONY: run worker setup docs test test-fast coverage browser check check-js test-js format bench bench-short bench-all mutants clean
+.PHONY: run worker setup docs test test-fast coverage browser check check-js test-js format texts bench bench-short bench-all mutants clean
 
 run: setup
 	@$(BIN)/python -m streamlit run app.py --server.port $(PORT)
@@ -78,6 +78,14 @@ node_modules/.ready: package.json package-lock.json
 format: .venv/ready-for-tests
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format --quiet .
+
+# Extracts the texts of screens into the catalogue of each language, and compiles it: once before and once after translating.
+CATALOGUES := -d core/locales
+texts: .venv/ready-for-tests
+	@$(BIN)/pybabel -q extract -F babel.cfg -k mark --no-location --no-wrap -o core/locales/messages.pot .
+	@$(BIN)/pybabel -q update -N --no-wrap --ignore-obsolete --ignore-pot-creation-date -i core/locales/messages.pot $(CATALOGUES)
+	@rm core/locales/messages.pot
+	@$(BIN)/pybabel -q compile $(CATALOGUES)
 
 # The documentation as a site in site/, with its reference pages; a link that leads nowhere ends it.
 docs: .venv/ready

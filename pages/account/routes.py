@@ -14,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from core.errors import TiebreakError
 from core.own_addresses import cookie_path, own_address, route_path
+from core.texts import _, language, mark, number
 from pages.parts import account_guard, resources, shell
 from pages.parts.account_guard import OIDC_COOKIE, SESSION_COOKIE
 from storage.accounts import logins, registry, sign_in, tokens
@@ -66,7 +67,7 @@ async def draw_sign_in(request: Request) -> Response:
     if account_guard.FAILED_PARAMETER not in request.query_params:
         return _remember_page(_sign_in_page(following), request, following)
     following = local_path(unquote(request.cookies.get(NEXT_COOKIE, "")))
-    return _sign_in_page(following, problem=FAILED)
+    return _sign_in_page(following, problem=_(FAILED))
 
 
 async def post_sign_in(request: Request) -> Response:
@@ -88,7 +89,7 @@ async def post_sign_in(request: Request) -> Response:
     )
 
 
-async def draw_invitation(_: Request) -> Response:
+async def draw_invitation(request: Request) -> Response:
     """Draw the form that sets a password; the token is in the fragment of the address."""
     return _invitation_page()
 
@@ -100,7 +101,7 @@ async def post_invitation(request: Request) -> Response:
         engine, address, password = resources.engine(), client_address(request), form.get("password", "")
         browser = request.headers.get("user-agent", "")
         if password != form.get("again", ""):
-            raise TiebreakError("The two passwords differ.")
+            raise TiebreakError(_("The two passwords differ."))
         registry.check(password)
         sign_in.limit_invitations(engine, address)
         hashed = registry.hash_password(password)
@@ -156,7 +157,8 @@ async def enter_by_oidc(request: Request) -> Response:
         response: Response = _sign_in_page(following, problem=str(error), status=403)
     else:
         # The browser came here from the provider. It sends a strict cookie only if this site asks for the next page.
-        page = _page("Signing in", f'<p><a href="{escape(following)}">Continue</a></p>', refresh=following)
+        title, link = _("Signing in"), _("Continue")
+        page = _page(title, f'<p><a href="{escape(following)}">{escape(link)}</a></p>', refresh=following)
         response = with_session(page, request, cookie)
     for name in request.cookies:
         if name.startswith(OIDC_COOKIE):
@@ -223,7 +225,7 @@ async def _post(
     form = await _read_form(request)
     try:
         if form is None:
-            raise TiebreakError("The form is invalid.")
+            raise TiebreakError(_("The form is invalid."))
         return await run_in_threadpool(act, form)
     except TiebreakError as error:
         page = draw(form or {}, str(error))
@@ -249,38 +251,49 @@ async def _read_form(request: Request) -> Form | None:
 
 def _sign_in_page(following: str, name: str = "", problem: str = "", status: int = 200) -> HTMLResponse:
     study = parse_qs(urlsplit(local_path(following)).query).get("study", [""])[0][:200]
+    labels = _("Name"), _("Password"), _("Sign in")
+    name_label, password_label, button = map(escape, labels)
+    advice = escape(_("For an account, or a new password, ask the operator of this server for an invitation."))
+    continued = escape(_("You continue with the study “{study}”.")).format(study=f"<bdi>{escape(study)}</bdi>")
     content = f"""
-{f'<p class="note">You continue with the study “{escape(study)}”.</p>' if study else ""}
+{f'<p class="note">{continued}</p>' if study else ""}
 <form method="post" action="{own_address("/account/sign-in")}">
   <input type="hidden" name="next" value="{escape(local_path(following))}">
-  <label>Name <input name="name" value="{escape(name[:200])}" autocomplete="username" required autofocus></label>
-  <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
-  <button>Sign in</button>
+  <label>{name_label} <input name="name" dir="auto" value="{escape(name[:200])}" autocomplete="username" required
+    autofocus></label>
+  <label>{password_label} <input name="password" type="password" autocomplete="current-password" required></label>
+  <button>{button}</button>
 </form>
 {"".join(f'<p><a class="other" href="{escape(url)}">{escape(label)}</a></p>' for label, url in links())}
-<p class="note">For an account, or a new password, ask the operator of this server for an invitation.</p>"""
-    return _page("Sign in", content, problem, status=status)
+<p class="note">{advice}</p>"""
+    return _page(_("Sign in"), content, problem, status=status)
 
 
 def _invitation_page(token: str = "", problem: str = "") -> HTMLResponse:
+    labels = _("Password"), _("The same again"), _("Set password and sign in"), _("You sign in as “{name}”.")
+    password_label, again_label, button, account = map(escape, labels)
+    rule = _("At least {number} characters, and not mainly common words or sequences.")
+    rule = escape(rule.format(number=number(registry.SHORTEST)))
+    once = escape(_("The link of an invitation works once."))
     content = f"""
 <form method="post" action="{own_address("/account/invitation")}">
   <input type="hidden" name="token" id="token" value="{escape(token[:200])}">
-  <p id="account" role="status"></p>
-  <label>Password <input name="password" type="password" autocomplete="new-password" minlength="{registry.SHORTEST}"
-    required autofocus></label>
-  <label>The same again <input name="again" type="password" autocomplete="new-password" required></label>
-  <button>Set password and sign in</button>
+  <p id="account" role="status" data-text="{account}"></p>
+  <label>{password_label} <input name="password" type="password" autocomplete="new-password"
+    minlength="{registry.SHORTEST}" required autofocus></label>
+  <label>{again_label} <input name="again" type="password" autocomplete="new-password" required></label>
+  <button>{button}</button>
 </form>
-<p class="note">At least {registry.SHORTEST} characters, and not mainly common words or sequences.
-The link of an invitation works once.</p>
+<p class="note">{rule} {once}</p>
 <script type="module" src="{own_address("/assets/account/invitation.js")}"></script>"""
-    return _page("Choose a password", content, problem)
+    return _page(_("Choose a password"), content, problem)
 
 
 def _page(title: str, content: str, problem: str = "", *, refresh: str = "", status: int = 200) -> HTMLResponse:
     parts = {
         "STYLE": f'<link rel="stylesheet" href="{own_address("/assets/account/account.css")}">',
+        "LANGUAGE": language(),
+        "PRODUCT": escape(_("Tiebreak: labels of people, and judges compared with them")),
         "TITLE": escape(title),
         "REFRESH": f'<meta http-equiv="refresh" content="0; url={escape(refresh)}">' if refresh else "",
         "PROBLEM": f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else "",
@@ -297,16 +310,16 @@ def _page(title: str, content: str, problem: str = "", *, refresh: str = "", sta
 # Streamlit's routes (/auth/login, /oauth2callback) talk to the provider and put its verified claims into a signed
 # cookie. Here the cookie is exchanged for a session of Tiebreak, which the server can end.
 
-FAILED = "The sign-in at the provider has failed; try again."
+FAILED = mark("The sign-in at the provider has failed; try again.")
 
 
 def links() -> list[tuple[str, str]]:
     """Return (label, address) of every provider that is configured."""
     from streamlit.auth_util import encode_provider_token
 
-    login = own_address("/auth/login")
+    login, label = own_address("/auth/login"), _("Sign in with {provider}")
     return [
-        ("Sign in with " + ("OpenID Connect" if name == "default" else name), f"{login}?provider={quote(token)}")
+        (label.format(provider="OpenID Connect" if name == "default" else name), f"{login}?provider={quote(token)}")
         for name, token in ((name, encode_provider_token(name)) for name in providers())
     ]
 
@@ -335,7 +348,7 @@ def read_claims(request: Request) -> dict[str, Any]:
     from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 
     if not providers():  # without a secret of its own, Streamlit signs with a key that is not meant for this
-        raise TiebreakError(FAILED)
+        raise TiebreakError(_(FAILED))
     secret = get_cookie_secret()
 
     def decode(name: str) -> bytes | None:
@@ -346,7 +359,7 @@ def read_claims(request: Request) -> dict[str, Any]:
     try:
         claims = json.loads(content or b"")
     except ValueError:
-        raise TiebreakError(FAILED) from None
+        raise TiebreakError(_(FAILED)) from None
     if not isinstance(claims, dict) or not claims.get("is_logged_in"):
-        raise TiebreakError(FAILED)
+        raise TiebreakError(_(FAILED))
     return claims

@@ -20,6 +20,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from core import texts
 from core.own_addresses import cookie_path, own_address
 
 # Host names, separated by commas, under which a proxy serves Tiebreak.
@@ -50,7 +51,8 @@ class RequestGuard:
             await self._app(scope, receive, send)
         else:
             is_page = scope["method"] == "GET" and VISITOR_COOKIE not in Headers(scope=scope).get("cookie", "")
-            await self._app(scope, receive, _with_headers(send, new_visitor() if is_page else ""))
+            with texts.speaking(texts.preferred(Headers(scope=scope).get("accept-language", ""))):
+                await self._app(scope, receive, _with_headers(send, new_visitor() if is_page else ""))
 
     def _is_allowed(self, scope: Scope) -> bool:
         hosts, origins = (Headers(scope=scope).getlist(name) for name in ("host", "origin"))

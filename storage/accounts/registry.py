@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from core.texts import _, number
 from storage.db import audit, connections, guards
 from storage.db.audit import Action
 from storage.db.tables import AccountRow, AnnotatorRow, ApiTokenRow, InvitationRow, LoginRow
@@ -76,7 +77,7 @@ def by_id(session: Session, account_id: int) -> Account:
     """Return the account with an id; raises TiebreakError if it was erased meanwhile."""
     account = _first(session, _query().where(col(AccountRow.id) == account_id))
     if account is None:
-        raise TiebreakError("The account was erased.")
+        raise TiebreakError(_("The account was erased."))
     return account
 
 
@@ -208,14 +209,14 @@ _slots = threading.BoundedSemaphore(4)
 def check(password: str) -> None:
     """Raise TiebreakError for a password that is too short, too long or predictable."""
     if len(password) < SHORTEST:
-        raise TiebreakError(f"A password has at least {SHORTEST} characters.")
+        raise TiebreakError(_("A password has at least {number} characters.").format(number=number(SHORTEST)))
     if len(password) > LONGEST:
-        raise TiebreakError(f"A password has at most {LONGEST:,} characters.")
+        raise TiebreakError(_("A password has at most {number} characters.").format(number=number(LONGEST)))
     from zxcvbn import zxcvbn
 
     if zxcvbn(password[:LONGEST_ESTIMATED])["score"] < LEAST_SCORE:
         raise TiebreakError(
-            "This password is easy to guess: it is mainly common words, names, years, sequences or repetitions."
+            _("This password is easy to guess: it is mainly common words, names, years, sequences or repetitions.")
         )
 
 

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from core.texts import _, mark, ngettext
 from storage.accounts import logins, registry
 from storage.db import audit, connections
 from storage.db.audit import Action
@@ -27,7 +28,7 @@ WINDOW = timedelta(minutes=15)
 MOST_OF_NAME, MOST_OF_ADDRESS, MOST_OF_NAME_ELSEWHERE = 10, 100, 100
 # The place of a change of a password.
 SESSION = "a session"
-WRONG = "The name or the password is wrong."
+WRONG = mark("The name or the password is wrong.")
 # The key of the PostgreSQL advisory lock under which attempts are counted and stored.
 ATTEMPT_LOCK = 8_442_326
 
@@ -57,7 +58,7 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
         connections.write(
             engine, lambda session: audit.record(session, Action.failed_sign_in, actor=known, address=address)
         )
-        raise WrongPassword(WRONG)
+        raise WrongPassword(_(WRONG))
     hashed = registry.hash_again(password) if registry.is_password_outdated(stored) else None
     account_id, account_name = account.id, account.name
 
@@ -72,9 +73,12 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
     return connections.write(engine, finish)
 
 
-UNVERIFIED = "The provider does not state that it has verified the address {!r}, so no account is opened by it."
+UNVERIFIED = mark(
+    "The provider does not state that it has verified the address {address!r}, so no account is opened by it."
+)
 # They do not tell whether there is such an account: anybody can state an address that nobody verifies.
-NO_ADDRESS = "The provider states no address of yours, so no account is found; ask the operator of this server."
+NO_ADDRESS = mark("The provider states no address of yours, so no account is found; ask the operator of this server.")
+UNKNOWN_ADDRESS = mark("No account has the address {address!r}; ask the operator of this server.")
 
 
 def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str, browser: str = "") -> str:
@@ -85,7 +89,7 @@ def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str
     """
     subject, email = f"{claims.get('iss', '')} {claims.get('sub', '')}", str(claims.get("email") or "").lower()
     if not claims.get("iss") or not claims.get("sub"):
-        raise TiebreakError("The provider named no issuer or no subject.")
+        raise TiebreakError(_("The provider named no issuer or no subject."))
 
     verified = bool(email) and claims.get("email_verified") in (True, "true")
 
@@ -98,9 +102,9 @@ def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str
             if account_id is not None:
                 registry.change(session, account_id, subject=subject)
         if account_id is None and not verified:
-            raise TiebreakError(UNVERIFIED.format(email[:80]) if email else NO_ADDRESS)
+            raise TiebreakError(_(UNVERIFIED if email else NO_ADDRESS).format(address=email[:80]))
         if account_id is None:
-            raise TiebreakError(f"No account has the address {email[:80]!r}; ask the operator of this server.")
+            raise TiebreakError(_(UNKNOWN_ADDRESS).format(address=email[:80]))
         name = registry.by_id(session, account_id).name
         audit.record(session, Action.sign_in, actor=name, address=address, provider=str(claims["iss"]))
         return logins.create(session, account_id, address=address, browser=browser)
@@ -125,7 +129,7 @@ def change_password(engine: Engine, name: str, current: str, new: str) -> None:
         account_id = registry.get(session, name).id
         stored = registry.password_hash(session, account_id)
     if not registry.verify_password(stored, current):
-        raise WrongPassword("The current password is wrong.")
+        raise WrongPassword(_("The current password is wrong."))
 
     def finish(session: Session) -> None:
         _check_unchanged(session, account_id, stored)
@@ -140,7 +144,7 @@ def _check_unchanged(session: Session, account_id: int, stored: str | None) -> N
     query = select(col(AccountRow.password), col(AccountRow.disabled_at)).where(col(AccountRow.id) == account_id)
     password, disabled_at = session.execute(query.with_for_update()).one()
     if password != stored or disabled_at is not None:
-        raise WrongPassword(WRONG)
+        raise WrongPassword(_(WRONG))
 
 
 def limit_invitations(engine: Engine, address: str) -> None:
@@ -197,7 +201,12 @@ def _check_limit(
     count, oldest = session.execute(query).one()
     if count >= most:
         minutes = int((oldest + WINDOW - at).total_seconds() // 60) + 1
-        raise TooManyAttempts(f"Too many failed sign-ins; try again in {minutes} minutes.")
+        sentence = ngettext(
+            "Too many failed sign-ins; try again in {minutes} minute.",
+            "Too many failed sign-ins; try again in {minutes} minutes.",
+            minutes,
+        )
+        raise TooManyAttempts(sentence.format(minutes=minutes))
 
 
 def _stored_name(engine: Engine, name: str) -> str:

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from core.texts import _, mark
 from storage.accounts import logins, registry
 from storage.accounts.registry import Account, Actor, Identity, exist
 from storage.db import audit, connections
@@ -102,7 +103,7 @@ def _is_active(session: Session) -> tuple[ColumnElement[bool], ...]:
 # Invitations.
 
 LIFETIME = timedelta(days=7)
-INVALID = "This invitation is unknown, expired or used; ask for a new one."
+INVALID = mark("This invitation is unknown, expired or used; ask for a new one.")
 
 
 def invite(session: Session, account: Account, lifetime: timedelta = LIFETIME) -> str:
@@ -127,7 +128,7 @@ def account_of(session: Session, token: str) -> Account:
     """Return the account that an open invitation is for; raises TiebreakError for an invalid invitation."""
     account_id = session.scalars(select(col(InvitationRow.account_id)).where(*_is_open(session, token))).first()
     if account_id is None:
-        raise TiebreakError(INVALID)
+        raise TiebreakError(_(INVALID))
     return registry.by_id(session, account_id)
 
 
@@ -136,7 +137,7 @@ def accept(session: Session, token: str, hashed: str) -> Account:
     used = update(InvitationRow).where(*_is_open(session, token)).values(used_at=connections.clock(session))
     account_id = session.scalars(used.returning(col(InvitationRow.account_id))).first()
     if account_id is None:
-        raise TiebreakError(INVALID)
+        raise TiebreakError(_(INVALID))
     account = registry.by_id(session, account_id)
     with audit.acting(account.name):
         registry.set_password(session, account_id, hashed)

@@ -1,6 +1,8 @@
 """Accounts over HTTP: the cookie of a session, who gets past the guard, and what a stolen session is worth."""
 
+import gettext
 import logging
+import re
 from urllib.parse import quote
 
 import pytest
@@ -13,6 +15,7 @@ from starlette.websockets import WebSocketDisconnect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 import app
+from core import texts
 from core.formats.records import ItemRecord
 from pages.account import routes
 from pages.account.routes import local_path
@@ -384,3 +387,35 @@ def test_a_claim_that_streamlit_signed_becomes_a_session(engine, monkeypatch):
     assert "httponly" in session_cookie and "samesite=strict" in session_cookie
     assert any(cookie.startswith('_streamlit_user=""') for cookie in cookies)
     assert client.get("/api/label/session", params=QUEUE).json()["annotator"]["name"] == "bob"
+
+
+def test_pages_before_a_session_are_in_the_language_of_the_browser(engine):
+    german = {"accept-language": "de-DE,de;q=0.9"}
+    page = browser().get("/account/sign-in", headers=german).text
+    assert '<html lang="de">' in page and "Anmelden" in page
+    assert '<html lang="en">' in browser().get("/account/sign-in", headers={"accept-language": "fr"}).text
+    wrong = {"name": "ann", "password": "wrong"}
+    assert (
+        "Der Name oder das Passwort ist falsch." in browser().post("/account/sign-in", data=wrong, headers=german).text
+    )
+
+
+def test_every_word_of_the_pages_before_a_session_is_in_the_catalogue(engine, monkeypatch):
+    """In a language whose texts are in brackets, no letter is outside them, apart from the product's name."""
+
+    class Bracketed(gettext.NullTranslations):
+        def gettext(self, message):
+            return f"⟦{message}⟧"
+
+    monkeypatch.setattr(texts, "catalogue", lambda _: Bracketed())
+    client, passwords = browser(), {"token": "x", "password": PASSWORD, "again": "other"}
+    pages = [
+        client.get("/account/sign-in", params={"next": "/traces?study=7"}),
+        post_sign_in(client, password="wrong"),
+        client.get("/account/invitation"),
+        client.post("/account/invitation", data=passwords),
+        client.post("/account/invitation", data=passwords | {"again": PASSWORD}),
+    ]
+    for reply in pages:
+        text = re.sub(r"<[^>]*>", " ", reply.text.replace(" · Tiebreak", ""))
+        assert "⟦" in text and not re.search(r"[^\W\d_]", re.sub(r"⟦[^⟧]*⟧", "", text)), text

@@ -8,5 +8,6 @@ if (token) {
 if (field.value) {
   const reply = await fetch(`${location.pathname}/name`, { method: "POST", body: new URLSearchParams({ token: field.value }) });
   const text = await reply.text();
-  document.getElementById("account").textContent = reply.ok ? `You sign in as “${text}”.` : text;
+  const line = document.getElementById("account");
+  line.textContent = reply.ok ? line.dataset.text.replace("{name}", () => text) : text;
 }

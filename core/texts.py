@@ -1,0 +1,69 @@
+"""Texts of screens in the visitor's language: gettext catalogues in core/locales, whose source text is English.
+
+The language belongs to the context, which a request passes on to the threads that answer it. Commands and notebooks set
+none, so theirs is English. Babel extracts and compiles the catalogues (`make texts`); reading them does not need it.
+"""
+
+import gettext
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+
+SOURCE = "en"
+# Language -> the separator of thousands.
+LANGUAGES = {SOURCE: ",", "de": "."}
+FOLDER = Path(__file__).parent / "locales"
+_ENTRY = re.compile(r"\s*([a-z]{2,3})(?:-[a-z0-9-]+)?\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*", re.IGNORECASE)
+_language = ContextVar("language", default=SOURCE)
+
+
+@cache
+def catalogue(language: str) -> gettext.NullTranslations:
+    """Return the texts of a language; those of English are the source texts."""
+    return gettext.translation("messages", FOLDER, [language], fallback=language == SOURCE)
+
+
+def language() -> str:
+    """Return the code of the context's language, as in the attribute `lang`."""
+    return _language.get()
+
+
+@contextmanager
+def speaking(code: str) -> Iterator[None]:
+    """Set the language of a context."""
+    token = _language.set(code)
+    try:
+        yield
+    finally:
+        _language.reset(token)
+
+
+def preferred(accepted: str) -> str:
+    """Return the language with a catalogue that a header Accept-Language prefers; English if it names none."""
+    entries = [found for entry in accepted.split(",") if (found := _ENTRY.fullmatch(entry))]
+    weights = [(float(entry[2] or 1), entry[1].lower()) for entry in entries]
+    known = [(weight, code) for weight, code in weights if weight and code in LANGUAGES]
+    return max(known, key=lambda entry: entry[0], default=(1.0, SOURCE))[1]  # the first of equal weights
+
+
+def _(text: str) -> str:
+    """Return a text in the language of the context; values are put into its named placeholders afterwards."""
+    return catalogue(language()).gettext(text)
+
+
+def ngettext(one: str, many: str, count: int) -> str:
+    """Return the form of a text for a count, in the language of the context."""
+    return catalogue(language()).ngettext(one, many, count)
+
+
+def mark(text: str) -> str:
+    """Return a constant unchanged: it is extracted here, and translated where it is shown."""
+    return text
+
+
+def number(value: int) -> str:
+    """Return an integer with the separators of the context's language."""
+    return f"{value:,}".replace(",", LANGUAGES[language()])
