@@ -1,5 +1,6 @@
 """Draws an item: its context, prompt, images, reference and responses, which may be transcripts."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -32,12 +33,14 @@ def draw_item(
     image_route: Route | None = None,
     stacked: bool = False,
     study_id: int | None = None,
+    disputed: Sequence[int] = (),
 ) -> None:
     """Draw the prompt, then two responses side by side; any other number, and on a phone, one below the other.
 
     `stacked` draws two one below the other as well. `media_folder` is the study's, if it has images, and `image_route`
     names its images of other hosts. Texts are shown as they are, unless the study declares `markdown`. Transcripts are
-    shown by their steps if `study_id` is given, otherwise by their final answers.
+    shown by their steps if `study_id` is given, otherwise by their final answers; `disputed` are the steps of the only
+    response that only some judges name.
     """
     with st.container(key=f"card-question-{key}"):
         if item.context:
@@ -57,17 +60,17 @@ def draw_item(
     both = st.columns(2, gap="medium") if are_beside else [st.container() for _ in item.responses]
     for number, place in enumerate(both, start=1):
         with place:
-            _draw_response(item, number, key, media_folder, markdown, image_route, study_id)
+            _draw_response(item, number, key, media_folder, markdown, image_route, study_id, disputed)
 
 
 def _draw_text(text: str, markdown: bool, image_route: Route | None) -> None:
     st.html(text_html(text, image_route=image_route, markdown=markdown))
 
 
-def draw_transcript(study_id: int, digest: str, key: str) -> None:
+def draw_transcript(study_id: int, digest: str, key: str, disputed: Sequence[int] = ()) -> None:
     """Draw a transcript; the browser loads it from a route that checks the visitor."""
     address, module = transcripts.address(study_id, digest), own_address("/assets/workbench/transcript.js")
-    _transcript(key=f"transcript-{key}", data={"address": address, "module": module})
+    _transcript(key=f"transcript-{key}", data={"address": address, "module": module, "disputed": [*disputed]})
 
 
 def _draw_response(
@@ -78,12 +81,13 @@ def _draw_response(
     markdown: bool,
     image_route: Route | None,
     study_id: int | None,
+    disputed: Sequence[int],
 ) -> None:
     response = item.responses[number - 1]
     with st.container(border=True, key=f"response-{number}-{key}"), st.container(key=f"card-{number}-{key}"):
         st.caption(f"**Response {number}**" if len(item.responses) > 1 else "**Response**")
         if response.transcript and study_id is not None:
-            draw_transcript(study_id, response.transcript, f"{number}-{key}")
+            draw_transcript(study_id, response.transcript, f"{number}-{key}", disputed)
         else:
             with st.container(key=f"collapsible-{number}-{key}"):
                 _draw_text(response.text, markdown, image_route)

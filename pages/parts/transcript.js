@@ -3,10 +3,10 @@
 
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".root");
-  if (root.dataset.address !== data.address) {
-    root.dataset.address = data.address;
+  if (root.dataset.address !== data.address || root.dataset.disputed !== String(data.disputed)) {
+    Object.assign(root.dataset, { address: data.address, disputed: String(data.disputed) });
     import(new URL(data.module, location.href).href).then(({ Transcript }) => {
-      root.viewer = new Transcript(data.address);
+      root.viewer = new Transcript(data.address, { disputed: data.disputed });
       root.replaceChildren(root.viewer.node);
     });
   }

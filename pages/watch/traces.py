@@ -179,6 +179,7 @@ def draw_trace(trace: Trace) -> None:
         run = runs.get(session, trace.run_id)
         whole = aius.evaluated_item(session, run, stored_items.get(session, trace.study_id, trace.item))
         study = studies.by_id(session, trace.study_id)
+        disputed = trace_opinions.disputed_steps(session, trace.id) if whole.transcripts else []
     current_study.set_current(study.name)
     item = pair_item(whole, trace.part)
     draw_trace_header(trace, item, study, run.source)
@@ -196,6 +197,7 @@ def draw_trace(trace: Trace) -> None:
             image_route=resources.image_route(study),
             study_id=study.id,
             stacked=is_beside,
+            disputed=disputed,
         )
         systems = items.system_names(item)
         if systems:

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Target
+from core.transcripts import FIRST_WRONG_STEP
 from storage.db import audit
 from storage.db.connections import batches, execute
 from storage.db.guards import COUNTS, reading_for
@@ -75,6 +76,18 @@ def summarize_last(session: Session, trace_ids: Sequence[int]) -> dict[int, str]
     """
     found = _values(session, trace_ids, "last", by_criterion=False)
     return {trace: _summary(values[""]) for trace, values in found.items()}
+
+
+def disputed_steps(session: Session, trace_id: int) -> list[int]:
+    """Return the steps that the judges of a trace name as the first wrong one; empty if they name the same."""
+    query = (
+        select(col(OpinionRow.value))
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(col(OpinionRow.trace_id) == trace_id, col(OpinionRow.stage) != "verdict")
+        .where(col(TargetRow.kind) == "answer", col(TargetRow.criterion) == FIRST_WRONG_STEP)
+    )
+    named = {value for value in session.scalars(query.distinct()) if isinstance(value, int | float)}
+    return sorted(int(step) for step in named if step) if len(named) > 1 else []
 
 
 def _values(

@@ -64,6 +64,18 @@ def test_steps_of_a_trace_are_read_by_keys_and_reached_from_citations(planted, v
     page.get_by_text("data:image/png;base64,PHN2Zz4=").wait_for()
 
 
+def test_d_shows_the_steps_that_only_some_judges_name_on_the_page_of_their_trace_alone(planted, visit):
+    server, trace = planted
+    for number, steps in ((trace + 1, ("4", "8", "4")), (trace, ("1",))):
+        page = visit(f"{server.address}/traces?trace={number}", annotator="annotator 1")
+        page.get_by_text("40 steps · 9 errors").wait_for()
+        page.locator(".transcript .step").first.click()
+        for step in steps:
+            page.keyboard.press("d")
+            expect(here(page)).to_have_text(step)
+    assert "only some judges" not in page.locator(".transcript .keys").get_attribute("title")
+
+
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_first_wrong_step_is_labelled_from_the_transcript(planted, visit, width):
     server, _ = planted

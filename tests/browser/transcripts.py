@@ -56,7 +56,10 @@ def plant(engine: Engine, count: int = 40) -> int:
     run = RunRecord(name="steps", protocol="single-step", settings={"judge": judge})
     turn = Turn(speaker="j", step="all", round=0, model="m", reply=REPLY, reading=4)
     opinion = Opinion(kind="answer", criterion=FIRST_WRONG_STEP, judge="j", stage="verdict", value=4)
-    verdict = Verdict(outcome="agreed", value=4, opinions=(opinion,))
+    named = [
+        opinion.model_copy(update={"judge": name, "stage": "last", "value": n}) for name, n in (("j", 4), ("k", 8))
+    ]
+    verdict = Verdict(outcome="agreed", value=4, opinions=(*named, opinion))
     events = (TurnCompleted(ask=0, turn=turn), VerdictReached(verdict=verdict))
     records: list[Record] = [TranscriptRecord(transcript=agent), ItemRecord(item=item), RUN, debate]
     records += [run, TraceRecord(run="steps", item="trip", events=events)]

@@ -14,6 +14,8 @@ const KEYS = [
   ["/", "/", "search", "search in the transcript; Enter: next place"],
   ["r", "r", "raw", "raw texts of the transcript, as they are stored"],
 ];
+/** The key of the page of a trace whose judges name different steps; label pages have none, as they show no opinions. */
+const DISAGREEMENT = ["d", "", "disagreement", "next step that only some judges name"];
 /** Keys of the workbench if the item has a transcript: [key, command, description]. */
 export const STEP_KEYS = [
   ...KEYS.map(([, key, command, words]) => [key, command, words]),
@@ -117,8 +119,13 @@ class Rows {
 }
 
 export class Transcript {
-  /** Loads and draws the transcript at an address of this server. `keys` are those of the page: it has no others. */
-  constructor(address, { keys = true } = {}) {
+  /**
+   * Loads and draws the transcript at an address of this server. `keys` are those of the page: it has no others.
+   * `disputed` are the numbers of the steps that only some judges name.
+   */
+  constructor(address, { keys = true, disputed = [] } = {}) {
+    this.disputed = new Set(disputed);
+    this.keys = disputed.length ? [...KEYS, DISAGREEMENT] : KEYS;
     this.step = 0; // the index of the step on the screen
     this.parts = [];
     this.outcomes = new Map();
@@ -135,7 +142,7 @@ export class Transcript {
       oninput: () => this.#find(0),
       onkeydown: (event) => this.#searching(event),
     });
-    const words = KEYS.map(([page, bench, , description]) => [keys ? page : bench, description]);
+    const words = this.keys.map(([page, bench, , description]) => [keys ? page : bench, description]);
     const hint = h("span", { class: "keys", title: words.map((pair) => pair.join(": ")).join("\n") }, hintOf(words));
     this.bar = h("div", { class: "bar" }, this.search, this.found, hint);
     this.body = h("div", { class: "steps" }, h("p", { class: "state" }, "Loading…"));
@@ -288,6 +295,7 @@ export class Transcript {
       previous: () => this.select(Math.max(this.step, 1)),
       error: () => this.#nextOf((part) => part.kind === "error", "errors"),
       call: () => this.#nextOf((part) => part.kind === "tool_call", "tool calls"),
+      disagreement: () => this.#nextOf((part) => this.disputed.has(part.number), "steps that only some judges name"),
       search: () => this.search.focus(),
       raw: () => this.#toggleRaw(),
     };
@@ -373,7 +381,7 @@ export class Transcript {
 
   #pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const found = KEYS.find(([key]) => key === event.key.toLowerCase());
+    const found = this.keys.find(([key]) => key === event.key.toLowerCase());
     if (!found) return;
     this.command(found[2]);
     event.preventDefault();
