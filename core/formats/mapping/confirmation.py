@@ -136,7 +136,9 @@ class Statement:
         scale = "" if kind == "preference" else f", scale {_describe_scale(self.block.scale)}"
         scale += f"; {describe_steps(self.block.steps)}" if self.block.steps else ""
         names = join_names([spell_path(name) for name in self.fields])
-        return f"{self.place[0]}, block {self.place[1] + 1} ({what}{scale}) from {names}"
+        response = self.block.response
+        of = "" if response is None else ", of each response" if response == "element" else f", of response {response}"
+        return f"{self.place[0]}, block {self.place[1] + 1} ({what}{of}{scale}) from {names}"
 
     def lines(self) -> list[str]:
         """Return the meaning and the count of each value, the shortest first."""
