@@ -56,6 +56,9 @@ SCORED = re.compile(r"_score$")
 RESPONSES = re.compile(r"(.+_)?(answers|candidates|completions|generations|outputs|replies|responses|summaries)")
 COMPARED = re.compile(r"(winner_model|winner|score|rating|votes)[ _-]?(?P<which>[0-9]|[a-h])")
 SCORES_COMPARED = re.compile(r"score|rating")
+# A column with the value of one criterion by one annotator, after either of them.
+RATER = r"(?:annotator|rater|worker|coder|expert)_?[0-9]+"
+RATED_BY = re.compile(rf"(?P<criterion>.+)_{RATER}|{RATER}_(?P<other>.+)")
 # The usual weights of errors in MQM.
 PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": -25}
 # Usual names of columns with the model that gave the values of a row.
@@ -111,7 +114,7 @@ class BlockSuggester:
                 name, block = self._attribute(value)
                 blocks[name].append(block)
         blocks["gold"] += self._facts()
-        blocks["labels"] += [*self._columns(), *self._lists(), *self._errors(), *self._of_responses()]
+        blocks["labels"] += [*self._columns(), *self._lists(), *self._errors(), *self._of_responses(), *self._rated()]
         if len(responses := self.draft.get("responses", [])) == 1:
             steps = StepSuggester(self.preview, responses[0].get("transcript", ""), PEOPLE)
             for name, own in (*self._scored(), *steps.blocks()):
@@ -130,9 +133,7 @@ class BlockSuggester:
         names = names_of([column for column in self.columns if column != kind])
         target = next((own for own in map(names.get, VALUES) if own and any(self._cells(own))), None)
         cells = self._cells(target) if target else []
-        words = sorted(with_value(cells))
-        answer = {"kind": "answer", "scale": {"level": "nominal", "categories": words}}
-        block = guess_scores(cells) or (answer if 1 < len(words) <= MAX_CATEGORIES else None)
+        block = _scores_or_answers(cells)
         more = {"criterion_field": first_of(names, (*CRITERIA, "name", "key")), "reason": first_of(names, REASONS)}
         shared = {field: column for field, column in more.items() if column} | {"value": target, **(block or {})}
         rater = first_of(names, (*ANNOTATORS, "annotator_name", "identifier"))
@@ -248,6 +249,20 @@ class BlockSuggester:
                 long = {"layout": "long", "annotator": self.rater, "value": column}
                 own = long if self.rater else {"layout": "wide", "annotators": {column: PEOPLE}}
                 yield {**own, "criterion": criterion, "response": number, **(block or {})}
+
+    def _rated(self) -> Iterator[Draft]:
+        """Yield a block for each criterion of columns such as `relevance_annotator_1`, with a number or a word."""
+        found: dict[str, dict[str, str]] = {}
+        for column in self.columns:
+            match = RATED_BY.fullmatch(name := normalize(column))
+            criterion = (match["criterion"] or match["other"]) if match else ""
+            if criterion and criterion.rpartition("_")[2] not in (*REASONS, "comments"):
+                found.setdefault(criterion, {})[column] = name.replace(criterion, "").strip("_")
+        for criterion, annotators in found.items():
+            cells = [cell for column in annotators for cell in self._cells(column)]
+            block = _scores_or_answers(cells)
+            if block and len(annotators) > 1:
+                yield {"layout": "wide", "annotators": annotators, "criterion": criterion, **block}
 
     def _marks(self) -> list[str]:
         """Return what the name of each response's column has alone: `gpt4_` of `gpt4_output`, `_a` of `response_a`."""
@@ -418,6 +433,13 @@ def guess_scores(cells: Sequence[str]) -> Draft | None:
     """Return kind, scale and words for no value of numbers; None for others. A scale from 0 is one of scores."""
     block = _guess_numbers(with_value(cells))
     return block and _without_value(block, cells)
+
+
+def _scores_or_answers(cells: Sequence[str]) -> Draft | None:
+    """Return kind and scale of numbers, or of a few words; None for other cells."""
+    words = sorted(with_value(cells))
+    answer = {"kind": "answer", "scale": {"level": "nominal", "categories": words}}
+    return guess_scores(cells) or (answer if 1 < len(words) <= MAX_CATEGORIES else None)
 
 
 def _guess_numbers(distinct: Collection[str]) -> Draft | None:

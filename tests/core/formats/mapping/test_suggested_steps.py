@@ -185,3 +185,12 @@ def test_scores_of_shuffled_responses_stay_with_their_response(tmp_path: Path) -
     labels = [own.label for own in records if isinstance(own, LabelRecord)]
     found = {(items[own.target.item][int(own.target.part) - 1].text, own.value) for own in labels}
     assert (found, {own[0].text for own in items.values()}) == ({("bad", 1), ("good", 2)}, {"bad", "good"})
+
+
+def test_columns_of_criteria_and_annotators_are_a_block_for_each_criterion(tmp_path: Path) -> None:
+    row = {"id": "a", "question": "q", "answer": "x", "tone_annotator_1": "good", "tone_annotator_2": "bad"}
+    labels = suggest_table(write(tmp_path, [row | {"annotator_1_depth": 2, "annotator_2_depth": 4}]))["labels"]
+    assert [(own["criterion"], own["kind"], [*own["annotators"].values()]) for own in labels] == [
+        (criterion, kind, ["annotator_1", "annotator_2"])
+        for criterion, kind in (("tone", "answer"), ("depth", "score"))
+    ]
