@@ -158,13 +158,14 @@ def latex_tabular(
     ]
     taken = sum(max(cell.width for cell in column) + GAP for column in zip(*labels, strict=True))
     columns = [_Column.of(header[place], of_places[place]) for place in range(first, len(header)) if place not in noted]
-    blocks = _blocks(columns, COLUMN_WIDTH - taken - MARK_WIDTH)
     # A note and a population speak for themselves; a figure needs its name.
     named = {place: f"{header[place]}: " for place in noted if header[place] in {*remarks} - {"note", "population"}}
     marks = [
         notes.mark(*(f"{named.get(place, '')}{row[place]}" for place in noted if row[place] not in ("", MISSING)))
         for row in rows
     ]
+    letters = max([1, *(len(mark.split(",")) for mark in marks)])
+    blocks = _blocks(columns, COLUMN_WIDTH - taken - MARK_WIDTH * letters)
     body: list[str] = []
     for block in blocks:
         body += [*([r"\midrule"] if body else []), _row(labels[0], [column.head for column in block]), r"\midrule"]

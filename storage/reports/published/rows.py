@@ -239,8 +239,9 @@ def _signed(difference: float | None) -> str:
 def _select(rows: Sequence[PublishedRow], statistic: str | None) -> Sequence[PublishedRow]:
     if statistic is None or not rows:
         return rows
-    wanted = [name.strip() for name in statistic.split(",")]
     known = dict.fromkeys(row.statistic for row in rows)
+    # The names of some have a comma.
+    wanted = [statistic] if statistic in known else [name.strip() for name in statistic.split(",")]
     if unknown := [name for name in wanted if name not in known]:
         raise TiebreakError(f"The table has no statistic {unknown[0]!r}; it has {', '.join(known)}.")
     return [row for row in rows if row.statistic in wanted]

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from core.formats.cell_table import CellTable, Entry
-from core.formats.latex_tables import latex_table, text_width
+from core.formats.latex_tables import latex_table, latex_tabular, text_width
 from core.formats.tables import DEFINITION, rows_csv
 from core.statistics.data.arrays import Estimate
 
@@ -105,3 +105,16 @@ def printed_width(line: str) -> float:
     plain = re.sub(r"[{}$]", "", line.replace(r"$\pm$", "±").replace("$-$", "−").replace("$^{a}$", ""))
     normal, _, small = plain.partition(r"\scriptsize")
     return text_width(normal) + text_width(small.strip(), "small") + 5 * ("^{a}" in line)
+
+
+def test_the_marks_of_several_notes_have_room_beside_the_name_of_their_row() -> None:
+    """Of names of every width some then have fewer columns side by side, and none has more."""
+    header = ["scorer", *(f"c{n}" for n in range(8)), "note", "published", "difference", "source"]
+
+    def columns(name: str, *notes: str) -> int:
+        row = [name, *["0.242 [0.149, 0.351]"] * 8, *notes]
+        found = re.search(r"tabular}{@{}l(c+)@{}}", latex_tabular(header, [row], "t", "t", header[-4:]))
+        return len(found[1]) if found else 0
+
+    changes = [columns("m" * n, "n", "", "", "") - columns("m" * n, "n", "p", "d", "s") for n in range(1, 10)]
+    assert {*changes} == {0, 1}

@@ -30,6 +30,11 @@ def test_a_statistic_is_selected_and_rows_and_columns_are_chosen() -> None:
     assert table.render("", "", "csv") == "group,chair,peer\nNatural,0.500,0.250\nmean,0.500,0.250\n"
 
 
+def test_a_statistic_with_a_comma_in_its_name_is_selected() -> None:
+    rows = [replace(row, statistic="accuracy, ties left out") for row in ROWS[:1]]
+    assert layout([*rows, ROWS[1]], None, None, "accuracy, ties left out").texts() == [["chair", "0.500"]]
+
+
 @pytest.mark.parametrize(
     ("rows", "columns", "statistic", "sentence"),
     [
