@@ -36,7 +36,7 @@ USUAL = {
     ),
 }
 RESPONSES = re.compile(
-    r"(response|answer|final_answer|output|system_output|completion|submission|reply|generation|text|conversation|assistant|human_ref|story"
+    r"(response|answer|final_answer|output|mt|system_output|completion|submission|reply|generation|text|conversation|assistant|human_ref|story"
     r"|decoded|orig_response|(?:summary|translation|candidate)(?=[ _-]?(?:[0-9]|[a-h]|first|second)$))" + NUMBERING
 )
 SYSTEMS = re.compile(r"(model|system|model_name|system_name|model_id|system_id|generator)" + NUMBERING)

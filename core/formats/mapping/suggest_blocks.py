@@ -113,7 +113,7 @@ class BlockSuggester:
             elif value := self._preference() if kind == "preference" else self._score():
                 name, block = self._attribute(value)
                 blocks[name].append(block)
-        blocks["gold"] += self._facts()
+        blocks["gold"] += self._facts() if "responses" in self.draft else []  # otherwise of the rows, not of a response
         blocks["labels"] += [*self._columns(), *self._lists(), *self._errors(), *self._of_responses(), *self._rated()]
         if len(responses := self.draft.get("responses", [])) == 1:
             steps = StepSuggester(self.preview, responses[0].get("transcript", ""), PEOPLE)
