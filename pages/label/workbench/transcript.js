@@ -64,6 +64,8 @@ class Rows {
 
   /** Draw the rows near the window and remove the others; again if the drawn ones are lower than estimated. */
   show() {
+    // Back in the page, its stylesheet is loaded again: until then the list is as high as its rows, and all would be near.
+    if (getComputedStyle(this.node).overflowY !== "auto") return;
     for (let tries = 0; tries < 4; tries += 1) {
       const { scrollTop, clientHeight } = this.node;
       const near = ({ node: { offsetTop: top, offsetHeight: height } }) =>
