@@ -1,7 +1,8 @@
 """The columns and first rows of a table, before it has a mapping."""
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -118,6 +119,10 @@ ROWS = 50
 Keys = tuple[str, ...]
 
 
+# Names of what somebody stated about a message.
+VALUE = re.compile(r"scor|rat(e|ing)|rank|label|chosen|prefer|vote|feedback|thumb|correct", re.IGNORECASE)
+
+
 def unused_fields(path: Path, mapping: Mapping) -> list[str]:
     """Return the fields of the first rows, or of their exploded elements, that the mapping does not refer to.
 
@@ -136,7 +141,18 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
             lists = [parse_cell(row.get(column, "")) for row in preview.rows]
             more = [cell[1:] for cell in lists if isinstance(cell, list)]
             unused += [f"{column}.1:"] if any(own and isinstance(own[0], str) for own in more) else []
+        elif own in used:
+            cells = (parse_cell(row.get(column, "")) for row in preview.rows)
+            unused += [f"{column}.{key}" for key in _values_of_messages(cells)]
     return unused
+
+
+def _values_of_messages(cells: Iterable[Any]) -> list[str]:
+    """Return the keys under which the messages of transcripts have numbers or truth values: no part holds these."""
+    messages = (message for cell in cells if isinstance(cell, list) for message in cell if isinstance(message, dict))
+    pairs = ((str(key), value) for message in messages for key, value in message.items())
+    found = (key for key, value in pairs if isinstance(value, bool | int | float) and VALUE.search(key))
+    return list(dict.fromkeys(found))
 
 
 def format_unused(fields: Sequence[str]) -> str:

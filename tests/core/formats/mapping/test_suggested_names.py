@@ -369,3 +369,12 @@ def test_scores_of_each_response_are_labels_of_this_response(tmp_path: Path) -> 
         assert sorted((own.target.criterion, own.target.part, own.value) for own in labels) == sorted(values)
     with pytest.raises(FileFormatError, match="another kind than preference"):
         build_mapping({"id": "id", "prompt": "p", "gold": [{"kind": "preference", "value": "v", "response": 1}]})
+
+
+def test_values_of_messages_that_no_part_holds_are_named(tmp_path: Path) -> None:
+    answers = [{"role": "model", "content": text, "score": 35, "if_chosen": text == "x"} for text in ("x", "y")]
+    rows = [{"id": name, "conversation_history": [{"role": "user", "content": "?"}, *answers]} for name in ("1", "2")]
+    path = tmp_path / "turns.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    mapping = build_mapping(suggest_table(path))
+    assert unused_fields(path, mapping) == ["conversation_history.score", "conversation_history.if_chosen"]
