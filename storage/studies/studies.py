@@ -23,11 +23,13 @@ from storage.db.connections import execute, insert_missing, upsert
 from storage.db.fingerprints import to_utc
 from storage.db.guards import COUNTS, reading_for
 from storage.db.tables import (
+    AdjudicationRow,
     CriterionRow,
     GuidelinesReadRow,
     GuidelinesRow,
     ItemRow,
     LabelRow,
+    OpinionRow,
     RunRow,
     ScaleRow,
     StudyRow,
@@ -325,13 +327,26 @@ def declare_scale(session: Session, study_id: int, record: ScaleRecord) -> None:
         )
 
 
-def _label_values(session: Session, study_id: int, kind: str, criterion: str) -> list[Value]:
+def set_categories(session: Session, study_id: int, criterion: str, categories: Sequence[str]) -> None:
+    """Replace the list of values of answers on a criterion; raises TiebreakError if a value that is used is missing."""
+    if len(categories) < 2 or len({*categories}) < len(categories):
+        raise TiebreakError("Enter at least two different categories, one a line.")
+    lock(session, study_id)
+    new = Scale(level="nominal", categories=tuple(categories))
+    for table in (LabelRow, AdjudicationRow, OpinionRow):
+        for value in _label_values(session, study_id, "answer", criterion, table):
+            check_value({("answer", criterion): new}, "answer", criterion, value)
+    row = {"study_id": study_id, "kind": "answer", "criterion": criterion, "body": new.model_dump(mode="json")}
+    upsert(session, ScaleRow, ("study_id", "kind", "criterion"), row)
+
+
+def _label_values(session: Session, study_id: int, kind: str, criterion: str, table: Any = LabelRow) -> list[Value]:
     """Return the distinct values of labels, compared as text because PostgreSQL's json type has no equality."""
     query = (
-        select(sql_cast(col(LabelRow.value), Text))
-        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
+        select(sql_cast(col(table.value), Text))
+        .join(TargetRow, col(TargetRow.id) == col(table.target_id))
         .where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == kind, col(TargetRow.criterion) == criterion)
-        .where(col(LabelRow.value).is_not(None))
+        .where(col(table.value).is_not(None))
         .distinct()
     )
     return [json.loads(value) for value in session.scalars(query)]

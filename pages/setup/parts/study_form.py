@@ -13,6 +13,7 @@ from core.formats.study_records import CriterionRecord, StudyRules
 from core.formats.text import temporary_folder
 from core.items import Criterion
 from core.remote_images import normalize_host
+from core.transcripts import ERROR_CATEGORY
 from core.wording import format_count
 from pages.parts import current_study, downloads, permissions, resources, shell
 from pages.parts.downloads import File
@@ -25,7 +26,7 @@ from storage.labels import views
 from storage.reports import peer_reviews
 from storage.reports.certificates import standing_values
 from storage.runs.runs import Run
-from storage.studies import annotators, studies
+from storage.studies import annotators, studies, transcripts
 from storage.studies.studies import Study
 from storage.transfer import deletions, exports, instructions
 from storage.transfer.bundle import write_bundle
@@ -239,6 +240,27 @@ def _draw_criteria(study: Study) -> None:
             _draw_criterion(study, criterion, f"criterion{index}")
     with st.expander("Add a criterion", icon=":material/add:", expanded=not criteria):
         _draw_criterion(study, None, f"criterion_new{len(criteria)}")
+    if resources.read(transcripts.has_any, study.id):
+        with st.expander("Error categories of steps", icon=":material/list:"):
+            _draw_categories(study)
+
+
+def _draw_categories(study: Study) -> None:
+    """Draw the form of the values that people choose from for what went wrong in a step."""
+    scale = resources.read(studies.scale, study.id, "answer", ERROR_CATEGORY)
+    with st.form("error_categories", border=False):
+        lines = st.text_area(
+            "Categories, one a line",
+            "\n".join(map(str, scale.categories if scale else ())),
+            key="error_categories_list",
+            help="People choose one for each step that was named as the first wrong one. A category in use remains.",
+        )
+        if not st.form_submit_button("Save"):
+            return
+    categories = [line.strip() for line in lines.splitlines() if line.strip()]
+    with permissions.writing(study.id, Permission.edit, "error categories") as session:
+        studies.set_categories(session, study.id, ERROR_CATEGORY, categories)
+    st.toast("Saved.", icon=":material/check:")
 
 
 def _draw_criterion(study: Study, current: Criterion | None, key: str) -> None:

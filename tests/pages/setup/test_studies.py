@@ -12,9 +12,11 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from core.formats import tiebreak
-from core.formats.records import ImportedRecords, ItemRecord, LabelRecord, PlainLabels, Record
-from core.items import Criterion
-from core.labels import Scale
+from core.formats.records import ImportedRecords, ItemRecord, LabelRecord, PlainLabels, Record, TranscriptRecord
+from core.formats.transcripts.messages import read_transcript
+from core.items import Criterion, Response
+from core.labels import Label, Scale, Target
+from core.transcripts import ERROR_CATEGORY
 from pages.parts import downloads, resources
 from pages.parts.account_guard import AccountGuard
 from pages.parts.text import escape_markdown
@@ -305,6 +307,28 @@ def test_a_criterion_is_added_and_edited() -> None:
     scale = Scale(level="ordinal", categories=(1, 2, 3))
     rubric = ("Poor - No.", "Good - Yes.")
     assert criteria == [Criterion(name="helpfulness", definition="Of use.", rubric=rubric, scale=scale)]
+
+
+def test_error_categories_of_a_study_with_transcripts_are_set_and_one_in_use_remains() -> None:
+    agent = read_transcript([{"role": "user", "content": "Rome?"}, {"role": "assistant", "content": "31."}])
+    item = make_item("a", responses=(Response(text="31.", transcript=agent.digest),))
+    prepare_study([TranscriptRecord(transcript=agent), ItemRecord(item=item)])
+    target = Target(item="a", kind="answer", criterion=ERROR_CATEGORY, part="step 2")
+
+    def save(lines: str) -> AppTest:
+        app = visit("setup/studies", view="study", open="s")
+        app.text_area(key="error_categories_list").set_value(lines)
+        form = next(button for button in app.button if "error_categories" in button.proto.form_id)
+        return form.click().run()
+
+    assert not save("none\nwrong tool\n").exception
+    label = Label(target=target, annotator="ann", value="wrong tool")
+    imports.import_records(resources.engine(), "s", [LabelRecord(label=label)])
+    assert "'wrong tool' is not on the scale" in page_text(save("none\nwrong call"))
+    save("none\nwrong tool\nwrong call")
+    with connections.reading(resources.engine()) as session:
+        scale = studies.scale(session, studies.get(session, "s").id, "answer", ERROR_CATEGORY)
+    assert scale is not None and scale.categories == ("none", "wrong tool", "wrong call")
 
 
 def file_links(app: AppTest) -> dict[str, str]:
