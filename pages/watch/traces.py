@@ -214,11 +214,13 @@ def draw_decision(trace: Trace) -> None:
     if trace.status not in UNDECIDED or not permissions.allows(trace.study_id, Permission.export):
         return
     target = Target(item=trace.item, kind="preference", criterion=trace.criterion, part=trace.part)
+    target = next(iter(resources.read(peer_reviews.verdict_targets, trace.id)), target)  # a score, or a step
     found = resources.read(labels.decision, trace.study_id, target)
     if found is None:
         return
     gold, adjudicator = found
-    value = numbers.RESPONSE_NAMES.get(gold.value, str(gold.value)) if isinstance(gold.value, int) else str(gold.value)
+    names = numbers.RESPONSE_NAMES if target.kind == "preference" else {}
+    value = names.get(gold.value, str(gold.value)) if isinstance(gold.value, int) else str(gold.value)
     by = f"by {adjudicator}" if adjudicator else gold.source
     how = escape_markdown(f"{by} · {gold.reason}")
     st.markdown(f":green-badge[:material/how_to_reg: Decided: {escape_markdown(value)}] {how}")
