@@ -46,7 +46,6 @@ REPLY_FAULTS: dict[str, dict[str, Any]] = {
     "unreadable": {"text": "I would rather not say."},
     "empty": {"text": "", "choices": 0},
 }
-FAULTS = (*ERROR_FAULTS, *REPLY_FAULTS, *PROVIDER_FAULTS, "timeout", "malformed", "drop", "cut")
 FILLER = "Both submissions were weighed against every level of the criteria, step by step. " * 8
 
 

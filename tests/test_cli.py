@@ -35,7 +35,8 @@ from tests.conftest import make_item, make_label
 from tests.core.formats.published.test_prompts import SCALEEVAL, clone
 from tests.paths import ROOT
 from tests.storage.reports.planted_judges import planted_records
-from tests.storage.reports.test_alignment import import_study, make_trace
+from tests.storage.reports.test_alignment import make_trace
+from tests.storage.shared import import_study
 
 pytestmark = pytest.mark.slow  # whole commands and runs
 

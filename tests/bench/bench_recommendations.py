@@ -42,7 +42,7 @@ def answer(truth: Array, error: Array | float, rng: np.random.Generator, categor
     return np.where(rng.random(truth.size) < error, other, truth)
 
 
-def as_ratings(codes: Array, categories: int) -> Ratings:
+def as_ratings(codes: Array, categories: int = 2) -> Ratings:
     names = tuple(f"annotator {number + 1}" for number in range(codes.shape[1]))
     return Ratings(tuple(map(str, range(len(codes)))), names, codes.astype(np.int16), tuple(range(categories)))
 

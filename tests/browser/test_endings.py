@@ -6,9 +6,10 @@ from sqlalchemy import func, select, update
 from storage.accounts import logins
 from storage.db.connections import clock, connect, reading, upgrade, writing
 from storage.db.tables import LabelRow, LoginRow
-from tests.accounts import PASSWORD, add_account
+from tests.accounts import add_account
 from tests.bench.bench_workbench import STUDY, plant
 from tests.browser.conftest import serve, start, stop_server
+from tests.browser.test_proxy import sign_in
 
 pytestmark = pytest.mark.browser
 READY = "label-workbench[data-phase=working]"
@@ -26,12 +27,6 @@ def served(postgres, tmp_path_factory):
     yield server, engine, postgres
     stop_server(server)
     engine.dispose()
-
-
-def sign_in(page):
-    page.get_by_label("Name").fill("ann")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.keyboard.press("Enter")
 
 
 def count(engine):

@@ -154,7 +154,8 @@ def test_a_second_unreadable_reply_is_a_turn_with_a_problem() -> None:
 def test_a_refusal_is_not_requested_again() -> None:
     _, recorded, model = run(lambda ask: Reply(text="1", finish="refused"))
     assert len(model.asked) == 3
-    assert all(e.turn.reading is None and e.turn.problem for e in recorded.events if isinstance(e, TurnCompleted))
+    turns = [e.turn for e in recorded.events if isinstance(e, TurnCompleted)]
+    assert [(turn.reading, turn.problem) for turn in turns] == [(None, "the model refused to answer")] * 3
 
 
 def test_temporary_failures_are_retried() -> None:

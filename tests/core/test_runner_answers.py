@@ -151,11 +151,6 @@ def test_the_limit_grows_up_to_the_ceiling(ceiling: int, limits: list[int]) -> N
     assert [ask.spec.max_tokens for ask in asked] == limits
 
 
-def test_a_refusal_is_not_requested_again() -> None:
-    events, asked = run(lambda ask: Reply(text="", finish="refused"))
-    assert len(asked) == 1 and only_turn(events).problem == "the model refused to answer"
-
-
 def refuse_schemas(ask: Ask) -> str:
     if ask.schema is not None:
         raise UnsupportedSchema("m does not accept the JSON schema of the answer; it is asked for text instead.")

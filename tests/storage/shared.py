@@ -1,5 +1,6 @@
 """Records of debates that several tests of storage use."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Engine, update
@@ -15,11 +16,18 @@ from storage.db.tables import RunRow, now
 from storage.labelling.queue import Queue
 from storage.labels import labels, targets
 from storage.studies import annotators, studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_item
 
 RUN = RunRecord(name="r", protocol="scaleeval", criterion="helpfulness")
 RUN_WITHOUT_CRITERION = RunRecord(name="r", protocol="scaleeval", criterion="")
+
+
+def import_study(engine: Engine, records: Iterable[Record], name: str = "s") -> Study:
+    imports.import_records(engine, name, records)
+    with reading(engine) as session:
+        return studies.get(session, name)
 
 
 def a_turn(number: int = 0, **fields: object) -> TurnCompleted:

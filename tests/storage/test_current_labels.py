@@ -29,8 +29,8 @@ from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import deletions, imports
 from tests.conftest import make_item, make_label, make_target
-from tests.storage.reports.test_references import DEBATE, SINGLE, debate_trace, import_study, items, single_trace
-from tests.storage.shared import store_label
+from tests.storage.reports.test_references import DEBATE, SINGLE, debate_trace, items, single_trace
+from tests.storage.shared import import_study, store_label
 
 study_names = (f"labels {number}" for number in count())
 names = st.sampled_from(("ann", "bob", "cat"))

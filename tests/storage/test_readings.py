@@ -26,7 +26,6 @@ from storage.transfer.participation import annotator_names
 from storage.worker import _launch
 from storage.worker._launch import RunRequest
 
-FIRST_ITEM = ItemSelection(limit=1)
 UNREADABLE = "Both have their merits \N{THINKING FACE} <b>hm</b>."
 
 

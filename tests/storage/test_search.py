@@ -12,8 +12,8 @@ from storage.runs import search
 from storage.runs.search import Match
 from storage.studies.studies import Study
 from tests.conftest import make_target
-from tests.storage.reports.test_alignment import import_study, make_trace
-from tests.storage.shared import RUN, store_label
+from tests.storage.reports.test_alignment import make_trace
+from tests.storage.shared import RUN, import_study, store_label
 
 REPLY = 'He said "50% of\nIT" and Élan.'
 

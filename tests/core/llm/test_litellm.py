@@ -7,7 +7,6 @@ import pytest
 
 from core.errors import PermanentFailure, TemporaryFailure
 from core.llm.client import LiteLLM, Reply
-from core.trace import Spec
 from tests.core.llm.asking import complete_ask, make_ask
 from tests.openai_server import Server
 
@@ -47,12 +46,6 @@ def test_a_parameter_that_a_provider_does_not_support_is_omitted_with_a_note(
     assert reply.notes == tuple(
         f"{model} does not accept {name}: the parameter was omitted." for name in sorted(omitted)
     )
-
-
-def test_extra_parameters_cannot_replace_the_request() -> None:
-    outcome = complete_ask(make_ask(None, model="gpt-5.4-mini", extra={"stream": True}), LiteLLM)
-    assert isinstance(outcome, PermanentFailure) and "cannot set 'stream'" in str(outcome)
-    assert Spec(model="x").extra == {}
 
 
 @pytest.mark.parametrize("fault", ["drop", "cut"])

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import PermanentFailure
 from core.llm.client import Reply
 from core.llm.secrets import find_problems
 from core.protocols import Judge
@@ -52,14 +51,6 @@ def test_a_setting_that_the_model_does_not_accept_is_left_out_with_a_note(monkey
     assert isinstance(reply, Reply)
     assert reply.notes == ("gpt-3.5-turbo does not accept reasoning_effort: the parameter was omitted.",)
     assert "reasoning_effort" not in server.bodies[0] and server.bodies[0]["seed"] == 7
-
-
-@pytest.mark.parametrize("name", ["model", "messages", "n", "stream", "response_format"])
-def test_extra_parameters_cannot_replace_the_request(name: str) -> None:
-    with run_server() as server:
-        result = complete_ask(make_ask(server.address, extra={name: "x"}))
-    assert isinstance(result, PermanentFailure) and not server.bodies
-    assert str(result) == f"The extra parameters of judge-1 cannot set {name!r}."
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord, Record, TraceRecord
 from core.labels import Target
-from core.statistics.data.arrays import Estimate
 from pages.parts import charts, live, resources
 from storage.db import connections
 from storage.studies import studies
@@ -17,7 +16,6 @@ from tests.storage.reports.test_alignment import make_trace
 from tests.storage.shared import RUN, store_label
 
 PAGE = "results/judges"
-ESTIMATE = Estimate(0.8, 0.7, 0.9, items=40, items_total=40, raters=2, pairs=40)
 PAIRS = (("b", 0.1, 0.2), ("c", 0.1, 0.01), ("d", -0.3, 0.01), ("e", None, None))
 
 

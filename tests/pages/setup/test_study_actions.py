@@ -9,17 +9,13 @@ from storage.db.tables import RunRow
 from storage.runs import runs
 from storage.studies import studies
 from tests.conftest import make_item
+from tests.pages.setup.test_studies import study_names
 from tests.pages.visits import page_links, page_text, prepare_study, visit
 
 
 @pytest.fixture(autouse=True)
 def _a_study() -> None:
     prepare_study([ItemRecord(item=make_item())])
-
-
-def study_names() -> list[str]:
-    with connections.reading(resources.engine()) as session:
-        return studies.names(session)
 
 
 def run_names() -> list[str]:

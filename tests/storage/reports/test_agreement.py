@@ -1,6 +1,5 @@
 """Agreement of annotators and of judges; published values of PandaLM, Topical-Chat and ScaleEval."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +14,15 @@ from core.items import Item, Response
 from core.labels import Opinion, Scale
 from core.statistics.reports.agreement import AgreementRow
 from core.trace import Verdict, VerdictReached
-from storage.db.connections import reading
 from storage.reports import agreement, agreement_items
 from storage.reports.agreement_items import ItemQuery
-from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports, samples
 from tests.conftest import make_item, make_label, make_target
 from tests.core.formats.shared import MAPPINGS, public_file
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, import_study
 
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
-
-
-def import_study(engine: Engine, records: Iterable[Record], name: str = "s") -> Study:
-    imports.import_records(engine, name, records)
-    with reading(engine) as session:
-        return studies.get(session, name)
 
 
 def import_table(engine: Engine, file: str, name: str) -> Study:

@@ -1,6 +1,5 @@
 """The alignment of each judge with the annotators; published values of ChatEval."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -20,23 +19,14 @@ from core.items import Item, Response
 from core.labels import Adjudication, Label, Opinion, Scale, Target
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
-from storage.db.connections import reading
 from storage.reports import alignment
-from storage.studies import studies
 from storage.studies.studies import Study
-from storage.transfer import imports
 from tests.conftest import make_item, make_label, make_target
 from tests.core.formats.shared import public_file
 from tests.storage.reports.test_disagreements import load
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, import_study
 
 THREE = Scale(level="ordinal", categories=(1, 2, 3))
-
-
-def import_study(engine: Engine, records: Iterable[Record], name: str = "s") -> Study:
-    imports.import_records(engine, name, records)
-    with reading(engine) as session:
-        return studies.get(session, name)
 
 
 def alignment_of(engine: Engine, study: Study, by: Any = "all") -> list[AlignmentRow]:

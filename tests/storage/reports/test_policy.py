@@ -17,7 +17,7 @@ from storage.reports import certificates, label_plans, policy, signals
 from storage.reports.alignment import load_data
 from storage.reports.certificates import Standing
 from storage.reports.judge_ranking import Selection
-from storage.reports.policy import PolicyQuery, PolicyReport, Reason, State
+from storage.reports.policy import PolicyQuery, Reason, State
 from storage.reports.signals import Signal
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -39,11 +39,6 @@ def certify(engine: Engine, study: Study, query: PolicyQuery = PROMISE) -> dict[
     data = load_data(engine, study, "gold")
     with reading(engine) as session:
         return certificates.make(session, study, data, policy.report(session, study, data, query))
-
-
-def errors_of(report: PolicyReport) -> tuple[int, int]:
-    assert report.parts[0].curve.chosen is not None
-    return report.parts[0].curve.chosen.errors, report.parts[0].curve.chosen.labelled
 
 
 def test_sure_verdicts_are_accepted_and_the_others_go_to_people(engine: Engine, study: Study) -> None:

@@ -1,6 +1,5 @@
 """What judges are compared with: people, or a debate with people's decisions on its disputes; never themselves."""
 
-from collections.abc import Sequence
 from dataclasses import astuple
 from itertools import count
 from typing import Any
@@ -29,12 +28,10 @@ from core.trace import Verdict, VerdictReached
 from storage.db.connections import connect, reading, upgrade
 from storage.reports import alignment, published, references, run_comparison, study_report, systems
 from storage.reports.references import Reference
-from storage.studies import studies
 from storage.studies.studies import Study
-from storage.transfer import imports
 from tests.conftest import make_item, make_label, make_target
 from tests.core.formats.shared import MAPPINGS, public_file
-from tests.storage.shared import a_trace, a_verdict
+from tests.storage.shared import a_trace, a_verdict, import_study
 
 study_names = (f"study {number}" for number in count())
 
@@ -68,12 +65,6 @@ def score_label(target: Target, annotator: str, value: int | str) -> LabelRecord
 
 def items(number: int) -> list[Record]:
     return [ItemRecord(item=make_item(f"item {n}")) for n in range(number)]
-
-
-def import_study(engine: Engine, records: Sequence[Record], name: str = "s") -> Study:
-    imports.import_records(engine, name, records)
-    with reading(engine) as session:
-        return studies.get(session, name)
 
 
 def find_row(engine: Engine, study: Study, judge: str, statistic: str, reference: str | None = None) -> AlignmentRow:

@@ -6,12 +6,8 @@ import pytest
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, StudyRecord
-from core.items import Criterion, Pairs, Response
+from core.items import Pairs, Response
 from core.llm.client import ScriptedModel
-from core.protocols import Judge
-from core.protocols.registry import PROTOCOLS
-from core.protocols.scaleeval.settings import Settings
-from core.trace import Spec
 from storage.db.connections import reading, writing
 from storage.labelling import adjudication
 from storage.reports import agreement, alignment, systems
@@ -22,10 +18,10 @@ from storage.studies import items, studies
 from storage.transfer import exports, imports
 from storage.transfer.gold import gold_rows
 from storage.worker import _launch
-from storage.worker._launch import RunRequest
 from tests.conftest import make_item
 from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import Client
+from tests.storage.worker.test_worker import make_request
 
 SYSTEMS = ("ant", "bee", "cat")
 
@@ -38,12 +34,6 @@ def study(engine):
     imports.import_records(engine, "s", [StudyRecord(), *records])  # whose rules draw disputes alone
     with reading(engine) as session:
         return studies.get(session, "s")
-
-
-def make_request(study, **fields) -> RunRequest:
-    judges = tuple(Judge(name=name, spec=Spec(model=name)) for name in ("a", "b"))
-    settings = Settings(judges=judges, criterion=Criterion(name="helpfulness"), rounds=1)
-    return RunRequest(study, PROTOCOLS["scaleeval"], settings, "run", **fields)
 
 
 def best_submission(ask) -> str:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from core.statistics.data.arrays import Codes
-from core.statistics.data.ratings import Ratings
 from core.statistics.measures.annotator_dependence import State, find_dependence, fit_truth
+from tests.bench.bench_recommendations import as_ratings
 
 NOISE = (0.06, 0.12, 0.22)
 
@@ -15,11 +15,6 @@ def answers(truth: Codes, error: np.ndarray | float, rng: np.random.Generator, c
     step = rng.choice([-1, 1], truth.size)
     other = np.where((truth + step < 0) | (truth + step >= categories), truth - step, truth + step)
     return np.where(rng.random(truth.size) < error, other, truth).astype(np.int16)
-
-
-def as_ratings(codes: Codes, categories: int = 2) -> Ratings:
-    names = tuple(f"annotator {number + 1}" for number in range(codes.shape[1]))
-    return Ratings(tuple(map(str, range(len(codes)))), names, codes.astype(np.int16), tuple(range(categories)))
 
 
 def people(rng: np.random.Generator, noise: tuple[float, ...], items: int = 260, categories: int = 2) -> tuple:
