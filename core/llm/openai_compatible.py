@@ -199,6 +199,8 @@ KEEP_ALIVE = 4.0
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 EVENT_STREAM = "text/event-stream"
 REFUSED_STREAM = (400, 422)
+# Characters of a streamed text that are kept to show its end: that, and the longest key that may begin before it.
+MAX_END = progress.SHOWN + 2_000
 
 
 @dataclass(frozen=True)
@@ -366,7 +368,7 @@ async def _read_stream(response: aiohttp.ClientResponse, max_bytes: int, call: p
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             stream.add(line)
-        call.text = wire.partial_text(stream.text, progress.SHOWN)
+        call.text = wire.partial_text(stream.end, progress.SHOWN)
     stream.add(rest)
     if not stream.is_complete:
         raise aiohttp.ClientPayloadError("the stream ended before the reply")
@@ -383,11 +385,8 @@ class _Stream:
         self._finish: Any = None
         self._error: Any = None
         self.is_complete = False
-
-    @property
-    def text(self) -> str:
-        """The text so far, or the reasoning before it."""
-        return "".join(self._parts.get("content") or self._parts.get("reasoning_content") or ())
+        self.end = ""
+        """The end of the text so far, or of the reasoning before it: the whole would be joined for each piece."""
 
     def add(self, line: bytes) -> None:
         """Add a line of the stream."""
@@ -410,9 +409,16 @@ class _Stream:
         delta: Any = choice.get("delta")
         for name in ("content", "reasoning_content", "reasoning", "refusal") if isinstance(delta, Mapping) else ():
             if isinstance(text := delta.get(name), str):
-                self._parts.setdefault("reasoning_content" if name == "reasoning" else name, []).append(text)
+                self._append("reasoning_content" if name == "reasoning" else name, text)
         if choice.get("finish_reason"):
             self._finish, self.is_complete = choice["finish_reason"], True
+
+    def _append(self, name: str, text: str) -> None:
+        if name == "content" and name not in self._parts:
+            self.end = ""  # of the reasoning
+        self._parts.setdefault(name, []).append(text)
+        if name == "content" or "content" not in self._parts:
+            self.end = (self.end + text)[-MAX_END:]
 
     def body(self) -> bytes:
         """Return the response as the server would have sent it without a stream."""

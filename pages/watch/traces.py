@@ -9,12 +9,13 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.items import Item, pair_item, pair_numbers
-from core.labels import Target
+from core.labels import Kind, Target
 from core.llm import images
 from core.llm.progress import OpenCall
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
+from core.transcripts import FIRST_WRONG_STEP
 from pages.parts import colours, current_study, items, live, numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
@@ -278,13 +279,16 @@ def judged_kind(trace: Trace) -> Subject:
 
 def record_view(trace: Trace) -> None:
     """Record that the judges' opinions are shown, so a later label is not blind, and draw a note."""
-    preference = Target(item=trace.item, kind="preference", criterion=trace.criterion, part=trace.part)
-    is_open = trace.status in (*UNDECIDED, "running") and judged_kind(trace) != "critique"
+    subject = judged_kind(trace)
+    kinds: dict[Subject, Kind] = {"score": "score", "answer": "answer"}
+    kind = "answer" if trace.criterion == FIRST_WRONG_STEP else kinds.get(subject, "preference")
+    unjudged = Target(item=trace.item, kind=kind, criterion=trace.criterion, part=trace.part)
+    is_open = trace.status in (*UNDECIDED, "running") and subject != "critique"
     with connections.reading(resources.engine()) as session:
         viewed = peer_reviews.verdict_targets(session, trace.id)
         if not viewed and is_open:
             judged = trace_opinions.judged_targets(session, trace.id)
-            viewed = [target for target in judged if target.kind == "preference"] or [preference]
+            viewed = [target for target in judged if target.kind == "preference"] or [unjudged]
     turns.note_views(trace.study_id, viewed)
 
 
@@ -300,7 +304,7 @@ def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
     @permissions.fragment(run_every=1.0 if is_live else None)
     def refresh() -> None:
         events, current, totals = live.load("trace", (f"trace {trace.id}",), read)
-        if is_live and current.status not in ACTIVE:
+        if is_live and current.status != trace.status:  # the page also records what is seen of a running trace
             st.rerun()
         draw_status(current, totals)
         calls = open_calls(current) if is_live else []

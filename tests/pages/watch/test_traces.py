@@ -1,6 +1,7 @@
 """The list of traces with its filters, and the page of a trace."""
 
 import time
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import update
@@ -13,10 +14,10 @@ from core.llm.progress import OpenCall
 from core.trace import Verdict, VerdictReached
 from pages.parts import colours, resources
 from storage.db import connections
-from storage.db.tables import TraceRow
-from storage.labels import views
+from storage.db.tables import RunRow, TraceRow, now
+from storage.labels import targets, views
 from storage.runs import live_traces, traces
-from storage.studies import studies
+from storage.studies import annotators, studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_target
 from tests.pages.visits import page_links, page_text, prepare_study, visit, visit_trace
@@ -240,3 +241,16 @@ def test_who_watches_a_running_trace_sees_what_its_judges_write():
     assert not page.exception
     assert "b\\*en\\*" in page_text(page) and "**cat**, round 1, writing" in page_text(page)
     assert [text.value for text in page.text] == ["**Response 1** <img src=x>"]  # not as Markdown
+
+
+def test_who_watches_a_running_trace_labels_its_target_no_longer_blind():
+    prepare_study([ItemRecord(item=make_item("item 0")), RUN, a_trace("item 0", a_turn())])
+    with connections.writing(resources.engine()) as session:
+        study_id = studies.get(session, "s").id
+        session.execute(update(TraceRow).values(outcome="waiting", claimed_by="worker"))
+        session.execute(update(RunRow).values(claimed_by="worker", claimed_until=now() + timedelta(minutes=1)))
+    page = visit_trace("item 0", annotator="ann")
+    assert not page.exception and "Running" in page_text(page)
+    with connections.reading(resources.engine()) as session:
+        target = targets.find_id(session, study_id, make_target("item 0"))
+        assert target and views.is_viewed(session, target, annotators.get_or_create_id(session, "ann"))
