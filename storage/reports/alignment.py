@@ -349,10 +349,14 @@ def load_judge_opinions(session: Session, study: Study, left_out: str = "") -> S
 
 
 def _examples(opinions: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the first opinion of each kind, criterion and type of value, without missing values."""
+    """Return the first opinion of each kind, criterion and type of value, without missing values.
+
+    Of answers each value: those on a scale of any number, such as that of steps, are its categories.
+    """
     decided = opinions[opinions["value"].notna()]
     types = decided["value"].map(type)
-    return decided[~decided[["kind", "criterion"]].assign(type=types).duplicated()]
+    answers = decided["value"].where(decided["kind"] == "answer", None)
+    return decided[~decided[["kind", "criterion"]].assign(type=types, value=answers).duplicated()]
 
 
 def _with_judge_names(session: Session, study_id: int, opinions: "pd.DataFrame") -> "pd.DataFrame":
@@ -574,7 +578,8 @@ def load_data(
         if loaded is None or loaded.left_out != own_run:
             loaded = load_judge_opinions(session, study, own_run)
         given = stored_labels.frame(session, study.id)
-        scales = find_scales(session, study, [frame_panel(given), loaded.scale_panel])
+        decided = references.decided_answers(session, study.id)
+        scales = find_scales(session, study, [frame_panel(given), loaded.scale_panel, frame_panel(decided)])
         gold = references.frame(session, study.id, chosen, scales, loaded.disputed)
         responses = {key: len(systems) for key, (_, systems) in loaded.systems.items()}
         labels, opinions, gold = add_preferences(given, loaded.values, gold, responses)

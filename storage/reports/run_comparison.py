@@ -110,7 +110,9 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
         opinions = _conclusions(session, study.id, chosen)
         named = references.resolve(session, study.id, reference)
         given = opinions[opinions["value"].notna()] if len(opinions) else opinions
-        scales = comparable_scales(opinions, find_scales(session, study, [frame_panel(given)]) if len(given) else {})
+        stored = [labels.frame(session, study.id), references.decided_answers(session, study.id)]
+        panels = [frame_panel(frame) for frame in (given, *stored)] if len(given) else []
+        scales = comparable_scales(opinions, find_scales(session, study, panels) if panels else {})
         gold = references.frame(session, study.id, named, scales)
         design = None if named.type == "debate" else designs.frame(session, study.id)
         people = chosen_labels.keep_drawn(labels.frame(session, study.id), design)

@@ -16,7 +16,7 @@ from core.formats.records import (
 )
 from core.formats.registry import read_records
 from core.items import Item, Response
-from core.labels import Adjudication, Label, Opinion, Scale, Target
+from core.labels import STEPS, Adjudication, Label, Opinion, Scale, Target
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
 from storage.reports import alignment
@@ -246,3 +246,26 @@ def second_criterion() -> list[Record]:
     opinions = tuple(opinion.model_copy(update={"criterion": "clarity"}) for opinion in verdict.verdict.opinions)
     reached = verdict.model_copy(update={"verdict": verdict.verdict.model_copy(update={"opinions": opinions})})
     return [run, a_trace("a", a_turn(), reached, run="r2")]
+
+
+@pytest.mark.parametrize("by_gold", [True, False])
+def test_a_step_that_nobody_else_named_is_a_wrong_answer_of_its_judge(engine: Engine, by_gold: bool) -> None:
+    scale = ScaleRecord(kind="answer", criterion="first wrong step", scale=STEPS)
+    records: list[Record] = [scale, RUN.model_copy(update={"name": "r"})]
+    for number in range(30):
+        target = Target(item=f"i{number}", kind="answer", criterion="first wrong step")
+        right = 3 if number % 2 else 5
+        records.append(ItemRecord(item=make_item(target.item)))
+        if by_gold:
+            ruling = Adjudication(target=target, value=right, rule="expert", reason="r", adjudicator="Eve")
+            records.append(AdjudicationRecord(ruling=ruling))
+        else:
+            records.append(LabelRecord(label=Label(target=target, annotator="ann", value=right)))
+        value = right if number % 3 else 4 if number % 2 else 9000  # between the named steps, and beyond them
+        opinion = Opinion(kind="answer", judge="judge", stage="verdict", value=value, criterion=target.criterion)
+        verdict = Verdict(outcome="agreed", value=value, opinions=(opinion,))
+        records.append(TraceRecord(run="r", item=target.item, events=(VerdictReached(verdict=verdict),)))
+    study = import_study(engine, records)
+    data = alignment.load_data(engine, study)
+    rows = {row.statistic: row for row in alignment.rows_of(engine, study, data) if row.judge == "judge"}
+    assert (rows["accuracy_gold"].value, rows["accuracy_gold"].items) == (pytest.approx(2 / 3), 30)
