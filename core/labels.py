@@ -38,9 +38,14 @@ class Scale(Frozen):
     low: float | None = None
     high: float | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether any number between its ends is a category, as on a scale of steps: reports name those that occur."""
+        return self.level == "nominal" and self.low is not None
+
     def contains(self, value: object) -> bool:
         """Return whether `value` is on this scale. True does not count as 1."""
-        if self.categories:
+        if self.categories and not self.is_open:
             return any(value == c and isinstance(value, bool) == isinstance(c, bool) for c in self.categories)
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
             return False  # also NaN, and integers beyond those of a computer

@@ -48,6 +48,7 @@ from storage.reports.opinions import (
     frame_panel,
     has_key,
     row_keys,
+    with_values,
 )
 from storage.reports.references import Reference, settings_models
 from storage.runs import runs, trace_opinions
@@ -578,9 +579,9 @@ def load_data(
         if loaded is None or loaded.left_out != own_run:
             loaded = load_judge_opinions(session, study, own_run)
         given = stored_labels.frame(session, study.id)
-        decided = references.decided_answers(session, study.id)
-        scales = find_scales(session, study, [frame_panel(given), loaded.scale_panel, frame_panel(decided)])
+        scales = find_scales(session, study, [frame_panel(given), loaded.scale_panel])
         gold = references.frame(session, study.id, chosen, scales, loaded.disputed)
+        scales = with_values(scales, gold)
         responses = {key: len(systems) for key, (_, systems) in loaded.systems.items()}
         labels, opinions, gold = add_preferences(given, loaded.values, gold, responses)
         if len(opinions) > len(loaded.values):

@@ -9,7 +9,7 @@ import threading
 import weakref
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -122,12 +122,27 @@ def find_scales(session: Session, study: Study, panels: list[RaterPanel]) -> Sca
             values = panel.values["value"].take(rows)
             if scale is None and values.where(_is_number).all():
                 scale = Scale(level="interval")
-            if scale is not None and scale.level == "nominal" and scale.low is not None:
-                used = {*scale.categories, *filter(_is_number, values.tolist())}
-                scale = scale.model_copy(update={"categories": tuple(sorted(used, key=float))})
             if scale is not None:
-                scales[kind, criterion] = scale
+                scales[kind, criterion] = _with_values(scale, values.tolist()) if scale.is_open else scale
     return scales
+
+
+def with_values(scales: Scales, *frames: "pd.DataFrame") -> dict[tuple[str, str], Scale]:
+    """Return the scales; of those of any number, the values of the frames are categories too.
+
+    A frame has the columns kind, criterion and value: what somebody decided may be a step that no label names.
+    """
+    extended = dict(scales)
+    for (kind, criterion), scale in scales.items():
+        for frame in frames if scale.is_open else ():
+            found = frame.loc[(frame["kind"] == kind) & (frame["criterion"] == criterion), "value"]
+            extended[kind, criterion] = _with_values(extended[kind, criterion], found.tolist())
+    return extended
+
+
+def _with_values(scale: Scale, values: Iterable[object]) -> Scale:
+    used = {*scale.categories, *filter(_is_number, values)}
+    return scale.model_copy(update={"categories": tuple(sorted(used, key=float))})
 
 
 def _is_number(value: object) -> bool:

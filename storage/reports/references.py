@@ -174,19 +174,6 @@ def frame(
     return pd.DataFrame(rows, columns=COLUMNS, dtype=object).astype({"number": float, "disputed": bool})
 
 
-def decided_answers(session: Session, study_id: int) -> "pd.DataFrame":
-    """Return kind, criterion and value of the adjudicated answers, which nobody may have given as a label."""
-    import pandas as pd
-
-    found = labels.newest_adjudications(session, study_id).values()
-    rows = [
-        (one.target.kind, report_criterion(one.target.criterion), one.value)
-        for one in found
-        if one.target.kind == "answer"
-    ]
-    return pd.DataFrame(rows, columns=["kind", "criterion", "value"], dtype=object)
-
-
 def _rows(
     session: Session, study_id: int, reference: Reference, scales: Scales, disputed: Collection[int]
 ) -> Iterator[tuple[str, str, str, str, Value | None, float | None, str, bool]]:

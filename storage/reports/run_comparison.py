@@ -34,7 +34,7 @@ from storage.reports.alignment import comparable_scales
 from storage.reports.chosen_labels import DISPUTED_TARGETS, NOTHING, Choices
 from storage.reports.disagreements import MAX_LISTED, NO_VERDICT, Drilldown, format_value, list_places, value_of
 from storage.reports.judge_costs import RunCost, cost_by_run
-from storage.reports.opinions import find_scales, frame_panel
+from storage.reports.opinions import find_scales, frame_panel, with_values
 from storage.reports.references import Reference
 from storage.runs import runs
 from storage.runs.runs import Run
@@ -110,12 +110,12 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
         opinions = _conclusions(session, study.id, chosen)
         named = references.resolve(session, study.id, reference)
         given = opinions[opinions["value"].notna()] if len(opinions) else opinions
-        stored = [labels.frame(session, study.id), references.decided_answers(session, study.id)]
-        panels = [frame_panel(frame) for frame in (given, *stored)] if len(given) else []
-        scales = comparable_scales(opinions, find_scales(session, study, panels) if panels else {})
+        scales = comparable_scales(opinions, find_scales(session, study, [frame_panel(given)]) if len(given) else {})
         gold = references.frame(session, study.id, named, scales)
+        stored = labels.frame(session, study.id)
+        scales = with_values(scales, gold, stored)
         design = None if named.type == "debate" else designs.frame(session, study.id)
-        people = chosen_labels.keep_drawn(labels.frame(session, study.id), design)
+        people = chosen_labels.keep_drawn(stored, design)
         gold = chosen_labels.keep_drawn(gold, design)
         disputed = targets.frame(session, study.id).loc[list(references.disputed_targets(session, study.id))]
         own = references.debate_run_ids(session, study.id, named.name) if named.type == "debate" else []
