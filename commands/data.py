@@ -412,8 +412,10 @@ def write_other_format(engine: "Engine", study: "Study", path: Path, format: str
         with open_output(path.with_suffix(".xml")) as stream:
             stream.write(labeling_config(records()))
     if left_out:
-        kinds = "of AIUs, weights, peers or steps without a span"
-        typer.echo(f"{left_out:,} labels and verdicts ({kinds}) have no form in this tool: left out.", err=True)
+        echo = (
+            f"{left_out:,} labels and verdicts have no form in this tool and are left out; docs/formats.md says which."
+        )
+        typer.echo(echo, err=True)
 
 
 def study_pseudonyms(engine: "Engine", study: "Study") -> Callable[[str], str]:

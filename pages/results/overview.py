@@ -216,6 +216,8 @@ def judge_charts_of(leaders: Leaders | str) -> list[Intervals | Drawn]:
         return []
     first = replace(leaders.ranking, judges=leaders.ranking.judges[:MAX_JUDGES])
     chart = judge_charts.accuracy_chart(first, ChartData())
+    if len(first.judges) < (count := len(leaders.ranking.judges)):
+        chart = replace(chart, title=f"Accuracy of {len(first.judges)} of {count} judges")
     return [replace(chart, name="best_judges", on_select=partial(open_clicked, "best_judges", JUDGES[0], "judge"))]
 
 

@@ -138,7 +138,9 @@ def _record(study: ExportedStudy, item: Item, names: Mapping[Subject, str]) -> d
         name = names[own.subject]
         if own.source == "label":
             responses.setdefault(name, []).append({"value": own.choice, "user_id": user_id(own.who)})
-        elif own.source == "verdict":
+        else:
+            study.left_out += own.source == "gold" or name in suggestions  # a question has one suggestion, and no gold
+        if own.source == "verdict":
             suggestions[name] = {"value": own.choice, "score": None, "agent": own.who}
     return {
         "id": item.id,

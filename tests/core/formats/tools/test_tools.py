@@ -127,7 +127,7 @@ def study() -> Iterator[Record]:
 
 def write(folder: Path, format: str) -> Path:
     stream = io.StringIO()
-    assert write_records(study(), format, stream) == 1  # the weights
+    assert write_records(study(), format, stream) == 1 + (format == "argilla")  # the weights; Argilla has no gold
     path = folder / f"{format}.json"
     path.write_text(stream.getvalue(), encoding="utf-8")
     return path
@@ -223,6 +223,13 @@ def test_annotations_for_phoenix_name_the_spans_of_steps_and_the_traces() -> Non
     assert spans == [("s3", "Ann", "first wrong step"), ("s1", "Ann", "wrong tool")]
     (whole,) = found["trace_annotations"]
     assert (whole["trace_id"], whole["annotator_kind"], whole["result"]["label"]) == ("t", "HUMAN", "0")
+
+
+def test_verdicts_beyond_the_one_that_argilla_can_hold_are_counted() -> None:
+    verdict = list(study())[-1]
+    others = [verdict.model_copy(update={"run": name}) for name in ("second", "third")]
+    counts = [write_records([*study(), *others], format, io.StringIO()) for format in ("argilla", "inspect")]
+    assert counts == [4, 1]
 
 
 def refusal(folder: Path, format: str, content: object) -> str:
