@@ -1,7 +1,7 @@
 """The first page of a study: what waits for the annotator, its judges, its people, and the next step."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -49,11 +49,11 @@ TOUR = st.components.v2.component(
     css=shell.read_asset("results/parts/tour.css"),
     js=shell.read_asset("results/parts/tour.js"),
 )
-# Page, what the visitor does there, why, and the parameters of its address.
-TOUR_STEPS: Sequence[tuple[str, str, str, Mapping[str, str]]] = (
-    ("traces", "Watch a dispute", "that three judges could not settle.", {"outcome": "Disputed"}),
-    ("disagreements", "Decide one yourself", "before you see what the judges said.", {}),
-    ("agreement", "See the figures move", "with each label, here and in every open window.", {}),
+# Page, what the visitor does there, and why.
+TOUR_STEPS = (
+    ("traces", "Watch a dispute", "that three judges could not settle."),
+    ("disagreements", "Decide one yourself", "before you see what the judges said."),
+    ("agreement", "See the figures move", "with each label, here and in every open window."),
 )
 # The agreement of each kind and criterion, the number of open adjudications, and the labels of each day.
 People = tuple[list[AgreementRow], int, dict[str, int]]
@@ -74,9 +74,10 @@ def load_people(study: Study, version: Version) -> People:
 def draw_tour(study: Study) -> None:
     """Draw the three steps of the tour on a sample study, until this browser has taken or skipped them."""
     if study.sample:
+        parameters = {"traces": resources.read(overview.find_dispute, study.id)}
         steps = [
-            (page, title, text, own_address(f"/{page}?{urlencode({'study': study.name, **parameters})}"))
-            for page, title, text, parameters in TOUR_STEPS
+            (page, title, text, own_address(f"/{page}?{urlencode({'study': study.name, **parameters.get(page, {})})}"))
+            for page, title, text in TOUR_STEPS
         ]
         TOUR(key="tour", data={"steps": steps})
 

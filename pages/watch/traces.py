@@ -34,6 +34,8 @@ from storage.studies.studies import Study
 
 TRACES_PER_PAGE = 50
 ORDERS: dict[str, Order] = {"By run": "run", "Most disputed first": "contention"}
+# Whether a judge of the trace has another opinion at the end than at first.
+OPINIONS = {"Changed": True, "Unchanged": False}
 ACTIVE = ("running", "waiting")
 # Seconds after which a page says again that it watches a trace.
 WATCH_SECONDS = 5.0
@@ -111,10 +113,13 @@ def choose_filter(study: Study) -> Filter:
     run_ids = {run.name: run.id for run in study_runs}
     criteria = sorted({run.criterion for run in study_runs if run.criterion} | set(verdict_criteria))
     outcomes = {colours.STATUS[status][0]: status for status in STATUSES}
-    chosen = paging.choose_filters({"run": run_ids, "scenario": scenarios, "criterion": criteria, "outcome": outcomes})
+    chosen = paging.choose_filters(
+        {"run": run_ids, "scenario": scenarios, "criterion": criteria, "outcome": outcomes, "opinion": OPINIONS}
+    )
     item = st.text_input("Item", placeholder="name contains…", key="name", bind="query-params")
     run_id, status = run_ids.get(chosen["run"] or ""), outcomes.get(chosen["outcome"] or "")
-    return Filter(study.id, run_id, chosen["scenario"], chosen["criterion"], status, item or None)
+    changed = OPINIONS.get(chosen["opinion"] or "")
+    return Filter(study.id, run_id, chosen["scenario"], chosen["criterion"], status, item or None, changed)
 
 
 def empty_state(study: Study, chosen: Filter) -> None:
@@ -149,7 +154,9 @@ def draw_table(
     clicked = tables.draw_clickable(rows, "traces_table", max_height=740, column_config=COLUMNS)
     tables.draw_notes({name: column for name, column in COLUMNS.items() if any(name in row for row in rows)})
     if clicked is not None:
-        st.query_params["trace"] = str(matches[clicked].id)
+        # One change of the address, without the filters, which Streamlit removes in a second one: Back needs one press.
+        kept = {name: st.query_params[name] for name in ("study",) if name in st.query_params}
+        st.query_params.from_dict(kept | {"trace": str(matches[clicked].id)})
         st.rerun()
 
 

@@ -11,12 +11,15 @@ from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.judges import JudgeEvaluation, Ranking
 from core.statistics.reports.label_plans import PairPlan
+from storage.db.columns import START
 from storage.db.guards import COUNTS, reading_for
 from storage.db.tables import ItemRow, LabelRow, RunRow, TraceRow
 from storage.reports import judge_ranking, label_plans
 from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, Population
+from storage.runs import traces
+from storage.runs.traces import Filter
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,15 @@ def size(session: Session, study_id: int) -> tuple[int, int]:
     items = select(func.count()).select_from(ItemRow).where(col(ItemRow.study_id) == study_id)
     runs = select(func.count()).select_from(RunRow).where(col(RunRow.study_id) == study_id)
     return session.scalar(items) or 0, session.scalar(runs) or 0
+
+
+@reading_for(COUNTS)
+def find_dispute(session: Session, study_id: int) -> dict[str, str]:
+    """Return how an address names the most disputed debate in which an opinion changed, or else all disputes."""
+    wanted = Filter(study_id, status="disputed", changed=True)
+    sizes = traces.count_by_run(session, wanted)
+    found = traces.page(session, wanted, sizes, after=START, size=1, order="contention").rows
+    return {"trace": str(found[0].id)} if found else {"outcome": "Disputed"}
 
 
 @reading_for(COUNTS)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, Text, and_, cast, false, func, not_, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from core.errors import TiebreakError
@@ -39,6 +39,8 @@ class Filter:
     status: Status | None = None
     item: str | None = None
     """Part of the item's name; case is ignored."""
+    changed: bool | None = None
+    """Whether a judge's last opinion differs from its first one, both readable."""
 
     @property
     def is_of_whole_runs(self) -> bool:
@@ -101,7 +103,21 @@ def _conditions(filter: Filter, at: datetime) -> list[ColumnElement[bool]]:
         conditions.append(or_(col(RunRow.criterion) == filter.criterion, _has_opinion_on(filter.criterion)))
     if filter.item:
         conditions.append(col(ItemRow.key).icontains(filter.item, autoescape=True))
+    if filter.changed is not None:
+        conditions.append(_has_change() if filter.changed else not_(_has_change()))
     return conditions + _status_conditions(filter.status, filter.criterion, at)
+
+
+def _has_change() -> ColumnElement[bool]:
+    """Return whether a judge of a trace has another opinion at the end than at first."""
+    first, last = aliased(OpinionRow), aliased(OpinionRow)
+    pairs = select(col(first.id)).join(
+        last,
+        and_(*(col(getattr(first, name)) == col(getattr(last, name)) for name in ("trace_id", "target_id", "judge"))),
+    )
+    values = cast(col(first.value), Text) != cast(col(last.value), Text)  # unknown, so not true, for a missing one
+    stages = (col(first.stage) == "first", col(last.stage) == "last")
+    return pairs.where(col(first.trace_id) == col(TraceRow.id), *stages, values).exists()
 
 
 def _has_opinion_on(criterion: str) -> ColumnElement[bool]:

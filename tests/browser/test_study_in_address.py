@@ -87,9 +87,21 @@ def test_the_link_to_the_first_page_opens_it_in_a_new_tab(visit, served):
     assert_kept(page, "", "the link in a new tab")
 
 
+def test_back_returns_from_a_trace_to_the_filtered_list(visit, served):
+    address = f"{served.address}/traces?study=Sample:+ScaleEval&outcome=Disputed"
+    page = visit(address)
+    page.locator(".dvn-scroller").click(position={"x": 60, "y": 60})
+    page.get_by_text("next disagreement").wait_for()
+    assert "outcome" not in page.url
+    page.go_back()
+    page.locator(".dvn-scroller").wait_for()
+    assert "outcome=Disputed" in page.url
+
+
 def test_the_tour_is_not_shown_again_after_it_was_skipped(visit, served):
     page = visit(f"{served.address}/?study=Sample:+ScaleEval")
-    page.get_by_role("link", name="Watch a dispute").wait_for()
+    step = page.get_by_role("link", name="Watch a dispute")
+    assert "trace=" in (step.get_attribute("href") or "")
     page.get_by_role("button", name="Skip the tour").click()
     page.reload()
     page.get_by_text("Next:").wait_for()

@@ -229,6 +229,17 @@ def test_traces_are_filtered(engine, a_study, a_live_trace):
     assert len(find_names(criterion="helpfulness", scenario="math")) == 5
 
 
+def test_debates_in_which_an_opinion_changed(engine, a_study):
+    last = {"changed": (1, 2, 1), "kept": (1, 1, 1), "unreadable at last": (1, None, 1)}
+    runs = [RUN.model_copy(update={"name": name}) for name in last]
+    given = [a_trace("item 0", a_verdict(last=of), run=run) for run, of in last.items()]
+    imports.import_records(engine, "s", [*runs, *given])
+    with reading(engine) as session:
+        changed, kept = (traces.find(session, Filter(a_study.id, changed=value)) for value in (True, False))
+    assert [trace.run for trace in changed] == ["changed"]
+    assert {trace.run for trace in kept} == last.keys() - {"changed"}
+
+
 @pytest.mark.parametrize("order", ["run", "contention"])
 @pytest.mark.parametrize("size", [1, 2, 4, 50])
 def test_the_pages_of_a_list_are_the_whole_list_forwards_and_backwards(engine, a_study, order, size):
