@@ -1,8 +1,6 @@
-"""What the tables need beside their models: notifications on PostgreSQL, the guards of the audit log, the job queue."""
+"""What the tables need beside their models: notifications on PostgreSQL, and the guards of the audit log."""
 
-from typing import Any
-
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, text
 
 # A statement notifies each of its topics once. A statement that changes very many traces names some of them only:
 # pages read the rest when a version expires (`storage.db.changes.MAX_AGE`).
@@ -81,11 +79,6 @@ def create(connection: Connection) -> None:
     for name, (table, when) in _postgresql_triggers().items():
         connection.execute(text(f"DROP TRIGGER IF EXISTS {name} ON {table}"))
         connection.execute(text(f"CREATE TRIGGER {name} {when}"))
-    if not inspect(connection).has_table("procrastinate_jobs"):
-        from procrastinate.schema import SchemaManager
-
-        driver: Any = connection.connection.driver_connection
-        driver.execute(SchemaManager.get_schema())  # several statements, which SQLAlchemy would send as one
 
 
 def _postgresql_triggers() -> dict[str, tuple[str, str]]:

@@ -47,15 +47,11 @@ DEFERRED = "/* deferred */"
 
 
 def connect_arguments(query: Any) -> dict[str, Any]:
-    """Return the arguments of a connection of SQLAlchemy; see `server_arguments`."""
-    return server_arguments(query) | {"cursor_factory": _cursor_class()}
-
-
-def server_arguments(query: Any) -> dict[str, Any]:
-    """Return the arguments of any connection; an `options` in the query of the URL has precedence over the settings."""
+    """Return the arguments of a connection; an `options` in the query of the URL has precedence over the settings."""
     timeouts = [f"-c {name}={1000 * number(*setting)}" for name, setting in PARAMETERS.items()]
     given = query.get("options", ())
-    return KEEPALIVES | {"options": " ".join([*timeouts, *([given] if isinstance(given, str) else given)])}
+    options = " ".join([*timeouts, *([given] if isinstance(given, str) else given)])
+    return KEEPALIVES | {"options": options, "cursor_factory": _cursor_class()}
 
 
 def lock_milliseconds() -> int:

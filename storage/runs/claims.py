@@ -5,7 +5,7 @@ worker; the claim holds while that has claimed the run, or is alive (`storage.ru
 other.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -172,29 +172,26 @@ def is_active(row: RunRow, at: datetime) -> bool:
 # Claims of single traces by workers that share a run, and the end of such a run.
 
 
-def claim_trace(session: Session, trace_id: int, worker: str, *, take_over: bool = True) -> ClaimedTrace | None:
-    """Claim a waiting trace of a requested run; None if it is not waiting or another worker executes it.
+def claim_shared(
+    session: Session, run_id: int, worker: str, limit: int, *, without: Collection[int] = (), take_over: bool = True
+) -> list[ClaimedTrace]:
+    """Claim waiting traces of a run that is locked by `locked_if_shared`; return them in the order of the items.
 
-    Without `take_over` only a trace that no worker has claimed, alive or not. The row of the run is locked first, as in
-    every transaction that changes both.
+    Without `take_over` only traces that no worker has claimed, alive or not.
     """
-    run_id = session.scalar(select(col(TraceRow.run_id)).where(col(TraceRow.id) == trace_id))
-    at = clock(session)
-    run = select(col(RunRow.id)).where(col(RunRow.id) == run_id, col(RunRow.state) == "requested", is_shared(at))
-    if session.execute(run.with_for_update(read=True)).first() is None:
-        return None
-    free = (
-        not_(calls.is_worker_alive(col(TraceRow.claimed_by), at)) if take_over else col(TraceRow.claimed_by).is_(None)
+    alive = calls.is_worker_alive(col(TraceRow.claimed_by), clock(session))
+    free = not_(alive) if take_over else col(TraceRow.claimed_by).is_(None)
+    waiting = select(col(TraceRow.id)).where(
+        col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "waiting", col(TraceRow.id).not_in(without), free
     )
     query = (
         update(TraceRow)
-        .where(col(TraceRow.id) == trace_id, col(TraceRow.outcome) == "waiting", free)
+        .where(col(TraceRow.id).in_(waiting.order_by(col(TraceRow.id)).limit(limit)))
         .values(claimed_by=worker)
         .returning(*_CLAIMED)
         .execution_options(synchronize_session=False)
     )
-    row = session.execute(query).first()
-    return None if row is None else ClaimedTrace(*row)
+    return sorted((ClaimedTrace(*row) for row in session.execute(query)), key=lambda claimed: claimed.id)
 
 
 def cancelling_runs(session: Session) -> list[int]:
@@ -290,17 +287,6 @@ def end_if_done(session: Session, run: RunRow) -> None:
         _end(session, run, "finished", "")
     elif run.state == "cancelling" and not _any(session, run.id, _is_claimed(at)):
         _end(session, run, "cancelled", "")
-
-
-def waiting(session: Session, run_id: int, *, without: Sequence[int], limit: int) -> list[int]:
-    """Return the ids of waiting traces that no living worker has claimed, in the order of the items."""
-    query = select(col(TraceRow.id)).where(
-        col(TraceRow.run_id) == run_id,
-        col(TraceRow.outcome) == "waiting",
-        col(TraceRow.id).not_in(without),
-        not_(calls.is_worker_alive(col(TraceRow.claimed_by), clock(session))),
-    )
-    return list(session.scalars(query.order_by(col(TraceRow.id)).limit(limit)))
 
 
 def count_claimed(session: Session, run_id: int) -> int:

@@ -4,7 +4,7 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -47,6 +47,16 @@ async def through_outage(operation: Callable[[], Result]) -> Result:
                 raise
         await asyncio.sleep(wait)
         wait = min(2 * wait, MAX_WAIT)
+
+
+async def end_tasks(tasks: Collection["asyncio.Task[None]"], grace: float) -> None:
+    """Wait `grace` seconds for tasks, and cancel those that have not ended."""
+    tasks = list(tasks)
+    if tasks:
+        await asyncio.wait(tasks, timeout=grace)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def only_changes(report: Callable[[Result], None]) -> Callable[[Result], None]:

@@ -1,7 +1,7 @@
 """The execution of a run by one process: it claims the run, and executes its traces until none is waiting.
 
 The database is the only channel between a run and a page, and between processes. Any process may request a run; after a
-crash another one continues from the stored events. `storage.worker._job_worker` shares a run among processes.
+crash another one continues from the stored events. `storage.worker._shared_runs` shares a run among processes.
 """
 
 import asyncio
@@ -37,6 +37,7 @@ from storage.worker._outages import (
     Result,
     StopRequests,
     describe_wait,
+    end_tasks,
     only_changes,
     report_until_done,
     through_outage,
@@ -58,7 +59,7 @@ from storage.worker._trace_execution import (
 from storage.worker._transactions import EventWriter, Transactions, run_claim
 
 if TYPE_CHECKING:
-    from storage.worker._job_worker import JobWorker
+    from storage.worker._shared_runs import SharedRuns
 
 
 log = logging.getLogger("tiebreak")
@@ -108,9 +109,7 @@ class _RunExecution:
                     if error is not None:
                         raise error
         finally:
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+            await end_tasks(running, 0)
 
     async def _execute_trace(self, trace: LoadedTrace) -> None:
         try:
@@ -344,9 +343,7 @@ async def _execute_until_ended(
         state = work.cancelled if requests.stored.is_set() else work.unfinished
         raise DatabaseUnavailable(f"{error} {state}") from error
     finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await end_tasks(running, 0)
         await model.close()
 
 
@@ -436,13 +433,13 @@ class RunWorker:
             await executor.wait(wait)
         await executor.end()
 
-    def _create_executor(self) -> "_WholeRuns | JobWorker":
+    def _create_executor(self) -> "_WholeRuns | SharedRuns":
         """Return what steps, waits for the next step, and ends in the event loop of the thread."""
         if self._engine.dialect.name != "postgresql":
             return _WholeRuns(self._engine, self._create_model, self._grace)
-        from storage.worker._job_worker import TRACES, JobWorker
+        from storage.worker._shared_runs import TRACES, SharedRuns
 
-        return JobWorker(self._engine, self._create_model, traces=self._traces or TRACES, grace=self._grace)
+        return SharedRuns(self._engine, self._create_model, traces=self._traces or TRACES, grace=self._grace)
 
     def _report(self, error: Exception) -> None:
         is_expected = isinstance(error, TiebreakError)
@@ -481,12 +478,7 @@ class _WholeRuns:
     async def end(self) -> None:
         """Start no more calls, and wait for those in progress; the claims of runs that are cancelled then expire."""
         self._stopping.set()
-        executions = list(self._executions)
-        if executions:
-            await asyncio.wait(executions, timeout=self._grace)
-        for execution in executions:
-            execution.cancel()
-        await asyncio.gather(*executions, return_exceptions=True)
+        await end_tasks(self._executions, self._grace)
         if self._model is not None:
             await self._model.close()
 

@@ -5,7 +5,7 @@ from sqlalchemy import event, select, update
 
 from storage.db import audit
 from storage.db.connections import reading, writing
-from storage.db.tables import EventRow, RunRow, TraceRow
+from storage.db.tables import EventRow, RunRow
 from storage.runs import call_totals, calls, claims, outcomes, runs
 from storage.runs.outcomes import NewEvent
 from tests.storage.shared import a_turn, a_verdict
@@ -76,9 +76,8 @@ def test_calls_in_flight_when_a_run_is_stopped_are_in_its_sums_when_the_last_has
         fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
         run_id = runs.create(session, a_study.id, "shared", **fields)
         calls.register_worker(session, "worker")
-        ids = session.scalars(select(TraceRow.id).where(TraceRow.run_id == run_id).order_by(TraceRow.id).limit(2)).all()
-        claimed = [claims.claim_trace(session, trace_id, "worker") for trace_id in ids]
-    append(engine, ids[0], 0, a_turn(0))
+        claimed = claims.claim_shared(session, run_id, "worker", 2)
+    append(engine, claimed[0].id, 0, a_turn(0))
     with writing(engine) as session:
         claims.stop(session, run_id, "The ceiling is reached.")
     stored = []

@@ -24,8 +24,10 @@ def the_run(session):
     return session.scalars(select(RunRow).execution_options(populate_existing=True)).one()
 
 
-def first_trace(session):
-    return session.scalars(select(TraceRow.id).order_by(TraceRow.id)).first()
+def claim(session, worker, **options):
+    """The first trace that a worker claims; None if there is none."""
+    run = claims.locked_if_shared(session, the_run(session).id)
+    return next(iter(claims.claim_shared(session, run.id, worker, 1, **options)), None) if run else None
 
 
 def set_run(session, **values):
@@ -34,20 +36,20 @@ def set_run(session, **values):
 
 
 def test_a_trace_is_taken_over_from_a_dead_worker_only_and_only_on_request(session):
-    trace, worker = first_trace(session), calls.register_worker(session, "a")
-    assert claims.claim_trace(session, trace, "a", take_over=False) is not None
-    assert claims.claim_trace(session, trace, "b") is None
+    run, worker = the_run(session), calls.register_worker(session, "a")
+    claimed = claims.claim_shared(session, run.id, "a", 9, take_over=False)
+    assert len(claimed) == 3 and claim(session, "b") is None
     calls.remove_worker(session, worker)
-    assert claims.claim_trace(session, trace, "b", take_over=False) is None
-    assert claims.claim_trace(session, trace, "b") is not None
-    assert claims.lost(session, {trace: "a"}) == {trace} and claims.lost(session, {trace: "b"}) == set()
+    assert claim(session, "b", take_over=False) is None
+    assert claim(session, "b", without=[claimed[0].id]) == claimed[1]
+    traces = {trace.id: "a" for trace in claimed}
+    assert claims.lost(session, traces) == {claimed[1].id} and claims.lost(session, {claimed[1].id: "b"}) == set()
 
 
 def test_nobody_shares_a_run_that_one_worker_executes_alone(session):
     run = the_run(session)
     claims.claim_run(session, run.id, "alone")
-    assert claims.claim_trace(session, first_trace(session), "b") is None
-    assert claims.locked_if_shared(session, run.id) is None
+    assert claim(session, "b") is None
     run = set_run(session, state="cancelling")
     assert claims.cancelling_runs(session) == []
     claims.end_if_done(session, run)
@@ -57,10 +59,10 @@ def test_nobody_shares_a_run_that_one_worker_executes_alone(session):
 
 
 def test_a_run_that_is_being_cancelled_ends_with_its_last_claim(session):
-    run, trace, worker = the_run(session), first_trace(session), calls.register_worker(session, "a")
+    run, worker = the_run(session), calls.register_worker(session, "a")
     claims.end_if_done(session, run)
     assert run.state == "requested" and claims.cancelling_runs(session) == []
-    claims.claim_trace(session, trace, "a")
+    claim(session, "a")
     run = set_run(session, state="cancelling")
     claims.end_if_done(session, run)
     assert run.state == "cancelling" and claims.count_claimed(session, run.id) == 1
@@ -92,10 +94,7 @@ def test_a_trace_is_claimed_in_its_own_run_only(session):
     run = the_run(session)
     other = runs.create(session, run.study_id, "other", **FIELDS)
     worker = calls.register_worker(session, "a")
-    session.execute(update(RunRow).where(RunRow.id == run.id).values(state="stopped"))
-    trace = session.scalars(select(TraceRow.id).where(TraceRow.run_id == other)).first()
-    assert claims.claim_trace(session, first_trace(session), "a") is None
-    assert claims.claim_trace(session, trace, "a") is not None
+    assert [claimed.run_id for claimed in claims.claim_shared(session, other, "a", 9)] == 3 * [other]
     assert [claims.is_shared_by_workers(session, run_id) for run_id in (run.id, other)] == [False, True]
     calls.remove_worker(session, worker)
 
@@ -125,15 +124,14 @@ def test_a_shared_run_stops_when_its_first_traces_all_fail_and_ends_with_its_las
     monkeypatch.setattr(claims, "MAX_INITIAL_FAILURES", 2)
     worker = calls.register_worker(session, "a")
 
-    def end(trace: int, outcome: str) -> str:
-        claimed = claims.claim_trace(session, trace, "a")
+    def end(outcome: str) -> str:
+        claimed = claim(session, "a")
         values = {"outcome": outcome, "problem": "No key."}
-        session.execute(update(TraceRow).where(TraceRow.id == trace).values(**values))
+        session.execute(update(TraceRow).where(TraceRow.id == claimed.id).values(**values))
         claims.release_trace(session, claimed, "a", failed=outcome == "failed")
         return the_run(session).state
 
-    first, second, third = session.scalars(select(TraceRow.id).order_by(TraceRow.id))
-    assert [end(first, "failed"), end(second, "failed")] == ["requested", "stopped"]
+    assert [end("failed"), end("failed")] == ["requested", "stopped"]
     set_run(session, state="requested")
-    assert end(third, "agreed") == "finished"
+    assert end("agreed") == "finished"
     calls.remove_worker(session, worker)

@@ -1,6 +1,5 @@
 """The settings of the connections to PostgreSQL, and the sentences for operations that they end."""
 
-import asyncio
 import threading
 import time
 
@@ -172,15 +171,3 @@ def test_a_connection_that_is_lost_after_the_commit_of_a_pipeline_raises_nothing
     add_pipelined(engine, "Gus")
     with reading(engine) as session:
         assert {"Fay", "Gus"} <= set(annotators.names(session))
-
-
-def test_the_job_queue_reaches_the_database_with_the_arguments_of_its_connections(postgres_engine):
-    """Its connections are asynchronous, so they cannot have the cursors of SQLAlchemy's."""
-    from storage.worker import _job_worker
-
-    async def check():
-        app = _job_worker.create_app(postgres_engine, lambda trace_id: None)
-        async with app.open_async():
-            return await app.check_connection_async()
-
-    assert asyncio.run(check())

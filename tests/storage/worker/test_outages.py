@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
-import psycopg
 import pytest
 from sqlalchemy import event, update
 
@@ -22,7 +21,7 @@ from storage.db.tables import RunRow
 from storage.runs import claims, outcomes, traces
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import RunWorker, _job_worker, _launch
+from storage.worker import RunWorker, _launch
 from storage.worker._transactions import EventWriter, Transactions, run_claim
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
@@ -183,18 +182,6 @@ def test_a_command_states_who_continues_its_run_after_a_long_outage(engine, a_st
         execute(engine, run_id, model)
     assert model.closed
     assert _launch.progress(engine, run_id)[0].state == "requested", "a worker continues it"
-
-
-def test_the_queue_does_not_log_an_outage_but_any_other_error(caplog):
-    logger = logging.getLogger("procrastinate.utils")
-    _job_worker.filter_logs()
-    outage, lost = psycopg.OperationalError("no connection"), psycopg.errors.RaiseException("Job was not found or not")
-    for cause in (outage, lost, psycopg.errors.UndefinedTable("no table"), ZeroDivisionError()):
-        wrapped = RuntimeError("Database error.")
-        wrapped.__cause__ = cause
-        logger.error("%s", type(cause).__name__, exc_info=wrapped)
-    logging.getLogger("psycopg.pool").warning("error connecting in %r: %s", "pool-1", outage)
-    assert [record.getMessage() for record in caplog.records] == ["UndefinedTable", "ZeroDivisionError"]
 
 
 def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_not(

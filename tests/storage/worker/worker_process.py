@@ -51,12 +51,12 @@ def main() -> None:
     from core.llm.router import Router
     from storage.db.connections import connect
     from storage.runs import calls
-    from storage.worker import RunWorker, _job_worker
+    from storage.worker import RunWorker, _shared_runs
     from storage.worker import _worker as execution
 
     Limits.__init__.__kwdefaults__["backoff"] = options.backoff
     calls.WORKER_LEASE = datetime.timedelta(seconds=options.lease)
-    _job_worker.STALLED_SECONDS = min(_job_worker.STALLED_SECONDS, options.lease / 4)
+    _shared_runs.CHECK_SECONDS = min(_shared_runs.CHECK_SECONDS, options.lease / 4)
     execution.POLL_SECONDS = min(execution.POLL_SECONDS, options.lease / 10)
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())

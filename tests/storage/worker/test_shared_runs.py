@@ -18,7 +18,7 @@ from storage.db.tables import WorkerRow
 from storage.runs import calls, claims, runs, traces
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import RunWorker, StopRequests, _launch, _shared_limits
+from storage.worker import RunWorker, StopRequests, _launch, _shared_limits, _shared_runs
 from storage.worker._shared_limits import SharedLimits
 from tests.conftest import make_item
 from tests.storage.worker.test_worker import make_request
@@ -31,11 +31,11 @@ ITEMS = 12
 def engine(postgres_engine, monkeypatch):
     """The PostgreSQL database; claims expire after 1.5 seconds."""
     monkeypatch.setattr("storage.runs.calls.WORKER_LEASE", timedelta(seconds=1.5))
-    monkeypatch.setattr("storage.worker._job_worker.STALLED_SECONDS", 0.3)
+    monkeypatch.setattr("storage.worker._shared_runs.CHECK_SECONDS", 0.3)
     monkeypatch.setattr("storage.worker._worker.POLL_SECONDS", 0.1)
     yield postgres_engine
     with postgres_engine.begin() as connection:
-        for table in ("study", "annotator", "worker", "model_pause", "procrastinate_jobs"):
+        for table in ("study", "annotator", "worker", "model_pause"):
             connection.execute(text(f"DELETE FROM {table}"))
 
 
@@ -171,9 +171,10 @@ def test_the_traces_of_a_crashed_worker_are_continued_from_their_events(engine, 
     run_id = _launch.create_run(engine, make_request(study))
     with writing(engine) as session:
         crashed = calls.register_worker(session, "crashed")
-        [first, *_] = claims.waiting(session, run_id, without=[], limit=3)
-        assert claims.claim_trace(session, first, "crashed") is not None
-        assert claims.claim_trace(session, first, "another") is None, "it is alive"
+        [first] = claims.claim_shared(session, run_id, "crashed", 1)
+        others = claims.claim_shared(session, run_id, "another", ITEMS)
+        assert len(others) == ITEMS - 1 and first not in others, "it is alive"
+        claims.release_traces(session, "another")
         age(session, crashed)
     model = SlowModel()
     start(model)
@@ -280,12 +281,12 @@ def test_a_run_of_a_protocol_that_is_not_installed_is_stopped_with_a_sentence(en
 def test_a_run_has_one_worker_alone_or_several_that_share_it(engine, study):
     run_id = _launch.create_run(engine, make_request(study))
     with writing(engine) as session:
-        first, second = claims.waiting(session, run_id, without=[], limit=2)
         assert claims.claim_run(session, run_id, "alone")
-        assert claims.claim_trace(session, first, "shared") is None
+        assert claims.locked_if_shared(session, run_id) is None
         claims.release(session, run_id, "alone")
         shared = calls.register_worker(session, "shared")
-        assert claims.claim_trace(session, first, "shared") is not None
+        first = claims.claim_shared(session, run_id, "shared", 1)[0].id
+        second = session.scalar(text("SELECT max(id) FROM trace"))
         assert not claims.claim_run(session, run_id, "alone")
         assert runs.get(session, run_id).active
         assert traces.get(session, first).status == "running"
@@ -298,20 +299,20 @@ def test_a_run_has_one_worker_alone_or_several_that_share_it(engine, study):
 
 def test_a_worker_releases_claims_and_calls_that_it_knows_nothing_of(engine, study, start, monkeypatch):
     """A connection can be lost after the commit: the worker then believes that it has not claimed the trace."""
-    claim, lost = claims.claim_trace, []
+    claim, lost = _shared_runs.claim_traces, []
 
-    def commit_and_fail(session, trace_id, **options):
+    def commit_and_fail(session, run_id, **options):
         if lost:
-            return claim(session, trace_id, **options)
+            return claim(session, run_id, **options)
         with writing(engine) as other:
-            lost.append(claim(other, trace_id, **options).id)
+            lost.extend(claim(other, run_id, **options))
             row = other.execute(text("SELECT id FROM worker")).scalar_one()
             _shared_limits.reserve(other, run_id, row, "a ", slots=9, dollars=0.0, ceiling=None)
         raise DatabaseUnavailable("The database cannot be reached.")
 
     model = SlowModel()
     run_id = _launch.create_run(engine, make_request(study, parallel=2))
-    monkeypatch.setattr("storage.runs.claims.claim_trace", commit_and_fail)
+    monkeypatch.setattr("storage.worker._shared_runs.claim_traces", commit_and_fail)
     start(model, count=1)
     assert ends(engine, run_id)
     assert set(model.calls.values()) == {1}
@@ -334,11 +335,10 @@ def test_the_command_line_waits_for_workers_that_have_begun_a_run(engine, study,
 def test_a_worker_takes_nothing_over_until_it_has_seen_the_database_for_a_while(engine, study):
     run_id = _launch.create_run(engine, make_request(study))
     with writing(engine) as session:
-        [first] = claims.waiting(session, run_id, without=[], limit=1)
+        [first] = claims.claim_shared(session, run_id, "silent", 1)
         age(session, calls.register_worker(session, "silent"))
-        session.execute(text("UPDATE trace SET claimed_by = 'silent' WHERE id = :id"), {"id": first})
-        assert claims.claim_trace(session, first, "new", take_over=False) is None
-        assert claims.claim_trace(session, first, "new") is not None
+        assert first not in claims.claim_shared(session, run_id, "new", ITEMS, take_over=False)
+        assert claims.claim_shared(session, run_id, "new", 1) == [first]
 
 
 def test_a_stop_at_the_command_line_holds_for_the_workers_that_share_the_run(engine, study, start):
