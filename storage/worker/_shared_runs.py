@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -199,12 +198,8 @@ class SharedRuns:
             places = self._traces - len(self._in_progress)
             share = -(-places // (len(unfinished) - position))
             # After a new registration, traces of the earlier one may still end here.
-            options = {
-                "worker": registration.name,
-                "without": list(self._in_progress),
-                "take_over": registration.is_steady,
-            }
-            claim = partial(claim_traces, run_id=run_id, limit=share, **options)
+            claimable = partial(claims.claim_shared, without=list(self._in_progress), take_over=registration.is_steady)
+            claim = partial(claim_traces, run_id=run_id, worker=registration.name, limit=share, claim=claimable)
             for claimed in await asyncio.to_thread(write, self._engine, claim):
                 self._in_progress[claimed.id] = claimed, registration.name
                 execution = asyncio.create_task(self._execute(registration, claimed))
@@ -264,8 +259,10 @@ class SharedRuns:
         self._released.set()
 
 
-def claim_traces(session: Session, run_id: int, worker: str, limit: int, **options: Any) -> list[ClaimedTrace]:
-    """Claim up to `limit` traces of a requested run as `claims.claim_shared` does, or end it if it is done.
+def claim_traces(
+    session: Session, run_id: int, worker: str, limit: int, claim: Callable[..., list[ClaimedTrace]]
+) -> list[ClaimedTrace]:
+    """Claim up to `limit` traces of a requested run with `claim`, or end it if it is done.
 
     A run has at most twice the traces that one process executes at once, and leaves the other workers their part of
     them. A run whose protocol or settings are invalid is stopped.
@@ -285,7 +282,7 @@ def claim_traces(session: Session, run_id: int, worker: str, limit: int, **optio
         update_prompts(session, run)
     room = 2 * setup.at_once - claims.count_claimed(session, run_id)
     limit = min(limit, -(-room // max(1, calls.count_workers(session))))
-    claimed = claims.claim_shared(session, run_id, worker, limit, **options) if limit > 0 else []
+    claimed = claim(session, run_id, worker, limit) if limit > 0 else []
     if not claimed:
         claims.end_if_done(session, row)
     return claimed
