@@ -45,7 +45,7 @@ WRITERS: dict[str, str] = {
     "phoenix": "core.formats.tools.phoenix",
 }
 
-DATA_SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
+DATA_SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".jl", ".parquet")
 FORMAT_NAMES = ", ".join(READERS)
 
 

@@ -16,18 +16,31 @@ NUMBERING = r"[ _-]?(?P<which>[0-9]|[a-h]|first|second)?"
 NUMBERS = {"first": "1", "second": "2"}
 IDS = (
     *("id", "item_id", "question_id", "instance_id", "original_id", "sample_id", "example_id", "idx", "index", "uid"),
-    *("pair_id", "message_id", "story_id", "seg_id", "item", "prompt_id", "hitid", "span_id", "run_id", "trace_id"),
+    *(
+        "pair_id",
+        "comparison_id",
+        "message_id",
+        "story_id",
+        "seg_id",
+        "item",
+        "item_name",
+        "prompt_id",
+        "hitid",
+        "span_id",
+        "run_id",
+        "trace_id",
+    ),
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),
-    *("source", "src", "problem", "goal", "context"),
+    *("source", "src", "src_text", "problem", "goal", "context", "text", "user_query"),
 )
 # Other fields of an item -> the usual names of their columns.
 USUAL = {
-    "context": ("context", "passage", "document", "article", "fact", "history", "system_prompt"),
+    "context": ("context", "passage", "document", "article", "fact", "history", "system_prompt", "rubric"),
     "reference": (
         *("reference", "reference_answer", "orig_reference_answer", "reference_response", "ground_truth"),
-        *("gold_answer", "target", "ref"),
+        *("gold_answer", "gt_answer", "correct_answer", "expected_output", "target", "ref"),
     ),
     "scenario": ("scenario", "category", "domain", "task", "topic", "subset", "dataset"),
     "group": (
@@ -36,25 +49,32 @@ USUAL = {
     ),
 }
 RESPONSES = re.compile(
-    r"(response|answer|final_answer|output|mt|system_output|completion|submission|reply|generation|text|conversation|assistant|human_ref|story"
-    r"|decoded|orig_response|(?:summary|translation|candidate)(?=[ _-]?(?:[0-9]|[a-h]|first|second)$))" + NUMBERING
+    r"(?P<prefix>.+_(?=(?:response|answer|output|completion)[ _-]?[0-9a-h]$))?"
+    r"(response|answer|final_answer|output|mt|system_output|completion|submission|reply|generation|text|conversation"
+    r"|assistant|human_ref|story|decoded|orig_response|"
+    r"(?:summary|translation|candidate|convo|dialogue|messages)(?=[ _-]?(?:[0-9]|[a-h]|first|second)$))" + NUMBERING
 )
 SYSTEMS = re.compile(r"(model|system|model_name|system_name|model_id|system_id|generator)" + NUMBERING)
 ANNOTATORS = (
-    *("annotator", "annotator_id", "rater", "rater_id", "worker_id", "workerid", "worker", "completed_by"),
-    *("user_id", "judge"),
+    *("annotator", "annotator_id", "annotator_name", "rater", "rater_id", "worker_id", "workerid", "worker"),
+    *("completed_by", "participant_id", "user_id", "judge"),
 )
 VALUES = (
     *("label", "labels", "value", "score", "rating", "preference", "choice", "winner", "judgement", "judgment"),
     *("preference_label", "better_response_id", "orig_score"),
 )
+# Names of scores that say nothing of what is judged.
+SCORES = ("score", "rating", "points", "grade", "stars")
 CRITERIA = ("criterion", "aspect", "dimension", "metric")
 REASONS = ("reason", "comment", "rationale", "explanation", "justification")
 ANNOTATOR_COLUMNS = re.compile(r"(annotator|rater|human|worker|coder|annotation|label|ann)[ _-]?(\d+|[a-z])")
-# A column such as `gpt4_response`.
-OF_SYSTEM = re.compile(r"(?P<name>.+)_(response|answer|output|completion)", re.IGNORECASE)
+# A column such as `gpt4_response` or `GPT-4 output`.
+OF_SYSTEM = re.compile(r"(?P<name>.+)[ _-](response|answer|output|completion)", re.IGNORECASE)
 # How such a name ends if the column has no response of a system.
-NO_SYSTEM = re.compile(r"(^|.*[._])(ground_truth|gold|correct|right|reference|chosen)", re.IGNORECASE)
+NO_SYSTEM = re.compile(
+    r"(^|.*[. _-])(ground_truth|gold|gt|correct|right|reference|ref|chosen|preferred|better|best|expected)",
+    re.IGNORECASE,
+)
 # A column such as `Annotator: Ada`.
 NAMED_ANNOTATOR = re.compile(r"(annotator|rater|human|worker|coder)\s*:\s*(?P<name>.*\S)\s*", re.IGNORECASE | re.DOTALL)
 BATCH_PREFIX = re.compile(r"^(Input|Answer)\.(?=.)")
@@ -66,11 +86,14 @@ def suggest_mapping(columns: Sequence[str], explode: str | None = None) -> Draft
     """Return a draft for the user to correct, with only those fields for which a column has a usual name."""
     names = names_of(columns)
     draft: Draft = {"explode": explode, "id": "{row}-{element}" if explode else first_of(names, IDS) or "{row}"}
-    prompts = [column for column in (first_of(names, PROMPTS), names.get("input")) if column]
+    draft["responses"], prefix = _suggest_responses(names)
+    texts = {response["text"] for response in draft["responses"]}
+    others = {name: column for name, column in names.items() if column not in texts}
+    usual = [prefix + name for name in PROMPTS] if prefix else []
+    prompts = [column for column in (first_of(others, (*usual, *PROMPTS)), others.get("input")) if column]
     draft["prompt"] = prompts if len(prompts) > 1 else next(iter(prompts), None)
-    draft["responses"] = _suggest_responses(names)
-    others = {field: first_of(names, usual) for field, usual in USUAL.items()}
-    draft |= {field: column for field, column in others.items() if column not in prompts}
+    fields = {field: first_of(names, usual) for field, usual in USUAL.items()}
+    draft |= {field: column for field, column in fields.items() if column not in prompts}
     return {field: guess for field, guess in draft.items() if guess}
 
 
@@ -112,21 +135,27 @@ def first_of(names: dict[str, str], usual: Sequence[str]) -> str | None:
     return next((names[name] for name in usual if name in names), None)
 
 
-def _suggest_responses(names: dict[str, str]) -> list[Draft]:
-    """Return the responses in the order of their numbers or letters, each with the system of the same number."""
+def _suggest_responses(names: dict[str, str]) -> tuple[list[Draft], str]:
+    """Return the responses in the order of their numbers or letters, each with the system of the same number; and how
+    their names begin, such as `first_turn_`."""
     texts, systems = _numbered_columns(names, RESPONSES), _numbered_columns(names, SYSTEMS)
-    numbered = sorted(filter(None, texts)) or texts
-    return [{"text": texts[which]} | ({"system": systems[which]} if which in systems else {}) for which in numbered]
+    match = RESPONSES.fullmatch(normalize(next(iter(texts.values())))) if texts else None
+    found = [
+        {"text": texts[which]} | ({"system": systems[which]} if which in systems else {}) for which in sorted(texts)
+    ]
+    return found, (match and match["prefix"]) or ""
 
 
 def _numbered_columns(names: dict[str, str], pattern: re.Pattern[str]) -> dict[str, str]:
-    """Return number or letter -> column, "" for a column without one."""
-    columns: dict[str, str] = {}
+    """Return number or letter -> column of those columns with the same name apart from it of which there are most,
+    otherwise "" -> the column without one."""
+    found: dict[str, dict[str, str]] = {}
     for name, column in names.items():
-        if match := pattern.fullmatch(name):
+        match = pattern.fullmatch(name)
+        if match and not NO_SYSTEM.match(match.groupdict().get("prefix") or ""):
             which = match["which"] or ""
-            columns[NUMBERS.get(which, which)] = column
-    return columns
+            found.setdefault(name.removesuffix(which) if which else "", {})[NUMBERS.get(which, which)] = column
+    return max(reversed(found.values()), key=lambda own: (len(own), "" not in own), default={})
 
 
 def annotator_columns(columns: Sequence[str]) -> Draft:
@@ -160,15 +189,18 @@ VERDICTS = frozenset(("verdict", "verdicts", "judgement", "judgment"))
 CONFIDENCES = frozenset(("confidence", "conf", "certainty", "probability", "prob"))
 PEOPLE = frozenset(("human", "annotator", "rater", "worker", "coder", "expert", "gold", "majority", "final"))
 GOLD = re.compile(r"gold|gold_label|gold_answer|adjudicated|ground_truth|human_majority|majority|final_label|expert")
-# Usual words for a preference -> the response, or 0 for a tie.
+# Words for a preference that name the response: `Response A`, `A-is-clearly-better`.
+DIRECTED = re.compile(
+    r"(?:slightly_|strongly_)?(?:prefer_)?(?:(?:assistant|model|response|answer|output|completion|system)_)?(?P<which>[ab12])"
+    r"(?:_is|_was)?(?:_(?:slightly|somewhat|clearly|much|far|significantly|strongly))?(?:_(?:better|preferred|wins|won))?"
+)
+# Other usual words for a preference -> the response, or 0 for a tie.
 PREFERENCES: Mapping[str, int] = {
-    **dict.fromkeys(("1", "a", "first", "left", "model_1", "model_a", "response_1", "response_a", "answer_1"), 1),
-    **dict.fromkeys(("2", "b", "second", "right", "model_2", "model_b", "response_2", "response_b", "answer_2"), 2),
-    **dict.fromkeys(("a>b", "a>>b", "assistant_a", "answer_a", "output_1"), 1),
-    **dict.fromkeys(("b>a", "b>>a", "a<b", "a<<b", "assistant_b", "answer_b", "output_2"), 2),
+    **dict.fromkeys(("first", "left", "a>b", "a>>b"), 1),
+    **dict.fromkeys(("second", "right", "b>a", "b>>a", "a<b", "a<<b"), 2),
     **dict.fromkeys(("0", "tie", "equal", "same", "both", "draw", "neither", "a=b", "="), 0),
     **dict.fromkeys(("tied", "ties", "equally_good", "equally_bad", "no_preference", "no_difference"), 0),
-    **dict.fromkeys(("tie_(bothbad)", "bothbad", "tie_(both_bad)", "both_bad", "both_good"), 0),
+    **dict.fromkeys(("tie_(bothbad)", "bothbad", "tie_(both_bad)", "both_bad", "both_good", "about_the_same"), 0),
 }
 LETTERS = frozenset(("a", "b"))
 # What means a tie beside A or B only; C is left out, because it can be a third response or "cannot decide".
@@ -220,6 +252,7 @@ def meanings(texts: Iterable[str]) -> dict[str, int]:
     """Return text -> the response, or 0 for a tie, of those texts that are usual words for a preference."""
     keys = {text: re.sub(r"[\s-]+", "_", text.strip().lower()) for text in texts}
     known = {**PREFERENCES, **(TIES_BESIDE_LETTERS if LETTERS & {*keys.values()} else {})}
+    known |= {key: 1 if own["which"] in "a1" else 2 for key in keys.values() if (own := DIRECTED.fullmatch(key))}
     return {text: known[key] for text, key in keys.items() if key in known}
 
 

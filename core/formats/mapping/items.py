@@ -20,6 +20,7 @@ from core.formats.mapping.fields import (
     is_template,
     quote_key,
     source_name,
+    source_paths,
 )
 from core.formats.mapping.mapping import (
     AspectFields,
@@ -39,7 +40,7 @@ from core.items import Item
 from core.trace import TurnCompleted, VerdictReached
 from core.transcripts import Transcript, render
 
-# Characters. Longer group names, such as a whole question, are cut and made unique by a digest of the full text.
+# Characters. Longer names of groups, and of items named by their prompts, end with a digest of the whole.
 MAX_GROUP_LENGTH = 80
 
 
@@ -52,6 +53,8 @@ class ItemReader:
             block.judge is not None for block in mapping.judges
         )
         """Whether an item can have several rows."""
+        prompts = {path for source in as_tuple(mapping.prompt) for path in source_paths(source)}
+        self.is_named_by_prompt = not prompts.isdisjoint(source_paths(mapping.id))
         self.first_lines: dict[str, int] = {}
         """Item id -> the line of its first row."""
         self.hashes: dict[str, bytes] = {}
@@ -70,6 +73,7 @@ class ItemReader:
         """Return the item's id, and its record the first time it occurs."""
         mapping = self.mapping
         item_id = parse_name(scope.resolve(mapping.id), scope.line, source_name(mapping.id))
+        item_id = _shortened(item_id) if self.is_named_by_prompt else item_id
         self.transcripts = []
         item = _read_item(item_id, mapping, scope, self.transcripts)
         self.systems = tuple(response.system for response in item.responses)
@@ -220,9 +224,14 @@ def _group_name(group: Source | tuple[str, ...] | None, scope: Scope) -> str | N
         text = scope.resolve(group) or ""
     else:
         text = " · ".join(scope.text(path) or "" for path in group)
+    return _shortened(text) or None
+
+
+def _shortened(text: str) -> str:
+    """Return a text without line breaks, the end of a long one replaced by a digest of all of it."""
     name = " ".join(text.split())
     if len(name) <= MAX_GROUP_LENGTH:
-        return name or None
+        return name
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return f"{name[: MAX_GROUP_LENGTH - 10]}… {digest}"
 

@@ -314,7 +314,7 @@ def _fit(lines: list[str], separator: str, *, quotes: bool = True) -> tuple[bool
     return is_valid and columns > 1 and len(set(lengths)) == 1, columns
 
 
-SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".jl", ".parquet")
 # More characters than a number's end, a word or an escape needs, which the end of a text can cut.
 LONGEST_TOKEN = 16
 WHITESPACE = re.compile(r"[ \t\r\n]*")

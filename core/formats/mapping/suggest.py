@@ -104,6 +104,8 @@ def _by_system(preview: Preview) -> guess.Draft:
     matches = {column: guess.OF_SYSTEM.fullmatch(key_of(column)) for column in preview.columns}
     names = {column: match["name"] for column, match in matches.items() if match}
     responses = [{"text": column, "name": own} for column, own in names.items() if not guess.NO_SYSTEM.fullmatch(own)]
+    if len(responses) == 1 < len(names):  # an answer beside the right one
+        return {"responses": [{"text": responses[0]["text"]}]}
     return {"responses": responses} if len(responses) > 1 else {}
 
 
@@ -212,13 +214,13 @@ def _are_texts(cells: Sequence[Any]) -> bool:
 
 def _name_items(draft: guess.Draft, preview: Preview) -> None:
     """Name items by columns that tell different items apart, otherwise by the row; drop what varies within an item."""
-    if is_template(draft["id"]):
-        return
     names = guess.names_of(preview.columns)
+    ids = _id_columns(draft, preview, names)
+    if not ids:
+        return
     systems = [response["system"] for response in draft.get("responses", []) if response.get("system")]
     turn = [names["turn"]] if "turn" in names else []
     long = [block for block in draft.get("labels", []) if block.get("layout") == "long" and not block.get("each")]
-    ids = [names[name] for name in guess.IDS if name in names]
     more: tuple[list[str], ...] = ([], list(dict.fromkeys(systems)), list(dict.fromkeys([*systems, *turn])))
     options = [[column, *others] for others in more for column in ids]
     items = {tuple(option): _rows_by(preview, option) for option in options}
@@ -239,6 +241,19 @@ def _name_items(draft: guess.Draft, preview: Preview) -> None:
     for block in long:
         if _repeats(block, rows):
             block.setdefault("aggregate", "last")
+
+
+def _id_columns(draft: guess.Draft, preview: Preview, names: abc.Mapping[str, str]) -> list[str]:
+    """Return the columns with usual names of ids; without any, that of the prompt, if it repeats."""
+    if not is_template(draft["id"]):
+        return [names[name] for name in guess.IDS if name in names]
+    prompt = draft.get("prompt") if draft["id"] == "{row}" else None
+    return [prompt] if isinstance(prompt, str) and _are_repeated(prompt, preview.rows) else []
+
+
+def _are_repeated(prompt: str, rows: Sequence[Cells]) -> bool:
+    """Return whether some prompts are in several rows, and not the same one is in all."""
+    return 1 < len({row.get(prompt) for row in rows}) < len(rows)
 
 
 def _are_items(items: abc.Mapping[tuple[str, ...], Sequence[Cells]], draft: guess.Draft, *, is_long: bool) -> bool:

@@ -21,6 +21,8 @@ from core.formats.mapping.guess import (
     PEOPLE_KINDS,
     PROMPTS,
     REASONS,
+    RESPONSES,
+    SCORES,
     VALUES,
     Draft,
     annotator_columns,
@@ -51,14 +53,35 @@ RATED = frozenset(
         *("reliability", "security", "instruction_adherence", "plan_opt"),
     )
 )
-SCORED = re.compile(r"_score$")
+SCORED = re.compile(r"_(score|rating)$")
+# What a column such as `is_safe`, with true and false, states of a response.
+FACTS = frozenset(
+    (
+        *("acceptable", "accurate", "complete", "correct", "faithful", "grounded", "harmful", "harmless", "helpful"),
+        *("honest", "passed", "relevant", "right", "safe", "supported", "toxic", "true", "truthful", "unsafe", "valid"),
+        "wrong",
+    )
+)
+# Words in the names of columns that are no values of a person about a response.
+OF_NO_PERSON = frozenset(
+    (
+        *("auto", "average", "avg", "comment", "comments", "confidence", "count", "judge", "max", "mean", "median"),
+        *("min", "norm", "normalized", "sd", "std", "sum", "total", "verdict", *REASONS),
+    )
+)
+# How the name of a column with the preference for one criterion ends, and such a name with truth values.
+PREFERRED = re.compile(r"(?P<criterion>.+)_(preference|pref|preferred|winner|choice)")
+IS_BETTER = re.compile(r"(better|winner|preferred)_is_(?P<which>[ab12])|(?P<other>[ab12])_is_(better|preferred)")
 # Usual names of lists of responses, beside which a list of numbers has one for each of them.
-RESPONSES = re.compile(r"(.+_)?(answers|candidates|completions|generations|outputs|replies|responses|summaries)")
+LISTS = re.compile(r"(.+_)?(answers|candidates|completions|generations|outputs|replies|responses|summaries)")
 COMPARED = re.compile(r"(winner_model|winner|score|rating|votes)[ _-]?(?P<which>[0-9]|[a-h])")
 SCORES_COMPARED = re.compile(r"score|rating")
 # A column with the value of one criterion by one annotator, after either of them.
 RATER = r"(?:annotator|rater|worker|coder|expert)_?[0-9]+"
 RATED_BY = re.compile(rf"(?P<criterion>.+)_{RATER}|{RATER}_(?P<other>.+)")
+# Characters of the longest word of a scale.
+MAX_WORD = 40
+TRUTH = frozenset(("true", "false"))
 # The usual weights of errors in MQM.
 PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": -25}
 # Usual names of columns with the model that gave the values of a row.
@@ -81,11 +104,13 @@ class BlockSuggester:
         named = names_of(preview.columns).items()
         self.names = {name: column for name, column in named if column not in used and counts[name] <= 1}
         """Name -> column. Names that several nested fields have are ambiguous, and left out."""
-        systems = tuple(f"{own['name']}_" for own in draft.get("responses", []) if own.get("name"))
+        self.compared: dict[str, str] = {}
+        """Number or letter -> column of the numbers whose comparison is a preference."""
+        self.about = dict(self._about_responses())
+        """Column -> the number of the response that its name has, and the words beside that."""
         # The score of a system is no verdict of a judge with its name.
-        self.columns = [
-            own for own in preview.columns if own in self.names.values() and not (systems and own.startswith(systems))
-        ]
+        own = {column for column in self.about if any("name" in response for response in draft.get("responses", []))}
+        self.columns = [column for column in preview.columns if column in {*self.names.values()} - own]
         rater = first_of(self.names, ANNOTATORS)
         has_scores = rater is not None and all(re.fullmatch(r"[\d.]*", cell) for cell in self._cells(rater))
         is_scored = has_scores and rater is not None and normalize(rater) == "judge"  # scores instead of names
@@ -113,13 +138,20 @@ class BlockSuggester:
             elif value := self._preference() if kind == "preference" else self._score():
                 name, block = self._attribute(value)
                 blocks[name].append(block)
-        blocks["gold"] += self._facts() if "responses" in self.draft else []  # otherwise of the rows, not of a response
+        blocks["gold"] += self._facts()
         blocks["labels"] += [*self._columns(), *self._lists(), *self._errors(), *self._of_responses(), *self._rated()]
-        if len(responses := self.draft.get("responses", [])) == 1:
-            steps = StepSuggester(self.preview, responses[0].get("transcript", ""), PEOPLE)
-            for name, own in (*self._scored(), *steps.blocks()):
-                blocks[name].append(own)
+        for name, own in self._further():
+            blocks[name].append(own)
         return {name: [self._leave_open(own) for own in found] for name, found in blocks.items() if found}
+
+    def _further(self) -> Iterator[tuple[str, Draft]]:
+        """Yield the blocks of only one response, or of two, each with the list of the mapping that it belongs to."""
+        responses = self.draft.get("responses", [])
+        if len(responses) == 1:
+            yield from self._scored()
+            yield from StepSuggester(self.preview, responses[0].get("transcript", ""), PEOPLE).blocks()
+        elif len(responses) == 2:
+            yield from self._by_criterion()
 
     def _kind_column(self) -> str | None:
         """Return the column that states for each value whether a person or a judge gave it."""
@@ -158,34 +190,53 @@ class BlockSuggester:
 
     def _preference(self) -> Draft | None:
         """Return the block of a column with preferences, or of two columns with numbers."""
+        named = sorted((own for own in map(self.names.get, VALUES) if own), key=lambda own: len(parse_path(own)))
+        explicit = [block for column in named if (block := self._stated_preference(column))]
+        if block := next(iter(explicit), self._truth()):
+            return block
         matches = {name: match for name in self.names if (match := COMPARED.fullmatch(name))}
         compared = {match["which"]: self.names[name] for name, match in matches.items()}
         if len(compared) == 2:
+            self.compared = compared
             return {"kind": "preference", "value": {"compare": [compared[which] for which in sorted(compared)]}}
-        column = first_of(self.names, VALUES)
-        if column is None:
-            return None
+        for column in named:
+            cells = with_value(self._cells(column))
+            if _are_between(cells, 1, 2):
+                return {"kind": "preference", "value": {"compare": [{"constant": "1.5"}, column]}}
+            if cells and cells <= {"0", "1"}:  # a person states what they mean
+                return {"kind": "preference", "value": column}
+        return None
+
+    def _stated_preference(self, column: str) -> Draft | None:
+        """Return the block of a column whose cells name the preferred response, or its system."""
         cells = with_value(self._cells(column))
         if self._are_systems(column):
             ties = {cell: 0 for cell, meaning in meanings(cells).items() if meaning == 0}
             return {"kind": "preference", "value": {"system": column}, **({"values": ties} if ties else {})}
-        if _are_between(cells, 1, 2):
-            return {"kind": "preference", "value": {"compare": [{"constant": "1.5"}, column]}}
-        if cells and cells <= {"0", "1"}:  # a person states what they mean
-            return {"kind": "preference", "value": column}
         block = guess_block(cells)
         return block | {"value": column} if block and block["kind"] == "preference" else None
 
+    def _truth(self) -> Draft | None:
+        """Return the block of a column such as `better_is_a`, with true and false."""
+        for name, column in self.names.items():
+            match = IS_BETTER.fullmatch(name)
+            if match and with_value(self._cells(column)) <= TRUTH:
+                first = (match["which"] or match["other"]) in "a1"
+                return {"kind": "preference", "value": column, "values": {"true": 2 - first, "false": 1 + first}}
+        return None
+
     def _are_systems(self, column: str) -> bool:
-        """Return whether most cells are the name of one of the row's two systems."""
-        fields = [response.get("system") or "" for response in self.draft["responses"]]
-        rows = [row for row in self.preview.rows if row.get(column)]
-        return 2 * sum(row[column] in {row.get(field) for field in fields} for row in rows) > len(rows)
+        """Return whether most cells are the name of one of the row's systems."""
+        responses = self.draft.get("responses", [])
+        fields, names = [own.get("system") or "" for own in responses], {own.get("name") for own in responses}
+        ties = {cell for cell, meaning in meanings(self._cells(column)).items() if meaning == 0}
+        rows = [row for row in self.preview.rows if row.get(column) and row[column] not in ties]
+        return 2 * sum(row[column] in names | {row.get(field) for field in fields} for row in rows) > len(rows)
 
     def _score(self) -> Draft | None:
         column = first_of(self.names, VALUES)
-        block = guess_block(self._cells(column)) if column else None
-        return block | {"value": column} if block and block["kind"] == "score" else None
+        block = guess_scores(self._cells(column)) if column else None
+        return block | {"value": column} if block else None
 
     def _wide(self, kind: str) -> Draft | None:
         """Return the block of one column for each annotator, if their values are of one kind."""
@@ -235,20 +286,30 @@ class BlockSuggester:
 
     def _of_responses(self) -> Iterator[Draft]:
         """Yield a block for each response and criterion: `gpt4_helpfulness` beside `gpt4_output`, `clarity_a` beside
-        `response_a`."""
-        found: dict[str, list[tuple[int, str]]] = {}
-        for number, mark in enumerate(self._marks(), 1):
-            for column in self.preview.columns:
-                name = normalize(column)
-                rest = name.removeprefix(mark) if mark.endswith("_") else name.removesuffix(mark)
-                if rest != name and rest in RATED:
-                    found.setdefault(rest, []).append((number, column))
+        `response_a`, or `gpt4_rating_ann` and `gpt4_rating_ben` of two annotators."""
+        found: dict[str, dict[tuple[int, str], list[str]]] = {}
+        for column, (number, words) in self.about.items():
+            is_free = column not in self.compared.values() and not OF_NO_PERSON & {*words}
+            if is_free and (place := _place(words)):
+                found.setdefault(place[0], {}).setdefault((number, place[1]), []).append(column)
         for criterion, columns in found.items():
-            block = guess_scores([cell for _, column in columns for cell in self._cells(column)])
-            for number, column in columns if block else ():
-                long = {"layout": "long", "annotator": self.rater, "value": column}
-                own = long if self.rater else {"layout": "wide", "annotators": {column: PEOPLE}}
-                yield {**own, "criterion": criterion, "response": number, **(block or {})}
+            people = {person for _, person in columns}
+            own = {place: columns[place] for place in columns if not place[1] or "" not in people}
+            # One name beside the criterion is no person, and of two columns of one value a person chooses.
+            is_clear = len(people) > 1 or people == {""}
+            is_clear = is_clear and all(len(names) == 1 for names in own.values())
+            block = (
+                _scores_or_answers([cell for (name,) in own.values() for cell in self._cells(name)])
+                if is_clear
+                else None
+            )
+            for number in sorted({number for number, _ in own}) if block else ():
+                names = {own[place][0]: place[1] or PEOPLE for place in own if place[0] == number}
+                long = {"layout": "long", "annotator": self.rater, "value": next(iter(names))}
+                is_long = self.rater is not None and "" in people
+                name = "" if criterion in SCORES and len(found.keys() & {*SCORES}) == 1 else criterion
+                who = long if is_long else {"layout": "wide", "annotators": names}
+                yield {**who, "criterion": name, "response": number, **(block or {})}
 
     def _rated(self) -> Iterator[Draft]:
         """Yield a block for each criterion of columns such as `relevance_annotator_1`, with a number or a word."""
@@ -264,16 +325,41 @@ class BlockSuggester:
             if block and len(annotators) > 1:
                 yield {"layout": "wide", "annotators": annotators, "criterion": criterion, **block}
 
-    def _marks(self) -> list[str]:
-        """Return what the name of each response's column has alone: `gpt4_` of `gpt4_output`, `_a` of `response_a`."""
-        names = [normalize(str(response.get("text"))) for response in self.draft.get("responses", [])]
-        if len(names) < 2 or any("_" not in name for name in names):
-            return []
-        if len({name.rpartition("_")[2] for name in names}) == 1:
-            return [f"{name.rpartition('_')[0]}_" for name in names]
-        if len({name.rpartition("_")[0] for name in names}) == 1:
-            return [f"_{name.rpartition('_')[2]}" for name in names]
-        return []
+    def _about_responses(self) -> Iterator[tuple[str, tuple[int, list[str]]]]:
+        """Yield each column whose name begins or ends as that of only one response does, with its other words."""
+        texts = [str(own.get("text") or own.get("transcript")) for own in self.draft.get("responses", [])]
+        names = [_words(text) for text in texts]
+        ends = [match and match["which"] for match in map(RESPONSES.fullmatch, map(normalize, texts))]
+        if len(names) < 2:
+            return
+        if all(ends):
+            marks = [str(end) for end in ends]
+        elif len({own[-1] for own in names}) == 1:
+            marks = ["".join(own[:-1]) for own in names]
+        else:
+            return
+        for column in self.preview.columns:
+            words, found = _words(column), dict[int, list[list[str]]]()
+            for number, mark in enumerate(marks, 1):
+                for at in range(1, len(words)):
+                    begins, ends_so = "".join(words[:at]) == mark, "".join(words[at:]) == mark
+                    rests = [words[at:]] * begins + [words[:at]] * ends_so
+                    found.setdefault(len(mark), []).extend([[str(number), *rest] for rest in rests])
+            best = found[max(length for length in found if found[length])] if any(found.values()) else []
+            if len(best) == 1 and column not in texts:
+                yield column, (int(best[0][0]), best[0][1:])
+
+    def _by_criterion(self) -> Iterator[tuple[str, Draft]]:
+        """Yield the blocks of columns with the preference for one criterion each, such as `relevance_preference`."""
+        for name, column in self.names.items():
+            match = PREFERRED.fullmatch(name)
+            block = self._stated_preference(column) if match else None
+            if match and block and match["criterion"] in RATED | FACTS:
+                reasons = [f"{match['criterion']}_{reason}" for reason in REASONS]
+                where, own = self._attribute(block)
+                others = {field: value for field, value in own.items() if field not in ("reason", "criterion_field")}
+                reason = first_of(self.names, reasons)
+                yield where, others | {"criterion": match["criterion"]} | ({"reason": reason} if reason else {})
 
     def _scored(self) -> Iterator[tuple[str, Draft]]:
         """Yield the blocks of objects with a number for each criterion: `scores` of people, `predict_scores` or
@@ -325,12 +411,12 @@ class BlockSuggester:
                 yield {"layout": "wide", "annotators": {path: PEOPLE}, **place, **block}
 
     def _facts(self) -> list[Draft]:
-        """Return the gold of columns such as `is_safe`, with true and false."""
+        """Return the gold of columns such as `is_safe`, with true and false, if they are of the only response."""
         scale = {"level": "nominal", "categories": [True, False]}
         return [
             {"kind": "answer", "criterion": name.removeprefix("is_"), "value": column, "scale": scale}
-            for name, column in self.names.items()
-            if name.startswith("is_") and set(self._cells(column)) <= {"true", "false", ""}
+            for name, column in (self.names if len(self.draft.get("responses", [])) == 1 else {}).items()
+            if name.removeprefix("is_") in FACTS and name.startswith("is_") and set(self._cells(column)) <= TRUTH | {""}
         ]
 
     def _errors(self) -> list[Draft]:
@@ -349,6 +435,21 @@ class BlockSuggester:
         return [row.get(column, "") for row in self.preview.rows]
 
 
+def _words(name: str) -> list[str]:
+    """Return the words and the numbers of the last key of a path."""
+    return re.findall(r"[^\W\d_]+|\d+", normalize(name))
+
+
+def _place(words: Sequence[str]) -> tuple[str, str] | None:
+    """Return the longest criterion that words name, and the annotator beside it, "" for none; None without one."""
+    parts = [(words[:at], words[at:]) for at in range(1, len(words) + 1)]
+    for criterion, person in sorted(parts + [(two, one) for one, two in parts], key=lambda own: -len(own[0])):
+        name = "_".join(criterion)
+        if SCORED.sub("", name) in RATED | FACTS or name in SCORES:
+            return (name, " ".join(["annotator", *person] if "".join(person).isdigit() else person))
+    return None
+
+
 def _criterion(path: str) -> str:
     """Return the name of a criterion from the path of its number: `annotations.helpfulness.Rating` is helpfulness."""
     keys = [normalize(quote_key(key)) for key in parse_path(path)]
@@ -360,7 +461,7 @@ def suggest_parallel(preview: Preview) -> Draft | None:
     person; None for another."""
     names = {column: [parse_cell(row.get(column, "")) for row in preview.rows] for column in preview.columns}
     lists = {name: cells for name, cells in names.items() if all(isinstance(cell, list) and cell for cell in cells)}
-    texts = [name for name in lists if RESPONSES.fullmatch(normalize(name)) and _are(lists[name], str)]
+    texts = [name for name in lists if LISTS.fullmatch(normalize(name)) and _are(lists[name], str)]
     for column in texts:
         lengths = [len(cell) for cell in lists[column]]
         others = {name: cells for name, cells in lists.items() if name != column}
@@ -438,6 +539,7 @@ def guess_scores(cells: Sequence[str]) -> Draft | None:
 def _scores_or_answers(cells: Sequence[str]) -> Draft | None:
     """Return kind and scale of numbers, or of a few words; None for other cells."""
     words = sorted(with_value(cells))
+    words = [] if any(len(word) > MAX_WORD for word in words) else words  # they are texts
     answer = {"kind": "answer", "scale": {"level": "nominal", "categories": words}}
     return guess_scores(cells) or (answer if 1 < len(words) <= MAX_CATEGORIES else None)
 
@@ -472,7 +574,7 @@ def _are_between(cells: Iterable[str], low: float, high: float) -> bool:
 # each has `instance`, a text or an object, and `annotations` with `individual_human_scores` for each metric.
 
 INSTANCES, INSTANCE, ANNOTATIONS = "instances", "instance", "annotations"
-SCORES = "individual_human_scores"
+HUMAN_SCORES = "individual_human_scores"
 # What a file has of people if it lacks their own values.
 SUMMARIES = ("majority_human", "mean_human")
 
@@ -513,13 +615,13 @@ def suggest_declared(preview: Preview, metrics: Sequence[Metric]) -> Draft:
     is_pair = len(draft.get("responses", [])) == 2
     for metric in metrics:
         path = f"{ANNOTATIONS}.{quote_key(metric.name)}"
-        lists = [parse_cell(row.get(f"{path}.{SCORES}", "")) for row in preview.rows]
-        cells = {SCORES: [_text(cell) for own in lists if isinstance(own, list) for cell in own]}
+        lists = [parse_cell(row.get(f"{path}.{HUMAN_SCORES}", "")) for row in preview.rows]
+        cells = {HUMAN_SCORES: [_text(cell) for own in lists if isinstance(own, list) for cell in own]}
         cells |= {name: [row.get(f"{path}.{name}", "") for row in preview.rows] for name in SUMMARIES}
         if name := next((name for name, own in cells.items() if any(own)), None):
             target = {"value": f"{path}.{name}", "criterion": metric.name}
             target |= _target(metric, cells[name], is_pair=is_pair)
-            if name == SCORES:
+            if name == HUMAN_SCORES:
                 draft.setdefault("labels", []).append({"layout": "list", **target})
             else:
                 draft.setdefault("gold", []).append(target | {"source": f"{name} of the file"})

@@ -1,0 +1,92 @@
+"""Tables of people's values about responses are imported by their suggested mapping, with what a person confirms."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.formats.mapping.preview import unused_fields
+from core.formats.mapping.suggest import suggest_table
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
+from core.formats.registry import read_records
+from tests.core.formats.mapping.test_public_layouts import confirmed
+
+Values = dict[Any, list[Any]]
+
+
+def values_of(path: Path, stated: dict[str, Any] | None = None) -> tuple[list[Any], Values]:
+    """Return the items, and (criterion, response, annotator or "gold") -> the values of the first item."""
+    items, values = [], Values()
+    for record in read_records(path, mapping=confirmed(path, stated or {})):
+        match record:
+            case ItemRecord(item=item):
+                items.append(item)
+            case LabelRecord(label=own) if len(items) == 1:
+                values.setdefault((own.target.criterion, own.target.part, own.annotator), []).append(own.value)
+            case AdjudicationRecord(ruling=own) if len(items) == 1:
+                values.setdefault((own.target.criterion, own.target.part, "gold"), []).append(own.value)
+    return items, values
+
+
+COLUMNS: dict[str, tuple[str, Values]] = {
+    "names with blanks and hyphens": (
+        "prompt,GPT-4 output,GPT-4 mini output,GPT-4 mini score,gpt4_score\np0,x,y,2,5\np1,v,w,1,4",
+        {("", "1", "annotators"): [5], ("", "2", "annotators"): [2]},
+    ),
+    "two people about each system": (
+        "prompt,gpt4_response,gpt4_mini_response,gpt4_rating_ann,gpt4_rating_ben,gpt4_mini_rating_ann,"
+        "gpt4_mini_rating_ben,winner\np0,x,y,2,3,4,5,gpt4_mini\np1,v,w,1,1,5,5,tie",
+        {
+            **{("", "1", "ann"): [2], ("", "1", "ben"): [3], ("", "2", "ann"): [4], ("", "2", "ben"): [5]},
+            ("", "", "gold"): [2],
+        },
+    ),
+    "the response before the criterion, and facts": (
+        "prompt,response_a,response_b,a_clarity,b_clarity,a_correct,b_correct,a_tokens\np0,x,y,1,4,0,1,9\np1,x,y,2,5,1,0,7",
+        {
+            **{("clarity", "1", "annotators"): [1], ("clarity", "2", "annotators"): [4]},
+            **{("correct", "1", "annotators"): [0], ("correct", "2", "annotators"): [1]},
+        },
+    ),
+    "scores of some of three responses": (
+        "id,prompt,response_1,response_2,response_3,score_1,score_3\ne0,p0,x,y,z,1,3\ne1,p1,x,y,z,2,5",
+        {("", "1", "annotators"): [1], ("", "3", "annotators"): [3]},
+    ),
+    "words, and preferences for each criterion": (
+        "id,prompt,output_a,output_b,clarity_a,clarity_b,safety_preference,safety_reason\n"
+        "0,p,x,y,good,bad,Both Good,r\n1,q,x,y,bad,bad,B-is-slightly-better,r",
+        {
+            **{("clarity", "1", "annotators"): ["good"], ("clarity", "2", "annotators"): ["bad"]},
+            ("safety", "", "gold"): [0],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_about_responses_are_labels_of_these_responses(tmp_path: Path, name: str) -> None:
+    text, expected = COLUMNS[name]
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    items, values = values_of(path)
+    assert values == expected and len(items) == 2
+    assert set(unused_fields(path, confirmed(path, {}))) <= {"a_tokens"}
+
+
+def test_two_columns_of_one_value_are_left_to_a_person(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("prompt,GPT-4 output,mini output,GPT-4 score,gpt4_score,mini score\np,x,y,0,1,1\nq,x,y,1,1,0")
+    assert "labels" not in suggest_table(path) and "judges" not in suggest_table(path)
+
+
+def test_rows_of_one_prompt_are_one_item_of_several_people_or_a_group_of_systems(tmp_path: Path) -> None:
+    people = tmp_path / "people.jl"
+    row = '{{"prompt": "{0} {1}", "response": "x{0}", "annotator": "{2}", "score": {3}}}\n'
+    long = "why " * 40
+    people.write_text("".join(row.format(n, long, who, n + 1) for n in range(2) for who in ("Ann", "Ben")))
+    items, values = values_of(people)
+    assert len(items) == 2 and len(items[0].id) <= 80 and values == {("", "", "Ann"): [1], ("", "", "Ben"): [1]}
+    systems = tmp_path / "systems.csv"
+    systems.write_text("prompt,model,response,score\np,a,x,1\np,b,y,2\nq,a,v,3\nq,b,w,4")
+    items, values = values_of(systems)
+    assert [(item.id, item.group) for item in items] == [("p-a", "p"), ("p-b", "p"), ("q-a", "q"), ("q-b", "q")]
