@@ -44,9 +44,6 @@ class Layout:
     output: Path | None = None
 
 
-DEFAULT_LAYOUT = Layout()
-
-
 def table(
     name: Annotated[
         str | None,
@@ -66,7 +63,7 @@ def table(
         bool, typer.Option("--front", help="The cells by value for money: the Pareto front first.")
     ] = False,
     published_too: Annotated[
-        bool, typer.Option("--published", help="The figures of the paper beside those of its experiment.")
+        bool, typer.Option("--published", help="The figures of the paper beside those here; without a name, of all.")
     ] = False,
     format: Annotated[TableFormat, typer.Option(help="The format of the table.")] = "text",
     output: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
@@ -83,9 +80,13 @@ def table(
             raise TiebreakError("Name the study: --study NAME.")
         return as_table(_published_tables(), "")
     engine, found = open_study(database, study)
-    if name is None:
-        return _tables_of_study(engine, found)
     layout = Layout(_axes(rows), _axes(columns), statistic, format, output)
+    if name is None:
+        return (
+            _differences_of_study(engine, found, reference, layout)
+            if published_too
+            else _tables_of_study(engine, found)
+        )
     experiment = _find_experiment(engine, found, name)
     if experiment is None or published_too:
         return _published(engine, found, name, reference, layout)
@@ -223,26 +224,54 @@ def _published(engine: "Engine", study: "Study", name: str, reference: str | Non
     from storage.reports import published
 
     table = published.find_experiment_table(engine, study.id, name) or published.find_table(name)
-    found = published.compute(engine, study, name, reference=reference)
-    is_compared = any(row.published is not None for row in found)
-    rows = [_with_difference(row, is_compared=is_compared) for row in found]
+    found = published.select(published.compute(engine, study, name, reference=reference), chosen.statistic)
+    rows = _with_differences(found)
     heading = f"{table.paper}, {table.title}{published.compared_with(engine, study, table, reference)}"
     note = published.note_of(found)
-    if found and chosen != DEFAULT_LAYOUT:
-        cells = published.layout(found, chosen.rows, chosen.columns, chosen.statistic)
+    if found and (chosen.rows or chosen.columns or chosen.format in ("latex", "markdown")):
+        cells = published.layout(found, chosen.rows, chosen.columns)
         caption = ". ".join(filter(None, (heading, note)))
         return _written(engine, study, rows, cells.render(caption, name, chosen.format), chosen.output)
-    text = format_table(with_population(rows), f"No rows: this table needs {table.needs}.")
-    return rows, "\n".join([heading, table.question, *filter(None, [note]), text])
+    if chosen.format == "csv":
+        return _written(engine, study, rows, _rows_text(rows, "", "", chosen), chosen.output)
+    text = format_table(with_population(_shorter(rows)), f"No rows: this table needs {table.needs}.")
+    text = "\n".join([heading, table.question, *filter(None, [note]), text, *published.reasons(found)])
+    return _written(engine, study, rows, f"{text}\n", chosen.output)
 
 
-def _with_difference(row: "PublishedRow", *, is_compared: bool) -> dict[str, Any]:
-    """Return a row with its difference from the published figure, without these fields if no row has one."""
-    names = ("published", "source")
-    fields = {name: value for name, value in asdict(row).items() if name not in names}
-    if not is_compared:
-        return fields
-    return fields | {"published": row.published, "difference": row.difference[0], "source": row.source}
+def _differences_of_study(engine: "Engine", study: "Study", reference: str | None, chosen: Layout) -> Result:
+    """Return all rows of a study that a paper prints too: published, here, the difference, and why."""
+    from storage.db.connections import reading
+    from storage.reports import published
+
+    with reading(engine) as session:
+        tables = published.available(session, study.id)
+    of_tables = {table.name: published.compute(engine, study, table.name, reference=reference) for table in tables}
+    found = [(name, row) for name, rows in of_tables.items() for row in rows if row.published is not None]
+    rows = _with_differences([row for _, row in found])
+    rows = [{"table": name} | fields for (name, _), fields in zip(found, rows, strict=True)]
+    lines = rows if chosen.format == "csv" else _shorter(rows)
+    text = _rows_text(lines, "Published figures, and those of this study", f"{study.name}-published", chosen)
+    reasons = published.reasons([row for _, row in found]) if chosen.format == "text" else []
+    return _written(engine, study, rows, "\n".join([text.rstrip("\n"), *reasons, ""]), chosen.output)
+
+
+def _with_differences(rows: "Sequence[PublishedRow]") -> list[dict[str, Any]]:
+    """Return rows with their differences from the published figures, without these fields if no row has one."""
+    names = ("published", "source", "why")
+    found = []
+    for row in rows:
+        fields = {name: value for name, value in asdict(row).items() if name not in names}
+        if any(other.published is not None for other in rows):
+            ends = dict(zip(("difference", "difference_low", "difference_high"), row.difference, strict=True))
+            fields |= {"published": row.published, **ends, "source": row.source, "why": row.why}
+        found.append(fields)
+    return found
+
+
+def _shorter(rows: "Sequence[Mapping[str, Any]]") -> list[dict[str, Any]]:
+    """Return rows without what is printed once below their table."""
+    return [{name: cell for name, cell in row.items() if name not in ("source", "why")} for row in rows]
 
 
 def _written(engine: "Engine", study: "Study", value: Any, text: str, output: Path | None) -> Result:

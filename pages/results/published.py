@@ -125,10 +125,11 @@ def draw_table(
     hidden = {"Statistic"} if len({row.statistic for row in rows}) == 1 else set()
     hidden |= set() if note else {"Population"}
     hidden |= set() if any(row.published is not None for row in rows) else {"Published", "Here less published"}
+    hidden |= {"Why"}  # once, above
     columns = [column for column in COLUMNS if column.title not in hidden]
     shown = Table(table.name, rows, columns, records(rows, COLUMNS))
-    if sources := list(dict.fromkeys(row.source for row in chosen if row.source)):
-        st.caption(escape_markdown(f"Published: {' '.join(f'{source}.' for source in sources)}"))
+    for reason in published.reasons(chosen):
+        st.caption(escape_markdown(reason))
     renderer.draw_result(Result(published.summarize(chosen), warning=note, figures=figures(chosen), tables=[shown]))
 
 

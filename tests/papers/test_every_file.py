@@ -105,6 +105,11 @@ def kept(name: str, most: int) -> dict[str, Any]:
 def test_a_file_is_printed(name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     results = bench.execute(name)
     assert all(report.render(results, None, None, None, format)[1] for format in ("text", "latex"))
+    study = bench.study(name)
+    table = published.find_experiment_table(bench.engine, study.id, results.experiment.name)
+    if table is not None:  # of a file with published figures
+        rows = published.compute(bench.engine, study, table.name, resamples=50)
+        assert any(row.published is not None and row.difference[0] is not None and row.why for row in rows)
     monkeypatch.setenv("TIEBREAK_DATABASE_URL", bench.url)
     page = visit("setup/experiments", study=study_of(name), experiment=results.experiment.name)
     assert not page.exception and not page.error

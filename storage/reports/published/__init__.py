@@ -2,7 +2,7 @@
 
 from storage.reports.published._registry import TABLES, available, compared_with, compute, find_table, note_of
 from storage.reports.published._values import find_experiment_table
-from storage.reports.published.rows import PublishedRow, PublishedTable, layout, summarize
+from storage.reports.published.rows import PublishedRow, PublishedTable, layout, reasons, select, summarize
 
 __all__ = [
     "TABLES",
@@ -15,5 +15,7 @@ __all__ = [
     "find_table",
     "layout",
     "note_of",
+    "reasons",
+    "select",
     "summarize",
 ]

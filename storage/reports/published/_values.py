@@ -21,29 +21,30 @@ TODAY = "-today"
 
 
 @cache
-def _file() -> Mapping[str, Mapping[str, Any]]:
+def _file() -> dict[str, Any]:
     """Return the published figures; none if the folder is not installed."""
     file = definition.FOLDER / "values.yaml"
-    found: Mapping[str, Mapping[str, Any]] = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return found
+    found = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return {"why": {}, "tables": {}, "experiments": {}, **found}
 
 
 def with_published(table: str, rows: Sequence[PublishedRow]) -> list[PublishedRow]:
     """Return the rows of a named table, those of the paper with its figure."""
-    known = _file().get("tables", {}).get(table, {"rows": ()})
-    figures = {tuple(row[:3]): row[3:] for row in known["rows"]}
+    known = _file()["tables"].get(table, {"rows": ()})
+    figures = {tuple(row[:3]): row[3] for row in known["rows"]}
+    why = known.get("why", "")
     found = []
     for row in rows:
         keys = ((row.scorer, row.group, row.statistic), (row.scorer, row.group, ""))
-        value, *why = next((figures[key] for key in keys if key in figures), [None])
-        source = "; with the released data it differs: ".join([known.get("source", ""), *why])
-        found.append(row if value is None else replace(row, published=value, source=source))
+        value = next((figures[key] for key in keys if key in figures), None)
+        reason = why.get(row.statistic, "") if isinstance(why, Mapping) else why
+        found.append(row if value is None else replace(row, published=value, source=known["source"], why=reason))
     return found
 
 
 def tables_of_experiments(session: Session, study_id: int) -> list[PublishedTable]:
     """Return a table for each experiment of a study that is one of a paper with published figures."""
-    files = {file.replace("/", "-").replace("dna_eval-", "dna-"): file for file in _file().get("experiments", {})}
+    files = {file.replace("/", "-").replace("dna_eval-", "dna-"): file for file in _file()["experiments"]}
     found = []
     for experiment in experiments.of_study(session, study_id):
         file = files.get(experiment.name.removesuffix(TODAY))
@@ -70,8 +71,11 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
     results = reports.results(request.engine, request.study, experiment, reference)
     own = experiment.definition
     published = [axis.labels for axis in definition.load_paper(file).axes]
+    why = "; ".join(filter(None, (_file()["why"].get(file.partition("/")[0]), spec.get("why"))))
+    if experiment.name.endswith(TODAY):
+        why = f"current models in place of the published ones; {why}"
     rows = []
-    for statistic in (name for name in spec if name != "source" and name in results.cells):
+    for statistic in (name for name in spec if name in results.cells):
         for cell in results.cells[statistic]:
             # A file with current models has the same levels in the same order.
             places = [axis.labels.index(level) for axis, level in zip(own.axes, cell.levels, strict=True)]
@@ -90,6 +94,7 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
                     "; ".join(filter(None, (note, cell.reason))),
                     published=_figure(spec[statistic], levels),
                     source=spec["source"],
+                    why=why,
                 )
             )
     return rows

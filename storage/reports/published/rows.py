@@ -50,6 +50,8 @@ class PublishedRow:
     """The figure that the paper prints in this place; None if it prints none."""
     source: str = ""
     """Its table."""
+    why: str = ""
+    """Why the value differs from the published one, as docs/papers/values.yaml states."""
 
     @property
     def difference(self) -> tuple[float | None, float | None, float | None]:
@@ -70,6 +72,7 @@ COLUMNS = (
     Column(
         "Here less published", lambda row: row.difference, "difference", "difference difference_low difference_high"
     ),
+    Column("Why", "why", key="why"),
     Column("Note", "note", key="note"),
     Column("Population", "population", key="population"),
 )
@@ -159,6 +162,12 @@ def with_mean(rows: Iterable[PublishedRow]) -> list[PublishedRow]:
     return [*own, PublishedRow(own[0].scorer, MEAN, own[0].statistic, mean, None, None, items, note)]
 
 
+def reasons(rows: Sequence[PublishedRow]) -> list[str]:
+    """Return the tables of the published figures of rows, each with the reasons of the differences."""
+    found = dict.fromkeys((row.source, row.why) for row in rows if row.published is not None)
+    return [f"Published: {source}.{f' Why it differs: {why}.' if why else ''}" for source, why in found]
+
+
 def summarize(rows: Sequence[PublishedRow]) -> str:
     """Return the highest and the lowest value of rows of one statistic and group."""
     if not rows:
@@ -190,7 +199,7 @@ def layout(
     `statistic` selects one or, separated by commas, several. Raises TiebreakError for an unknown field or statistic,
     and for a layout in which two values would have the same place.
     """
-    rows = _select(rows, statistic)
+    rows = select(rows, statistic)
     chosen = tuple(row_fields or (name for name in FIELDS if name not in (column_fields or FIELDS[1:])))
     columns = tuple(column_fields or (name for name in FIELDS if name not in chosen))
     for name in (*chosen, *columns):
@@ -223,7 +232,9 @@ def _remarks(lines: Sequence[Sequence[PublishedRow]], columns: Sequence[str]) ->
     if any(row.published is not None for line in lines for row in line):
         found["published"] = tuple(_figures(line, columns, lambda row: f"{row.published:.3f}") for line in lines)
         found["difference"] = tuple(_figures(line, columns, lambda row: _signed(row.difference[0])) for line in lines)
-        found["source"] = tuple("; ".join(dict.fromkeys(row.source for row in line if row.source)) for line in lines)
+        for name in ("source", "why"):
+            texts = [[getattr(row, name) for row in line if row.published is not None] for line in lines]
+            found[name] = tuple("; ".join(dict.fromkeys(filter(None, of_line))) for of_line in texts)
     return found
 
 
@@ -236,7 +247,8 @@ def _signed(difference: float | None) -> str:
     return MISSING if difference is None else f"{difference:+.3f}"
 
 
-def _select(rows: Sequence[PublishedRow], statistic: str | None) -> Sequence[PublishedRow]:
+def select(rows: Sequence[PublishedRow], statistic: str | None) -> Sequence[PublishedRow]:
+    """Return the rows of one or, separated by commas, several statistics; raises TiebreakError for an unknown one."""
     if statistic is None or not rows:
         return rows
     known = dict.fromkeys(row.statistic for row in rows)

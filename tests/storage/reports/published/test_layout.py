@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from commands.output import format_table
-from commands.tables import _with_difference
+from commands.tables import _with_differences
 from core.errors import TiebreakError
 from storage.reports.published import PublishedRow, layout
 
@@ -51,17 +51,17 @@ def test_a_layout_that_is_not_possible_is_refused(
 
 
 def test_the_figures_of_the_paper_are_columns_also_if_the_first_row_has_none() -> None:
-    rows = [ROWS[0], replace(ROWS[1], published=0.6, source="T 2")]
+    rows = [ROWS[0], replace(ROWS[1], published=0.6, source="T 2", why="seeds")]
     table = layout(rows, None, None)
-    assert table.header[-3:] == ["published", "difference", "source"]
+    assert table.header[-4:] == ["published", "difference", "source", "why"]
     name = "Natural · kendall_tau_b"
-    assert table.texts()[0][-3:] == [f"{name} 0.600", f"{name} -0.100", "T 2"]
+    assert table.texts()[0][-4:] == [f"{name} 0.600", f"{name} -0.100", "T 2", "seeds"]
     assert "published: " + name.replace("·", r"$\cdot$").replace("_", r"\_") in table.render("", "", "latex")
     long = layout(rows, ["scorer", "group", "statistic"], None)
-    assert [line[-3:] for line in long.texts()] == [["", "", ""], ["0.600", "-0.100", "T 2"]]
+    assert [line[-4:] for line in long.texts()] == [[""] * 4, ["0.600", "-0.100", "T 2", "seeds"]]
 
 
 def test_a_text_table_has_the_figures_of_the_paper_if_a_later_row_has_one() -> None:
     compared = replace(ROWS[1], published=0.6, source="T 2")
-    rows = [_with_difference(row, is_compared=True) for row in (ROWS[0], compared)]
+    rows = _with_differences([ROWS[0], compared])
     assert "difference" in format_table(rows, "").splitlines()[0] and "T 2" in format_table(rows, "")
