@@ -18,12 +18,12 @@ from streamlit import config
 from streamlit.navigation.page import Page
 from streamlit.runtime.pages_manager import PagesManager
 
-from core import logs
+from core import logs, texts
 from core.errors import TiebreakError
 from core.own_addresses import own_address, set_base_path
 from pages.account import routes as account_routes
 from pages.label import api
-from pages.parts import downloads, routes, sockets
+from pages.parts import downloads, languages, routes, sockets
 from pages.parts.account_guard import AccountGuard
 from pages.parts.request_guard import RequestGuard, allowed_hosts, is_loopback
 from pages.parts.routes import RequestTimer
@@ -97,6 +97,7 @@ def draw_app() -> None:
     """Draw the sidebar and the requested page."""
     st.set_page_config(page_title="Tiebreak", page_icon=str(PAGES / "parts" / "icon.png"), layout="wide")
     guards.enforce()
+    texts.elsewhere(languages.of_script_run)
     with guards.reading_operation():
         draw_allowed_page()
 

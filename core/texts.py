@@ -1,23 +1,25 @@
 """Texts of screens in the visitor's language: gettext catalogues in core/locales, whose source text is English.
 
-The language belongs to the context, which a request passes on to the threads that answer it. Commands and notebooks set
-none, so theirs is English. Babel extracts and compiles the catalogues (`make texts`); reading them does not need it.
+The language belongs to the context, which a request passes on to the threads that answer it. Streamlit draws pages in
+threads without one: `elsewhere` states theirs. Commands and notebooks set none, so theirs is English. Babel extracts
+and compiles the catalogues (`make texts`); reading them does not need it.
 """
 
 import gettext
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
 SOURCE = "en"
-# Language -> the separator of thousands.
-LANGUAGES = {SOURCE: ",", "de": "."}
+# Language -> its own name, and its separator of thousands.
+LANGUAGES = {SOURCE: ("English", ","), "de": ("Deutsch", ".")}
 FOLDER = Path(__file__).parent / "locales"
 _ENTRY = re.compile(r"\s*([a-z]{2,3})(?:-[a-z0-9-]+)?\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*", re.IGNORECASE)
-_language = ContextVar("language", default=SOURCE)
+_language = ContextVar("language", default="")
+_elsewhere: list[Callable[[], str]] = []
 
 
 @cache
@@ -28,7 +30,12 @@ def catalogue(language: str) -> gettext.NullTranslations:
 
 def language() -> str:
     """Return the code of the context's language, as in the attribute `lang`."""
-    return _language.get()
+    return _language.get() or (_elsewhere[-1]() if _elsewhere else SOURCE)
+
+
+def elsewhere(find: Callable[[], str]) -> None:
+    """Let a function return the language of contexts for which none is set."""
+    _elsewhere[:] = [find]
 
 
 @contextmanager
@@ -41,8 +48,10 @@ def speaking(code: str) -> Iterator[None]:
         _language.reset(token)
 
 
-def preferred(accepted: str) -> str:
-    """Return the language with a catalogue that a header Accept-Language prefers; English if it names none."""
+def preferred(accepted: str, chosen: str = "") -> str:
+    """Return the chosen language if it has a catalogue, otherwise the one that a header Accept-Language prefers."""
+    if chosen in LANGUAGES:
+        return chosen
     entries = [found for entry in accepted.split(",") if (found := _ENTRY.fullmatch(entry))]
     weights = [(float(entry[2] or 1), entry[1].lower()) for entry in entries]
     known = [(weight, code) for weight, code in weights if weight and code in LANGUAGES]
@@ -66,4 +75,4 @@ def mark(text: str) -> str:
 
 def number(value: int) -> str:
     """Return an integer with the separators of the context's language."""
-    return f"{value:,}".replace(",", LANGUAGES[language()])
+    return f"{value:,}".replace(",", LANGUAGES[language()][1])

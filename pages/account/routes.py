@@ -14,8 +14,8 @@ from starlette.staticfiles import StaticFiles
 
 from core.errors import TiebreakError
 from core.own_addresses import cookie_path, own_address, route_path
-from core.texts import _, language, mark, number
-from pages.parts import account_guard, resources, shell
+from core.texts import LANGUAGES, _, language, mark, number
+from pages.parts import account_guard, languages, resources, shell
 from pages.parts.account_guard import OIDC_COOKIE, SESSION_COOKIE
 from storage.accounts import logins, registry, sign_in, tokens
 from storage.db import audit, connections
@@ -54,6 +54,7 @@ def routes() -> list[BaseRoute]:
         Route("/account/invitation/name", post_invitation_name, methods=["POST"]),
         Route("/account/sign-out", post_sign_out, methods=["POST"]),
         Route("/account/oidc", enter_by_oidc),
+        Route(languages.CHOICE, choose_language),
         Mount("/assets/account", StaticFiles(directory=shell.PAGES / "account" / "static")),
     ]
 
@@ -143,6 +144,15 @@ async def post_sign_out(request: Request) -> Response:
     await run_in_threadpool(leave)
     response = RedirectResponse(own_address("/account/sign-in"), 303, headers=HEADERS)
     response.delete_cookie(SESSION_COOKIE, path=cookie_path(), httponly=True, samesite="strict")
+    return response
+
+
+async def choose_language(request: Request) -> Response:
+    """Remember a language in a cookie, and go on to a page."""
+    response = RedirectResponse(local_path(request.query_params.get("next", "")), 303, headers=HEADERS)
+    chosen = request.query_params.get("language", "")
+    if chosen in LANGUAGES:
+        _set_cookie(response, request, languages.COOKIE, chosen, DEVICE_SECONDS, cookie_path(), samesite="lax")
     return response
 
 
@@ -265,7 +275,8 @@ def _sign_in_page(following: str, name: str = "", problem: str = "", status: int
   <button>{button}</button>
 </form>
 {"".join(f'<p><a class="other" href="{escape(url)}">{escape(label)}</a></p>' for label, url in links())}
-<p class="note">{advice}</p>"""
+<p class="note">{advice}</p>
+<p class="note">{languages.links(local_path(following))}</p>"""
     return _page(_("Sign in"), content, problem, status=status)
 
 

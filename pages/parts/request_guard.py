@@ -17,11 +17,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core import texts
 from core.own_addresses import cookie_path, own_address
+from pages.parts import languages
 
 # Host names, separated by commas, under which a proxy serves Tiebreak.
 HOSTS_VARIABLE = "TIEBREAK_HOSTS"
@@ -50,8 +52,9 @@ class RequestGuard:
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
         else:
-            is_page = scope["method"] == "GET" and VISITOR_COOKIE not in Headers(scope=scope).get("cookie", "")
-            with texts.speaking(texts.preferred(Headers(scope=scope).get("accept-language", ""))):
+            request = HTTPConnection(scope)
+            is_page = scope["method"] == "GET" and VISITOR_COOKIE not in request.cookies
+            with texts.speaking(languages.of_request(request.headers, request.cookies)):
                 await self._app(scope, receive, _with_headers(send, new_visitor() if is_page else ""))
 
     def _is_allowed(self, scope: Scope) -> bool:

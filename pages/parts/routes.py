@@ -21,6 +21,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from core import texts
 from core.errors import TiebreakError
 from core.llm import images
 from core.own_addresses import route_path
@@ -195,7 +196,8 @@ def _is_image(address: str) -> bool:
 
 async def page(_: Request) -> Response:
     """Return the page in which the browser draws every page."""
-    return HTMLResponse(page_html(), headers={"Cache-Control": "no-cache"})
+    html = page_html().replace('<html lang="en">', f'<html lang="{texts.language()}">')
+    return HTMLResponse(html, headers={"Cache-Control": "no-cache"})
 
 
 def routes() -> list[BaseRoute]:

@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import TiebreakError
 from core.labels import Target
 from core.own_addresses import cookie_path, own_address
-from pages.parts import account_guard, current_study, live, permissions, resources, sections
+from pages.parts import account_guard, current_study, languages, live, permissions, resources, sections
 from pages.parts.account_guard import COOKIE, current_visitor
 from pages.parts.account_guard import current_annotator as current_annotator
 from pages.parts.sections import Section
@@ -84,13 +84,22 @@ def draw_frame(section: Section) -> None:
     _draw_navigation(section)
     with st.sidebar.container(key="account"):
         name = current_annotator()
-        if name is not None:
+        if name is None:
+            draw_languages(section)
+        else:
             with st.popover(f":material/person: {escape_markdown(name)}", width="stretch", key="account_menu"):
                 st.caption("Your labels are saved under this name.")
                 if identity.accounts:
                     st.page_link(page_path("setup/account.py"), label="Account", icon=":material/manage_accounts:")
+                draw_languages(section)
                 if st.button("Sign out", key="sign_out"):
                     _sign_out()
+
+
+def draw_languages(section: Section) -> None:
+    """Draw the links to the page in other languages."""
+    path = "" if section is sections.SECTIONS[0] else section.path
+    st.html(languages.links(f"{own_address(f'/{path}')}?{urlencode(st.query_params.to_dict(), doseq=True)}"))
 
 
 def _draw_navigation(section: Section) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import streamlit as st
 
 from core.errors import TiebreakError
-from pages.parts import account_guard, resources, shell
+from pages.parts import account_guard, resources, sections, shell
 from pages.parts.text import escape_markdown
 from storage.accounts import logins, registry, sign_in, tokens
 from storage.accounts.registry import Account, Identity
@@ -17,6 +17,7 @@ DEFAULT_DAYS = 90
 def draw_page(identity: Identity) -> None:
     """Draw the sections of the account."""
     st.title("Account", anchor=False)
+    shell.draw_languages(sections.section_of("setup/account.py"))
     if identity.actor is None or identity.actor.account_id is None:
         return shell.draw_first_account()
     account = resources.read(registry.by_id, identity.actor.account_id)

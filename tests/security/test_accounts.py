@@ -3,6 +3,7 @@
 import gettext
 import logging
 import re
+from html import unescape
 from urllib.parse import quote
 
 import pytest
@@ -400,6 +401,17 @@ def test_pages_before_a_session_are_in_the_language_of_the_browser(engine):
     )
 
 
+def test_a_chosen_language_precedes_that_of_the_browser_and_an_unknown_one_is_not_stored(engine):
+    client = browser()
+    client.headers["accept-language"] = "de"
+    [link] = re.findall(r'href="([^"]*)" [^>]*>English<', client.get("/account/sign-in?next=/traces").text)
+    assert client.get(unescape(link)).headers["location"] == "/traces"
+    client.get("/account/language", params={"language": "../de"})
+    assert '<html lang="en">' in client.get("/account/sign-in").text
+    followed = {"accept": "text/html", "sec-fetch-site": "cross-site"}
+    assert '<html lang="en">' in client.get("/home", headers=followed).text
+
+
 def test_every_word_of_the_pages_before_a_session_is_in_the_catalogue(engine, monkeypatch):
     """In a language whose texts are in brackets, no letter is outside them, apart from the product's name."""
 
@@ -417,5 +429,5 @@ def test_every_word_of_the_pages_before_a_session_is_in_the_catalogue(engine, mo
         client.post("/account/invitation", data=passwords | {"again": PASSWORD}),
     ]
     for reply in pages:
-        text = re.sub(r"<[^>]*>", " ", reply.text.replace(" · Tiebreak", ""))
+        text = re.sub(r"<a [^>]* lang=.*?</a>|<[^>]*>", " ", reply.text.replace(" · Tiebreak", ""))
         assert "⟦" in text and not re.search(r"[^\W\d_]", re.sub(r"⟦[^⟧]*⟧", "", text)), text

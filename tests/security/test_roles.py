@@ -80,6 +80,7 @@ PUBLIC = {
     "/account/invitation/name",
     "/account/sign-out",
     "/account/oidc",
+    "/account/language",
     "/assets/account",
     "/assets/workbench",
     "/ready",
