@@ -67,10 +67,11 @@ def _draw_text(text: str, markdown: bool, image_route: Route | None) -> None:
     st.html(text_html(text, image_route=image_route, markdown=markdown))
 
 
-def draw_transcript(study_id: int, digest: str, key: str, disputed: Sequence[int] = ()) -> None:
-    """Draw a transcript; the browser loads it from a route that checks the visitor."""
+def draw_transcript(study_id: int, digest: str, key: str, disputed: Sequence[int] = (), pair: str = "") -> None:
+    """Draw a transcript, beside the other of its `pair`; the browser loads it from a route that checks the visitor."""
     address, module = transcripts.address(study_id, digest), own_address("/assets/workbench/transcript.js")
-    _transcript(key=f"transcript-{key}", data={"address": address, "module": module, "disputed": [*disputed]})
+    data = {"address": address, "module": module, "disputed": [*disputed], "pair": pair}
+    _transcript(key=f"transcript-{key}", data=data)
 
 
 def _draw_response(
@@ -87,7 +88,9 @@ def _draw_response(
     with st.container(border=True, key=f"response-{number}-{key}"), st.container(key=f"card-{number}-{key}"):
         st.caption(f"**Response {number}**" if len(item.responses) > 1 else "**Response**")
         if response.transcript and study_id is not None:
-            draw_transcript(study_id, response.transcript, f"{number}-{key}", disputed)
+            digests = [one.transcript for one in item.responses]
+            pair = " ".join(map(str, digests)) if len(digests) == 2 and all(digests) else ""
+            draw_transcript(study_id, response.transcript, f"{number}-{key}", disputed, pair)
         else:
             with st.container(key=f"collapsible-{number}-{key}"):
                 _draw_text(response.text, markdown, image_route)

@@ -194,7 +194,8 @@ def draw_trace(trace: Trace) -> None:
     if item != whole:
         st.caption(PAIR_CAPTION.format(*pair_numbers(trace.part) or (), of=len(whole.responses)))
     record_view(trace)
-    is_beside = turns.view_of(trace) in turns.BESIDE
+    is_pair = sum(bool(response.transcript) for response in item.responses) == 2  # they are read beside each other
+    is_beside = turns.view_of(trace) in turns.BESIDE and not is_pair
     widths = [1, 1] if item.transcripts else [2, 3]
     left, right = st.columns(widths, gap="large") if is_beside else (st.container(), st.container())
     with left, st.container(key="material" if is_beside else "whole-item"):

@@ -20,6 +20,7 @@ def planted(tmp_path_factory):
     engine = connections.connect(url)
     connections.upgrade(engine)
     trace = transcripts.plant(engine)
+    transcripts.plant_pair(engine)
     engine.dispose()
     server = serve(url, folder / "server.log")
     yield server, trace
@@ -114,6 +115,25 @@ def test_the_first_wrong_step_is_labelled_from_the_transcript(planted, visit, wi
     expect(here(page)).to_have_text("4")
 
 
+@pytest.mark.parametrize(("address", "key"), [("traces?trace=3", ""), ("disagreements?study=pairs", "Shift+")])
+def test_two_transcripts_are_shown_at_the_step_in_which_they_part(planted, visit, address, key):
+    server, _ = planted
+    page = visit(f"{server.address}/{address}", annotator="annotator 1")
+    if key:
+        start(page)
+    expect(page.get_by_role("button", name="they part at step 6")).to_have_count(2)
+    expect(here(page)).to_have_text(["6", "6"])
+    second = page.locator(".transcript").last
+    second.locator(".step").first.click()
+    expect(here(page)).to_have_text(["1", "1"])
+    page.keyboard.press(f"{key}j")
+    expect(here(page)).to_have_text(["2", "2"])
+    page.keyboard.press(f"{key}p")
+    expect(here(page)).to_have_text(["6", "6"])
+    page.keyboard.press(f"{key}j")
+    expect(here(page)).to_have_text(["6", "7"])
+
+
 def test_a_long_transcript_that_is_put_back_into_the_page_draws_the_rows_near_its_window_alone(visit, tmp_path):
     engine = connections.connect(f"sqlite:///{tmp_path}/tiebreak.db")
     connections.upgrade(engine)
@@ -148,6 +168,6 @@ def test_a_transcript_of_another_study_is_not_sent(planted, visit):
     page = visit(f"{server.address}/ready")
     digest = transcripts.transcript(40).digest
     statuses = [
-        page.request.get(f"{server.address}/transcripts?study={study}&digest={digest}").status for study in (1, 2)
+        page.request.get(f"{server.address}/transcripts?study={study}&digest={digest}").status for study in (1, 9)
     ]
     assert statuses == [200, 404]

@@ -66,3 +66,15 @@ def plant(engine: Engine, count: int = 40) -> int:
     imports.import_records(engine, STUDY, records)
     with reading(engine) as session:
         return session.scalars(select(TraceRow.id).order_by(TraceRow.id)).first()
+
+
+def plant_pair(engine: Engine, study: str = "pairs") -> int:
+    """Import a study of one disputed pair of transcripts that part at step 6, and return the id of its trace."""
+    one = transcript(40)
+    parts = [part.model_copy(update={"content": "No."}) if part.number == 6 else part for part in one.parts[:30]]
+    both = (one, Transcript(parts=tuple(parts)))
+    item = make_item("pair", responses=tuple(Response(text=each.answer, transcript=each.digest) for each in both))
+    stored = [TranscriptRecord(transcript=each) for each in both]
+    imports.import_records(engine, study, [*stored, ItemRecord(item=item), RUN, a_trace("pair", a_turn(), a_verdict())])
+    with reading(engine) as session:
+        return session.scalars(select(TraceRow.id).order_by(TraceRow.id.desc())).first()

@@ -3,7 +3,7 @@
 import { attribute, button, h, kbd } from "./dom.js";
 import { differences } from "./diff.js";
 import { answerOf, entered, focused, here } from "./model.js";
-import { Transcript } from "./transcript.js";
+import { Transcript, align } from "./transcript.js";
 import { blockText, chip, isRaw, selectedSpan, source, toggleRaw, toPoints, toUnits } from "./text.js";
 
 const SIGNS = new Map([
@@ -68,7 +68,10 @@ export class Reading {
     this.above.replaceChildren(
       ...task.above.map((block, place) => this.#aboveBlock(block, marks.get(block.id) ?? [], place)),
     );
+    const loaded = this.transcripts.size;
     this.columns.replaceChildren(...columns.map((block) => this.#column(block, marks.get(block.id) ?? [])));
+    const pair = columns.map((block) => this.transcripts.get(block.transcript));
+    if (this.transcripts.size > loaded && pair.length === 2 && pair[0] && pair[1] && pair[0] !== pair[1]) align(...pair);
     this.#drawTabs(columns);
     this.resized.disconnect();
     for (const body of this.above.querySelectorAll(".blockabove.first .blockbody")) this.resized.observe(body);

@@ -14,11 +14,13 @@ const KEYS = [
   ["/", "/", "search", "search in the transcript; Enter: next place"],
   ["r", "r", "raw", "raw texts of the transcript, as they are stored"],
 ];
+/** The key of two transcripts that are shown together. */
+const PARTING = ["p", "Shift+p", "parting", "first step in which the two transcripts differ"];
 /** The key of the page of a trace whose judges name different steps; label pages have none, as they show no opinions. */
 const DISAGREEMENT = ["d", "", "disagreement", "next step that only some judges name"];
 /** Keys of the workbench if the item has a transcript: [key, command, description]. */
 export const STEP_KEYS = [
-  ...KEYS.map(([, key, command, words]) => [key, command, words]),
+  ...[...KEYS, PARTING].map(([, key, command, words]) => [key, command, words]),
   ["a", "answer", "enter the step on the screen as the answer, if a step is asked for"],
 ];
 
@@ -55,6 +57,12 @@ class Rows {
     this.show();
     this.node.scrollTop = this.top;
     this.show();
+    if (this.awaited && this.#isStyled()) this.bring(...this.awaited);
+  }
+
+  // Back in the page, its stylesheet is loaded again: until then the list is as high as its rows, and all would be near.
+  #isStyled() {
+    return getComputedStyle(this.node).overflowY === "auto";
   }
 
   #scrolled() {
@@ -64,8 +72,7 @@ class Rows {
 
   /** Draw the rows near the window and remove the others; again if the drawn ones are lower than estimated. */
   show() {
-    // Back in the page, its stylesheet is loaded again: until then the list is as high as its rows, and all would be near.
-    if (getComputedStyle(this.node).overflowY !== "auto") return;
+    if (!this.#isStyled()) return;
     for (let tries = 0; tries < 4; tries += 1) {
       const { scrollTop, clientHeight } = this.node;
       const near = ({ node: { offsetTop: top, offsetHeight: height } }) =>
@@ -107,6 +114,8 @@ class Rows {
 
   /** Scroll this list only: the page around it does not move. */
   bring(index, place) {
+    this.awaited = this.#isStyled() ? null : [index, place];
+    if (this.awaited) return;
     const row = this.row(index);
     if (!row) return;
     const box = row.getBoundingClientRect();
@@ -137,6 +146,9 @@ export class Transcript {
     this.style = h("link", { rel: "stylesheet", href: new URL("transcript.css", import.meta.url).href });
     this.status = h("p", { class: "visually-hidden", role: "status" });
     this.found = h("span", { class: "found" });
+    this.parted = h("span", {});
+    this.other = null; // the transcript beside this one
+    this.common = 0; // the number of steps with which both begin
     this.search = h("input", {
       type: "search",
       placeholder: "Search",
@@ -146,11 +158,11 @@ export class Transcript {
     });
     const words = this.keys.map(([page, bench, , description]) => [keys ? page : bench, description]);
     const hint = h("span", { class: "keys", title: words.map((pair) => pair.join(": ")).join("\n") }, hintOf(words));
-    this.bar = h("div", { class: "bar" }, this.search, this.found, hint);
+    this.bar = h("div", { class: "bar" }, this.search, this.found, this.parted, hint);
     this.body = h("div", { class: "steps" }, h("p", { class: "state" }, "Loading…"));
     this.node = h("div", { class: "transcript", tabindex: "-1" }, this.style, this.bar, this.body, this.status);
     if (keys) this.node.addEventListener("keydown", (event) => this.#pressed(event));
-    this.#load(address);
+    this.loaded = this.#load(address);
   }
 
   async #load(address) {
@@ -181,6 +193,18 @@ export class Transcript {
     this.body.replaceChildren(this.spine.node, this.content.node);
     this.#count();
     if (this.asked) this.select(this.asked);
+  }
+
+  /** Show the transcript beside another one: both at the first step in which they differ. */
+  placeBeside(other, common) {
+    this.other = other;
+    this.common = common;
+    const isEqual = common === this.parts.length && common === other.parts.length;
+    if (isEqual) return text(this.parted, "the same steps in both");
+    this.parted.replaceChildren(
+      button({ class: "more", onclick: () => this.command("parting") }, `they part at step ${common + 1}`),
+    );
+    if (!this.asked) this.#show(common + 1);
   }
 
   // ---- rows -------------------------------------------------------------------------------------------------------
@@ -272,8 +296,16 @@ export class Transcript {
     return this.parts[this.step]?.number ?? null;
   }
 
-  /** Show a step, opened; before the transcript has been loaded, as soon as it is. */
+  /**
+   * Show a step, opened; before the transcript has been loaded, as soon as it is. Up to the step in which they differ, the
+   * transcript beside it shows the same one.
+   */
   select(number) {
+    this.#show(number);
+    if (number <= this.common + 1) this.other?.#show(number);
+  }
+
+  #show(number) {
     this.asked = number;
     const part = this.parts[number - 1];
     if (!part) return;
@@ -298,6 +330,7 @@ export class Transcript {
       error: () => this.#nextOf((part) => part.kind === "error", "errors"),
       call: () => this.#nextOf((part) => part.kind === "tool_call", "tool calls"),
       disagreement: () => this.#nextOf((part) => this.disputed.has(part.number), "steps that only some judges name"),
+      parting: () => this.other && this.select(Math.min(this.common + 1, this.parts.length)),
       search: () => this.search.focus(),
       raw: () => this.#toggleRaw(),
     };
@@ -383,12 +416,24 @@ export class Transcript {
 
   #pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const found = this.keys.find(([key]) => key === event.key.toLowerCase());
+    const keys = this.other ? [...this.keys, PARTING] : this.keys;
+    const found = keys.find(([key]) => key === event.key.toLowerCase());
     if (!found) return;
     this.command(found[2]);
     event.preventDefault();
     event.stopPropagation(); // the page has a function of its own for R
   }
+}
+
+/** Place two transcripts beside each other, as soon as both have been loaded. */
+export async function align(one, other) {
+  await Promise.all([one.loaded, other.loaded]);
+  const same = ["kind", "role", "name", "content"];
+  let common = 0;
+  const isSame = (a, b) => a && b && same.every((field) => a[field] === b[field]);
+  while (isSame(one.parts[common], other.parts[common])) common += 1;
+  one.placeBeside(other, common);
+  other.placeBeside(one, common);
 }
 
 const CITED = /\[\d+(?:, ?\d+)*\]/;
