@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,17 @@ def flatten(row: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield from flatten(value, f"{path}.")
         else:
             yield path, value
+
+
+def preview_elements(preview: Preview, each: str) -> Preview:
+    """Return a row for each element of the list at `each`, with its fields beside those of the row it is in."""
+    name, rows = parse_path(each)[-1], []
+    for row in preview.rows:
+        cell = parse_cell(row.get(each, ""))
+        for element in cell if isinstance(cell, list) else ():
+            fields = element if isinstance(element, dict) else {name: element}
+            rows.append(row | {column: _format_cell(value) for column, value in flatten(fields)})
+    return replace(preview, columns=tuple({column: None for row in rows for column in row}), rows=tuple(rows))
 
 
 def _is_record_list(cell: Any) -> bool:

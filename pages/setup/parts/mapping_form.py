@@ -2,6 +2,7 @@
 
 from collections import abc
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -9,10 +10,10 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
-from core.formats.mapping.fields import key_of
+from core.formats.mapping.fields import is_template, key_of
 from core.formats.mapping.guess import Draft, guess_block, guess_confidence, guess_roles
 from core.formats.mapping.mapping import Mapping, build_mapping, draft_of
-from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_table
+from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_elements, preview_table
 from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.suggest_blocks import guess_values, leave_open
 from core.formats.plain_yaml import dump_fields, parse_fields
@@ -38,7 +39,9 @@ KIND_NAMES = {
 
 WIDE_FIELD = Field("annotators", "One column for each annotator", placeholder="choose")
 LONG_FIELDS = (
-    Field("annotator", "Annotator", placeholder="choose"),
+    Field(
+        "annotator", "Annotator", "A column, or a name if all rows have the same.", allow_new=True, placeholder="choose"
+    ),
     Field("value", "Value", placeholder="choose"),
     Field("criterion_field", "Criterion column"),
     Field("reason", "Reason"),
@@ -55,21 +58,23 @@ LIST_FIELDS = (
 )
 
 
-def draw_blocks(chooser: Chooser, blocks: Blocks, preview: Preview) -> list[Draft]:
-    """Draw every block of labels; returns the blocks so far."""
+def draw_blocks(chooser: Chooser, blocks: Blocks, preview: Preview, responses: int) -> list[Draft]:
+    """Draw every block of labels of items with a number of responses; returns the blocks so far."""
     drafts = []
     for index in list(blocks):
-        block = _draw_block(chooser.nested(f"labels{index}"), blocks[index], preview, index, blocks)
-        drafts.append(block)
+        drafts.append(_draw_block(chooser.nested(f"labels{index}"), blocks, index, preview, responses))
     if st.button("Add labels", key=chooser.key("more_labels"), icon=":material/add:", type="tertiary"):
         blocks[max(blocks, default=-1) + 1] = {}
         st.rerun()
     return drafts
 
 
-def _draw_block(chooser: Chooser, start: Draft, preview: Preview, index: int, blocks: Blocks) -> Draft:
+def _draw_block(chooser: Chooser, blocks: Blocks, index: int, preview: Preview, responses: int) -> Draft:
+    start = blocks[index]
     name = st.session_state.get(chooser.key("criterion"), start.get("criterion", ""))
-    title = f"Labels: {escape_markdown(name)}" if name else "Labels"
+    number = st.session_state.get(chooser.key("response"), start.get("response"))
+    parts = [escape_markdown(name), f"response {number}" if isinstance(number, int) else ""]
+    title = ": ".join(filter(None, ("Labels", ", ".join(filter(None, parts)))))
     with st.expander(title, expanded=len(blocks) < 3, key=chooser.key("fold")):
         with st.container(horizontal=True, horizontal_alignment="distribute"):
             layout = st.segmented_control(
@@ -84,13 +89,15 @@ def _draw_block(chooser: Chooser, start: Draft, preview: Preview, index: int, bl
                 del blocks[index]
                 st.rerun()
         target = _draw_target(chooser, start)
+        places, preview = _draw_places(chooser, start, preview, responses)
+        chooser = Chooser(preview.columns, chooser.prefix)
         columns = LAYOUT_FORMS[str(layout)](chooser, start)
         scale = scale_form.draw_scale(chooser, start, target["kind"])
         file_values = scale_form.distinct_values(preview, str(layout), columns)
         guess = (guess_block(file_values) or {}).get("values", {}) if target["kind"] == "preference" else {}
         meanings: Draft = {"values": guess | dict(start.get("values", {}))}
         values = scale_form.draw_values(chooser, meanings, file_values, target["kind"], scale)
-    draft = drop_empty({"layout": layout, **target, **columns, "scale": scale, "values": values})
+    draft = drop_empty({"layout": layout, **target, **places, **columns, "scale": scale, "values": values})
     return _leave_open(start, draft, file_values)
 
 
@@ -124,6 +131,48 @@ def _draw_target(chooser: Chooser, start: Draft) -> Draft:
     return texts
 
 
+def _draw_places(chooser: Chooser, start: Draft, preview: Preview, responses: int) -> tuple[Draft, Preview]:
+    """Draw which response, elements and rows the labels are of; returns the choices, and the preview of these rows."""
+    each, lists = start.get("each"), [*preview.lists, *filter(None, [start.get("each")])]
+    about, *elements, column, values = st.columns(4 if lists else 3, gap="medium")
+    if lists:
+        field = Field(
+            "each", "In each element of", "A list with an object for each value.", placeholder="the row itself"
+        )
+        with elements[0]:
+            each = Chooser(tuple(dict.fromkeys(lists)), chooser.prefix).choose_column(field, each)
+        preview = preview_elements(preview, each) if each in preview.lists else preview
+    names: dict[Any, str] = {number: f"response {number}" for number in range(1, responses + 1)}
+    names |= {"element": "the response of the element's number"} if each else {}
+    options = [
+        None,
+        *dict.fromkeys([*(names if responses > 1 or each else ()), *filter(None, [start.get("response")])]),
+    ]
+    response = about.selectbox(
+        "About",
+        options,
+        index=options.index(start.get("response")),
+        format_func=lambda option: names.get(option, "all responses" if option is None else f"response {option}"),
+        key=chooser.key("response"),
+        disabled=len(options) == 1,
+    )
+    known: str | None = next(iter(start.get("where", {})), None)
+    wanted = start["where"][known] if known else []
+    with column:
+        help_where = "Leave out rows with other values in this column."
+        where = Chooser(preview.columns, chooser.prefix).choose_column(
+            Field("where", "Only rows in which", help_where, placeholder="all rows"), known
+        )
+    cells = tuple(dict.fromkeys(row.get(where or "", "").strip() for row in preview.rows))
+    with values:
+        field = Field("where_values", "has the value", several=True, allow_new=True, placeholder="choose")
+        kept = [wanted] if isinstance(wanted, str) else list(wanted)
+        texts = Chooser(cells, chooser.prefix).choose_columns(field, kept if where == known else []) if where else []
+    if texts:
+        preview = replace(preview, rows=tuple(row for row in preview.rows if row.get(where, "").strip() in texts))
+    return {"each": each, "response": response, "where": {where: texts} if where and texts else {}}, preview
+
+
 def _draw_wide(chooser: Chooser, start: Draft) -> Draft:
     is_wide = start.get("layout", "wide") == "wide"
     names_by_column: dict[str, str] = dict(start.get("annotators", {})) if is_wide else {}
@@ -144,7 +193,11 @@ def _draw_wide(chooser: Chooser, start: Draft) -> Draft:
 
 
 def _draw_long(chooser: Chooser, start: Draft) -> Draft:
-    return {"seconds": start.get("seconds"), **chooser.choose_row(LONG_FIELDS, start)}
+    chosen = chooser.choose_row(LONG_FIELDS, start)
+    name = chosen["annotator"]
+    if isinstance(name, str) and not is_template(name) and name not in (*chooser.columns, start.get("annotator")):
+        chosen["annotator"] = {"constant": name}
+    return {"seconds": start.get("seconds"), **chosen}
 
 
 def _draw_list(chooser: Chooser, start: Draft) -> Draft:
@@ -273,17 +326,15 @@ def _draw_meaning(name: str, block: abc.Mapping[str, object]) -> None:
 # A mapping as YAML text: for the fields of a mapping that the form has no widgets for.
 
 BLOCKS = ("labels", "judges", "gold")
-LABEL_FIELDS = ("each", "aggregate", "steps", "response", "where")  # fields of a block of labels that the form lacks
+LABEL_FIELDS = ("aggregate", "steps")  # fields of a block of labels that the form lacks
 HEIGHT = 420  # pixels of the editor
 
 
 def _is_in_form(block: Draft) -> bool:
     """Return whether the form has widgets for a block of labels; another one is kept as it is."""
-    fields = [block.get(field) for field in ("annotator", "value", "criterion_field")]
     is_template = isinstance(block.get("annotators"), str)
-    return not is_template and not any(
-        [*(field in block for field in LABEL_FIELDS), *(isinstance(field, dict) for field in fields)]
-    )
+    is_other = is_template or isinstance(block.get("value"), dict) or len(block.get("where", {})) > 1
+    return not is_other and not any(field in block for field in LABEL_FIELDS)
 
 
 def draw_yaml_editor(draft: Draft, key: str) -> Draft | None:
@@ -361,7 +412,7 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     chooser = Chooser(preview.columns, f"map{state['number']}_")
     explode = _draw_explode(source, preview, chooser, draft)
     fields = _draw_item(chooser, draft)
-    labels = draw_blocks(chooser, state["blocks"], preview)
+    labels = draw_blocks(chooser, state["blocks"], preview, len(fields["responses"]))
     others = {field: draft[field] for field in OTHER_FIELDS if field in draft}
     if not {"judges", "gold"} & others.keys():
         others |= draw_roles(chooser, preview, labels, state.get("roles"))
@@ -374,8 +425,8 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
         "Edit as YAML",
         key="map_yaml",
         icon=":material/code:",
-        help="For what the form lacks, such as judges with a model and reasons, critiques, weights and aspects, a "
-        "second file, values from two fields, or labels in a list of objects.",
+        help="For what the form lacks, such as judges with a model and reasons, critiques, weights and aspects, "
+        "values from two fields, or steps of a transcript.",
     ):
         _restart(state, made, as_text=True)
         st.rerun()

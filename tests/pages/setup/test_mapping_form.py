@@ -64,6 +64,15 @@ labels:
 labels:
   - {{layout: list, kind: score, value: marks, annotators: "r{{n}}", scale: {{level: interval, low: 1, high: 5}}}}
 """,
+    "of one response, of some rows, and in each element": f"""{PLAIN}
+labels:
+  - {{layout: wide, kind: score, criterion: c, response: 1, annotators: [value],
+     scale: {{level: interval, low: 1, high: 5}}}}
+  - {{layout: long, kind: score, annotator: {{constant: people}}, value: value, where: {{topic: [sky, sea]}},
+     scale: {{level: interval, low: 1, high: 5}}}}
+  - {{layout: long, kind: answer, each: parts, response: element, annotator: "r{{element}}", value: good,
+     scale: {{level: nominal, categories: [true, false]}}}}
+""",
     "labels in objects": f"""{PLAIN}
 labels:
   - {{layout: long, kind: preference, each: parts, annotator: "r{{element}}", value: {{compare: [good, key]}}}}
@@ -114,6 +123,21 @@ def test_the_form_can_be_edited_as_text_and_back(tmp_path: Path) -> None:
     app.button(key="map_columns").click().run()
     assert not app.exception and not app.text_area
     assert mappings.build_mapping(app.session_state["made"]) == mapping.model_copy(update={"prompt": "extra"})
+
+
+def test_the_response_the_rows_and_the_elements_of_labels_are_chosen(tmp_path: Path) -> None:
+    mapping = "id: key\nprompt: q\nresponses: [{text: a}, {text: b}]\nlabels: [{layout: long, kind: preference, "
+    app, _ = loaded(f"{mapping}annotator: rater, value: value}}]", tmp_path)
+    choices = {own.label: own for own in app.selectbox}
+    choices["About"].select(2)
+    choices["Kind"].select("score")
+    choices["In each element of"].select("parts").run()
+    assert "good" in next(own for own in app.selectbox if own.label == "Value").options
+    next(own for own in app.selectbox if own.label == "Only rows in which").select("good").run()
+    next(own for own in app.multiselect if own.label == "has the value").select("true").run()
+    (block,) = app.session_state["made"]["labels"]
+    assert not app.exception
+    assert (block["each"], block["response"], block["where"]) == ("parts", 2, {"good": ["true"]})
 
 
 def test_a_text_that_is_no_mapping_has_its_reason_on_the_page(tmp_path: Path) -> None:
