@@ -1,6 +1,6 @@
 """Changes of the database that pages and workers wait for, without asking the database again and again.
 
-On PostgreSQL, triggers notify the channel CHANNEL when a transaction is committed (see migration 0013): a notification
+On PostgreSQL, triggers notify the channel CHANNEL when a transaction is committed: a notification
 names a topic, such as "study 3", "run 12" or "trace 345". Each process listens on one connection of its own. On SQLite
 there are no notifications: a version is the number of commits that SQLite counts for the whole file, so a caller that
 compares versions reads the database again after any commit.

@@ -296,7 +296,7 @@ class TraceRow(OfStudy, table=True):
             "item_id",
             text("run_id DESC"),
         ),
-        # On PostgreSQL too (migration 0016); its option would import its dialect in every process, for 0.02 s.
+        # On PostgreSQL too; its option would import its dialect in every process, for 0.02 s.
         Index(None, "claimed_by", sqlite_where=CLAIMED),
     )
     run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")

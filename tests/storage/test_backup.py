@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from core.errors import TiebreakError
-from storage.db import backup
+from storage.db import backup, connections
 from storage.db.backup import FOLDER_VARIABLE, back_up
 from storage.db.connections import connect, newest_revision, reading, upgrade, writing
 from storage.studies import studies
@@ -21,7 +21,13 @@ from tests.storage.shared import store_label
 
 pytestmark = pytest.mark.slow  # each test migrates a database
 
-BEFORE, NEWEST = "0030", newest_revision()
+BEFORE, NEWEST = newest_revision(), "9000"
+NEXT = f"""
+from alembic import op
+revision, down_revision, branch_labels, depends_on = "{NEWEST}", "{BEFORE}", None, None
+def upgrade():
+    op.execute("CREATE TABLE added (id INTEGER)")
+"""
 
 
 def study_names(url):
@@ -33,21 +39,30 @@ def study_names(url):
 
 
 @pytest.fixture
-def old_engine(empty_address):
-    """A database with the tables of an earlier revision and one study."""
+def old_engine(empty_address, request):
+    """A database with the tables of this version and one study, and a later version."""
     engine = connect(empty_address)
     upgrade(engine)
     with writing(engine) as session:
         studies.create(session, "s")
-    downgrade(engine)
+    request.getfixturevalue("next_version")
     yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def next_version(tmp_path_factory, monkeypatch):
+    """Add a migration to those of this version."""
+    folder = tmp_path_factory.mktemp("next") / "migrations"
+    shutil.copytree(connections.MIGRATIONS, folder)
+    (folder / "versions" / f"{NEWEST}_next.py").write_text(NEXT)
+    monkeypatch.setattr(connections, "MIGRATIONS", folder)
 
 
 def downgrade(engine):
     engine.dispose()  # SQLite alters a table by the columns that the connection has read before
     with engine.execution_options(writes=True).begin() as connection:
-        connection.execute(text("DROP TABLE transcript"))
+        connection.execute(text("DROP TABLE added"))
         connection.execute(text("UPDATE alembic_version SET version_num = :before"), {"before": BEFORE})
 
 
@@ -179,10 +194,10 @@ def test_a_second_copy_does_not_replace_the_first(old_engine, tmp_path):
     }
 
 
-def test_a_database_without_data_is_not_copied(empty_address, tmp_path, caplog):
+def test_a_database_without_data_is_not_copied(empty_address, request, tmp_path, caplog):
     engine = connect(empty_address)
     upgrade(engine)
-    downgrade(engine)
+    request.getfixturevalue("next_version")
     upgrade(engine)
     engine.dispose()
     assert list(tmp_path.glob("*.before-*")) == []

@@ -10,24 +10,18 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import UniqueConstraint, inspect, make_url, text
 
-from core.designs import Design, Form
+from core.designs import Form
 from core.errors import TiebreakError
 from core.formats import tiebreak
-from core.formats.records import ItemRecord
-from storage.db import audit
-from storage.db.audit import Action
 from storage.db.connections import _upgrading, alembic_config, connect, newest_revision, reading, upgrade, writing
 from storage.db.tables import Table
 from storage.labels import designs, labels, targets, views
 from storage.runs import call_totals, trace_opinions
 from storage.studies import studies
-from storage.studies.items import rank
 from storage.transfer.imports import import_records
-from tests.conftest import make_item, make_label, make_target
+from tests.conftest import make_target
 from tests.paths import ROOT
-from tests.storage.labelling.workbench import Client
 from tests.storage.shared import (
-    debates,
     store_label,
 )
 
@@ -126,8 +120,6 @@ def test_recreating_a_table_deletes_no_referring_rows(engine, a_study):
     """SQLite drops the old table; with foreign keys on, labels would go with their study."""
     from alembic.operations import Operations
 
-    from storage.db.connections import _upgrading
-
     with writing(engine) as session:
         store_label(session, a_study.id, make_target(), "ann", 1)
     with _upgrading(engine) as connection:
@@ -153,14 +145,6 @@ def read_tables(engine):
             rows = connection.execute(text(f'SELECT * FROM "{table}"')).mappings().all()
             tables[table] = sorted((dict(row) for row in rows), key=repr)
     return tables
-
-
-def as_of(engine, revision, *statements):
-    """Make the tables those of an earlier revision, with statements that undo what came after it."""
-    with _upgrading(engine) as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-        connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
 
 
 def test_no_row_of_version_0_1_is_lost(old):
@@ -247,105 +231,13 @@ def derived(engine, study_id):
     }
 
 
-NO_DESIGNS = (
-    "DROP TABLE design",
-    *(f"ALTER TABLE target DROP COLUMN {name}" for name in ("stratum", "probability", "drawn", "round")),
-)
-
-
-def migrated_designs(engine, *more):
-    """Return (form, shares, drawn targets) of the designs that the upgrade from 0028 proves."""
-    as_of(engine, "0028", *NO_DESIGNS, *more)
-    upgrade(engine)
-    with reading(engine) as session:
-        study = studies.get(session, "s").id
-        found, drawn = designs.current(session, study), designs.frame(session, study)
-        return [
-            (str(one.form), dict(one.shares), set(drawn[drawn["drawn"]]["item"])) for _, one in sorted(found.items())
-        ]
-
-
-def offered(engine, drawn, seed, names):
-    """Store what an offer of an earlier version did."""
-    with writing(engine) as session:
-        study = studies.get(session, "s").id
-        keys = [(name, "preference", "helpfulness", "") for name in names]
-        targets.get_or_create_by_keys(session, study, keys)
-        audit.record(
-            session, Action.settings, study_id=study, change="pairs offered", criterion="helpfulness", drawn=drawn,
-            added=drawn, seed=seed,
-        )  # fmt: skip
-
-
-def request(names):
-    listed = ", ".join(f"'{name}'" for name in names)
-    return f"UPDATE target SET overlap = 3 WHERE item_id IN (SELECT id FROM item WHERE key IN ({listed}))"
-
-
-def ranked(names, seed):
-    return sorted(names, key=lambda name: rank(seed, f"{name}:"))
-
-
-def test_disputes_that_nobody_added_to_are_a_design(engine):
-    debates(engine, 3)
-    import_records(engine, "s", [ItemRecord(item=make_item("new"))])
-    Client(engine).label(Client(engine).tasks()[0], 1)
-    shares = {"disputed": 1, "agreed": 0, "unjudged": 0}
-    assert migrated_designs(engine) == [("disputed", shares, {"item 0", "item 1", "item 2"})]
-
-
-def test_labels_of_files_and_requests_without_an_offer_prove_no_design(engine):
-    debates(engine, 3)
-    import_records(engine, "s", [make_label(1, "bob")])
-    assert migrated_designs(engine) == []
-    debates(engine, 2, study="t")
-    assert migrated_designs(engine, request(["item 1"])) == []
-
-
-@pytest.mark.parametrize("with_disputes", [True, False])
-def test_pairs_that_were_drawn_with_one_seed_are_a_design(engine, with_disputes):
-    names = [f"item {number}" for number in range(10)]
-    debates(engine, 2 if with_disputes else 0)
-    import_records(engine, "s", [ItemRecord(item=make_item(name)) for name in names])
-    first = ranked(names, 7)[:4]
-    offered(engine, 4, 7, names)
-    disputed = {"item 0", "item 1"} if with_disputes else set()
-    shares = {"disputed": 1, "agreed": 0.4, "unjudged": 0.4} if with_disputes else {"": 0.4}
-    form = "stratified" if with_disputes else "random"
-    found = migrated_designs(engine, request(set(first) - disputed))
-    assert found == [(form, shares, {*first, *disputed})]
-
-
-@pytest.mark.parametrize("seeds", [(7, 8), (9,)])
-def test_pairs_of_several_seeds_or_other_pairs_than_those_of_the_seed_are_no_design(engine, seeds):
-    names = [f"item {number}" for number in range(10)]
-    import_records(engine, "s", [ItemRecord(item=make_item(name)) for name in names])
-    for seed in seeds:
-        offered(engine, 4, seed, names)
-    assert migrated_designs(engine, request(ranked(names, 7)[:4])) == []
-
-
-def test_an_offer_of_every_pair_is_a_design_of_everything(engine):
-    names = [f"item {number}" for number in range(4)]
-    import_records(engine, "s", [ItemRecord(item=make_item(name)) for name in names])
-    offered(engine, 4, 0, names)
-    assert migrated_designs(engine, request(names)) == [("everything", {}, set(names))]
-
-
-@pytest.mark.parametrize("of_file", [False, True])
-def test_labels_that_are_known_to_precede_a_round_are_stored_with_it(engine, of_file):
-    names = [f"item {number}" for number in range(3)]
-    import_records(engine, "s", [ItemRecord(item=make_item(name)) for name in names])
-    if of_file:
-        import_records(engine, "s", [make_label(1, "ann", "item 1")])
-    with writing(engine) as session:
-        study = studies.get(session, "s").id
-        if not of_file:
-            store_label(session, study, make_target("item 1"), "ann", 1)
-        designs.set_design(session, study, "helpfulness", Design(Form.everything))
-        store_label(session, study, make_target("item 2"), "ann", 1)
-    as_of(engine, "0029", "ALTER TABLE design DROP COLUMN before")
-    upgrade(engine)
-    with reading(engine) as session:
-        (design,) = designs.rounds(session, study)["preference", "helpfulness"]
-    assert design.before == (() if of_file else ("item 1:",))
+def test_disputes_of_criteria_without_a_label_are_a_design(old):
+    upgrade(old)
+    with reading(old) as session:
+        study = studies.get(session, "Compatibility")
+        ((subject, design),) = designs.current(session, study.id).items()
+        drawn = designs.frame(session, study.id)
+    assert (subject, design.form) == (("preference", "reasoning"), Form.disputed)
+    assert design.shares == {"disputed": 1, "agreed": 0, "unjudged": 0}
+    own = drawn[drawn["criterion"] == "reasoning"]
+    assert set(own["stratum"]) >= {"agreed"} and (own["drawn"] == (own["stratum"] == "disputed")).all()

@@ -19,7 +19,7 @@ from alembic import op
 from storage.db import _database_objects
 from storage.db.tables import Table
 
-revision: str = "0028"
+revision: str = "0033"
 down_revision: str | None = "0002"
 branch_labels: Sequence[str] | None = None
 depends_on: Sequence[str] | None = None
@@ -42,6 +42,7 @@ def upgrade() -> None:
     _mark_agreed_criteria()
     _store_shown_orders()
     op.execute("UPDATE run SET traces = (SELECT count(*) FROM trace WHERE trace.run_id = run.id)")
+    _store_designs()
     _database_objects.create(op.get_bind())
 
 
@@ -283,6 +284,42 @@ def _mark_agreed_criteria() -> None:
     op.execute(AGREED_CRITERIA)
     statement = MARK_AGAIN.format(exists="NOT EXISTS", outcome="coalesce(opinion.outcome, trace.outcome)")
     op.execute(sa.text(statement).bindparams(disputed=False))
+
+
+DESIGNED = """
+SELECT DISTINCT study_id, criterion FROM target AS own
+WHERE kind = 'preference' AND criterion NOT IN ('critique', 'refined answer') AND NOT EXISTS (
+    SELECT 1 FROM target WHERE target.study_id = own.study_id AND target.kind = 'preference'
+    AND target.criterion = own.criterion
+    AND (overlap IS NOT NULL OR EXISTS (SELECT 1 FROM label WHERE label.target_id = target.id))
+) AND EXISTS (SELECT 1 FROM opinion WHERE opinion.target_id = own.id AND opinion.stage = 'verdict')
+ORDER BY study_id, criterion
+"""
+JUDGED = "EXISTS (SELECT 1 FROM opinion WHERE opinion.target_id = target.id AND opinion.stage = 'verdict')"
+DRAW = f"""
+UPDATE target SET stratum = CASE WHEN disputed THEN 'disputed' WHEN {JUDGED} THEN 'agreed' ELSE 'unjudged' END,
+    probability = CASE WHEN disputed THEN 1.0 ELSE 0.0 END, drawn = disputed, round = CASE WHEN disputed THEN 1 END
+WHERE study_id = :study_id AND kind = 'preference' AND criterion = :criterion
+"""
+
+
+def _store_designs() -> None:
+    """Store that people label the disputed pairs, of criteria without labels: how these were chosen is not known."""
+    bind = op.get_bind()
+    for study_id, criterion in bind.execute(sa.text(DESIGNED)).all():
+        own = {"study_id": study_id, "criterion": criterion}
+        shares = {"disputed": 1.0, "agreed": 0.0, "unjudged": 0.0}
+        row = {
+            "kind": "preference",
+            "form": "disputed",
+            "by": "contention",
+            "shares": shares,
+            "floor": 0.05,
+            "round": 1,
+        }
+        row |= {"seed": 0, "cuts": {}, "author": "", "created_at": datetime.now(UTC)}
+        bind.execute(Table.metadata.tables["design"].insert(), own | row)
+        bind.execute(sa.text(DRAW), own)
 
 
 TRACES = "SELECT id FROM trace WHERE outcome != 'waiting' AND id > :after ORDER BY id LIMIT :batch"
