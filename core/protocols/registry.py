@@ -27,6 +27,7 @@ BUILT_IN = {
     "metacritique-single": "core.protocols.critique_baselines:SINGLE_PROTOCOL",
     "metacritique-pairwise": "core.protocols.critique_baselines:PAIRWISE_PROTOCOL",
     "metacritique-refinement": "core.protocols.critique_baselines:REFINEMENT_PROTOCOL",
+    "critique-correction": "core.protocols.critique_baselines.correction:PROTOCOL",
     "single-judge": "core.protocols.single_judge:PAIR_PROTOCOL",
     "single-step": "core.protocols.single_judge.steps:PROTOCOL",
     "single-score": "core.protocols.single_judge:SCORE_PROTOCOL",

@@ -2,17 +2,19 @@
 items."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.answers import Answer
 from core.errors import TiebreakError, UnreadableReply
+from core.items import Item
 from core.labels import Kind, Label, Target, Value, majority_value, mean_value
 from core.protocols import criteria_of, registry
 from core.protocols.refer.auto_prompt import RatedItem
@@ -199,7 +201,9 @@ def _current_labels(session: Session, study_id: int, kind: str, criterion: str) 
 def _true_values(session: Session, run: Run, settings: Settings, values: "pd.DataFrame") -> dict[str, Value]:
     """Return item -> its true value; see `load_errors`."""
     summarize = mean_value if settings.kind == "score" else majority_value
-    truths: dict[str, Value] = _references(session, run.study_id, settings) if settings.kind == "answer" else {}
+    has_references = settings.kind == "answer"
+    all_items = items.of_study(session, run.study_id) if has_references else []
+    truths: dict[str, Value] = reference_answers(all_items, expected_answer(settings)) if has_references else {}
     for item, rows in values.groupby("item", sort=False):
         value = summarize(rows["value"].tolist())
         if value is not None:
@@ -212,15 +216,19 @@ def _true_values(session: Session, run: Run, settings: Settings, values: "pd.Dat
     return truths
 
 
-def _references(session: Session, study_id: int, settings: Settings) -> dict[str, Value]:
+def reference_answers(all_items: Iterable[Item], answer: Answer[Any]) -> dict[str, Value]:
     """Return item -> its reference answer, if it can be read: `B`, `B) 60 km/h`, `1,200`, `... #### 42`."""
+    references = {item.id: item.reference for item in all_items if item.reference}
+    texts = {item: f"Answer: {reference.rpartition('####')[2].strip()}" for item, reference in references.items()}
+    return read_answers(texts, answer)
+
+
+def read_answers(texts: Mapping[str, str], answer: Answer[Any]) -> dict[str, Value]:
+    """Return item -> the answer in its text, without those that cannot be read."""
     answers: dict[str, Value] = {}
-    for item in items.of_study(session, study_id):
-        if not item.reference:
-            continue
-        text = f"Answer: {item.reference.rpartition('####')[2].strip()}"
+    for item, text in texts.items():
         try:
-            answers[item.id] = expected_answer(settings).parse(text).value
+            answers[item] = answer.parse(text).value
         except UnreadableReply:
             continue
     return answers

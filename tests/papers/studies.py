@@ -35,6 +35,7 @@ def study_of(name: str) -> str:
         "chateval/table-2-g-eval": "texts",
         "refer/table-4": "letters",
         "refer/table-4-gsm8k": "numbers",
+        "realcritic/critique-numbers": "sums",
     }
     special |= {"refer/table-2": "six"}
     special |= {"refer/table-3-captions": "captions", "refer/table-3-images": "images"}
@@ -137,6 +138,22 @@ def _critiques(media: Path) -> Iterator[Record]:
             yield from _labels(Target(item=item.id, kind=likert, part=name), (rating, rating, rating))
 
 
+def _solutions(answers: Mapping[str, str], references: str) -> Callable[[Path], Iterator[Record]]:
+    """Return problems of two data sets, each with one solution; `answers` is a letter of the texts -> an answer."""
+
+    def records(media: Path) -> Iterator[Record]:
+        for place, (given, right) in enumerate(zip("ABABAC", references, strict=True)):
+            response = Response(text=f"I think so. Answer: {answers[given]}")
+            yield ItemRecord(
+                item=Item(
+                    id=f"p{place}", prompt=f"Problem {place}?", reference=answers[right], responses=(response,),
+                    scenario="GPQA" if place < 4 else "ARC",
+                )
+            )  # fmt: skip
+
+    return records
+
+
 STUDIES: Mapping[str, Callable[[Path], Iterator[Record]]] = {
     "texts": _texts,
     "six": _six,
@@ -144,6 +161,8 @@ STUDIES: Mapping[str, Callable[[Path], Iterator[Record]]] = {
     "images": _pictures("Image Quality", 5),
     "letters": _problems(LETTERS, {"AQuA": "A", "BBH-DU": "B"}),
     "numbers": _problems(NUMBERS, {"GSM8k": 1}),
+    "realcritic": _solutions({"A": "A", "B": "B", "C": "C"}, "AAABBC"),
+    "sums": _solutions({"A": "1", "B": "2", "C": "0"}, "AAABBC"),
     "chateval": _pairs({"overall quality": CATEGORIES}, 2),
     "dna_eval": _pairs({"": ("math",)}, 6),
     "scaleeval": _pairs(CELLS, 3),

@@ -42,6 +42,10 @@ RUNS = {
     "metacritique/table-4": 13,
     "metacritique/table-5": 4,
     "metacritique/table-6": 1,
+    "realcritic/critique": 12,
+    "realcritic/critique-graded": 12,
+    "realcritic/critique-numbers": 12,
+    "realcritic/iterative": 12,
     "refer/samples": 60,
     "refer/table-11": 36,
     "refer/table-2": 48,
@@ -58,7 +62,14 @@ RUNS = {
     "scaleeval/table-5": 72,
 }
 """The number of runs of each file, repeats included."""
-TEMPERATURES = {"scaleeval": {0}, "chateval": {0, 1}, "dna_eval": {0}, "metacritique": {0}, "refer": {1}}
+TEMPERATURES = {
+    "scaleeval": {0},
+    "chateval": {0, 1},
+    "dna_eval": {0},
+    "metacritique": {0},
+    "refer": {1},
+    "realcritic": {0},
+}
 ITEM = Item(
     id="i", prompt="Why is the sky blue?", reference="Scattering.", context="A fact.",
     responses=(Response(text="Air scatters blue light."),),

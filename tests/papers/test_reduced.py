@@ -1,8 +1,10 @@
 """A reduced experiment of each paper on the local server, from its file to its printed table."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -19,6 +21,7 @@ from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.databases import create_database
 from tests.openai_server import Server, run_server
 from tests.papers.packs import write_variant
+from tests.papers.studies import records_for
 
 pytestmark = pytest.mark.slow
 Command = Callable[..., str]
@@ -159,6 +162,29 @@ def test_metacritique_has_every_scorer_of_table_5_and_figure_3(
     assert "Pairwise" in [line[0] for line in lines_of(pairs)]
     wins = command("experiments", "table", "metacritique-figure-4", "--rows", "scorer,group", "--columns", "statistic")
     assert "win rate" in wins
+
+
+def test_realcritic_counts_what_six_critics_correct(tmp_path: Path, url: str, command: Command, server: Server) -> None:
+    """The solutions answer A B A B A C, and A A A B B C are right; the critics always answer A, B or D, in turn."""
+    add(url, *records_for("realcritic/critique", tmp_path))
+    file = write_variant(tmp_path, "realcritic/critique", server.address, choices="120", repeats=3)
+    assert "36 of 36 runs finished, 216 of 216 traces" in command("experiments", "run", str(file), "--yes")
+    rows = json.loads(command("experiments", "table", "realcritic", "--json"))
+    of: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        if row["group"] == "" and "cross" in row["scorer"]:
+            of.setdefault(row["scorer"].split(" ")[0], {})[row["statistic"]] = row
+    assert len(of) == 6
+    for name, figures in of.items():
+        values = {statistic: (row["value"], row["items"]) for statistic, row in figures.items()}
+        after, to_right, to_wrong = {"1": (3 / 6, 1 / 2, 2 / 4), "2": (2 / 6, 1 / 2, 3 / 4), "0": (0, 0, 1)}[name[-1]]
+        assert values == {
+            "right before": (4 / 6, 18), "right after": (after, 18), "wrong to right": (to_right, 6),
+            "right to wrong": (to_wrong, 12), "right after less before": (pytest.approx(after - 4 / 6), 18),
+        }  # fmt: skip
+        assert figures["right after"]["note"].startswith("18 corrections of 6 items")
+    own = [row for row in rows if "self" in row["scorer"] and row["statistic"] == "right after less before"]
+    assert len(own) == 18 and {row["value"] for row in own} == {0.0}
 
 
 def test_dna_eval_has_the_methods_of_table_2(tmp_path: Path, url: str, command: Command, server: Server) -> None:

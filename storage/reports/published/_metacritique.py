@@ -29,7 +29,7 @@ def scores(request: Request, level: str) -> list[PublishedRow]:
         request.engine, request.study, choices=request.people.choices, resamples=request.resamples
     )
     return [
-        _row(row.source, f"{row.author}, {row.level}", name, value, interval, row.critiques, row.reason)
+        score_row(row.source, f"{row.author}, {row.level}", name, value, interval, row.critiques, row.reason)
         for row in board.rows
         if level in ("", row.level) and row.precision is not None
         for name, value, interval in (
@@ -40,7 +40,7 @@ def scores(request: Request, level: str) -> list[PublishedRow]:
     ]
 
 
-def _row(
+def score_row(
     scorer: str,
     group: str,
     statistic: str,
@@ -49,6 +49,7 @@ def _row(
     items: int,
     note: str,
 ) -> PublishedRow:
+    """Return a score of critiques or AIUs as a row."""
     low, high = interval or (None, None)
     return PublishedRow(scorer, group, statistic, value, low, high, items, note)
 
@@ -91,7 +92,7 @@ def aiu_accuracy(request: Request) -> list[PublishedRow]:
         unread = f"{row.unread} unreadable, left out" if row.unread else ""
         note = "; ".join(filter(None, (unread, row.reason)))
         rows.append(
-            _row(row.judge, f"{row.task}, {row.critiques}", "accuracy", row.accuracy, row.interval, row.aius, note)
+            score_row(row.judge, f"{row.task}, {row.critiques}", "accuracy", row.accuracy, row.interval, row.aius, note)
         )
     return rows
 

@@ -15,12 +15,14 @@ from storage.reports import references
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, describe_populations
 from storage.reports.critiques import PEOPLE
-from storage.reports.published import _debates, _judged, _metacritique, _runs
+from storage.reports.published import _corrections, _debates, _judged, _metacritique, _runs
 from storage.reports.published._values import find_experiment_table, tables_of_experiments, with_published
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request
 from storage.studies.studies import Study
 
-TABLES: Sequence[PublishedTable] = (*_metacritique.TABLES, *_debates.TABLES, *_judged.TABLES, *_runs.TABLES)
+TABLES: Sequence[PublishedTable] = (
+    *_metacritique.TABLES, *_debates.TABLES, *_judged.TABLES, *_runs.TABLES, *_corrections.TABLES,
+)  # fmt: skip
 
 
 # Name of a table, or the beginning of it -> kinds of values, of which a study has to have one; "kind/criterion" if
@@ -40,6 +42,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "dna-3": ("aspect_quality",),
     "dna-4": ("preference",),
     "dna": ("aspect_weights",),
+    "realcritic": ("answer",),
 }
 
 

@@ -19,6 +19,7 @@ from core.labels import Opinion
 from core.llm.client import ScriptedModel
 from core.protocols import Protocol, start_flow
 from core.protocols.conformance import ConformanceError, Script, check_protocol
+from core.protocols.critique_baselines.correction import Settings as CorrectionSettings
 from core.protocols.critique_baselines.protocol import PairwiseSettings, RefinementSettings, SingleSettings
 from core.protocols.dna_baselines import Settings as BaselineSettings
 from core.protocols.registry import PROTOCOLS
@@ -108,6 +109,18 @@ EXAMPLES: dict[str, list[Example]] = {
     "metacritique-refinement": [
         Example(
             critiques.make_complete_item(3), RefinementSettings(judges=critiques.make_judges()), lambda ask: "[[A]]"
+        )
+    ],
+    "critique-correction": [
+        Example(
+            reviews.make_item(reference="4", responses=(Response(text="Answer: 5"),)),
+            CorrectionSettings(critic=scorings.make_judges("a")[0], **fields),
+            lambda ask: {"grade": "True", "correct": "So. Answer: 4"}.get(ask.step, "Answer: 5"),
+        )
+        for fields in (
+            {"solution": "of the critic"},
+            {"rounds": 3},
+            {"verdict": "graded", "grader": {"name": "g", "spec": {"model": "m"}}},
         )
     ],
     "single-judge": [

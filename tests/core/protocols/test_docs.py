@@ -20,6 +20,7 @@ PAGES = {
     "metacritique-single": "critique_baselines",
     "metacritique-pairwise": "critique_baselines",
     "metacritique-refinement": "critique_baselines",
+    "critique-correction": "critique_baselines",
 }
 
 
