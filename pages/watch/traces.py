@@ -1,5 +1,7 @@
 """The list of traces with filters, and the page of one trace, live or finished."""
 
+import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -37,6 +39,8 @@ ORDERS: dict[str, Order] = {"By run": "run", "Most disputed first": "contention"
 # Whether a judge of the trace has another opinion at the end than at first.
 OPINIONS = {"Changed": True, "Unchanged": False}
 ACTIVE = ("running", "waiting")
+# A text in a field of a structured reply, which may not have ended; an escape sequence that is cut off is left out.
+FIELD_TEXT = re.compile(r':\s*("(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*)')
 # Seconds after which a page says again that it watches a trace.
 WATCH_SECONDS = 5.0
 OPINIONS_HELP = "Your later labels of the targets on this page of the list are recorded as not blind."
@@ -342,12 +346,14 @@ def describe_call(call: OpenCall) -> str:
 
 
 def draw_open_texts(calls: Sequence[OpenCall]) -> None:
-    """Draw what has arrived of replies, below the turns, as plain text."""
+    """Draw what has arrived of replies below the turns: plain texts, and those in the fields of structured ones."""
     for number, call in enumerate(calls):
         if call.text:
             with st.container(key=f"open-call-{number}", gap="small"):
                 st.markdown(describe_call(call))
-                st.text(call.text)
+                texts = FIELD_TEXT.findall(call.text) if call.text.startswith("{") else []
+                read = "\n\n".join(str(json.loads(f'{text}"', strict=False)) for text in texts)
+                st.text(read.encode(errors="replace").decode() or call.text)
 
 
 def load_events(trace_id: int) -> list[tuple[int, Event]]:

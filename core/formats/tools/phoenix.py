@@ -17,7 +17,7 @@ from core.transcripts import FIRST_WRONG_STEP, step_of
 def write(records: Iterable[Record], stream: TextIO) -> int:
     """Write the annotations of spans and of traces; returns the number of labels that have no form here.
 
-    Those are also labels about steps that stand for no span, as in transcripts that were not recorded as traces.
+    Those are also labels of items that were not recorded as traces, and about steps that stand for no span.
     """
     study = collect(records)
     annotations: dict[str, list[dict[str, Any]]] = {"span_annotations": [], "trace_annotations": []}
@@ -25,9 +25,9 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
         spans = _spans(study, item)
         for own in study.statements(item.id):
             step = _step(own)
-            if step is None:
+            if step is None and spans:
                 annotations["trace_annotations"].append({"trace_id": item.id, **_annotation(own)})
-            elif step in spans:
+            elif step is not None and step in spans:
                 annotations["span_annotations"].append({"span_id": spans[step], **_annotation(own)})
             else:
                 study.left_out += 1

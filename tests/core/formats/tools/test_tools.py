@@ -216,8 +216,13 @@ def test_annotations_for_phoenix_name_the_spans_of_steps_and_the_traces() -> Non
     ]
     item = Item(id="t", prompt="p", responses=(response,))
     stream = io.StringIO()
-    records: list[Record] = [TranscriptRecord(transcript=transcript), ItemRecord(item=item), *labels]
-    assert write_records(records, "phoenix", stream) == 1  # step 3 stands for no span
+    pair = ItemRecord(item=Item(id="pair", prompt="p", responses=(Response(text="x"),)))
+    other = labels[1].label.model_copy(
+        update={"target": Target(item="pair", kind="answer", criterion="first wrong step")}
+    )
+    stored = [TranscriptRecord(transcript=transcript), ItemRecord(item=item), pair]
+    records: list[Record] = [*stored, *labels, LabelRecord(label=other)]
+    assert write_records(records, "phoenix", stream) == 2  # step 3 stands for no span, and the pair for no trace
     found = json.loads(stream.getvalue())
     spans = [(one["span_id"], one["identifier"], one["result"]["label"]) for one in found["span_annotations"]]
     assert spans == [("s3", "Ann", "first wrong step"), ("s1", "Ann", "wrong tool")]
