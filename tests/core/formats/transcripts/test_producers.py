@@ -3,6 +3,8 @@
 Not in the default run: TIEBREAK_PRODUCERS is the Python of an environment with arize-phoenix and mlflow.
 """
 
+import io
+import json
 import os
 import subprocess
 import time
@@ -12,6 +14,10 @@ from pathlib import Path
 import pytest
 
 from core.formats.mapping.rows import read_rows
+from core.formats.mapping.suggest import build_suggested, suggest_table
+from core.formats.records import ItemRecord, LabelRecord
+from core.formats.registry import read_for_import, write_records
+from core.labels import Label, Target
 from tests.core.formats.transcripts.test_messages import imported
 
 PYTHON = os.environ.get("TIEBREAK_PRODUCERS", "")
@@ -71,3 +77,23 @@ def test_a_trace_of_a_real_producer_is_imported_part_for_part(name, exports):
     assert [(*one[:3], one[3].removeprefix("TimeoutError: ")) for one in found] == CONTENTS
     texts, (item,) = imported(exports / name)
     assert len(texts) == 1 and (item.prompt, item.responses[0].text) == ("Rome? ☀", "I cannot tell.")
+
+
+@pytest.mark.skipif(not PYTHON, reason="TIEBREAK_PRODUCERS names no Python with arize-phoenix and mlflow")
+def test_a_real_phoenix_takes_the_annotations_of_its_trace(exports):
+    mapping, _ = build_suggested(suggest_table(exports / "phoenix.jsonl"))
+    records = list(read_for_import(exports / "phoenix.jsonl", None, mapping))
+    (trace,) = [record.item.id for record in records if isinstance(record, ItemRecord)]
+    values = (("first wrong step", "", 4), ("first wrong step", "", 0), ("error category", "step 3", "wrong tool"))
+    for who, (criterion, part, value) in enumerate(values):
+        target = Target(item=trace, kind="answer", criterion=criterion, part=part)
+        records.append(LabelRecord(label=Label(target=target, annotator=f"annotator {who}", value=value)))
+    stream = io.StringIO()
+    assert write_records(records, "phoenix", stream) == 0
+    for route, annotations in json.loads(stream.getvalue()).items():
+        address = f"http://127.0.0.1:{PORTS['phoenix']}/v1/{route}?sync=true"
+        body = json.dumps({"data": annotations}).encode()
+        request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            stored = json.load(reply)["data"]
+        assert len(stored) == len(annotations) == (2 if route == "span_annotations" else 1)
