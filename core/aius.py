@@ -248,7 +248,12 @@ def apply_edit(state: EditedAius, edit: Edit) -> EditedAius:
         case Adopt(critiques=critiques, answer=answer):
             return _adopt(edited, critiques, answer)
         case Reextract(critique=critique, aius=aius):
-            return _reextract(edited, critique, aius)
+            others = {aiu.id for other in edited.critiques if other.id != critique for aiu in other.aius or ()}
+            ids = [aiu.id for aiu in aius]
+            changed = _change_aius(edited, critique, lambda _: aius)
+            if len(set(ids)) < len(ids) or others & set(ids):
+                raise TiebreakError("Two AIUs would have the same id.")
+            return replace(changed, not_atomic=edited.not_atomic & {*others, *ids})
         case Undo():
             raise TypeError(f"an undo cannot be applied: {edit.change!r}")
     return _edit_aius(edited, edit.change, edit.number)
@@ -292,15 +297,6 @@ def _replace_aius(
 
     origins = state.origins | {aiu.id: old for aiu in new}
     return replace(_change_aius(state, critique.id, change), origins=origins, not_atomic=state.not_atomic - set(old))
-
-
-def _reextract(state: EditedAius, critique: str, aius: tuple[Aiu, ...]) -> EditedAius:
-    others = {aiu.id for other in state.critiques if other.id != critique for aiu in other.aius or ()}
-    ids = [aiu.id for aiu in aius]
-    changed = _change_aius(state, critique, lambda _: aius)
-    if len(set(ids)) < len(ids) or others & set(ids):
-        raise TiebreakError("Two AIUs would have the same id.")
-    return replace(changed, not_atomic=state.not_atomic & {*others, *ids})
 
 
 def adds_something(state: EditedAius, adoption: Adopt) -> bool:

@@ -48,17 +48,13 @@ def _docstrings(settings: type[Frozen]) -> dict[str, str]:
             continue
         for definition in ast.parse(source).body:
             assert isinstance(definition, ast.ClassDef)
-            texts |= _of_definition(definition)
+            texts |= {
+                field.target.id: text.value.value
+                for field, text in pairwise(definition.body)
+                if isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(text, ast.Expr)
+                and isinstance(text.value, ast.Constant)
+                and isinstance(text.value.value, str)
+            }
     return texts
-
-
-def _of_definition(definition: ast.ClassDef) -> dict[str, str]:
-    return {
-        field.target.id: text.value.value
-        for field, text in pairwise(definition.body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }

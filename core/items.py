@@ -30,14 +30,9 @@ MAX_ASPECTS = 20
 _NUMBERED = re.compile(r"\s*[\"']?(-?\d+(?:\.\d+)?)[\"']?\s*(?:[:.)=–—]|\s-)\s+(?=\S)")
 
 
-def aspect_name(aspect: str) -> str:
-    """Return the name of an aspect without its definition."""
-    return aspect.partition(": ")[0].strip()
-
-
 def check_aspects(aspects: tuple[str, ...]) -> tuple[str, ...]:
     """Return aspects that an item can have; raises ValueError for too many, empty or equal ones."""
-    names = [aspect_name(aspect).casefold() for aspect in aspects]
+    names = [aspect.partition(": ")[0].strip().casefold() for aspect in aspects]
     if len(aspects) > MAX_ASPECTS or not all(names) or any("\n" in aspect for aspect in aspects):
         raise ValueError(f"expected at most {MAX_ASPECTS} aspects, each a name or `name: definition` on one line")
     if len(set(names)) < len(names):

@@ -129,7 +129,12 @@ def render(templates: Templates, name: str, **values: object) -> str:
     required = {blank for blank, found in materials.items() if any(one.required for one in found)}
     if rules:
         _check_required(name, blanks, required - _each(values).keys())
-        _check_each(name, blanks, values.get("responses"))
+        each = _each({"responses": values.get("responses")}).keys()
+        if "responses" not in blanks and 0 < len(missing := sorted(each - blanks)) < len(each):
+            raise TiebreakError(
+                f'The raw prompt "{name}" leaves out {_dollar_names(missing)}: it is for {len(each) - len(missing)} of '
+                f"{len(each)} responses. Judge pairs, or insert all of them."
+            )
         inserted = {blank: _filled(values[blank], None) for blank in blanks & values.keys()}
         return RawText(f"{RAW}{' '.join(rules)}{RAW}" + template.substitute({"answer": ANSWER} | inserted))
     _check_required(name, blanks, required)
@@ -158,16 +163,6 @@ def _each(values: Mapping[str, object]) -> dict[str, object]:
         for blank, value in several.items()
         for number, one in enumerate(value, start=1)
     }
-
-
-def _check_each(name: str, blanks: Collection[str], responses: object) -> None:
-    """Raise TiebreakError for a raw template that inserts some responses and not the others."""
-    each = _each({"responses": responses}).keys()
-    if "responses" not in blanks and 0 < len(missing := sorted(each - blanks)) < len(each):
-        raise TiebreakError(
-            f'The raw prompt "{name}" leaves out {_dollar_names(missing)}: it is for {len(each) - len(missing)} of '
-            f"{len(each)} responses. Judge pairs, or insert all of them."
-        )
 
 
 def is_raw(templates: Templates, name: str) -> bool:

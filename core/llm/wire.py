@@ -235,7 +235,16 @@ def token_choices(logprobs: Any, text: str) -> tuple[TokenChoice, ...]:
     choices, before = [], b""
     for entry, piece in zip(content, pieces, strict=True):
         token = piece.decode("utf-8", "replace")
-        alternatives = _alternatives(entry, token)
+        listed = entry.get("top_logprobs")
+        entries = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+        found = {
+            str(one["token"]): float(one["logprob"])
+            for one in entries[:MAX_ALTERNATIVES]
+            if isinstance(one.get("token"), str) and _is_log_probability(one.get("logprob"))
+        }
+        if found and token not in found and _is_log_probability(entry.get("logprob")):
+            found[token] = float(entry["logprob"])
+        alternatives = found
         if alternatives and any(character.isdigit() for character in token):
             start = len(before.decode("utf-8", "replace")) - offset + lead
             choices.append(TokenChoice(start=start, token=token, alternatives=alternatives))
@@ -250,19 +259,6 @@ def _bytes(entry: Mapping[str, Any]) -> bytes:
         return bytes(given)
     token = entry.get("token")
     return token.encode("utf-8", "replace") if isinstance(token, str) else b""
-
-
-def _alternatives(entry: Mapping[str, Any], token: str) -> dict[str, float]:
-    listed = entry.get("top_logprobs")
-    entries = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-    found = {
-        str(one["token"]): float(one["logprob"])
-        for one in entries[:MAX_ALTERNATIVES]
-        if isinstance(one.get("token"), str) and _is_log_probability(one.get("logprob"))
-    }
-    if found and token not in found and _is_log_probability(entry.get("logprob")):
-        found[token] = float(entry["logprob"])
-    return found
 
 
 def _is_log_probability(value: Any) -> bool:

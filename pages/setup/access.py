@@ -74,7 +74,9 @@ def draw_invitation_form(study: Study) -> None:
     if clicked:
         st.session_state["invited_similar"] = similar_names(name)
     if similar := st.session_state.get("invited_similar"):
-        clicked = draw_similar(name, similar)
+        others = ", ".join(f"“{escape_markdown(other)}”" for other in similar)
+        st.warning(f"“{escape_markdown(name)}” is new, and looks like {others}. For the same person, enter that name.")
+        clicked = st.button(f"Create an account of another person: “{escape_markdown(name)}”", key="another_person")
     if clicked:
         st.session_state.pop("invited_similar", None)
         token = permissions.write(study.id, Permission.manage, "", invite, study.id, name, role)
@@ -89,13 +91,6 @@ def draw_invitation_form(study: Study) -> None:
 def similar_names(name: str) -> list[str]:
     """Return the names of annotators that a new name looks like."""
     return resources.read(merges.similar_names, annotators.normalize_name(name))
-
-
-def draw_similar(name: str, similar: list[str]) -> bool:
-    """Ask about a new name that looks like another annotator's; return whether it is another person."""
-    others = ", ".join(f"“{escape_markdown(other)}”" for other in similar)
-    st.warning(f"“{escape_markdown(name)}” is new, and looks like {others}. For the same person, enter that name.")
-    return st.button(f"Create an account of another person: “{escape_markdown(name)}”", key="another_person")
 
 
 def invite(session: connections.Session, study_id: int, name: str, role: Role) -> str:

@@ -334,7 +334,12 @@ def _update_outcomes(session: Session, events: Sequence[NewEvent], verdicts: Map
             values.setdefault(new.trace_id, {}).update(outcome="failed", problem=new.event.problem)
         elif isinstance(new.event, VerdictReached):
             values.setdefault(new.trace_id, {}).update(
-                _outcome_columns(new.event.verdict), shown_orders=orders[new.trace_id]
+                {
+                    "outcome": new.event.verdict.outcome,
+                    "problem": "",
+                    "contention": verdict_contention(new.event.verdict),
+                },
+                shown_orders=orders[new.trace_id],
             )
     by_columns: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for trace_id, columns in values.items():
@@ -349,14 +354,6 @@ def _update_outcomes(session: Session, events: Sequence[NewEvent], verdicts: Map
 def _opinion_deletion() -> Any:
     table: Any = OpinionRow
     return delete(table.__table__).where(col(OpinionRow.trace_id).in_(bindparam("traces", expanding=True)))
-
-
-def _outcome_columns(verdict: Verdict) -> dict[str, Any]:
-    return {
-        "outcome": verdict.outcome,
-        "problem": "",
-        "contention": verdict_contention(verdict),
-    }
 
 
 def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) -> set[int]:

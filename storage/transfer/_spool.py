@@ -270,7 +270,10 @@ class SortedRecords:
             case PlainLabels():
                 self._add_plain_labels(record)
             case LabelRecord(label=label):
-                self._add_label(label)
+                if label.target is not self._last_target:  # the labels of a row often share theirs
+                    self._last_target, self._last_place = label.target, self._distinct(key_of(label.target))
+                self.annotators.add(label.annotator)
+                self.labels.add((self._last_place, label.annotator, self._columns(label), current_line()))
             case ItemRecord(item=item):
                 self._add_item(item)
             case TranscriptRecord(transcript=transcript):
@@ -296,12 +299,6 @@ class SortedRecords:
             self.referenced.setdefault(referenced, item.id)
         if item.critiques:
             self.add_targets(critique_queue.targets_of_item(item.id, item.critiques))
-
-    def _add_label(self, label: Label) -> None:
-        if label.target is not self._last_target:  # the labels of a row often share theirs
-            self._last_target, self._last_place = label.target, self._distinct(key_of(label.target))
-        self.annotators.add(label.annotator)
-        self.labels.add((self._last_place, label.annotator, self._columns(label), current_line()))
 
     def _add_plain_labels(self, labels: PlainLabels) -> None:
         target, line = labels.target, current_line()
@@ -437,7 +434,13 @@ def _select_new(session: Session, study_id: int, heads: Sequence[TraceHead]) -> 
     """
     if not heads:
         return {}
-    stored = _event_counts(session, study_id)
+    query = (
+        select(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part), func.count(col(EventRow.seq)))
+        .outerjoin(EventRow, col(EventRow.trace_id) == col(TraceRow.id))
+        .where(col(TraceRow.study_id) == study_id)
+        .group_by(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
+    )
+    stored = {(run, item, part): events for run, item, part, events in session.execute(query)}
     names = select(col(RunRow.name), col(RunRow.id)).where(col(RunRow.study_id) == study_id)
     run_ids = dict(session.execute(names).all())
     item_ids = items.find_ids(session, study_id, {head.item for head in heads})
@@ -460,17 +463,6 @@ def _id_of(ids: Mapping[str, int], name: str, noun: str) -> int:
     if name not in ids:
         raise TiebreakError(f"The file refers to the {noun} {name!r}, which is neither in the file nor in the study.")
     return ids[name]
-
-
-def _event_counts(session: Session, study_id: int) -> dict[TraceKey, int]:
-    """Return the number of events of each of the study's traces."""
-    query = (
-        select(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part), func.count(col(EventRow.seq)))
-        .outerjoin(EventRow, col(EventRow.trace_id) == col(TraceRow.id))
-        .where(col(TraceRow.study_id) == study_id)
-        .group_by(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
-    )
-    return {(run, item, part): events for run, item, part, events in session.execute(query)}
 
 
 def _run_row(study_id: int, record: RunRecord, experiment_ids: Mapping[str, int]) -> RunRow:

@@ -151,7 +151,13 @@ class _GoldExport:
         """Load the items with these keys and their labels, in place of those before."""
         found = items.by_keys(self.session, self.study.id, keys)
         self.items = transcripts.with_texts(self.session, self.study.id, found)
-        self.aiu_texts = _aiu_texts(self.session, self.study.id, self.items)
+        edits = aius.edits_by_item(self.session, self.study.id, self.items.keys())
+        self.aiu_texts = {  # also of AIUs that were edited away: they may have labels
+            (key, id): aiu.text
+            for key, item in self.items.items()
+            for count in range(len(edits.get(key, ())) + 1 if item.critiques else 0)
+            for id, aiu in apply_edits(item, edits.get(key, [])[:count]).aius().items()
+        }
         self.histories: dict[Target, _TargetHistory] = defaultdict(_TargetHistory)
         for label in labels.of_items(self.session, self.study.id, keys):
             self.histories[label.target].add(label)
@@ -205,17 +211,6 @@ def _texts(item: Item, target: Target) -> dict[str, str]:
     texts |= {} if rated is None else {"critique": rated}
     pairs = (pair for pair in permutations(critiques, 2) if pair_name(*pair) == target.part)
     return texts | {f"critique-{number}": critique.text for pair in pairs for number, critique in enumerate(pair, 1)}
-
-
-def _aiu_texts(session: Session, study_id: int, by_id: Mapping[str, Item]) -> dict[tuple[str, str], str]:
-    """Return (item, AIU) -> its text, also of AIUs that were edited away: they may have labels."""
-    edits = aius.edits_by_item(session, study_id, by_id.keys())
-    texts: dict[tuple[str, str], str] = {}
-    for key, item in by_id.items():
-        own = edits.get(key, [])
-        for count in range(len(own) + 1) if item.critiques else ():
-            texts |= {(key, id): aiu.text for id, aiu in apply_edits(item, own[:count]).aius().items()}
-    return texts
 
 
 def _opinions(

@@ -223,7 +223,10 @@ class SharedRuns:
     async def _execute_claimed(self, registration: _Registration, claimed: ClaimedTrace) -> bool:
         """Return whether the trace has a verdict, or may continue later."""
         try:
-            run = await self._shared_run(registration, claimed.run_id)
+            if claimed.run_id not in registration.runs:
+                loaded = await asyncio.to_thread(self._load_run, registration, claimed.run_id)
+                registration.runs.setdefault(claimed.run_id, loaded)
+            run = registration.runs[claimed.run_id]
             [trace] = await asyncio.to_thread(load_traces, self._engine, run.setup, [claimed])
             return await execute_trace(run.setup, trace, run.model, self._writer, run.limits)
         except CeilingReached as reason:
@@ -233,12 +236,6 @@ class SharedRuns:
         except Exception as error:
             await self._stop_run(claimed.run_id, describe(error))
         return True
-
-    async def _shared_run(self, registration: _Registration, run_id: int) -> _SharedRun:
-        if run_id not in registration.runs:
-            loaded = await asyncio.to_thread(self._load_run, registration, run_id)
-            registration.runs.setdefault(run_id, loaded)
-        return registration.runs[run_id]
 
     def _load_run(self, registration: _Registration, run_id: int) -> _SharedRun:
         run, ceiling, _, folder = read(self._engine, partial(load_run, run_id=run_id))

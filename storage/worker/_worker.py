@@ -424,7 +424,9 @@ class RunWorker:
         while not self._stopping.is_set():
             try:
                 await executor.step()
-                self._report_recovery()
+                if self._problem:
+                    log.info("Requested runs are executed again.")
+                self._problem = ""
                 wait = POLL_SECONDS
             except Exception as error:  # the next attempt may succeed
                 wait = min(2 * wait, MAX_WAIT)
@@ -447,11 +449,6 @@ class RunWorker:
         if problem != self._problem:  # an outage is logged once
             log.error("Requested runs cannot be executed: %s", problem, exc_info=None if is_expected else error)
         self._problem = problem
-
-    def _report_recovery(self) -> None:
-        if self._problem:
-            log.info("Requested runs are executed again.")
-        self._problem = ""
 
 
 class _WholeRuns:

@@ -185,15 +185,6 @@ def _member(archive: zipfile.ZipFile, name: str) -> str:
     # Imported here: only logs of Inspect are compressed in this way, which the standard library cannot read.
     import pyarrow
 
-    content = _compressed_content(archive, info)
-    try:
-        return bytes(pyarrow.decompress(content, decompressed_size=info.file_size, codec="zstd")).decode()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise zipfile.BadZipFile(str(error)) from None
-
-
-def _compressed_content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of a member as they are in the archive: they follow its local header and name."""
     file = archive.fp
     if file is None:
         raise zipfile.BadZipFile("the archive is closed")
@@ -203,7 +194,11 @@ def _compressed_content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> byte
         raise zipfile.BadZipFile("a header is cut off")
     *_, name_length, extra_length = LOCAL_HEADER.unpack(header)
     file.seek(name_length + extra_length, 1)
-    return file.read(info.compress_size)
+    content = file.read(info.compress_size)
+    try:
+        return bytes(pyarrow.decompress(content, decompressed_size=info.file_size, codec="zstd")).decode()
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise zipfile.BadZipFile(str(error)) from None
 
 
 def _item(id: str, sample: Sample, evaluation: Evaluation) -> Item:

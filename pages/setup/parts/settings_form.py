@@ -61,7 +61,12 @@ class SettingsForm:
         if selected == NO_CRITERION:
             return None
         criterion = self.criteria[names.index(str(selected))]
-        _draw_criterion_text(criterion)
+        if criterion.definition:
+            st.html(text_html(criterion.definition))
+        if criterion.rubric:
+            st.caption(f"Rubric of {len(criterion.rubric)} levels.")
+        if not criterion.definition and not criterion.rubric:
+            st.caption(":material/warning: This criterion has no definition or rubric. Add one under Studies.")
         return criterion.model_dump(mode="json")
 
     def criteria_list(self, name: str, label: str) -> list[Draft]:
@@ -200,13 +205,3 @@ def _format_default(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value) if isinstance(value, int | float | str) else ""
-
-
-def _draw_criterion_text(criterion: Criterion) -> None:
-    """Draw the definition of a criterion, or a warning that it has only a name."""
-    if criterion.definition:
-        st.html(text_html(criterion.definition))
-    if criterion.rubric:
-        st.caption(f"Rubric of {len(criterion.rubric)} levels.")
-    if not criterion.definition and not criterion.rubric:
-        st.caption(":material/warning: This criterion has no definition or rubric. Add one under Studies.")

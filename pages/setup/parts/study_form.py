@@ -114,7 +114,10 @@ def draw_actions(study: Study) -> None:
     with st.popover("Delete", icon=":material/delete:", key="delete_study"):
         st.markdown(f"**{escape_markdown(study.name)}** with its runs and labels is no longer listed anywhere.")
         if st.button("Delete the study", type="primary", key="delete_study_confirmed"):
-            _delete(study)
+            permissions.write(study.id, Permission.manage, "", deletions.delete_study, study.id)
+            current_study.replace(study.name, None)
+            current_study.open_view()
+            st.rerun()
     st.caption(f"A deleted study can be restored for {deletions.PERIOD.days} days on the page Studies.")
 
 
@@ -170,13 +173,6 @@ def _rename(study: Study, name: str) -> None:
         new = studies.by_id(session, study.id).name
     current_study.replace(study.name, new)
     current_study.open_view(view="study", open=new)
-    st.rerun()
-
-
-def _delete(study: Study) -> None:
-    permissions.write(study.id, Permission.manage, "", deletions.delete_study, study.id)
-    current_study.replace(study.name, None)
-    current_study.open_view()
     st.rerun()
 
 
