@@ -4,7 +4,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -365,33 +365,44 @@ def influence(
     source: Source,
     engine: Database,
     criterion: Annotated[str, typer.Option(help="One of the run's criteria; by default the first.")] = "",
+    altered: Annotated[
+        bool, typer.Option("--altered", help="Also with each review altered: the opposite, or that of another item.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Start without a question.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Ask the chair of a peer review again without each peer, and print the influence of each on its verdicts."""
+    """Ask the chair of a peer review again without each peer, and print the influence of each on its verdicts.
+
+    Below: other chairs and a jury of all, if the study has them, and error and cost by peers and samples.
+    """
     from storage.db.connections import reading
     from storage.reports import peer_reviews
     from storage.worker import find_run, influence_definition, plan, start
 
     found = find_run(engine, source, run_name)
-    planned = plan(engine, source, influence_definition(engine, found))
-    if planned.new:
-        confirm_plan(engine, planned, yes=yes or as_json)
-    with stop_requests() as requests:
-        progress = execute_experiment(engine, start(engine, source, planned), requests, quiet=as_json)
-    check_complete(progress, "experiment")
+    for is_altered in (False, True)[: 1 + altered]:
+        planned = plan(engine, source, influence_definition(engine, found, altered=is_altered))
+        if planned.new:
+            confirm_plan(engine, planned, yes=yes or as_json)
+        with stop_requests() as requests:
+            progress = execute_experiment(engine, start(engine, source, planned), requests, quiet=as_json)
+        check_complete(progress, "experiment")
     with reading(engine) as session:
         errors = peer_reviews.load_errors(session, found, criterion=criterion)
         rows = [asdict(one) for one in peer_reviews.load_influences(session, found, errors, criterion)]
-    lines = [
-        {"asked again": row["name"], "items": row["items"]}
-        | {
-            name: format_estimate(*(row[name][end] for end in ("value", "low", "high")))
-            for name in ("change", "distance", "error")
-        }
+        front = [asdict(one) for one in peer_reviews.load_front(session, found, errors, criterion)]
+    tables = [_with_intervals(of, ("change", "distance", "error")) for of in (rows, front)]
+    text = "\n\n".join(format_table(lines, "The run has no verdicts.") for lines in tables)
+    print_result({"influence": rows, "front": front}, text, as_json)
+
+
+def _with_intervals(rows: Sequence[Mapping[str, Any]], estimates: Sequence[str]) -> list[dict[str, Any]]:
+    """Return rows with each of these estimates as a value and its interval."""
+    ends = ("value", "low", "high")
+    return [
+        {name: format_estimate(*map(cell.get, ends)) if name in estimates else cell for name, cell in row.items()}
         for row in rows
     ]
-    print_result(rows, format_table(lines, "The run has no verdicts."), as_json)
 
 
 def experiment_status(

@@ -10,7 +10,7 @@ from core.formats.tables import records
 from core.provenance import WILSON
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports import peer_errors as error_analysis
-from core.statistics.reports.peer_errors import OutcomeSlice, PeerInfluence, PeopleCompared, TraceOutcome
+from core.statistics.reports.peer_errors import FrontPoint, OutcomeSlice, PeerInfluence, PeopleCompared, TraceOutcome
 from pages.parts import charts, colours, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.numbers import format_value
@@ -84,6 +84,7 @@ def draw_page(study: Study) -> None:
     draw_selected_items(outcomes, errors)
     with connections.reading(resources.engine()) as session:
         draw_influences(run, peer_reviews.load_influences(session, run, errors, criterion))
+        draw_front(peer_reviews.load_front(session, run, errors, criterion))
     draw_people(study, error_analysis.compare_with_people(outcomes, errors.misleading))
 
 
@@ -206,8 +207,8 @@ def draw_influences(run: Run, found: Sequence[PeerInfluence]) -> None:
     st.subheader("Influence of each peer", anchor=False)
     if not found:
         st.caption(
-            "The chair can be asked again without each of its peers, whose reviews are stored. In a terminal: "
-            f"`cli.py judges influence {escape_markdown(shlex.quote(run.name))} --study STUDY`."
+            "The chair can be asked again without each of its peers, whose reviews are stored, and with altered ones. "
+            f"In a terminal: `cli.py judges influence {escape_markdown(shlex.quote(run.name))} --altered --study S`."
         )
         return
     rows = [
@@ -222,9 +223,34 @@ def draw_influences(run: Run, found: Sequence[PeerInfluence]) -> None:
     ]
     st.dataframe(rows, hide_index=True, key="influences")
     st.caption(
-        "The verdict with all peers less the one without a peer, on the same items, with 95 % intervals over items. "
-        "Error: the distance from people's value with all peers less that without; above 0 the peer makes it "
-        "worse. With all peers and another seed, the difference is that of the chair's own variation."
+        "The verdict with all peers less the one without a peer, with an altered review, of another chair or of a "
+        "jury, on the same items, with 95 % intervals over items. Error: the distance from people's value with all "
+        "peers less that of the other verdict; above 0 the other one is better. With all peers and another seed, the "
+        "difference is that of the chair's own variation."
+    )
+
+
+def draw_front(points: Sequence[FrontPoint]) -> None:
+    """Draw the error and the cost of the chair by its peers and samples, if they differ in any."""
+    if len(points) < 2:
+        return
+    st.subheader("Error and cost by peers and samples", anchor=False)
+    rows = [
+        {
+            "Peers": one.peers,
+            "Samples": one.samples,
+            "n": one.items,
+            "Error": numbers.format_estimate(one.error.value, one.error.low, one.error.high),
+            one.unit.capitalize() + " of a trace": one.cost,
+            "On the front": one.on_front,
+        }
+        for one in points
+    ]
+    st.dataframe(rows, hide_index=True, key="front")
+    st.caption(
+        "The mean distance from people's value, of answers the share that is wrong, on the same items, from stored "
+        "replies; samples of one request share its prompt. On the front: no other choice has a smaller error for as "
+        "much or less."
     )
 
 

@@ -2,10 +2,11 @@
 items."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 from sqlalchemy import select
@@ -18,14 +19,22 @@ from core.items import Item
 from core.labels import Kind, Label, Target, Value, majority_value, mean_value
 from core.protocols import criteria_of, registry
 from core.protocols.refer.auto_prompt import RatedItem
-from core.protocols.refer.protocol import expected_answer
+from core.protocols.refer.protocol import Alteration, altered_reviews, expected_answer, summarize_samples
 from core.protocols.refer.settings import Settings
 from core.protocols.several_criteria import settings_of_criterion
-from core.statistics.reports.peer_errors import PeerInfluence, ReviewedTrace, peer_influence
+from core.statistics.reports.peer_errors import (
+    FrontPoint,
+    PeerInfluence,
+    ReviewedTrace,
+    UsedSamples,
+    front_points,
+    peer_influence,
+)
+from core.trace import Turn
 from core.wording import report_criterion
 from storage.db.tables import ItemRow, OpinionRow, TargetRow
 from storage.labels import labels, targets
-from storage.runs import experiments, runs
+from storage.runs import experiments, runs, turns
 from storage.runs.runs import Run
 from storage.studies import items
 
@@ -35,6 +44,9 @@ if TYPE_CHECKING:
 KIND: Kind = "misleading_peer"
 # The end of the name of an experiment that leaves out each peer of a run.
 INFLUENCE = " · influence"
+ALTERATIONS: tuple[Alteration, ...] = get_args(Alteration)
+# How many samples of a chair a front has points for.
+SAMPLES = (1, 2, 3, 5, 10, 20, 50, 100, 200)
 # Judge, stage, value.
 StagedOpinion = tuple[str, str, Value | None]
 
@@ -109,27 +121,100 @@ def load_errors(session: Session, run: Run, viewer: str | None = None, criterion
     return PeerErrors(settings, tuple(reviewed), without_truth, hidden, misleading)
 
 
-def influence_name(run: str) -> str:
-    """Return the name of the experiment that asks the chair of a run again without each peer."""
-    return f"{run}{INFLUENCE}"
+def influence_name(run: str, *, altered: bool = False) -> str:
+    """Return the name of the experiment that asks the chair of a run again without each peer, or altered reviews."""
+    return f"{run}{INFLUENCE}{', altered reviews' * altered}"
+
+
+def load_altered(session: Session, run: Run) -> dict[str, dict[str, dict[str, dict[str, str]]]]:
+    """Return name of the alteration -> `altered_reviews` of the settings, for each peer of a run."""
+    settings = Settings.model_validate(run.settings)
+    reviews: dict[str, dict[str, dict[str, Turn]]] = {peer.name: {} for peer in settings.peers}
+    for trace in turns.by_trace(session, run.study_id, [run.id]):
+        for turn in trace.turns:
+            if turn.step == "peer" and turn.reading is not None:
+                criterion = turn.criterion or settings.criterion.name
+                reviews[turn.speaker].setdefault(criterion, {})[trace.item] = turn
+    found: dict[str, dict[str, dict[str, dict[str, str]]]] = {}
+    for how, (peer, by_criterion) in product(ALTERATIONS, reviews.items()):
+        texts = {
+            criterion: altered_reviews(of_items, how, settings_of_criterion(settings, criterion))
+            for criterion, of_items in by_criterion.items()
+        }
+        if any(texts.values()):
+            found[f"{peer}: {how}"] = {peer: texts}
+    return found
 
 
 def load_influences(session: Session, run: Run, errors: PeerErrors, criterion: str = "") -> list[PeerInfluence]:
-    """Return the influence of each peer on the chair's verdicts; none before its experiment has run.
+    """Return the influence of each peer on the chair's verdicts, as far as its experiments have run.
 
-    The items of hidden labels have no true value here.
+    The last rows are other chairs of the study in place of the run's, and a jury of all: the mean of their scores, or
+    the answer of more than half. The items of hidden labels have no true value here.
     """
-    found = experiments.find(session, run.study_id, influence_name(run.name))
-    if found is None:
-        return []
     name = criterion or errors.settings.criterion.name
     truths = {one.item: one.truth for one in errors.reviewed if one.item not in errors.hidden}
     whole = _chair_values(session, run.id, name)
-    return [
-        peer_influence(next(iter((other.cell or {}).values()), ""), whole, values, truths)
-        for other in experiments.runs_of(session, found.id)
-        if (values := _chair_values(session, other.id, name))
-    ]
+    again = {
+        next(iter((other.cell or {}).values()), ""): _chair_values(session, other.id, name)
+        for other in _influence_runs(session, run)
+    }
+    chairs = {
+        f"chair {model}": _chair_values(session, other.id, name)
+        for model, other in _other_runs(session, run, lambda settings: settings.chair.spec.model).items()
+    }
+    if again and chairs:
+        every = [whole, *chairs.values()]
+        summarize = mean_value if errors.settings.kind == "score" else majority_value
+        both = [item for item in whole if all(chair.get(item) is not None for chair in every)]
+        jury = {item: summarize([value for chair in every if (value := chair[item]) is not None]) for item in both}
+        again |= {**chairs, f"jury of {len(every)} chairs": jury}
+    return [peer_influence(label, whole, values, truths) for label, values in again.items() if values]
+
+
+def _influence_runs(session: Session, run: Run) -> list[Run]:
+    """Return the runs of the experiments that ask the chair of a run again."""
+    names = (influence_name(run.name, altered=altered) for altered in (False, True))
+    found = [experiments.find(session, run.study_id, name) for name in names]
+    return [other for one in found if one is not None for other in experiments.runs_of(session, one.id)]
+
+
+def _other_runs(session: Session, run: Run, key: Callable[[Settings], Value]) -> dict[Value, Run]:
+    """Return `key` of the settings -> the newest other review of the study with the same form of verdict."""
+    own, found = Settings.model_validate(run.settings), dict[Value, Run]()
+    for other in find_runs(session, run.study_id):
+        settings = Settings.model_validate(other.settings)
+        if INFLUENCE not in other.name and settings.verdict == own.verdict and key(settings) != key(own):
+            found.setdefault(key(settings), other)
+    return found
+
+
+def load_front(session: Session, run: Run, errors: PeerErrors, criterion: str = "") -> list[FrontPoint]:
+    """Return the error and the cost of the run's chair by its peers and by how many of its samples are used.
+
+    The runs are this one, those without one of its peers, and the newest ones of the study with the same chair and
+    other peers. No model is called: the first samples that are stored are used.
+    """
+    name = criterion or errors.settings.criterion.name
+    chair = errors.settings.chair.spec.model
+    others = [other for other in _influence_runs(session, run) if "altered_reviews" not in other.settings]
+    by_peers = _other_runs(session, run, lambda settings: ", ".join(peer.name for peer in settings.peers))
+    reviews = {other.id: Settings.model_validate(other.settings) for other in (run, *others, *by_peers.values())}
+    reviews = {key: one for key, one in reviews.items() if one.chair.spec.model == chair}
+    found: dict[tuple[str, int, int], dict[str, UsedSamples]] = {}
+    for trace in turns.by_trace(session, run.study_id, list(reviews)):
+        settings, own = reviews[trace.run], trace.of_criterion(name)
+        peers = [turn for turn in own if turn.step == "peer"]
+        samples = [turn for turn in own if turn.step == "chair"]
+        label = ", ".join(peer.name for peer in settings.peers)
+        for count in (one for one in SAMPLES if one <= len(samples)):
+            used = samples[:count]
+            value = summarize_samples([turn.reading for turn in used if turn.reading is not None], settings)
+            usages = [turn.usage for turn in (*peers, *used)]
+            key = (label, len(settings.peers), count)
+            found.setdefault(key, {}).setdefault(trace.item, UsedSamples.of(value, usages))
+    truths = {one.item: one.truth for one in errors.reviewed if one.item not in errors.hidden}
+    return front_points(found, truths)
 
 
 def _chair_values(session: Session, run_id: int, criterion: str) -> dict[str, Value | None]:

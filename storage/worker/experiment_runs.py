@@ -283,11 +283,12 @@ def _seconds_left(session: Session, experiment_id: int) -> float | None:
     return claims.seconds_left(session, [run.id for run in experiments.runs_of(session, experiment_id)])
 
 
-def influence_definition(engine: Engine, run: Run) -> Definition:
+def influence_definition(engine: Engine, run: Run, *, altered: bool = False) -> Definition:
     """Return the experiment that asks the chair of a peer review again without each of its peers.
 
     The reviews of the other peers are stored, so only the chair is called. One more run asks it with all peers and
-    another seed: how far its verdicts vary by themselves. Raises TiebreakError for runs without several peers.
+    another seed: how far its verdicts vary by themselves. `altered`: with each peer's review altered instead, see
+    `peer_reviews.load_altered`. Raises TiebreakError for runs without several peers.
     """
     from storage.reports import peer_reviews  # with NumPy, which the server loads after its settings of threads
 
@@ -301,11 +302,14 @@ def influence_definition(engine: Engine, run: Run) -> Definition:
         f"without {peer['name']}": {"set": {"peers": [other for other in peers if other is not peer]}} for peer in peers
     }
     with reading(engine) as session:
+        if altered:
+            found = peer_reviews.load_altered(session, run)
+            levels = {name: {"set": {"altered_reviews": reviews}} for name, reviews in found.items()}
         of_run = select(col(ItemRow.key)).join(TraceRow, col(TraceRow.item_id) == col(ItemRow.id))
         names = sorted(set(session.scalars(of_run.where(col(TraceRow.run_id) == run.id))))
     return from_fields({
-        "name": peer_reviews.influence_name(run.name), "protocol": run.protocol, "base": base, "seed": run.seed,
-        "parallel": run.parallel, "items": names, "axes": {"peers": levels},
+        "name": peer_reviews.influence_name(run.name, altered=altered), "protocol": run.protocol, "base": base,
+        "seed": run.seed, "parallel": run.parallel, "items": names, "axes": {"peers": levels},
     })  # fmt: skip
 
 

@@ -24,6 +24,8 @@ from core.trace import Ask, Flow, Turn, Verdict
 from core.verdicts import conclusion, contention, is_disputed
 
 NAME = "refer"
+# What the chair reads in place of a peer's review.
+Alteration = Literal["opposite", "of another item"]
 
 _HEADING = re.compile(r"^\W*analysis\W*?:[\s*_]*", re.I)
 _SENTENCE = re.compile(r"[^\n]*?(?:[.!?][\"'”’)*_]*(?=\s)|(?=\n)|$)[^\S\n]*\n*", re.S)
@@ -67,8 +69,10 @@ def ask_decision(task: ReviewTask, reviews: Sequence[Turn]) -> Ask:
     The chair sees the peers as "Reviewer n" and does not see those whose review is unreadable.
     """
     noun = "Reviewer" if task.settings.verdict == "score" else "Solver"
+    criterion, altered = task.settings.criterion.name, task.settings.altered_reviews
+    own = {peer: by_criterion.get(criterion, {}).get(task.item.id) for peer, by_criterion in altered.items()}
     shared = [
-        Material(f"{noun} {number}", shared_review(turn, task.settings))
+        Material(f"{noun} {number}", own.get(turn.speaker) or shared_review(turn, task.settings))
         for number, turn in enumerate(reviews, start=1)
         if turn.reading is not None
     ]
@@ -82,6 +86,34 @@ def shared_review(turn: Turn, settings: Settings) -> str:
         return score
     comment = comment_text(turn.reply, expected_answer(settings)) or "(no comment)"
     return comment if settings.shared_with_chair == "comments" else f"{comment}\n{score}"
+
+
+def altered_reviews(reviews: Mapping[str, Turn], how: Alteration, settings: Settings) -> dict[str, str]:
+    """Return item -> the text in place of a peer's readable review of the item, for the settings `altered_reviews`.
+
+    "opposite": the same with the score mirrored on the scale, or the next letter as the answer. "of another item": the
+    review of the next item. A number has no opposite, nor has a comment without a score: then none is returned.
+    """
+    if how == "of another item":
+        items = list(reviews)
+        others = [*items[1:], *items[:1]]
+        return {item: shared_review(reviews[other], settings) for item, other in zip(items, others, strict=True)}
+    if settings.verdict == "number" or settings.shared_with_chair == "comments":
+        return {}
+    mirrored = {
+        item: turn.model_copy(update={"reading": _opposite(turn.reading, settings)}) for item, turn in reviews.items()
+    }
+    return {item: shared_review(turn, settings) for item, turn in mirrored.items()}
+
+
+def _opposite(value: Any, settings: Settings) -> Value:
+    """Return a score mirrored on its scale, or the letter after this one."""
+    values = settings.scale.categories
+    if settings.verdict == "option":
+        return values[(values.index(value) + 1) % len(values)]
+    numbers = [_as_number(one) for one in values] or [settings.scale.low or 0.0, settings.scale.high or 0.0]
+    mirrored = min(numbers) + max(numbers) - value
+    return next((one for one in values if one == mirrored), mirrored)  # 2, not 2.0
 
 
 def comment_text(reply: str, answer: Answer[Any]) -> str:
@@ -142,11 +174,7 @@ def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Setting
     a peer could be read: then the chair has decided alone.
     """
     readings = [turn.reading for turn in samples if turn.reading is not None]
-    counts = Counter(readings).most_common(2)
-    is_unique = len(counts) == 1 or (len(counts) == 2 and counts[0][1] > counts[1][1])
-    value = counts[0][0] if is_unique else None
-    if settings.verdict == "score":
-        value = fmean(map(_as_number, readings)) if readings else None
+    value = summarize_samples(readings, settings)
     distance = contention(readings, settings.scale)
     outcome: Literal["agreed", "disputed", "no_verdict"] = "agreed" if readings else "no_verdict"
     is_alone = bool(reviews) and all(turn.reading is None for turn in reviews)
@@ -157,6 +185,15 @@ def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Setting
     opinions = [_opinion(turn, settings) for turn in reviews]
     opinions.append(conclusion(settings.chair.name, settings.kind, value, reason, settings.criterion.name))
     return Verdict(outcome=outcome, value=value, reason=reason, opinions=tuple(opinions), contention=distance)
+
+
+def summarize_samples(readings: Sequence[Value], settings: Settings) -> Value | None:
+    """Return the mean of readable scores (Eq. 3), or the most frequent answer; None if there is none."""
+    if settings.verdict == "score":
+        return fmean(map(_as_number, readings)) if readings else None
+    counts = Counter(readings).most_common(2)
+    is_unique = len(counts) == 1 or (len(counts) == 2 and counts[0][1] > counts[1][1])
+    return counts[0][0] if is_unique else None
 
 
 def representative_sample(samples: Sequence[Turn], value: Value | None) -> int | None:

@@ -1,6 +1,7 @@
 """ReFeR's settings: the peers, the area chair, the form of the verdict, and the parts of the prompting schema (Figure
 4)."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
@@ -75,6 +76,11 @@ class Settings(Frozen):
     """The chair's evaluation steps, one per line. Empty: those of the peers."""
     chair_guidelines: str = ""
     """The chair's evaluation guidelines. Empty: those of the peers."""
+    altered_reviews: Mapping[str, Mapping[str, Mapping[str, str]]] = Field(
+        default_factory=dict, exclude_if=lambda reviews: not reviews
+    )
+    """Peer -> criterion -> item -> the text that the chair reads in place of the peer's review, to measure its
+    influence. `judges influence --altered` writes it."""
     dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
     """A verdict whose chair's samples have a contention above this is disputed: people are asked, and the value stays
     the mean. 0.5: the samples span more than half of the scale, or no answer has a majority. 1: never, except if

@@ -335,8 +335,8 @@ base:
 """
 
     def answer(ask: Ask) -> Reply:
-        highest = 3 if ask.spec.model == "m2" or "Rating: 3" in ask.prompt else 1
-        return Reply(text=f"Rating of Engaging: {highest}")
+        is_high = ask.spec.model == "m2" or (ask.spec.model == "c" and "Rating: 3" in ask.prompt)
+        return Reply(text=f"Rating of Engaging: {3 if is_high else 1}", usage=Usage(dollars=0.001))
 
     execute(engine, begin(engine, study, base), answer)
     run = find_run(engine, study, "reviews")
@@ -348,6 +348,22 @@ base:
         rows = {row.name: row for row in peer_reviews.load_influences(session, run, errors)}
     values = {name: (row.items, row.change.value, row.error.value) for name, row in rows.items()}
     assert values == {"all peers, another seed": (6, 0, 0), "without p1": (6, 0, 0), "without p2": (6, 2, 2)}
+    # Another chair says 1, and the chair that follows the highest review is asked again with altered reviews.
+    other = base.replace("model: c}", "model: d}").replace("name: reviews", "name: others")
+    execute(engine, begin(engine, study, other), answer)
+    definition = influence_definition(engine, run, altered=True)
+    progress, asked = execute(engine, start(engine, study, plan(engine, study, definition)), answer)
+    assert progress.state == "finished" and {ask.spec.model for ask in asked} == {"c"}
+    with reading(engine) as session:
+        rows = {row.name: row for row in peer_reviews.load_influences(session, run, errors)}
+        front = peer_reviews.load_front(session, run, errors)
+    assert {name: (row.items, row.change.value, row.error.value) for name, row in rows.items()} == values | {
+        "p1: opposite": (6, 0, 0), "p2: opposite": (6, 2, 2), "p1: of another item": (6, 0, 0),
+        "p2: of another item": (6, 0, 0), "chair d": (6, 2, 2), "jury of 2 chairs": (6, 1, 1),
+    }  # fmt: skip
+    points = {one.peers: (one.peer_count, one.samples, one.items, one.error.value, one.on_front) for one in front}
+    assert points == {"p1": (1, 1, 6, 0, True), "p2": (1, 1, 6, 2, False), "p1, p2": (2, 1, 6, 2, False)}
+    assert [one.cost for one in front] == pytest.approx([0.002, 0.002, 0.003])
 
 
 def test_judges_of_critiques_share_references_and_aius_with_equal_ids(engine: Engine) -> None:
