@@ -5,6 +5,7 @@ words for one of two responses are a preference, numbers a score, other words an
 """
 
 import json
+import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,8 +37,10 @@ FIRST = ("1", "a", "left", "first", "response 1", "response a", "model a", "answ
 SECOND = ("2", "b", "right", "second", "response 2", "response b", "model b", "answer 2", "answer b", "text2", "text 2")
 TIE = ("tie", "tied", "equal", "same", "draw", "both", "neither", "no preference")
 PREFERENCES: dict[str, int] = dict.fromkeys(FIRST, 1) | dict.fromkeys(SECOND, 2) | dict.fromkeys(TIE, 0)
-# Stands between the criterion and the step in the name of a question about a step.
+# Stands between the criterion and the step or response in the name of a question about one.
 SEPARATOR = " · "
+# The end of the name of a question about one of several responses; Argilla's names have neither spaces nor dots.
+OF_RESPONSE = re.compile(r"(?P<criterion>.+?)(?: · |_)response[ _](?P<number>[1-9]\d?)")
 # More different words are free text, which has no scale.
 MOST_CATEGORIES = 100
 # Whole numbers from 1 or 0 to this one are categories; others are a continuous scale.
@@ -121,12 +124,15 @@ def records(items: Sequence[Item], answers: Sequence[Answer], scales: Mapping[st
 
 
 def _split_question(name: str, item: Item) -> tuple[str, str]:
-    """Return the criterion and the part of a question: one about a step is called `error category · step 3`.
+    """Return the criterion and the part of a question, called `error category · step 3` or `clarity · response 2`.
 
-    Items of files without transcripts have no steps, so the name remains whole.
+    Without such a step or response in the item, the name remains whole.
     """
     if name.replace("_", " ") == FIRST_WRONG_STEP:  # Argilla's names have no spaces
         return FIRST_WRONG_STEP, ""
+    response = OF_RESPONSE.fullmatch(name.strip())
+    if response and 1 < len(item.responses) >= int(response["number"]):
+        return response["criterion"], response["number"]
     criterion, _, part = name.strip().rpartition(SEPARATOR)
     return (criterion, part) if criterion and item.transcripts and step_of(part) else (name.strip(), "")
 
@@ -217,7 +223,7 @@ def _answer_records(answer: Answer, question: _Question, item: Item, part: str, 
 # Kinds that every annotation tool has a control for. AIUs and aspect weights have none.
 KINDS: tuple[Kind, ...] = ("preference", "score", "answer", "likert", "aspect_quality")
 TIE_NAME = "tie"
-# Kind, criterion, and the step of a transcript, "" for the whole.
+# Kind, criterion, and the step of a transcript or the number of a response, "" for the whole.
 Subject = tuple[Kind, str, str]
 
 
@@ -278,18 +284,19 @@ class ExportedStudy:
                 yield Statement("verdict", run, *subject, opinion.value, opinion.reason)
 
     def questions(self) -> dict[Subject, str]:
-        """Return the name of each question: the criterion, with the kind if several kinds have it, and the step."""
+        """Return the name of each question: the criterion, the step or response, and the kind if several have it."""
         names: dict[Subject, str] = {}
         for subject in (statement.subject for item in self.items for statement in self.statements(item)):
             if subject not in names:
-                kind, criterion, part = subject
-                name = SEPARATOR.join(filter(None, (criterion or kind, part)))
-                names[subject] = name if name not in names.values() else f"{name} ({kind})"
+                name = question_name(subject)
+                names[subject] = name if name not in names.values() else f"{name} ({subject[0]})"
         return names
 
     def has_form(self, target: Target | Opinion) -> bool:
         """Return whether a label or opinion has a form in other tools; counts those that have none."""
-        found = target.kind in KINDS and (not target.part or step_of(target.part) is not None)
+        of_response = target.part.isdecimal() and target.kind in ("score", "answer")
+        has_place = not target.part or of_response or step_of(target.part) is not None
+        found = target.kind in KINDS and has_place
         self.left_out += not found
         return found
 
@@ -336,6 +343,12 @@ def collect(records: Iterable[Record]) -> ExportedStudy:
 def _opinions(record: TraceRecord) -> list[Opinion]:
     verdicts = [event.verdict for event in current_events(record.events) if isinstance(event, VerdictReached)]
     return [own for verdict in verdicts for own in verdict.opinions if own.stage == "verdict"]
+
+
+def question_name(subject: Subject) -> str:
+    """Return `clarity`, or `clarity · response 2` for one of several responses."""
+    kind, criterion, part = subject
+    return SEPARATOR.join(filter(None, (criterion or kind, f"response {part}" if part.isdecimal() else part)))
 
 
 def response_name(number: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
 from core.formats.records import Record
-from core.formats.tools.answers import ExportedStudy, Statement, collect
+from core.formats.tools.answers import ExportedStudy, Statement, collect, question_name
 from core.items import Item
 from core.transcripts import FIRST_WRONG_STEP, step_of
 
@@ -61,7 +61,7 @@ def _annotation(own: Statement) -> dict[str, Any]:
     is_number = isinstance(own.choice, int | float) and own.criterion != FIRST_WRONG_STEP
     label = None if is_number else FIRST_WRONG_STEP if own.criterion == FIRST_WRONG_STEP and own.value else own.choice
     return {
-        "name": own.criterion or own.kind,
+        "name": question_name(own.subject if step_of(own.part) is None else (own.kind, own.criterion, "")),
         "annotator_kind": "LLM" if own.source == "verdict" else "HUMAN",
         "result": {
             "label": None if label is None else str(label),

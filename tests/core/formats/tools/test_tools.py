@@ -113,6 +113,8 @@ def study() -> Iterator[Record]:
     for annotator, value in (("Ann", 1), ("Ben", 0), ("Ann", 2)):
         yield LabelRecord(label=Label(target=better, annotator=annotator, value=value, reason="so"))
     yield LabelRecord(label=Label(target=Target(item="q2", kind="score", criterion="tone"), annotator="Ann", value=3))
+    second = Target(item="q1", kind="score", criterion="tone", part="2")
+    yield LabelRecord(label=Label(target=second, annotator="Ben", value=1))
     weights = Target(item="q1", kind="aspect_weights", part="x")
     yield LabelRecord(label=Label(target=weights, annotator="Ann", value={"a": 40.0, "b": 60.0}))
     ruling = Adjudication(target=better, value=2, rule="expert", reason="clear", adjudicator="Eve")
@@ -142,9 +144,10 @@ def test_a_written_study_is_read_back(tmp_path: Path, format: str) -> None:
     assert [response.text for response in items["q1"].responses] == ["", "this"]
     assert (items["q1"].scenario, items["q2"].reference, items["q2"].prompt) == ("toys", "It.", "Say it.")
     labels = [one.label for one in of(records, LabelRecord)]
-    assert sorted((label.target.kind, label.target.criterion, label.value) for label in labels) == [
-        ("preference", "better", 0), ("preference", "better", 2), ("score", "tone", 3),
+    assert sorted((label.target.criterion, label.target.part, label.value) for label in labels) == [
+        ("better", "", 0), ("better", "", 2), ("tone", "", 3), ("tone", "2", 1),
     ]  # fmt: skip
+    assert {label.target.kind for label in labels} == {"preference", "score"}
     assert len({label.annotator for label in labels}) == 2
     (trace,) = of(records, TraceRecord)
     assert (trace.run, trace.events[-1].verdict.value) == ("judge run", 1)
