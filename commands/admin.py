@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commands.output import (
-    Database,
-    DatabaseUrl,
-    Reading,
-    Result,
-    Source,
-    Writing,
-    as_table,
-    find_study,
-    open_database,
-    record_export,
-)
+from commands import output
 from core.errors import TiebreakError
 
 if TYPE_CHECKING:
@@ -47,13 +36,13 @@ def add(
     another_person: Annotated[
         bool, typer.Option("--another-person", help="Create it although the name looks like another annotator's.")
     ] = False,
-    database: DatabaseUrl = None,
-) -> Result:
+    database: output.DatabaseUrl = None,
+) -> output.Result:
     """Create an account, and print a link with which the person chooses a password."""
     from storage.accounts import registry, tokens
     from storage.db.connections import writing
 
-    engine = open_database(database, creates=True)  # a server beyond this machine needs an account to start
+    engine = output.open_database(database, creates=True)  # a server beyond this machine needs an account to start
     if not another_person:
         _check_similar(engine, name)
     with writing(engine) as session:
@@ -79,7 +68,7 @@ def _check_similar(engine: "Engine", name: str) -> None:
     typer.confirm(f"{sentence}. Is this another person?", abort=True)
 
 
-def invite(session: Writing, name: Name, days: Days = None, address: Address = DEFAULT_ADDRESS) -> Result:
+def invite(session: output.Writing, name: Name, days: Days = None, address: Address = DEFAULT_ADDRESS) -> output.Result:
     """Print a new link with which the person chooses a password; earlier links become invalid."""
     from storage.accounts import registry, tokens
 
@@ -89,7 +78,7 @@ def invite(session: Writing, name: Name, days: Days = None, address: Address = D
     return _link_result(account.name, link, lifetime)
 
 
-def password(name: Name, engine: Database) -> str:
+def password(name: Name, engine: output.Database) -> str:
     """Set a password, read from the terminal or from standard input, and end the account's sessions and tokens."""
     from storage.accounts import registry
     from storage.db.connections import writing
@@ -102,7 +91,7 @@ def password(name: Name, engine: Database) -> str:
     return f"The password of {name} is set; all sessions and API tokens of the account have ended."
 
 
-def disable(name: Name, session: Writing) -> str:
+def disable(name: Name, session: output.Writing) -> str:
     """Disable an account, and end its sessions, tokens and invitations. Its labels stay."""
     from storage.accounts import registry
 
@@ -110,7 +99,7 @@ def disable(name: Name, session: Writing) -> str:
     return f"The account of {name} is disabled."
 
 
-def enable(name: Name, session: Writing) -> str:
+def enable(name: Name, session: output.Writing) -> str:
     """Allow a disabled account to sign in again; its tokens stay revoked."""
     from storage.accounts import registry
 
@@ -118,7 +107,7 @@ def enable(name: Name, session: Writing) -> str:
     return f"The account of {name} is enabled."
 
 
-def change(name: Name, session: Writing, administrator: Administrator = None, email: Email = None) -> str:
+def change(name: Name, session: output.Writing, administrator: Administrator = None, email: Email = None) -> str:
     """Change the address for OIDC ("" for none), or who is an administrator."""
     from storage.accounts import registry
 
@@ -130,7 +119,7 @@ def change(name: Name, session: Writing, administrator: Administrator = None, em
     return f"The account of {name} is changed."
 
 
-def list_accounts(session: Reading) -> Result:
+def list_accounts(session: output.Reading) -> output.Result:
     """Print all accounts."""
     from storage.accounts import registry
 
@@ -145,16 +134,16 @@ def list_accounts(session: Reading) -> Result:
         }
         for account in registry.everybody(session)
     ]
-    return as_table(rows, "No accounts: people sign in by name, on this machine only.")
+    return output.as_table(rows, "No accounts: people sign in by name, on this machine only.")
 
 
 def tokens(
     name: Name,
-    session: Writing,
+    session: output.Writing,
     create: Annotated[str | None, typer.Option(help="Create a token with this name, and print it once.")] = None,
     revoke: Annotated[str | None, typer.Option(help="Revoke the token with this name.")] = None,
     days: Days = None,
-) -> Result:
+) -> output.Result:
     """Print the API tokens of an account, or create or revoke one. A token is shown once, when it is created."""
     from storage.accounts import registry, tokens
 
@@ -174,15 +163,15 @@ def tokens(
         }
         for one in tokens.active(session, account)
     ]
-    return as_table(rows, "No tokens.")
+    return output.as_table(rows, "No tokens.")
 
 
 def sessions(
-    session: Writing,
+    session: output.Writing,
     name: Annotated[str | None, typer.Argument(help="The name of the annotator. Default: all accounts.")] = None,
     revoke: Annotated[int | None, typer.Option(help="End the session with this number.")] = None,
     revoke_all: Annotated[bool, typer.Option("--revoke-all", help="End all sessions of the account.")] = False,
-) -> Result:
+) -> output.Result:
     """Print the sessions that have not ended, or end some."""
     from storage.accounts import logins, registry
 
@@ -204,10 +193,10 @@ def sessions(
         }
         for one in logins.active(session, account)
     ]
-    return as_table(rows, "No sessions.")
+    return output.as_table(rows, "No sessions.")
 
 
-def _link_result(name: str, link: str, lifetime: timedelta) -> Result:
+def _link_result(name: str, link: str, lifetime: timedelta) -> output.Result:
     sentence = f"{name} can choose a password within {lifetime.days} days, once, under this link:\n{link}"
     return {"name": name, "link": link}, sentence
 
@@ -220,13 +209,13 @@ def _time(at: datetime | None) -> str:
 
 
 def members(
-    source: Source,
-    session: Writing,
+    source: output.Source,
+    session: output.Writing,
     name: Annotated[str | None, typer.Argument(help="The name of an account whose role is changed.")] = None,
     role: Annotated[
         str | None, typer.Argument(help="owner, researcher, adjudicator, annotator, viewer, or none to remove it.")
     ] = None,
-) -> Result:
+) -> output.Result:
     """Print the members of a study, or give an account a role."""
     from storage.accounts import access
 
@@ -235,14 +224,14 @@ def members(
             raise TiebreakError(f"A role is one of {', '.join(access.Role)}, or none.")
         access.set_role(session, source.id, name, None if role == "none" else access.Role(role))
     rows = [{"name": member, "role": own.value} for member, own in access.members(session, source.id).items()]
-    return as_table(rows, "No members: only administrators may open this study.")
+    return output.as_table(rows, "No members: only administrators may open this study.")
 
 
 # The audit log.
 
 
 def audit(
-    engine: Database,
+    engine: output.Database,
     study: Annotated[str | None, typer.Option("--study", help="Only this study.")] = None,
     action: Annotated[list[str] | None, typer.Option(help="Only this action; repeat it for several.")] = None,
     actor: Annotated[str, typer.Option(help="Only actors whose name contains this.")] = "",
@@ -251,7 +240,7 @@ def audit(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="The newest entries, at most this many.")] = 100,
     csv: Annotated[Path | None, typer.Option(help="Write all matching entries to this CSV file.")] = None,
-) -> Result:
+) -> output.Result:
     """Print the audit log, newest first: who signed in, saw, exported, decided and changed what."""
     from core.formats.tables import csv_text
     from core.formats.text import open_output
@@ -260,13 +249,13 @@ def audit(
 
     if unknown := sorted({*(action or ())} - {*log.Action}):
         raise TiebreakError(f"There is no action {unknown[0]!r}; actions: {', '.join(log.Action)}.")
-    study_id = find_study(engine, study).id if study is not None else None
+    study_id = output.find_study(engine, study).id if study is not None else None
     wanted = log.Filter(study_id, tuple(action or ()), actor, until.date() if until else None)
     with reading(engine) as session:
         rows = [log.cells(entry) for entry in log.entries(session, wanted, limit=None if csv else limit)]
     if csv is None:
-        return as_table(rows, "No entries.")
+        return output.as_table(rows, "No entries.")
     with open_output(csv) as stream:
         stream.write(csv_text(log.COLUMNS, [list(row.values()) for row in rows]))
-    record_export(engine, study_id, [str(csv)])
+    output.record_export(engine, study_id, [str(csv)])
     return {"written": str(csv), "entries": len(rows)}, f"Wrote {len(rows):,} entries to {csv}"

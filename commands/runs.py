@@ -14,24 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commands.output import (
-    Database,
-    DatabaseUrl,
-    Fresh,
-    ItemNames,
-    Json,
-    Reading,
-    Result,
-    Sample,
-    ScenarioName,
-    Source,
-    StudyName,
-    format_table,
-    open_database,
-    open_study,
-    print_result,
-    progress_bar,
-)
+from commands import output
 from core.errors import TiebreakError
 from core.llm import PARALLEL_CALLS
 from core.wording import format_count, format_estimate
@@ -86,15 +69,15 @@ OPTIONS_OF_RESUME = {"study", "resume", "ceiling", "database", "as_json"}
 
 def run(
     context: typer.Context,
-    study: StudyName,
+    study: output.StudyName,
     protocol: Annotated[str, typer.Option(help="The protocol, such as scaleeval.")] = "scaleeval",
     settings: Annotated[Path | None, typer.Option(help="Its settings, a YAML or JSON file.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of items: run over the first ones only.")] = None,
-    scenario: ScenarioName = None,
-    item: ItemNames = None,
-    sample: Sample = None,
+    scenario: output.ScenarioName = None,
+    item: output.ItemNames = None,
+    sample: output.Sample = None,
     repeat: Annotated[int, typer.Option(min=1, help="Number of the repetition; each has independent replies.")] = 1,
-    fresh: Fresh = False,
+    fresh: output.Fresh = False,
     resume: Annotated[str | None, typer.Option(help="Resume this run, with its settings and items.")] = None,
     name: Annotated[str | None, typer.Option(help="The run's name. Default: that of the settings file.")] = None,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
@@ -103,8 +86,8 @@ def run(
         float | None, typer.Option(min=0, help="Cost limit in dollars; a new one with --resume.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the estimate.")] = False,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
+    database: output.DatabaseUrl = None,
+    as_json: output.Json = False,
 ) -> None:
     """Run a protocol over a study's items.
 
@@ -118,7 +101,7 @@ def run(
 
     if resume is not None:
         _refuse_other_options(context)
-    engine, source = open_study(database, study)
+    engine, source = output.open_study(database, study)
     if resume is not None:
         start, wanted = partial(resume_run, engine, source, resume, ceiling), resume
     else:
@@ -146,7 +129,7 @@ def _print_estimate(engine: "Engine", request: "RunRequest", dry_run: bool, as_j
     estimate = estimate_run(engine, request)
     sentences = [estimate.summary(), format_note(request.settings), receivers_sentence(request)]
     if dry_run:
-        print_result(asdict(estimate), "\n".join(filter(None, sentences)), as_json)
+        output.print_result(asdict(estimate), "\n".join(filter(None, sentences)), as_json)
         return False
     sentences.append(ceiling_warning(request, estimate))
     typer.echo("\n".join(filter(None, sentences)), err=True)
@@ -180,7 +163,7 @@ def _print_end(ended: "Run", progress: "Progress", as_json: bool, resume_command
     is_cancelled = ended.state == "cancelled"
     if as_json or not is_cancelled:
         state = {"run": ended.name, "state": ended.state, "problem": ended.problem}
-        print_result(state | asdict(progress), progress.summary(), as_json)
+        output.print_result(state | asdict(progress), progress.summary(), as_json)
     if is_cancelled:
         raise TiebreakError(
             f"The run {ended.name!r} is cancelled until somebody resumes it. Stored: {progress.summary()}. "
@@ -201,7 +184,7 @@ def _reporting(quiet: bool) -> Iterator["Callable[[Progress | stored_experiments
     """Yield a function that shows progress: as a bar on a terminal, otherwise as a line for each change."""
     is_terminal = sys.stderr.isatty()
     previous, states = "", dict[str, str]()
-    with progress_bar("Running", "traces", quiet=quiet or not is_terminal) as show:
+    with output.progress_bar("Running", "traces", quiet=quiet or not is_terminal) as show:
 
         def report(progress: "Progress | stored_experiments.Progress") -> None:
             nonlocal previous
@@ -243,7 +226,7 @@ def execute(engine: "Engine", run_id: int, requests: "StopRequests", *, quiet: b
 def worker(
     traces: Annotated[int, typer.Option(min=1, max=1000, help="Traces to execute at once, of all runs.")] = 32,
     grace: Annotated[float, typer.Option(min=0, help="Seconds to wait for calls in progress when it stops.")] = 60.0,
-    database: DatabaseUrl = None,
+    database: output.DatabaseUrl = None,
 ) -> None:
     """Execute requested runs until it is stopped; on PostgreSQL any number of workers share them."""
     from core import logs
@@ -258,7 +241,7 @@ def worker(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    worker = RunWorker(open_database(database, creates=True), Router, traces=traces, grace=grace)
+    worker = RunWorker(output.open_database(database, creates=True), Router, traces=traces, grace=grace)
     worker.start()
     typer.echo("Waiting for runs. Stop with Ctrl+C.", err=True)
     stopping.wait()
@@ -271,13 +254,13 @@ def worker(
 
 def experiment(
     file: Annotated[Path, typer.Argument(help="The experiment's file; docs/experiments.md describes it.")],
-    source: Source,
-    engine: Database,
-    scenario: ScenarioName = None,
-    item: ItemNames = None,
-    sample: Sample = None,
+    source: output.Source,
+    engine: output.Database,
+    scenario: output.ScenarioName = None,
+    item: output.ItemNames = None,
+    sample: output.Sample = None,
     ceiling: Annotated[float | None, typer.Option(min=0, help="Cost limit in dollars of all runs together.")] = None,
-    fresh: Fresh = False,
+    fresh: output.Fresh = False,
     at_once: Annotated[int, typer.Option(min=1, max=100, help="Runs to execute at the same time.")] = 1,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Only continue runs that are stopped, or in which traces failed.")
@@ -285,7 +268,7 @@ def experiment(
     cancel: Annotated[bool, typer.Option("--cancel", help="Stop the experiment's runs.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the runs and the estimate.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Start without a question.")] = False,
-    as_json: Json = False,
+    as_json: output.Json = False,
 ) -> None:
     """Execute the runs of an experiment. The same command continues it after Ctrl+C, which cancels it, or a crash."""
     from core.experiments import load, with_run
@@ -294,20 +277,20 @@ def experiment(
     changes = {"scenario": scenario, "items": tuple(item or ()) or None, "sample": sample, "ceiling": ceiling}
     definition = with_run(load(file), changes | {"fresh": fresh or None})
     if cancel:
-        return print_result(*_cancel(engine, source.id, definition), as_json)
+        return output.print_result(*_cancel(engine, source.id, definition), as_json)
     planned = plan(engine, source, definition)
     if retry_failed:
         planned = failed_part(engine, planned)
     if dry_run:
         names = [run.request.name for run in planned.runs]
         sentences = describe_plan(engine, planned)
-        return print_result({"runs": names, "estimate": sentences}, "\n".join([*names, *sentences]), as_json)
+        return output.print_result({"runs": names, "estimate": sentences}, "\n".join([*names, *sentences]), as_json)
     confirm_plan(engine, planned, yes=yes or as_json)
     with stop_requests() as requests:
         started = start(engine, source, planned)
         progress = execute_experiment(engine, started, requests, quiet=as_json, at_once=at_once)
         text = "\n".join([progress.summary(), *(f"  {one.run}: {_describe(one)}" for one in progress.failing)])
-        print_result({"experiment": definition.name, **asdict(progress)}, text, as_json)
+        output.print_result({"experiment": definition.name, **asdict(progress)}, text, as_json)
         check_complete(progress, "experiment")
 
 
@@ -362,14 +345,14 @@ def execute_experiment(
 
 def influence(
     run_name: Annotated[str, typer.Argument(metavar="RUN", help="A run of ReFeR with several peers.")],
-    source: Source,
-    engine: Database,
+    source: output.Source,
+    engine: output.Database,
     criterion: Annotated[str, typer.Option(help="One of the run's criteria; by default the first.")] = "",
     altered: Annotated[
         bool, typer.Option("--altered", help="Also with each review altered: the opposite, or that of another item.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Start without a question.")] = False,
-    as_json: Json = False,
+    as_json: output.Json = False,
 ) -> None:
     """Ask the chair of a peer review again without each peer, and print the influence of each on its verdicts.
 
@@ -392,8 +375,8 @@ def influence(
         rows = [asdict(one) for one in peer_reviews.load_influences(session, found, errors, criterion)]
         front = [asdict(one) for one in peer_reviews.load_front(session, found, errors, criterion)]
     tables = [_with_intervals(of, ("change", "distance", "error")) for of in (rows, front)]
-    text = "\n\n".join(format_table(lines, "The run has no verdicts.") for lines in tables)
-    print_result({"influence": rows, "front": front}, text, as_json)
+    text = "\n\n".join(output.format_table(lines, "The run has no verdicts.") for lines in tables)
+    output.print_result({"influence": rows, "front": front}, text, as_json)
 
 
 def _with_intervals(rows: Sequence[Mapping[str, Any]], estimates: Sequence[str]) -> list[dict[str, Any]]:
@@ -407,10 +390,10 @@ def _with_intervals(rows: Sequence[Mapping[str, Any]], estimates: Sequence[str])
 
 def experiment_status(
     name: Annotated[str, typer.Argument(help="The experiment.")],
-    source: Source,
-    engine: Database,
+    source: output.Source,
+    engine: output.Database,
     watch: Annotated[bool, typer.Option("--watch", help="Print it again after each change, until it ends.")] = False,
-) -> Result:
+) -> output.Result:
     """Print the state of each run of an experiment: its traces, what failed and why, and the time left."""
     from time import sleep
 
@@ -430,7 +413,7 @@ def experiment_status(
         for row in rows:
             seconds = row.pop("seconds_of_calls_left")
             row["calls_left"] = "" if seconds is None else format_minutes(seconds)
-        text = f"{format_table(rows, 'It has no runs.')}\n{progress.summary()}"
+        text = f"{output.format_table(rows, 'It has no runs.')}\n{progress.summary()}"
         if not watch or progress.state not in ("running", "waiting"):
             return asdict(progress), text
         if text != previous:
@@ -439,7 +422,7 @@ def experiment_status(
         sleep(1.0)
 
 
-def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> Result:
+def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> output.Result:
     """Cancel the runs of an experiment."""
     from storage.db.connections import writing
     from storage.runs import experiments
@@ -459,13 +442,13 @@ def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> Result
 
 
 def unread(
-    source: Source,
-    engine: Database,
+    source: output.Source,
+    engine: output.Database,
     run: Annotated[str | None, typer.Option(help="Only the replies in this run.")] = None,
     judge: Annotated[str | None, typer.Option(help="Only the replies of this judge.")] = None,
     step: Annotated[str | None, typer.Option(help="Only the replies in this step, such as opinion.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="Print the text of at most this many replies.")] = 20,
-) -> Result:
+) -> output.Result:
     """Print the replies that could not be read. Counts by judge, step and reason come first, then the texts."""
     from storage.db.connections import reading
     from storage.runs import outcomes as replies
@@ -476,17 +459,20 @@ def unread(
     with reading(engine) as session:
         counts = [asdict(count) for count in replies.count_unread(session, conditions)]
         summaries = [reply.summary() for reply in replies.page_unread(session, conditions, size=limit).rows]
-    lines = [format_table(counts, "No unreadable replies."), *(f"\n{format_reply(reply)}" for reply in summaries)]
+    lines = [
+        output.format_table(counts, "No unreadable replies."),
+        *(f"\n{format_reply(reply)}" for reply in summaries),
+    ]
     return {"counts": counts, "replies": summaries}, "\n".join(lines)
 
 
 def search(
-    source: Source,
-    session: Reading,
+    source: output.Source,
+    session: output.Reading,
     text: Annotated[str, typer.Argument(help="The text to search for; case is ignored.")],
     area: Annotated[str, typer.Option("--in", help="items, turns or labels (with notes and decisions).")] = "items",
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many matches.")] = 20,
-) -> Result:
+) -> output.Result:
     """Print where a text is in a study's items, turns, or reasons and notes, with the field and the trace."""
     from storage.runs import search as texts
 
@@ -522,11 +508,11 @@ def _indented(text: str) -> str:
 
 
 def reread(
-    source: Source,
-    engine: Database,
+    source: output.Source,
+    engine: output.Database,
     run: Annotated[str | None, typer.Option(help="Only the replies in this run.")] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Store the new readings and the resulting verdicts.")] = False,
-) -> Result:
+) -> output.Result:
     """Apply the parsers of this version to stored replies. No model is called; without --apply nothing is stored.
 
     A trace whose verdict would need new calls is listed and not changed. Earlier readings stay stored.
@@ -550,7 +536,9 @@ def reread(
     columns = ("run", "item", "judge", "step", "round", "old", "new", "rule", "problem", "outcome")
     applicable = [{name: row[name] for name in columns} for row in changes if not row["needs_calls"]]
     verb = "Stored" if apply else "Changes; add --apply to store them"
-    parts = [format_table(applicable, "No reading changes.")]
+    parts = [output.format_table(applicable, "No reading changes.")]
     parts += [f"{verb}: {len(applicable)} readings."] if applicable else []
-    parts += ["Not changed, because the verdict would need new calls:", format_table(skipped, "")] if skipped else []
+    parts += (
+        ["Not changed, because the verdict would need new calls:", output.format_table(skipped, "")] if skipped else []
+    )
     return {"applied": apply, "changes": changes, "left_alone": skipped}, "\n\n".join(parts)

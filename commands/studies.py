@@ -7,19 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from commands.output import (
-    DatabaseUrl,
-    Json,
-    Reading,
-    Result,
-    Source,
-    Writing,
-    as_table,
-    find_study,
-    format_table,
-    open_database,
-    print_result,
-)
+from commands import output
 from core.designs import AGREED, Form
 from core.errors import TiebreakError
 from core.labels import Kind
@@ -35,7 +23,7 @@ Name = Annotated[str, typer.Argument(help="The study's name.")]
 RunName = Annotated[str, typer.Argument(help="The run's name.")]
 
 
-def list_studies(session: Reading) -> Result:
+def list_studies(session: output.Reading) -> output.Result:
     """Print all studies, and the deleted ones that can be restored."""
     from storage.studies import studies
     from storage.transfer import deletions
@@ -53,10 +41,12 @@ def list_studies(session: Reading) -> Result:
     ]
     nothing = {"items": None, "runs": None, "labels": None}
     rows += [{"study": one.name, **nothing, "state": _deleted(one)} for one in deletions.deleted_studies(session)]
-    return as_table(rows, "There are no studies.")
+    return output.as_table(rows, "There are no studies.")
 
 
-def rename(session: Writing, name: Name, new: Annotated[str, typer.Argument(help="The new name.")]) -> Result:
+def rename(
+    session: output.Writing, name: Name, new: Annotated[str, typer.Argument(help="The new name.")]
+) -> output.Result:
     """Change the name of a study."""
     from storage.studies import studies
 
@@ -65,10 +55,10 @@ def rename(session: Writing, name: Name, new: Annotated[str, typer.Argument(help
 
 
 def archive(
-    session: Writing,
+    session: output.Writing,
     name: Name,
     undo: Annotated[bool, typer.Option("--undo", help="Offer its targets again.")] = False,
-) -> Result:
+) -> output.Result:
     """Archive a study: nobody is offered its targets, and its results stay."""
     from storage.studies import studies
 
@@ -76,7 +66,7 @@ def archive(
     return {"study": name, "archived": not undo}, f"{name!r} is {'active' if undo else 'archived'}."
 
 
-def delete(session: Writing, name: Name) -> Result:
+def delete(session: output.Writing, name: Name) -> output.Result:
     """Delete a study; it can be restored for 30 days."""
     from storage.studies import studies
     from storage.transfer import deletions
@@ -86,7 +76,7 @@ def delete(session: Writing, name: Name) -> Result:
     return {"deleted": name}, text
 
 
-def restore(session: Writing, name: Name) -> Result:
+def restore(session: output.Writing, name: Name) -> output.Result:
     """Restore a deleted study."""
     from storage.transfer import deletions
 
@@ -94,7 +84,7 @@ def restore(session: Writing, name: Name) -> Result:
     return {"restored": restored}, f"Restored {restored!r}."
 
 
-def list_runs(source: Source, session: Reading) -> Result:
+def list_runs(source: output.Source, session: output.Reading) -> output.Result:
     """Print the runs of a study, and the deleted ones that can be restored."""
     from storage.runs import runs
     from storage.transfer import deletions
@@ -115,10 +105,10 @@ def list_runs(source: Source, session: Reading) -> Result:
         {"run": one.name, "protocol": None, "traces": one.traces, "done": None, "state": _deleted(one)}
         for one in deletions.deleted_runs(session, source.id)
     ]
-    return as_table(rows, "The study has no runs.")
+    return output.as_table(rows, "The study has no runs.")
 
 
-def delete_run(name: RunName, source: Source, session: Writing) -> Result:
+def delete_run(name: RunName, source: output.Source, session: output.Writing) -> output.Result:
     """Delete a run with its traces and opinions; labels stay. It can be restored for 30 days."""
     from storage.runs import runs
     from storage.transfer import deletions
@@ -131,7 +121,7 @@ def delete_run(name: RunName, source: Source, session: Writing) -> Result:
     return {"deleted": name}, f"Deleted {name!r}. To restore it within {deletions.PERIOD.days} days: {restoring}"
 
 
-def restore_run(name: RunName, source: Source, session: Writing) -> Result:
+def restore_run(name: RunName, source: output.Source, session: output.Writing) -> output.Result:
     """Restore a deleted run."""
     from storage.transfer import deletions
 
@@ -161,8 +151,8 @@ def summaries(
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit with 2 if a summary differs from the data.")
     ] = False,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
+    database: output.DatabaseUrl = None,
+    as_json: output.Json = False,
 ) -> None:
     """Compute what is stored with targets, traces and runs again, and print what differed.
 
@@ -171,17 +161,17 @@ def summaries(
     """
     from storage.db.connections import reading, writing
 
-    engine = open_database(database)
-    study_id = find_study(engine, study).id if study is not None else None
+    engine = output.open_database(database)
+    study_id = output.find_study(engine, study).id if study is not None else None
     with reading(engine) if check else writing(engine) as session:
         rows = _differences(session, study_id, check)
     tables = [
-        format_table(part[:SHOWN], "") + (f"\nand {len(part) - SHOWN:,} more" if len(part) > SHOWN else "")
+        output.format_table(part[:SHOWN], "") + (f"\nand {len(part) - SHOWN:,} more" if len(part) > SHOWN else "")
         for part in rows.values()
         if part
     ]
     text = "\n\n".join(tables) or "All summaries agree with the labels, opinions and turns."
-    print_result([row for part in rows.values() for row in part], text, as_json)
+    output.print_result([row for part in rows.values() for row in part], text, as_json)
     if check and tables:
         wrong = " and ".join(f"{len(part):,} {noun}" for noun, part in rows.items() if part)
         raise TiebreakError(f"The summaries of {wrong} differ; the command without --check corrects them.")
@@ -237,15 +227,15 @@ PairCriterion = Annotated[str, typer.Option("--criterion", help="The criterion o
 
 
 def offer(
-    source: Source,
-    session: Writing,
+    source: output.Source,
+    session: output.Writing,
     criterion: PairCriterion,
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to draw at random. Default: every pair.")] = None,
     seed: Annotated[
         int | None,
         typer.Option(help="A larger sample with the same seed contains the smaller one. Default: the design's, or 0."),
     ] = None,
-) -> Result:
+) -> output.Result:
     """Offer pairs of responses to annotators on which the judges agree, or which no judge has compared."""
     from storage.labelling import offers
 
@@ -255,8 +245,8 @@ def offer(
 
 
 def design(
-    source: Source,
-    session: Writing,
+    source: output.Source,
+    session: output.Writing,
     criterion: PairCriterion,
     kind: Annotated[
         Literal["preference", "score"], typer.Option(help="What of the criterion people label.")
@@ -274,7 +264,7 @@ def design(
         typer.Option(help="By the pairs of each stratum, or by these and how labels differ in it."),
     ] = "proportional",
     seed: Annotated[int | None, typer.Option(help="Of the draw. Default: the present one, or 0.")] = None,
-) -> Result:
+) -> output.Result:
     """Print which pairs people label, or change it: shares grow, and from the first label on they do not shrink."""
     from storage.labelling import offers
     from storage.reports import label_designs
@@ -301,7 +291,7 @@ def _read_share(text: str) -> tuple[str, float]:
         raise TiebreakError(f"A share is STRATUM=NUMBER, such as agreed=0.2, and not {text!r}.") from None
 
 
-def _describe_design(criterion: str, kind: Kind, report: "DesignReport | None") -> Result:
+def _describe_design(criterion: str, kind: Kind, report: "DesignReport | None") -> output.Result:
     from storage.reports import label_designs
 
     text = label_designs.describe(report, kind)
@@ -333,4 +323,4 @@ def _describe_design(criterion: str, kind: Kind, report: "DesignReport | None") 
         "half_width": report.half_width(),
         "consequence": consequence,
     }
-    return found, f"{head}\n\n{format_table(rows, '')}"
+    return found, f"{head}\n\n{output.format_table(rows, '')}"

@@ -17,17 +17,7 @@ from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import registry
 from core.verdicts import scale_length
-from storage.db import audit
-from storage.db.tables import (
-    CriterionVersionRow,
-    ExperimentRow,
-    HeldOutUseRow,
-    OpinionRow,
-    TargetRow,
-    TraceRow,
-    VariantRow,
-    now,
-)
+from storage.db import audit, tables
 from storage.runs import runs
 from storage.runs.runs import Run
 from storage.studies import studies
@@ -64,10 +54,10 @@ def own_prompts(protocol: str, templates: Mapping[str, str]) -> dict[str, str]:
 
 def versions_of_criterion(session: Session, study_id: int, criterion: str) -> list[Version]:
     """Return the versions of a criterion, newest first; none before a variant was accepted."""
-    row = CriterionVersionRow
+    row = tables.CriterionVersionRow
     query = (
-        select(row, col(VariantRow.name))
-        .outerjoin(VariantRow, col(VariantRow.id) == col(row.variant_id))
+        select(row, col(tables.VariantRow.name))
+        .outerjoin(tables.VariantRow, col(tables.VariantRow.id) == col(row.variant_id))
         .where(col(row.study_id) == study_id, col(row.criterion) == criterion)
         .order_by(col(row.version).desc())
     )
@@ -118,7 +108,7 @@ def replace_version(
     first = newest.version + 1 if newest else 1
     for number, (body, own, text, variant) in enumerate(added, first):
         session.add(
-            CriterionVersionRow(
+            tables.CriterionVersionRow(
                 study_id=study_id,
                 criterion=criterion.name,
                 version=number,
@@ -128,7 +118,7 @@ def replace_version(
                 variant_id=variant,
                 note=text,
                 author=audit.actor_name(),
-                at=now(),
+                at=tables.now(),
             )
         )
     session.flush()
@@ -172,15 +162,15 @@ def choices(session: Session, study_id: int) -> dict[str, list[str]]:
 
     Runs on held-out items are left out, and those of the judge without the changes: they repeat another run.
     """
-    ended = col(TraceRow.outcome).in_(("agreed", "disputed", "no_verdict"))
-    query = select(col(TraceRow.run_id)).where(col(TraceRow.study_id) == study_id, ended).distinct()
+    ended = col(tables.TraceRow.outcome).in_(("agreed", "disputed", "no_verdict"))
+    query = select(col(tables.TraceRow.run_id)).where(col(tables.TraceRow.study_id) == study_id, ended).distinct()
     judged = set(session.scalars(query))
-    held_out = select(col(ExperimentRow.id)).join(
-        HeldOutUseRow,
-        (col(HeldOutUseRow.study_id) == col(ExperimentRow.study_id))
-        & (col(HeldOutUseRow.experiment) == col(ExperimentRow.name)),
+    held_out = select(col(tables.ExperimentRow.id)).join(
+        tables.HeldOutUseRow,
+        (col(tables.HeldOutUseRow.study_id) == col(tables.ExperimentRow.study_id))
+        & (col(tables.HeldOutUseRow.experiment) == col(tables.ExperimentRow.name)),
     )
-    hidden = set(session.scalars(held_out.where(col(ExperimentRow.study_id) == study_id)))
+    hidden = set(session.scalars(held_out.where(col(tables.ExperimentRow.study_id) == study_id)))
     found = {}
     for run in runs.of_study(session, study_id):
         is_offered = run.id in judged and run.experiment_id not in hidden and run.cell != {AXIS: CURRENT}
@@ -248,16 +238,16 @@ def _base(run: Run, criterion: str) -> dict[str, Any]:
 def _kind(session: Session, run_id: int, criterion: str) -> Kind:
     """Return the kind of most verdicts of a run."""
     query = (
-        select(col(TargetRow.kind), func.count())
-        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
+        select(col(tables.TargetRow.kind), func.count())
+        .join(tables.OpinionRow, col(tables.OpinionRow.target_id) == col(tables.TargetRow.id))
         .where(
-            col(OpinionRow.run_id) == run_id,
-            col(OpinionRow.stage) == "verdict",
-            col(TargetRow.criterion) == criterion,
-            col(TargetRow.kind).in_(KINDS),
+            col(tables.OpinionRow.run_id) == run_id,
+            col(tables.OpinionRow.stage) == "verdict",
+            col(tables.TargetRow.criterion) == criterion,
+            col(tables.TargetRow.kind).in_(KINDS),
         )
-        .group_by(col(TargetRow.kind))
-        .order_by(func.count().desc(), col(TargetRow.kind))
+        .group_by(col(tables.TargetRow.kind))
+        .order_by(func.count().desc(), col(tables.TargetRow.kind))
     )
     found = session.execute(query).first()
     if found is None:

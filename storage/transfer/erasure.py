@@ -16,29 +16,8 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage.db import audit
+from storage.db import audit, tables
 from storage.db.connections import batches
-from storage.db.tables import (
-    AccountRow,
-    ActionRow,
-    AdjudicationRow,
-    AiuEditRow,
-    AuditRow,
-    DeletedRunRow,
-    DraftRow,
-    EventRow,
-    GuidelinesReadRow,
-    LabelRow,
-    LeaseRow,
-    MarkRow,
-    MemberRow,
-    OpinionViewRow,
-    ReplyRow,
-    SignInAttemptRow,
-    TrainingAnswerRow,
-    UndoEntryRow,
-    UnreadReplyRow,
-)
 from storage.labels import merges
 from storage.labels import targets as target_summaries
 from storage.transfer.participation import PERSON
@@ -48,23 +27,29 @@ WITHDRAWN = "reading_withdrawn"
 BATCH = 500
 # Tables whose rows of the person are removed in any case.
 REMOVED: tuple[Any, ...] = (
-    AccountRow,  # with its sessions, API tokens and invitations
-    MemberRow,
-    DraftRow,
-    LeaseRow,
-    ActionRow,
-    UndoEntryRow,
-    GuidelinesReadRow,
+    tables.AccountRow,  # with its sessions, API tokens and invitations
+    tables.MemberRow,
+    tables.DraftRow,
+    tables.LeaseRow,
+    tables.ActionRow,
+    tables.UndoEntryRow,
+    tables.GuidelinesReadRow,
 )
 # Tables of what the person did, which stays under the random name if labels are kept.
-WORK: tuple[Any, ...] = (LabelRow, AdjudicationRow, TrainingAnswerRow, MarkRow, OpinionViewRow)
+WORK: tuple[Any, ...] = (
+    tables.LabelRow,
+    tables.AdjudicationRow,
+    tables.TrainingAnswerRow,
+    tables.MarkRow,
+    tables.OpinionViewRow,
+)
 REMARKS = ("flag", "note")
 # Free text of people, which is not changed.
 TEXTS: tuple[tuple[Any, str], ...] = (
-    (LabelRow, "reason"),
-    (AdjudicationRow, "reason"),
-    (MarkRow, "text"),
-    (ReplyRow, "text"),
+    (tables.LabelRow, "reason"),
+    (tables.AdjudicationRow, "reason"),
+    (tables.MarkRow, "text"),
+    (tables.ReplyRow, "text"),
 )
 
 
@@ -101,7 +86,9 @@ def erase(session: Session, name: str, labels: Labels) -> Erasure:
     merges.count_in_studies(session, row.id)
     removed = _remove(session, row.id, name, labels)
     person = (PERSON + name, PERSON + alias)
-    unread = update(UnreadReplyRow).where(col(UnreadReplyRow.read_by) == person[0]).values(read_by=person[1])
+    unread = (
+        update(tables.UnreadReplyRow).where(col(tables.UnreadReplyRow.read_by) == person[0]).values(read_by=person[1])
+    )
     renamed = {
         "event": _rename_in_events(session, name, alias),
         "unread_reply": _changed(session, unread),
@@ -111,7 +98,7 @@ def erase(session: Session, name: str, labels: Labels) -> Erasure:
     merges.rename_in_rules(session, name, alias)
     row.name = alias
     session.flush()
-    edits = session.scalar(select(func.count()).where(col(AiuEditRow.annotator_id) == row.id))
+    edits = session.scalar(select(func.count()).where(col(tables.AiuEditRow.annotator_id) == row.id))
     stays = labels is Labels.keep or bool(edits)  # edits are numbered, and AIUs follow from all of them
     if not stays:
         session.delete(row)
@@ -120,10 +107,10 @@ def erase(session: Session, name: str, labels: Labels) -> Erasure:
 
 
 def _check_administrator(session: Session, annotator_id: int) -> None:
-    own = col(AccountRow.annotator_id) == annotator_id
-    administrates = session.scalar(select(col(AccountRow.id)).where(own, col(AccountRow.administrator)))
-    enabled = (col(AccountRow.administrator), col(AccountRow.disabled_at).is_(None))
-    others = select(col(AccountRow.id)).where(~own, *enabled)
+    own = col(tables.AccountRow.annotator_id) == annotator_id
+    administrates = session.scalar(select(col(tables.AccountRow.id)).where(own, col(tables.AccountRow.administrator)))
+    enabled = (col(tables.AccountRow.administrator), col(tables.AccountRow.disabled_at).is_(None))
+    others = select(col(tables.AccountRow.id)).where(~own, *enabled)
     if administrates is not None and session.scalars(others).first() is None:
         raise TiebreakError("This is the only administrator: make another account one first (accounts change).")
 
@@ -131,11 +118,13 @@ def _check_administrator(session: Session, annotator_id: int) -> None:
 def _remove(session: Session, annotator_id: int, name: str, labels: Labels) -> dict[str, int]:
     """Remove rows of the person; return table -> rows."""
     chosen = {table: col(table.annotator_id) == annotator_id for table in REMOVED}
-    own = col(ReplyRow.annotator_id) == annotator_id
-    chosen[ReplyRow] = or_(own, col(ReplyRow.author_id) == annotator_id)
-    chosen[MarkRow] = and_(col(MarkRow.annotator_id) == annotator_id, col(MarkRow.mark).in_(REMARKS))
-    chosen[SignInAttemptRow] = col(SignInAttemptRow.name) == name
-    targets = select(col(LabelRow.target_id)).where(col(LabelRow.annotator_id) == annotator_id).distinct()
+    own = col(tables.ReplyRow.annotator_id) == annotator_id
+    chosen[tables.ReplyRow] = or_(own, col(tables.ReplyRow.author_id) == annotator_id)
+    chosen[tables.MarkRow] = and_(
+        col(tables.MarkRow.annotator_id) == annotator_id, col(tables.MarkRow.mark).in_(REMARKS)
+    )
+    chosen[tables.SignInAttemptRow] = col(tables.SignInAttemptRow.name) == name
+    targets = select(col(tables.LabelRow.target_id)).where(col(tables.LabelRow.annotator_id) == annotator_id).distinct()
     labelled = list(session.scalars(targets)) if labels is Labels.remove else []
     if labels is Labels.remove:
         chosen |= {table: col(table.annotator_id) == annotator_id for table in WORK}
@@ -151,21 +140,21 @@ def _remove(session: Session, annotator_id: int, name: str, labels: Labels) -> d
 
 def _rename_in_events(session: Session, name: str, alias: str) -> int:
     """Rename who read replies and withdrew readings."""
-    body = sql_cast(col(EventRow.body), Text)
-    of_person = or_(_contains(body, PERSON + name), col(EventRow.type) == WITHDRAWN)
-    key = (col(EventRow.trace_id), col(EventRow.seq))
+    body = sql_cast(col(tables.EventRow.body), Text)
+    of_person = or_(_contains(body, PERSON + name), col(tables.EventRow.type) == WITHDRAWN)
+    key = (col(tables.EventRow.trace_id), col(tables.EventRow.seq))
     changed = 0
-    for trace_id, seq, stored in session.execute(select(*key, col(EventRow.body)).where(of_person)).all():
+    for trace_id, seq, stored in session.execute(select(*key, col(tables.EventRow.body)).where(of_person)).all():
         new = _renamed_readers(stored, name, alias)
         if new != stored:
-            query = update(EventRow).where(key[0] == trace_id, key[1] == seq).values(body=new)
+            query = update(tables.EventRow).where(key[0] == trace_id, key[1] == seq).values(body=new)
             changed += _changed(session, query)
     return changed
 
 
 def _rename_in_deleted_runs(session: Session, name: str, alias: str) -> int:
     changed = 0
-    for row in session.scalars(select(DeletedRunRow)):
+    for row in session.scalars(select(tables.DeletedRunRow)):
         text = gzip.decompress(row.records).decode()
         if _encoded(name) in text:
             renamed = [_renamed_readers(json.loads(line), name, alias) for line in text.splitlines()]
@@ -190,15 +179,17 @@ def _renamed_readers(value: Any, name: str, alias: str) -> Any:
 def _rename_in_audit(session: Session, name: str, alias: str) -> int:
     """Rename the actor and the person in details, and remove the addresses of the person."""
     changed = 0
-    named = or_(col(AuditRow.actor) == name, _contains(sql_cast(col(AuditRow.details), Text), name))
-    columns = (col(AuditRow.id), col(AuditRow.actor), col(AuditRow.details))
+    named = or_(col(tables.AuditRow.actor) == name, _contains(sql_cast(col(tables.AuditRow.details), Text), name))
+    columns = (col(tables.AuditRow.id), col(tables.AuditRow.actor), col(tables.AuditRow.details))
     with _without_audit_triggers(session):
         for id, actor, details in session.execute(select(*columns).where(named)).all():
             values: dict[str, Any] = {"actor": alias, "address": ""} if actor == name else {}
             if (renamed := _renamed_in_texts(details, name, alias)) != details:
                 values["details"] = renamed
             if values:
-                changed += _changed(session, update(AuditRow).where(col(AuditRow.id) == id).values(**values))
+                changed += _changed(
+                    session, update(tables.AuditRow).where(col(tables.AuditRow.id) == id).values(**values)
+                )
     return changed
 
 

@@ -28,20 +28,10 @@ from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import RunRow
 from storage.runs import calls, claims, runs
 from storage.runs.claims import ClaimedTrace, ClaimLost
-from storage.worker import _shared_limits
+from storage.worker import _shared_limits, _trace_execution
 from storage.worker._outages import end_tasks, through_outage
 from storage.worker._shared_limits import CeilingReached, SharedLimits
 from storage.worker._stored_calls import StoredCalls
-from storage.worker._trace_execution import (
-    HEARTBEAT_SECONDS,
-    RunSetup,
-    describe,
-    execute_trace,
-    load_run,
-    load_traces,
-    update_prompts,
-    worker_name,
-)
 from storage.worker._transactions import EventWriter, Transactions
 
 # Traces that a worker executes at once, of all runs.
@@ -59,7 +49,7 @@ log = logging.getLogger("tiebreak")
 class _SharedRun:
     """A run of which this process executes traces."""
 
-    setup: RunSetup
+    setup: _trace_execution.RunSetup
     model: Model
     limits: SharedLimits
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -158,7 +148,7 @@ class SharedRuns:
             renew = partial(calls.renew_worker, worker_id=self._registration.id)
             with contextlib.suppress(DatabaseUnavailable, SQLAlchemyError):
                 await asyncio.to_thread(write, self._engine, renew)
-            await asyncio.sleep(HEARTBEAT_SECONDS)
+            await asyncio.sleep(_trace_execution.HEARTBEAT_SECONDS)
 
     async def _renew(self) -> _Registration:
         """Renew the registration, and cancel what may not continue; register again after a long interruption."""
@@ -173,7 +163,7 @@ class SharedRuns:
             log.warning("This worker was not seen for too long; others continue its traces.")
             for run in known.runs.values():
                 run.cancelled.set()
-        name = worker_name()
+        name = _trace_execution.worker_name()
         worker_id = await asyncio.to_thread(write, self._engine, partial(calls.register_worker, name=name))
         now = time.monotonic()
         self._registration = _Registration(worker_id, name, steady_since=now, seen=now)
@@ -227,24 +217,24 @@ class SharedRuns:
                 loaded = await asyncio.to_thread(self._load_run, registration, claimed.run_id)
                 registration.runs.setdefault(claimed.run_id, loaded)
             run = registration.runs[claimed.run_id]
-            [trace] = await asyncio.to_thread(load_traces, self._engine, run.setup, [claimed])
-            return await execute_trace(run.setup, trace, run.model, self._writer, run.limits)
+            [trace] = await asyncio.to_thread(_trace_execution.load_traces, self._engine, run.setup, [claimed])
+            return await _trace_execution.execute_trace(run.setup, trace, run.model, self._writer, run.limits)
         except CeilingReached as reason:
             await self._stop_run(claimed.run_id, str(reason))
         except (RunStopped, DatabaseUnavailable):
             pass
         except Exception as error:
-            await self._stop_run(claimed.run_id, describe(error))
+            await self._stop_run(claimed.run_id, _trace_execution.describe(error))
         return True
 
     def _load_run(self, registration: _Registration, run_id: int) -> _SharedRun:
-        run, ceiling, _, folder = read(self._engine, partial(load_run, run_id=run_id))
+        run, ceiling, _, folder = read(self._engine, partial(_trace_execution.load_run, run_id=run_id))
         self._model = self._model or self._create_model()  # importing litellm takes seconds
         cancelled = threading.Event()
         limits = SharedLimits(self._engine, run, ceiling, registration.id, cancelled.is_set, registration.calls)
         stored_calls = StoredCalls(self._model, self._engine, run, registration.name, self._transactions)
         model = ModelWithImages(stored_calls, folder)
-        return _SharedRun(RunSetup.of(run), model, limits, cancelled)
+        return _SharedRun(_trace_execution.RunSetup.of(run), model, limits, cancelled)
 
     async def _stop_run(self, run_id: int, reason: str) -> None:
         await through_outage(partial(write, self._engine, partial(claims.stop, run_id=run_id, reason=reason)))
@@ -271,12 +261,12 @@ def claim_traces(
         return []
     run = runs.get(session, run_id)
     try:
-        setup = RunSetup.of(run)
+        setup = _trace_execution.RunSetup.of(run)
     except TiebreakError as error:
         claims.stop(session, run_id, str(error))
         return []
     if not setup.protocol.is_current(run.prompts):
-        update_prompts(session, run)
+        _trace_execution.update_prompts(session, run)
     room = 2 * setup.at_once - claims.count_claimed(session, run_id)
     limit = min(limit, -(-room // max(1, calls.count_workers(session))))
     claimed = claim(session, run_id, worker, limit) if limit > 0 else []

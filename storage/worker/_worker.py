@@ -32,17 +32,7 @@ from storage.db.errors import DatabaseUnavailable
 from storage.runs import calls, claims
 from storage.runs.claims import MAX_INITIAL_FAILURES
 from storage.runs.runs import Run
-from storage.worker._outages import (
-    REPORT_SECONDS,
-    Result,
-    StopRequests,
-    describe_wait,
-    end_tasks,
-    only_changes,
-    report_until_done,
-    through_outage,
-    until_stopped,
-)
+from storage.worker import _outages
 from storage.worker._shared_limits import ProcessLimits
 from storage.worker._stored_calls import StoredCalls
 from storage.worker._trace_execution import (
@@ -89,7 +79,7 @@ class _RunExecution:
         """
         self.setup = RunSetup.of(self.run)
         if not self.setup.protocol.is_current(self.run.prompts):
-            updated = await through_outage(partial(write, self.engine, partial(update_prompts, run=self.run)))
+            updated = await _outages.through_outage(partial(write, self.engine, partial(update_prompts, run=self.run)))
             self.setup = replace(self.setup, run=updated)
         running: set[asyncio.Task[None]] = set()
         at_once, more = self.setup.at_once, True
@@ -99,7 +89,7 @@ class _RunExecution:
                 # A claim is a transaction: it is worth while for a quarter of the places, or when nothing runs.
                 if free and ((more and free >= at_once // 4) or not running):
                     # The last traces start together: those that start alone at the end leave places unused.
-                    claimed = await through_outage(partial(self._claim, free, at_once))
+                    claimed = await _outages.through_outage(partial(self._claim, free, at_once))
                     more = len(claimed) == free  # otherwise none is waiting
                     running |= {asyncio.create_task(self._execute_trace(trace)) for trace in claimed}
                 if not running:
@@ -109,7 +99,7 @@ class _RunExecution:
                     if error is not None:
                         raise error
         finally:
-            await end_tasks(running, 0)
+            await _outages.end_tasks(running, 0)
 
     async def _execute_trace(self, trace: LoadedTrace) -> None:
         try:
@@ -161,7 +151,7 @@ async def execute_run(
 
     The result is in the database. Errors of providers and of the database stop the run and are not raised.
     """
-    run, ceiling, spent, folder = await through_outage(partial(read, engine, partial(load_run, run_id=run_id)))
+    run, ceiling, spent, folder = await _outages.through_outage(partial(read, engine, partial(load_run, run_id=run_id)))
     shared = shared or SharedByRuns()
     budget = shared.budget_of(ceiling, spent)
     cancelled = threading.Event()
@@ -182,7 +172,7 @@ async def execute_run(
         finally:  # also if this is cancelled: replies that have arrived are not paid for again
             await transactions.finish()
     release = partial(claims.release, run_id=run_id, worker=worker, state=state, problem=problem)
-    await through_outage(lambda: write(engine, release))
+    await _outages.through_outage(lambda: write(engine, release))
 
 
 async def _outcome(execution: _RunExecution, must_end: Callable[[], bool]) -> tuple[str | None, str]:
@@ -200,7 +190,7 @@ async def _outcome(execution: _RunExecution, must_end: Callable[[], bool]) -> tu
         return None, ""
     if execution.has_only_failures:
         describe_all = partial(claims.describe_failures, run_id=execution.run.id)
-        return "stopped", await through_outage(partial(read, execution.engine, describe_all))
+        return "stopped", await _outages.through_outage(partial(read, execution.engine, describe_all))
     return ("stopped", execution.stopped) if execution.stopped else (None, "")
 
 
@@ -249,17 +239,17 @@ CLAIM_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True)
-class Work(Generic[Result]):
+class Work(Generic[_outages.Result]):
     """What is executed until it has ended; all functions but the last read or change the database."""
 
     claim: Callable[[Session, str], int | None]
     """Claims the next run under a name and returns its id; None if none can be claimed now."""
-    load: Callable[[Session], Result]
+    load: Callable[[Session], _outages.Result]
     """Returns its progress."""
     seconds_left: Callable[[Session], float | None]
     """Returns when the claim of another process expires; None if there is none."""
     cancel: Callable[[Session], object]
-    has_ended: Callable[[Result, bool], bool]
+    has_ended: Callable[[_outages.Result, bool], bool]
     """Whether nothing is left to be executed or waited for here; the second argument is whether it was cancelled."""
     cancelled: str
     unfinished: str
@@ -284,26 +274,26 @@ class _OtherClaim:
             self.since = None
         elif self.since is None:
             self.since = time.monotonic()
-            self.notify(describe_wait(seconds_left))
+            self.notify(_outages.describe_wait(seconds_left))
         elif time.monotonic() - self.since > self.timeout and not is_stopping:
             raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
 
 
 async def execute_until_ended(
     engine: Engine,
-    work: Work[Result],
-    report: Callable[[Result], None],
+    work: Work[_outages.Result],
+    report: Callable[[_outages.Result], None],
     model: Model,
     notify: Callable[[str], None],
-    requests: StopRequests,
-) -> Result:
+    requests: _outages.StopRequests,
+) -> _outages.Result:
     """Execute work until it has ended; `report` is called about once a second when there is progress.
 
     `notify` is called with a sentence if the claim of another process is waited for. Runs that workers share are left
     to them and waited for. The first of the `requests` to stop cancels the work, for them too.
     """
     execution = _execute_until_ended(engine, work, report, model, notify, requests)
-    return await until_stopped(execution, requests, engine, work.cancel, notify)
+    return await _outages.until_stopped(execution, requests, engine, work.cancel, notify)
 
 
 def _claim_next(session: Session, work: Work[Any], worker: str) -> int | None:
@@ -312,13 +302,13 @@ def _claim_next(session: Session, work: Work[Any], worker: str) -> int | None:
 
 async def _execute_until_ended(
     engine: Engine,
-    work: Work[Result],
-    report: Callable[[Result], None],
+    work: Work[_outages.Result],
+    report: Callable[[_outages.Result], None],
     model: Model,
     notify: Callable[[str], None],
-    requests: StopRequests,
-) -> Result:
-    load, report = partial(read, engine, work.load), only_changes(report)
+    requests: _outages.StopRequests,
+) -> _outages.Result:
+    load, report = partial(read, engine, work.load), _outages.only_changes(report)
     other, shared = _OtherClaim(work.timeout, notify), SharedByRuns()
     running: set[asyncio.Task[None]] = set()
     try:
@@ -329,31 +319,31 @@ async def _execute_until_ended(
                 if len(running) < work.at_once:
                     continue
             if running:
-                await report_until_done(asyncio.create_task(_await_first(running)), load, report)
+                await _outages.report_until_done(asyncio.create_task(_await_first(running)), load, report)
                 continue
             is_cancelled = requests.stored.is_set()  # before the progress is read
-            progress = await through_outage(load)
+            progress = await _outages.through_outage(load)
             report(progress)
             if work.has_ended(progress, is_cancelled):
                 return progress
-            left = await through_outage(partial(read, engine, work.seconds_left))
+            left = await _outages.through_outage(partial(read, engine, work.seconds_left))
             other.note(left, is_stopping=requests.count > 0)
-            await asyncio.sleep(REPORT_SECONDS)
+            await asyncio.sleep(_outages.REPORT_SECONDS)
     except DatabaseUnavailable as error:
         state = work.cancelled if requests.stored.is_set() else work.unfinished
         raise DatabaseUnavailable(f"{error} {state}") from error
     finally:
-        await end_tasks(running, 0)
+        await _outages.end_tasks(running, 0)
         await model.close()
 
 
 async def _start_next(
-    engine: Engine, work: Work[Any], model: Model, requests: StopRequests, shared: SharedByRuns
+    engine: Engine, work: Work[Any], model: Model, requests: _outages.StopRequests, shared: SharedByRuns
 ) -> asyncio.Task[None] | None:
     """Claim the next run and start its execution; None if none can be claimed now."""
     name = worker_name()
     claim = partial(_claim_next, work=work, worker=name)
-    run_id = await through_outage(partial(write, engine, claim))
+    run_id = await _outages.through_outage(partial(write, engine, claim))
     if run_id is None:
         return None
     own = shared if work.at_once > 1 else None
@@ -475,7 +465,7 @@ class _WholeRuns:
     async def end(self) -> None:
         """Start no more calls, and wait for those in progress; the claims of runs that are cancelled then expire."""
         self._stopping.set()
-        await end_tasks(self._executions, self._grace)
+        await _outages.end_tasks(self._executions, self._grace)
         if self._model is not None:
             await self._model.close()
 
