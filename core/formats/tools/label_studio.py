@@ -34,6 +34,8 @@ from core.formats.validation_errors import validated
 from core.transcripts import FIRST_WRONG_STEP
 
 READABLE = "choices, ratings, numbers, pairwise selections, taxonomies and text areas"
+# Kinds of labels that are numbers.
+NUMERIC = ("score", "likert", "aspect_quality")
 
 
 class Result(BaseModel):
@@ -181,10 +183,9 @@ def _control(subject: Subject, name: str, study: ExportedStudy) -> Iterator[str]
     attributes = f'name={quoteattr(name)} toName="prompt"'
     scale = study.scales.get((kind, criterion))
     categories = scale.categories if scale else ()
-    numbers = [number for number in categories if isinstance(number, int) and not isinstance(number, bool)]
-    if kind in ("score", "likert", "aspect_quality") or criterion == FIRST_WRONG_STEP:
-        is_rating = bool(numbers) and len(numbers) == len(categories) and min(numbers) > 0
-        yield f'  <Rating {attributes} maxRating="{max(numbers)}"/>' if is_rating else f"  <Number {attributes}/>"
+    if kind in NUMERIC or criterion == FIRST_WRONG_STEP:
+        stars = _stars(subject, study)
+        yield f'  <Rating {attributes} maxRating="{stars}"/>' if stars else f"  <Number {attributes}/>"
         return
     width = max((len(item.responses) for item in study.items.values()), default=0)
     choices = [*map(response_name, range(1, width + 1)), TIE_NAME]
@@ -199,6 +200,14 @@ def _control(subject: Subject, name: str, study: ExportedStudy) -> Iterator[str]
     yield "  </Choices>"
 
 
+def _stars(subject: Subject, study: ExportedStudy) -> int:
+    """Return the number of stars that a score is given with; 0 if its scale is no whole numbers from 1."""
+    scale = study.scales.get(subject[:2])
+    categories = scale.categories if scale and subject[0] in NUMERIC else ()
+    numbers = [number for number in categories if isinstance(number, int) and not isinstance(number, bool)]
+    return max(numbers) if numbers and len(numbers) == len(categories) and min(numbers) > 0 else 0
+
+
 def _reason_name(question: str) -> str:
     """Return the name of the text area for the reason of an answer."""
     return f"{question} reason"
@@ -209,9 +218,9 @@ def _statements(study: ExportedStudy, item: str, names: Mapping[Subject, str]) -
     found: dict[str, list[dict[str, Any]]] = {"annotations": [], "predictions": []}
     for own in study.statements(item):
         name, chosen = names[own.subject], own.choice
-        form = "number" if isinstance(chosen, int | float) else "choices"
+        form = "rating" if _stars(own.subject, study) else "number" if isinstance(chosen, int | float) else "choices"
         control: dict[str, Any] = {"from_name": name, "to_name": "prompt", "type": form}
-        results = [control | {"value": {form: chosen if form == "number" else [chosen]}}]
+        results = [control | {"value": {form: [chosen] if form == "choices" else chosen}}]
         if own.reason:
             texts = {"text": [own.reason]}
             results.append(control | {"from_name": _reason_name(name), "type": "textarea", "value": texts})
