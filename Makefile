@@ -82,7 +82,7 @@ format: .venv/ready-for-tests
 # Extracts the texts of screens into the catalogue of each language, and compiles it: once before and once after translating.
 CATALOGUES := -d core/locales
 texts: .venv/ready-for-tests
-	@$(BIN)/pybabel -q extract -F babel.cfg -k mark --no-location --no-wrap -o core/locales/messages.pot .
+	@$(BIN)/pybabel -q extract -F babel.cfg -k mark -k t -k nt:1,2 --no-location --no-wrap -o core/locales/messages.pot .
 	@$(BIN)/pybabel -q update -N --no-wrap --ignore-obsolete --ignore-pot-creation-date -i core/locales/messages.pot $(CATALOGUES)
 	@rm core/locales/messages.pot
 	@$(BIN)/pybabel -q compile $(CATALOGUES)

@@ -21,6 +21,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from core import logs, texts
 from core.errors import TiebreakError
 from core.own_addresses import own_address, set_base_path
+from core.texts import _
 from pages.account import routes as account_routes
 from pages.label import api
 from pages.parts import downloads, languages, routes, sockets
@@ -109,7 +110,8 @@ def draw_allowed_page() -> None:
     try:
         current_study.follow_address()
         pages = [
-            Page(PAGES / one.script, title=one.title, url_path=one.path, default=one is SECTIONS[0]) for one in SECTIONS
+            Page(PAGES / one.script, title=_(one.title), url_path=one.path, default=one is SECTIONS[0])
+            for one in SECTIONS
         ]
         page = st.navigation(pages, position="hidden")
         section = SECTIONS[pages.index(page)]
@@ -129,10 +131,14 @@ def show_error(error: Exception) -> bool:
         st.error(escape_markdown(str(error)), icon=":material/error:")
     elif isinstance(error, DBAPIError):
         logging.getLogger("tiebreak").error("The database reported an error to a page.", exc_info=error)
-        st.error("The database reported an error; its details are in the server's log. The last change was not saved.")
+        st.error(
+            _("The database reported an error; its details are in the server's log. The last change was not saved.")
+        )
     else:
         logging.getLogger("tiebreak").error("A page raised an exception.", exc_info=error)
-        st.error("An unexpected error occurred; its details are in the server's log. Nothing that you saved is lost.")
+        st.error(
+            _("An unexpected error occurred; its details are in the server's log. Nothing that you saved is lost.")
+        )
     return True
 
 

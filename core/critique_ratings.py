@@ -3,10 +3,11 @@
 from core.critiques import Critique
 from core.items import Criterion
 from core.labels import Scale, Target
+from core.texts import mark
 
 SEVEN_POINT_SCALE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5, 6, 7))
 REFERENCE_ANSWER = Criterion(
-    name="reference answer",
+    name=mark("reference answer"),
     definition="How good is the reference answer? 4 to 7 where its content is right, 1 to 3 where it is wrong.",
     rubric=(
         "Useless - It is unrelated to the question, or only repeats it.",
@@ -20,7 +21,7 @@ REFERENCE_ANSWER = Criterion(
     scale=SEVEN_POINT_SCALE,
 )
 REFERENCE_CRITIQUE = Criterion(
-    name="reference critique",
+    name=mark("reference critique"),
     definition="How good is the reference critique? First check its overall judgement: does it call a right answer "
     "right, or a wrong one wrong? 4 to 7 where it does, 1 to 3 where it does not.",
     rubric=(
@@ -37,7 +38,7 @@ REFERENCE_CRITIQUE = Criterion(
     scale=SEVEN_POINT_SCALE,
 )
 AIU_EXTRACTION = Criterion(
-    name="AIU extraction",
+    name=mark("AIU extraction"),
     definition="How well was the critique split into AIUs? Look at the critique and its AIUs only.",
     rubric=(
         "Useless - The AIUs are unrelated text, or repeat the whole critique.",

@@ -6,6 +6,7 @@ and compiles the catalogues (`make texts`); reading them does not need it.
 """
 
 import gettext
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,18 @@ _elsewhere: list[Callable[[], str]] = []
 def catalogue(language: str) -> gettext.NullTranslations:
     """Return the texts of a language; those of English are the source texts."""
     return gettext.translation("messages", FOLDER, [language], fallback=language == SOURCE)
+
+
+@cache
+def as_json(language: str) -> str:
+    """Return the texts of a language for scripts: an object from the English text to the text, or to its forms."""
+    found: dict[str, str | list[str]] = {}
+    for key, text in vars(catalogue(language)).get("_catalog", {}).items():
+        if isinstance(key, str):
+            found[key] = text
+        else:  # (text, number of the form)
+            found[key[0]] = [*found.get(key[0], []), text]
+    return json.dumps(found, ensure_ascii=False)
 
 
 def language() -> str:

@@ -7,8 +7,9 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.items import target_name
+from core.texts import _, mark, ngettext, number
 from pages.label.parts import adjudication_panel, case_orders
-from pages.parts import numbers, paging, permissions, resources, shell, tables
+from pages.parts import paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
 from storage.accounts.access import Permission
 from storage.labelling import adjudication
@@ -18,26 +19,30 @@ from storage.studies.studies import Study
 if TYPE_CHECKING:
     import numpy as np
 
-STATES: dict[State, str] = {"open": "To decide", "new_labels": "New labels since", "decided": "Decided"}
+STATES: dict[State, str] = {
+    "open": mark("To decide"),
+    "new_labels": mark("New labels since"),
+    "decided": mark("Decided"),
+}
 KINDS = {
-    "preference": "preference",
-    "score": "score",
-    "answer": "answer",
-    "aiu_precision": "AIU: true?",
-    "aiu_recall": "AIU: covered?",
-    "likert": "rating",
-    "aspect_quality": "aspects",
-    "misleading_peer": "misleading peer",
+    "preference": _("preference"),
+    "score": _("score"),
+    "answer": _("answer"),
+    "aiu_precision": _("AIU: true?"),
+    "aiu_recall": _("AIU: covered?"),
+    "likert": _("rating"),
+    "aspect_quality": _("aspects"),
+    "misleading_peer": _("misleading peer"),
 }
 CASES_PER_PAGE = 50
 
 COLUMNS = {
-    "Split": st.column_config.NumberColumn(
+    _("Split"): st.column_config.NumberColumn(
         format="%.2f",
-        help="Disagreement of the annotators, from 0 to 1; together with Judges it determines the order",
+        help=_("Disagreement of the annotators, from 0 to 1; together with Judges it determines the order"),
     ),
-    "Judges": st.column_config.NumberColumn(
-        format="%.2f", help="Disagreement of the judges with each other or with the annotators, from 0 to 1"
+    _("Judges"): st.column_config.NumberColumn(
+        format="%.2f", help=_("Disagreement of the judges with each other or with the annotators, from 0 to 1")
     ),
 }
 
@@ -48,29 +53,31 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
     if not len(ids):
         return draw_empty(study, state)
     decided = len(order.ids) - len(order.select("open"))
-    st.caption(f"{numbers.format_count(len(ids), 'case')} here · {decided:,} of {len(order.ids):,} decided")
+    here = ngettext("{n} case here", "{n} cases here", len(ids)).format(n=number(len(ids)))
+    share = _("{n} of {total} decided").format(n=number(decided), total=number(len(order.ids)))
+    st.caption(f"{here} · {share}")
     page = paging.current_page("page", len(ids), CASES_PER_PAGE)
     start = (page - 1) * CASES_PER_PAGE
     shown = resources.read(adjudication.read, study, annotator, ids[start : start + CASES_PER_PAGE].tolist())
     first = next_case(study, annotator, ids)
     if first is None and state == "open":
-        st.info("You labelled all of these items: another person has to decide them.")
-    elif st.button("Start", type="primary", icon=":material/gavel:", key="start", shortcut="Enter"):
+        st.info(_("You labelled all of these items: another person has to decide them."))
+    elif st.button(_("Start"), type="primary", icon=":material/gavel:", key="start", shortcut="Enter"):
         open_case(int(ids[0]) if first is None else first)
     shell.draw_note(
-        "A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind."
+        _("A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind.")
     )
     rows = [
         {
-            "Item": target_name(case.target),
-            "Kind": KINDS.get(case.target.kind, case.target.kind),
-            "Criterion": case.target.criterion,
-            "Scenario": case.scenario or "",
-            "Annotators": len(case.values),
-            "Split": case.human_split,
-            "Judges": case.contention,
-            "New labels": case.new_labels,
-            "": "" if can_decide(study, case) else "labelled by you",
+            _("Item"): target_name(case.target),
+            _("Kind"): KINDS.get(case.target.kind, case.target.kind),
+            _("Criterion"): case.target.criterion,
+            _("Scenario"): case.scenario or "",
+            _("Annotators"): len(case.values),
+            _("Split"): case.human_split,
+            _("Judges"): case.contention,
+            _("New labels"): case.new_labels,
+            "": "" if can_decide(study, case) else _("labelled by you"),
         }
         for case in shown
     ]
@@ -84,13 +91,13 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
 def draw_empty(study: Study, state: State) -> None:
     """Draw the empty state if there is no case."""
     if state != "open":
-        st.info("None. Later labels do not change a decision; their items are listed here.")
+        st.info(_("None. Later labels do not change a decision; their items are listed here."))
         return
-    st.info("No cases: annotators agree with each other and with the judges on all targets.")
+    st.info(_("No cases: annotators agree with each other and with the judges on all targets."))
     shell.draw_links(
         study,
-        ("label/disagreements.py", "Label disagreements", ":material/balance:"),
-        ("results/agreement.py", "Agreement", ":material/monitoring:"),
+        ("label/disagreements.py", mark("Label disagreements"), ":material/balance:"),
+        ("results/agreement.py", mark("Agreement"), ":material/monitoring:"),
     )
 
 
@@ -122,16 +129,17 @@ def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray", bli
     places = (queue == case.id).nonzero()[0]
     place = int(places[0]) if len(places) else None
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Cases", icon=":material/arrow_back:", type="tertiary", key="back"):
+        if st.button(_("Cases"), icon=":material/arrow_back:", type="tertiary", key="back"):
             close_case()
         names = filter(None, (target_name(case.target), case.scenario or "", case.target.criterion))
         st.markdown(" · ".join(map(escape_markdown, names)), width="stretch")
         if place is not None:
-            st.caption(f"{place + 1} of {numbers.format_count(len(queue), 'case')}", width="content")
+            here = ngettext("{place} of {n} case", "{place} of {n} cases", len(queue))
+            st.caption(here.format(place=place + 1, n=number(len(queue))), width="content")
     left, right = st.columns([2.6, 1], gap="medium")
     with left:
         if hidden:
-            st.info("Choose a value first: labels and verdicts are shown after it, and you can still change it.")
+            st.info(_("Choose a value first: labels and verdicts are shown after it, and you can still change it."))
         adjudication_panel.draw_case(study, case, content)
     after = next_case(study, annotator, queue if place is None else queue[place + 1 :])
 
@@ -142,7 +150,7 @@ def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray", bli
         if hidden and adjudication_panel.has_choice(case):
             st.rerun()
 
-    with right, st.container(key="answer"):
+    with right, st.container(key=_("answer")):
         draw_answer()
 
 
@@ -175,27 +183,22 @@ def requested_case(study: Study, annotator: str) -> Case | None:
     case = resources.read(adjudication.find_case, study, annotator, case_id)
     if case is None:
         st.query_params.pop("case")
-        raise TiebreakError("There is no such case in this study. It may have been opened from another study.")
+        raise TiebreakError(_("There is no such case in this study. It may have been opened from another study."))
     return case
 
 
 study = shell.draw_header(
-    "Adjudication", "Decide on targets that annotators, or annotators and judges, disagree about."
+    _("Adjudication"), _("Decide on targets that annotators, or annotators and judges, disagree about.")
 )
 annotator = shell.require_annotator()
 requested = requested_case(study, annotator)
 order = read_order(study, requested)
-chosen = st.segmented_control(
-    "Cases",
-    list(STATES.values()),
-    default=STATES["open"],
-    required=True,
-    key="state",
-    bind="query-params",
-    label_visibility="collapsed",
-)
+options = {"required": True, "label_visibility": "collapsed"}
+chosen = paging.choose_coded(_("Cases"), list(STATES.values()), "state", st.segmented_control, **options)
 state: State = next(state for state, name in STATES.items() if name == chosen)
-blind = st.toggle("Blind first", key="blind", bind="query-params", help="Hides labels and verdicts until your choice.")
+blind = st.toggle(
+    _("Blind first"), key="blind", bind="query-params", help=_("Hides labels and verdicts until your choice.")
+)
 if requested is None:
     draw_list(study, annotator, order, state)
 else:

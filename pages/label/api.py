@@ -24,11 +24,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from core import remote_images
+from core import remote_images, texts
 from core.errors import TiebreakError
 from core.items import target_item
 from core.llm import images
 from core.own_addresses import own_address
+from core.texts import _, mark
 from pages.label.parts import workbench
 from pages.parts import account_guard, resources, shell
 from pages.parts.account_guard import COOKIE
@@ -83,7 +84,7 @@ def signed_in(request: Request) -> Actor:
     if not identity.accounts and account_guard.bearer_token(request.headers) is None:
         with suppress(TiebreakError):
             return Actor(annotators.normalize_name(unquote(request.cookies.get(COOKIE, ""))))
-    raise Failed(401, "signed_out", "You are signed out; sign in to continue.")
+    raise Failed(401, "signed_out", _("You are signed out; sign in to continue."))
 
 
 def record_token_use(request: Request, study_id: int) -> None:
@@ -114,9 +115,9 @@ def check_token(request: Request, work: QueueContext, body: Json) -> None:
     if not hmac.compare_digest(
         request.headers.get("x-csrf-token", "").encode(), work.ids.csrf_token(work.annotator).encode()
     ):
-        raise Failed(403, "csrf", "The session's token is missing or outdated.")
+        raise Failed(403, "csrf", _("The session's token is missing or outdated."))
     if body.get("annotator") != annotator_key(work):
-        raise Failed(409, "other_annotator", "You are signed in as another annotator in this browser.")
+        raise Failed(409, "other_annotator", _("You are signed in as another annotator in this browser."))
 
 
 async def read_body(request: Request) -> Json:
@@ -127,7 +128,7 @@ async def read_body(request: Request) -> Json:
     async for chunk in request.stream():
         content += chunk
         if len(content) > LARGEST_BODY:
-            raise Failed(413, "too_large", "The request is too large.")
+            raise Failed(413, "too_large", _("The request is too large."))
     try:
         body = json.loads(content, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError):
@@ -166,7 +167,7 @@ def number_in_query(text: str) -> int | None:
 
 def _is_deeper(value: object, most: int) -> bool:
     level = [value]
-    for _ in range(most):
+    for _level in range(most):
         containers = [inner for inner in level if isinstance(inner, dict | list)]
         level = [one for inner in containers for one in (inner.values() if isinstance(inner, dict) else inner)]
     return any(isinstance(inner, dict | list) for inner in level)
@@ -180,7 +181,7 @@ def is_count(value: object) -> bool:
 # Tasks that a browser can list as known.
 MOST_KNOWN = 5_000
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-ARCHIVED = "The study {!r} was archived: its items are not offered now."
+ARCHIVED = mark("The study {name!r} was archived: its items are not offered now.")
 
 
 # Error -> status and code of the answer; the first that matches.
@@ -205,6 +206,9 @@ class Call:
 
 
 Handler = Callable[[Call], Json | Response]
+
+
+TEXTS = "/assets/workbench/texts/{language}"
 
 
 class Scripts(StaticFiles):
@@ -237,8 +241,16 @@ def routes() -> list[BaseRoute]:
         Route("/api/label/history", _endpoint(history)),
         Route("/api/label/presence", _endpoint(presence), methods=["POST"]),
         Route("/api/label/image", _endpoint(image)),
+        Route(TEXTS, catalogue),
         Mount("/assets/workbench", Scripts(directory=shell.PAGES / "label" / "workbench")),
     ]
+
+
+async def catalogue(request: Request) -> Response:
+    """Return the texts of the scripts in a language; none for an unknown one."""
+    known = request.path_params["language"] in texts.LANGUAGES
+    content = texts.as_json(request.path_params["language"]) if known else "{}"
+    return Response(content, media_type="application/json", headers={"Cache-Control": "no-cache"})
 
 
 def session(call: Call) -> Json:
@@ -256,7 +268,7 @@ def session(call: Call) -> Json:
                 "home": f"{own_address('/home')}?{urlencode({'study': work.study.name})}",
             },
             "kind": work.name,
-            "title": workbench.QUEUE_PAGES[work.name].title,
+            "title": _(workbench.QUEUE_PAGES[work.name].title),
             "rules": {
                 "reveal": work.study.rules.reveal and trace_opinions.exist(opened, work.study.id),
                 "evidence": work.study.rules.evidence,
@@ -283,9 +295,9 @@ def next_tasks(call: Call) -> Json:
         raise Failed(400, "invalid", f"Between 1 and {tasks.MOST} items can be requested.")
     tab = next((tab for tab in TABS if tab == call.query.get("tab", "todo")), None)
     if tab is None:
-        raise Failed(400, "invalid", "There is no such tab.")
+        raise Failed(400, "invalid", _("There is no such tab."))
     if call.work.study.archived:
-        raise Failed(410, "archived", ARCHIVED.format(call.work.study.name))
+        raise Failed(410, "archived", _(ARCHIVED).format(name=call.work.study.name))
     first, again = call.query.get("item") or None, call.body.get("again") is True
     with connections.reading(resources.engine()) as opened:
         reply = tasks.next_tasks(opened, call.work, have=have, count=count, tab=tab, first=first, again=again)
@@ -323,7 +335,7 @@ def perform(call: Call) -> Json:
     if newest.version > known:
         reply["guidelines"] = {"version": newest.version, "format": "markdown", "text": newest.text}
     if work.study.archived:
-        reply["archived"] = ARCHIVED.format(work.study.name)
+        reply["archived"] = _(ARCHIVED).format(name=work.study.name)
     return reply
 
 
@@ -390,7 +402,7 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
             return _error(status, code, str(error))
         except Exception:
             logging.getLogger("tiebreak").exception("A request of the workbench raised an exception.")
-            return _error(500, "unavailable", "An unexpected error occurred; its details are in the server's log.")
+            return _error(500, "unavailable", _("An unexpected error occurred; its details are in the server's log."))
         return reply if isinstance(reply, Response) else JSONResponse(reply, headers=HEADERS)
 
     return endpoint
@@ -409,7 +421,7 @@ def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
             deletions.check_member(opened, actor, study_id, request.headers.get("x-csrf-token", ""))
         study = study_name(opened, actor, query.get("study", ""), study_id)
         if study not in access.study_names(opened, actor):  # as if it did not exist
-            raise Unknown(f"There is no study called {study[:80]!r}.")
+            raise Unknown(_("There is no study called {name!r}.").format(name=study[:80]))
         access.require(opened, studies.get(opened, study).id, actor, Permission.label)
         is_new = annotators.find_id(opened, actor.name) is None
     with (connections.writing if is_new else connections.reading)(resources.engine()) as opened:

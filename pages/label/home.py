@@ -5,8 +5,9 @@ from typing import Any
 
 import streamlit as st
 
+from core.texts import _, mark, ngettext, number
 from pages.label.parts import workbench
-from pages.parts import numbers, paging, permissions, resources, shell
+from pages.parts import paging, permissions, resources, shell
 from pages.parts.numbers import format_value
 from storage.accounts.access import Permission
 from storage.db import connections, guards
@@ -18,11 +19,11 @@ from storage.reports import annotators as statistics
 from storage.studies.studies import Study
 
 TAB_NAMES: dict[Tab, str] = {
-    "todo": "To do",
-    "drafts": "Drafts",
-    "done": "Done",
-    "skipped": "Skipped",
-    "flagged": "Flagged",
+    "todo": mark("To do"),
+    "drafts": mark("Drafts"),
+    "done": mark("Done"),
+    "skipped": mark("Skipped"),
+    "flagged": mark("Flagged"),
 }
 TASKS_PER_PAGE = 50
 
@@ -36,18 +37,19 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
         events = statistics.label_events(session, study.id, annotator_id) if study.rules.own_statistics else []
         changed = statistics.changes(session, study.id, events).get(name, statistics.Changes())
     columns = st.columns(4)
-    columns[0].metric("To do", f"{sum(summary.todo for summary in summaries):,}")
-    columns[1].metric("Done", f"{sum(summary.done for summary in summaries):,}")
-    parts = [] if today.per_hour is None else [f"{today.per_hour:.0f} per hour"]
-    parts += [f"{today.streak} days in a row"] if today.streak > 1 else []
+    columns[0].metric(_("To do"), f"{sum(summary.todo for summary in summaries):,}")
+    columns[1].metric(_("Done"), f"{sum(summary.done for summary in summaries):,}")
+    parts = [] if today.per_hour is None else [_("{n} per hour").format(n=f"{today.per_hour:.0f}")]
+    parts += [_("{n} days in a row").format(n=today.streak)] if today.streak > 1 else []
     pace = " · ".join(parts) or None
     plain: Any = {"delta_color": "off", "delta_arrow": "off"}
-    hint = "A pause counts as at most 30 seconds."
-    columns[2].metric("Labelled today", f"{today.labels:,}", pace, help=hint, **plain)
+    hint = _("A pause counts as at most 30 seconds.")
+    columns[2].metric(_("Labelled today"), f"{today.labels:,}", pace, help=hint, **plain)
     if study.rules.own_statistics and changed.revealed:
-        shares = f"{changed.changed:,} of {changed.revealed:,}", f"{changed.towards} towards the judges"
-        hint = "Labels that you changed after seeing the judges."
-        columns[3].metric("Changed after reveal", *shares, help=hint, **plain)
+        share = _("{done} of {total}").format(done=number(changed.changed), total=number(changed.revealed))
+        towards = _("{n} towards the judges").format(n=changed.towards)
+        hint = _("Labels that you changed after seeing the judges.")
+        columns[3].metric(_("Changed after reveal"), share, towards, help=hint, **plain)
 
 
 def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]) -> None:
@@ -55,15 +57,17 @@ def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]
     last = resources.read(home.last_queue, study.id, annotator_id)
     waiting = [summary for summary in summaries if summary.todo]
     if not waiting:
-        st.success("You have no open targets in this study.", icon=":material/check:")
+        st.success(_("You have no open targets in this study."), icon=":material/check:")
         return
     chosen = next((summary for summary in waiting if summary.name == last), waiting[0])
-    parts = [f"{chosen.todo:,} to do"]
-    parts += [numbers.format_count(chosen.drafts, "draft")] if chosen.drafts else []
-    parts += [f"{chosen.training:,} of them training"] if 0 < chosen.training < chosen.todo else []
-    title = workbench.QUEUE_PAGES[chosen.name].title
-    title = f"training for {title}" if chosen.training and chosen.training == chosen.todo else title
-    label = f"Continue: {title} ({', '.join(parts)})"
+    parts = [_("{n} to do").format(n=number(chosen.todo))]
+    parts += (
+        [ngettext("{n} draft", "{n} drafts", chosen.drafts).format(n=number(chosen.drafts))] if chosen.drafts else []
+    )
+    parts += [_("{n} of them training").format(n=number(chosen.training))] if 0 < chosen.training < chosen.todo else []
+    all_training = chosen.training and chosen.training == chosen.todo
+    label = _("Continue: training for {queue} ({counts})") if all_training else _("Continue: {queue} ({counts})")
+    label = label.format(queue=_(workbench.QUEUE_PAGES[chosen.name].title), counts=", ".join(parts))
     if st.button(label, type="primary", icon=":material/play_arrow:", key="continue", shortcut="Enter"):
         address = {"study": study.name, **workbench.queue_address(chosen.name)}
         st.switch_page(workbench.queue_page(chosen.name), query_params=address)
@@ -74,18 +78,15 @@ def draw_queues(summaries: list[QueueSummary]) -> QueueSummary:
     names = [workbench.QUEUE_PAGES[summary.name].title for summary in summaries]
     if len(names) == 1:
         return summaries[0]
-    chosen = st.segmented_control("Queue", names, default=names[0], required=True, key="queue", bind="query-params")
-    return summaries[names.index(chosen) if chosen in names else 0]
+    return summaries[names.index(paging.choose_coded(_("Queue"), names, "queue", st.segmented_control, required=True))]
 
 
 def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
     """Draw the tabs of a queue as one table with search, and the actions on its rows."""
     left, right = st.columns([2, 1], vertical_alignment="bottom")
-    name = left.segmented_control(
-        "List", list(TAB_NAMES.values()), default="To do", required=True, key="list", bind="query-params"
-    )
+    name = paging.choose_coded(_("List"), list(TAB_NAMES.values()), "list", left.segmented_control, required=True)
     tab: Tab = next(tab for tab, tab_name in TAB_NAMES.items() if tab_name == name)
-    search = right.text_input("Search", placeholder="words in the texts", key="search", bind="query-params")
+    search = right.text_input(_("Search"), placeholder=_("words in the texts"), key="search", bind="query-params")
     queue = permissions.write(study.id, Permission.label, "", context.open_context, summary.name, study.name, annotator)
     with connections.reading(resources.engine()) as session:
         view = open_view(session, queue)
@@ -93,18 +94,20 @@ def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
         page = paging.current_page("page", len(listed), TASKS_PER_PAGE)
         shown = home.listed_tasks(session, queue, view, paging.page_slice(listed, page, TASKS_PER_PAGE))
     draw_undo(queue)
-    st.caption(" · ".join(f"{tab_name} {getattr(summary, own):,}" for own, tab_name in TAB_NAMES.items()))
+    st.caption(" · ".join(f"{_(tab_name)} {number(getattr(summary, own))}" for own, tab_name in TAB_NAMES.items()))
     if not listed:
-        st.info("No item contains these words." if search.strip() else "This list is empty.")
+        st.info(_("No item contains these words.") if search.strip() else _("This list is empty."))
         return
     rows = [
         {
-            "No.": task.number,
-            "Question": task.question,
-            "Criterion": task.criterion,
-            "Scenario": task.scenario,
-            "Your label": "" if task.value is None else format_value(task.value),
-            "Marks": ", ".join(["draft"] * task.draft + ["skipped"] * task.skipped + ["flagged"] * task.flagged),
+            _("No."): task.number,
+            _("Question"): task.question,
+            _("Criterion"): task.criterion,
+            _("Scenario"): task.scenario,
+            _("Your label"): "" if task.value is None else format_value(task.value),
+            _("Marks"): ", ".join(
+                [_("draft")] * task.draft + [_("skipped")] * task.skipped + [_("flagged")] * task.flagged
+            ),
         }
         for task in shown
     ]
@@ -115,7 +118,7 @@ def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
         selection_mode="multi-row",
         hide_index=True,
         height=min(38 + 35 * len(shown), 600),
-        column_config={"Question": st.column_config.TextColumn(width="large")},
+        column_config={_("Question"): st.column_config.TextColumn(width="large")},
     )
     paging.draw_pagination("page", len(listed), TASKS_PER_PAGE, bind="query-params")
     draw_actions(study, queue, tab, listed, [shown[row] for row in table.selection.rows])
@@ -127,19 +130,21 @@ def draw_actions(
     """Draw the buttons that open one task, or skip several; `listed` are the ids of all tasks of the list."""
     chosen = [task.id for task in selected]
     with st.container(horizontal=True):
-        if st.button("Open", icon=":material/open_in_new:", disabled=len(selected) != 1, key="open"):
+        if st.button(_("Open item"), icon=":material/open_in_new:", disabled=len(selected) != 1, key="open"):
             query = {"study": study.name, "item": selected[0].name, "tab": tab, "on": selected[0].criterion}
             given = {name: text for name, text in query.items() if text} | workbench.queue_address(queue.name)
             st.switch_page(workbench.queue_page(queue.name), query_params=given)
         if tab in ("todo", "drafts", "flagged"):
-            if st.button("Skip selected", disabled=not selected, key="skip"):
+            if st.button(_("Skip selected"), disabled=not selected, key="skip"):
                 skip(queue, chosen, on=True)
-            if tab == "todo" and st.button(f"Skip all {len(listed):,} listed", key="skip_all", type="tertiary"):
+            if tab == "todo" and st.button(
+                _("Skip all {n} listed").format(n=number(len(listed))), key="skip_all", type="tertiary"
+            ):
                 skip(queue, listed, on=True)
         if tab == "skipped":
-            if st.button("Take back selected", disabled=not selected, key="unskip"):
+            if st.button(_("Take back selected"), disabled=not selected, key="unskip"):
                 skip(queue, chosen, on=False)
-            if st.button(f"Restore all {len(listed):,} listed", key="unskip_all", type="tertiary"):
+            if st.button(_("Restore all {n} listed").format(n=number(len(listed))), key="unskip_all", type="tertiary"):
                 skip(queue, listed, on=False)
 
 
@@ -149,10 +154,13 @@ def draw_undo(queue: context.QueueContext) -> None:
     if last_skip is None:
         return
     entry, count, skipped = last_skip
-    done = "Skipped" if skipped else "Took back"
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{done} {numbers.format_count(count, 'item')}.")
-        if st.button("Undo", icon=":material/undo:", key="undo_skips", type="tertiary"):
+        if skipped:
+            done = ngettext("Skipped {n} item.", "Skipped {n} items.", count)
+        else:
+            done = ngettext("Took back {n} item.", "Took back {n} items.", count)
+        st.caption(done.format(n=number(count)))
+        if st.button(_("Undo"), icon=":material/undo:", key="undo_skips", type="tertiary"):
             try:
                 permissions.write(queue.study.id, Permission.label, "", effects.undo_latest_skips, queue, entry)
             except Refused as refused:
@@ -164,20 +172,26 @@ def draw_undo(queue: context.QueueContext) -> None:
 def skip(queue: context.QueueContext, task_ids: list[int], *, on: bool) -> None:
     """Skip tasks or undo that, and redraw the page."""
     count = permissions.write(queue.study.id, Permission.label, "", effects.skip_all, queue, task_ids, on=on)
-    st.toast(f"{numbers.format_count(count, 'item')} {'skipped' if on else 'back in the queue'}.")
+    if on:
+        done = ngettext("{n} item skipped.", "{n} items skipped.", count)
+    else:
+        done = ngettext("{n} item back in the queue.", "{n} items back in the queue.", count)
+    st.toast(done.format(n=number(count)))
     st.rerun()
 
 
 def draw_empty(study: Study) -> None:
     """Draw the empty state if all queues are empty for the annotator."""
     st.info(
-        "This study has no targets for you yet. Pairs of responses are offered if judges disagree on them or give no "
-        "verdict."
+        _(
+            "This study has no targets for you yet. Pairs of responses are offered if judges disagree on them or give "
+            "no verdict."
+        )
     )
     shell.draw_links(study, shell.IMPORT, shell.RUN)
 
 
-study = shell.draw_header("My work", "Your open targets, and where you left off.")
+study = shell.draw_header(_("My work"), _("Your open targets, and where you left off."))
 annotator = shell.require_annotator()
 annotator_id = home.prepare(resources.engine(), study.id, annotator)
 summaries = resources.read(home.summaries, study, annotator)

@@ -19,6 +19,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from core.errors import TiebreakError
 from core.own_addresses import own_address, route_path
+from core.texts import _
 from pages.parts import resources
 from pages.parts.request_guard import POLICY_VIOLATION, VISITOR_COOKIE, is_loopback, new_visitor, refuse
 from pages.parts.sections import SECTIONS
@@ -228,7 +229,7 @@ def is_navigation(connection: HTTPConnection) -> bool:
 
 def _signed_out(connection: HTTPConnection) -> Response:
     if not is_navigation(connection):
-        return _error(401, "signed_out", "You are signed out; sign in to continue.")
+        return _error(401, "signed_out", _("You are signed out; sign in to continue."))
     query = connection.scope.get("query_string", b"").decode("latin-1")
     path = f"{connection.scope['path']}?{query}" if query else connection.scope["path"]
     page = "oidc" if OIDC_COOKIE in connection.cookies else "sign-in"

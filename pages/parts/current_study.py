@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from core.texts import _
+
 PARAMETER = "study"
 _NAME, _CHOSEN, _WIDGET = "study_name", "study_chosen", "study"
 
@@ -53,7 +55,7 @@ def draw_choice(names: Sequence[str], present: str) -> None:
     """
     set_current(present)
     st.session_state[_WIDGET] = present
-    st.selectbox("Study", names, key=_WIDGET, on_change=_choose, filter_mode="contains")
+    st.selectbox(_("Study"), names, key=_WIDGET, on_change=_choose, filter_mode="contains")
 
 
 def _choose() -> None:

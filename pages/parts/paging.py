@@ -1,10 +1,11 @@
 """The filters of long lists, which are in the address, and their pages."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
+from core.texts import _
 from pages.parts.text import escape_markdown
 from storage.db.columns import START, Page
 
@@ -26,6 +27,23 @@ def choose_filters(options: Mapping[str, Collection[str]]) -> dict[str, str | No
         )
         for (name, values), column in zip(options.items(), st.columns(len(options)), strict=True)
     }
+
+
+def choose_coded(label: str, codes: Sequence[str], parameter: str, draw: Callable[..., Any], **options: Any) -> str:
+    """Draw a choice with translated names, and return the code that is chosen; the address has the code.
+
+    A widget that is bound to the address would write the translated name into it.
+    """
+    stated, known = st.query_params.get(parameter, codes[0]), f"{parameter} of the address"
+    if parameter not in st.session_state or st.session_state.get(known) != stated:
+        st.session_state[parameter] = stated if stated in codes else codes[0]
+    chosen: str = draw(label, codes, format_func=_, key=parameter, **options)
+    st.session_state[known] = chosen
+    if chosen != codes[0]:
+        st.query_params[parameter] = chosen
+    else:
+        st.query_params.pop(parameter, None)
+    return chosen
 
 
 # Pages of lists; the number of the open page is in the session state, or in the address.

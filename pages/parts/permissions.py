@@ -11,6 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
+from core.texts import _
 from pages.parts import account_guard, resources
 from storage.accounts import access
 from storage.accounts.access import Permission
@@ -39,7 +40,7 @@ def enter_page(permission: Permission | None) -> None:
         return
     found = permissions_anywhere()
     if permission not in found and not (permission is Permission.view and Permission.label in found):
-        raise access.Forbidden("You have no role in a study that allows this page.")
+        raise access.Forbidden(_("You have no role in a study that allows this page."))
 
 
 def require_page(study_id: int, permission: Permission | None = None) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from core.texts import _, mark
 from storage.accounts.access import Permission
 from storage.reports.contents import StudyContents
 
@@ -49,32 +50,32 @@ class Entry:
 # The entries of the sidebar in their order, each with its icon. "Methods" is one, so that a study of all methods has no
 # more entries than fit; it is named after the method if it is one.
 ICONS = {
-    "Overview": "home",
-    "Watch": "forum",
-    "Label": "checklist",
-    "Adjudicate": "gavel",
-    "Judges": "verified",
-    "People": "group",
-    "Systems": "leaderboard",
-    "Methods": "science",
-    "Data": "folder_open",
-    "Runs": "play_circle",
-    "Admin": "shield_person",
+    mark("Overview"): "home",
+    mark("Watch"): "forum",
+    mark("Label"): "checklist",
+    mark("Adjudicate"): "gavel",
+    mark("Judges"): "verified",
+    mark("People"): "group",
+    mark("Systems"): "leaderboard",
+    mark("Methods"): "science",
+    mark("Data"): "folder_open",
+    mark("Runs"): "play_circle",
+    mark("Admin"): "shield_person",
 }
 SECTIONS: tuple[Section, ...] = (
     Section("Overview", "results/overview.py", "Overview", Permission.open),
-    Section("Watch", "watch/traces.py", "Traces", Permission.view, ("runs",)),
-    Section("Watch", "watch/search.py", "Search", Permission.view, ("runs",)),
-    Section("Watch", "watch/unread.py", "Unreadable replies", Permission.view, ("runs",)),
-    Section("Label", "label/home.py", "My work", Permission.label, ("items",)),
-    Section("Label", "label/inbox.py", "Inbox", Permission.label, ("items",)),
-    Section("Label", "label/disagreements.py", "Preferences", Permission.label, (NEVER,)),
-    Section("Label", "label/aius.py", "AIUs", Permission.label, (NEVER,)),
-    Section("Label", "label/critiques.py", "Critiques", Permission.label, (NEVER,), "critique_labels"),
-    Section("Label", "label/scores.py", "Scores", Permission.label, (NEVER,)),
-    Section("Label", "label/peers.py", "Misleading peers", Permission.label, (NEVER,)),
-    Section("Label", "label/weights.py", "Aspect weights", Permission.label, (NEVER,), "aspect_weights"),
-    Section("Adjudicate", "label/adjudication.py", "Adjudication", Permission.adjudicate, ("labels",)),
+    Section("Watch", "watch/traces.py", mark("Traces"), Permission.view, ("runs",)),
+    Section("Watch", "watch/search.py", mark("Search"), Permission.view, ("runs",)),
+    Section("Watch", "watch/unread.py", mark("Unreadable replies"), Permission.view, ("runs",)),
+    Section("Label", "label/home.py", mark("My work"), Permission.label, ("items",)),
+    Section("Label", "label/inbox.py", mark("Inbox"), Permission.label, ("items",)),
+    Section("Label", "label/disagreements.py", mark("Preferences"), Permission.label, (NEVER,)),
+    Section("Label", "label/aius.py", mark("AIUs"), Permission.label, (NEVER,)),
+    Section("Label", "label/critiques.py", mark("Critiques"), Permission.label, (NEVER,), "critique_labels"),
+    Section("Label", "label/scores.py", mark("Scores"), Permission.label, (NEVER,)),
+    Section("Label", "label/peers.py", mark("Misleading peers"), Permission.label, (NEVER,)),
+    Section("Label", "label/weights.py", mark("Aspect weights"), Permission.label, (NEVER,), "aspect_weights"),
+    Section("Adjudicate", "label/adjudication.py", mark("Adjudication"), Permission.adjudicate, ("labels",)),
     Section("Judges", "results/judges.py", "Judges", Permission.view, ("verdicts",)),
     Section("Judges", "results/policy.py", "Policy", Permission.view, ("verdicts",)),
     Section("Judges", "results/alignment.py", "Alignment", Permission.view, (NEVER,)),
@@ -82,13 +83,13 @@ SECTIONS: tuple[Section, ...] = (
     Section("Judges", "results/causes.py", "Causes", Permission.view, ("verdicts",)),
     Section("Judges", "results/discussions.py", "Discussions", Permission.view, ("verdicts",)),
     Section("People", "results/agreement.py", "Agreement", Permission.view, ("labels", "verdicts")),
-    Section("People", "setup/annotators.py", "Annotators", Permission.open, ("labels",)),
+    Section("People", "setup/annotators.py", mark("Annotators"), Permission.open, ("labels",)),
     Section("Systems", "results/systems.py", "Systems", Permission.view, ("systems",)),
     Section("Methods", "results/critiques.py", "Critiques", Permission.view, ("critiques",)),
     Section("Methods", "results/weights.py", "Weights", Permission.view, ("aspects",)),
     Section("Methods", "results/laboratory.py", "Weights laboratory", Permission.view, ("aspects",)),
     Section("Methods", "results/peer_errors.py", "Peer errors", Permission.view, ("peer_reviews",)),
-    Section("Data", "setup/studies.py", "Studies", Permission.open),
+    Section("Data", "setup/studies.py", mark("Studies"), Permission.open),
     Section("Data", "setup/inputs.py", "Inputs", Permission.edit, ("items",)),
     Section("Data", "results/published.py", "Published tables", Permission.view, ("labels", "verdicts")),
     Section("Runs", "setup/runs.py", "Runs", Permission.run, ("items",)),
@@ -97,7 +98,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("Runs", "setup/improve.py", "Improve a judge", Permission.edit, ("runs",)),
     Section("Admin", "setup/access.py", "Access", Permission.manage),
     Section("Admin", "setup/audit.py", "Audit", Permission.manage),
-    Section("Admin", "setup/account.py", "Account", Permission.open),
+    Section("Admin", "setup/account.py", mark("Account"), Permission.open),
 )
 ENTRIES = tuple(
     Entry(title, icon, tuple(section for section in SECTIONS if section.entry == title))
@@ -126,6 +127,6 @@ def offered(entry: Entry, granted: Collection[Permission], contents: StudyConten
 
 
 def title_of(entry: Entry, sections: Sequence[Section]) -> str:
-    """Return the title of an entry: that of its method for methods, if the study has one."""
+    """Return the title of an entry in the visitor's language: that of its method, if the study has one method."""
     one_method = entry.title == "Methods" and len({section.needs for section in sections}) == 1
-    return sections[0].title if one_method else entry.title
+    return _(sections[0].title if one_method else entry.title)

@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import TiebreakError
 from core.labels import Target
 from core.own_addresses import cookie_path, own_address
+from core.texts import _, mark
 from pages.parts import account_guard, current_study, languages, live, permissions, resources, sections
 from pages.parts.account_guard import COOKIE, current_visitor
 from pages.parts.account_guard import current_annotator as current_annotator
@@ -78,8 +79,11 @@ def draw_frame(section: Section) -> None:
     _unsent(key="unsent", data={"script": script, "api": api})
     identity = account_guard.current_identity()
     if identity.accounts and identity.actor is None:
-        st.subheader("You are signed out")
-        st.html(f'<a href="?{escape(urlencode(st.query_params.to_dict(), doseq=True))}" target="_self">Sign in</a>')
+        st.subheader(_("You are signed out"))
+        st.html(
+            f'<a href="?{escape(urlencode(st.query_params.to_dict(), doseq=True))}" target="_self">'
+            f"{escape(_('Sign in'))}</a>"
+        )
         st.stop()
     _draw_navigation(section)
     with st.sidebar.container(key="account"):
@@ -88,11 +92,11 @@ def draw_frame(section: Section) -> None:
             draw_languages(section)
         else:
             with st.popover(f":material/person: {escape_markdown(name)}", width="stretch", key="account_menu"):
-                st.caption("Your labels are saved under this name.")
+                st.caption(_("Your labels are saved under this name."))
                 if identity.accounts:
-                    st.page_link(page_path("setup/account.py"), label="Account", icon=":material/manage_accounts:")
+                    st.page_link(page_path("setup/account.py"), label=_("Account"), icon=":material/manage_accounts:")
                 draw_languages(section)
-                if st.button("Sign out", key="sign_out"):
+                if st.button(_("Sign out"), key="sign_out"):
                     _sign_out()
 
 
@@ -110,7 +114,7 @@ def _draw_navigation(section: Section) -> None:
     study = _navigated_study()
     granted, found = _granted(study)
     parameters = {} if study is None else {current_study.PARAMETER: study.name}
-    title = (section.title, *parameters.values(), "Tiebreak")
+    title = (_(section.title), *parameters.values(), "Tiebreak")
     st.set_page_config(page_title=" · ".join(title))
     for entry in sections.ENTRIES:
         offered = sections.offered(entry, granted, found)
@@ -122,7 +126,7 @@ def _draw_navigation(section: Section) -> None:
         if section in offered and len(offered) > 1:
             with st.container(horizontal=True, key="sections"):
                 for other in offered:
-                    st.page_link(page_path(other.script), label=other.title, query_params=parameters)
+                    st.page_link(page_path(other.script), label=_(other.title), query_params=parameters)
 
 
 def _navigated_study() -> Study | None:
@@ -159,13 +163,16 @@ def require_annotator() -> str:
         if st.session_state.get("annotator_new"):
             _remember(key="remember", data={"cookie": COOKIE, "path": cookie_path(), "name": name})
         return name
-    st.subheader("Sign in to Tiebreak", anchor=False)
+    st.subheader(_("Sign in to Tiebreak"), anchor=False)
     st.write(
-        "Your labels are saved under this name. Only this machine can connect to the server, so no password is needed."
+        _(
+            "Your labels are saved under this name. Only this machine can connect to the server, so no password is "
+            "needed."
+        )
     )
     with st.form("sign_in", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        entered_name = st.text_input("Your name", key="your_name", max_chars=annotators.MAX_NAME_LENGTH, width=320)
-        if st.form_submit_button("Continue", type="primary"):
+        entered_name = st.text_input(_("Your name"), key="your_name", max_chars=annotators.MAX_NAME_LENGTH, width=320)
+        if st.form_submit_button(_("Continue"), type="primary"):
             st.session_state["entered_name"] = annotators.normalize_name(entered_name)
     _focus_name(key="focus_name")
     if entered := st.session_state.get("entered_name"):
@@ -179,12 +186,16 @@ def _check_similar(name: str) -> None:
     similar = resources.read(merges.similar_names, name)
     if not similar:
         return
-    st.warning(f"“{escape_markdown(name)}” is new, and looks like the name of an annotator. Who are you?")
+    st.warning(
+        _("“{name}” is new, and looks like the name of an annotator. Who are you?").format(name=escape_markdown(name))
+    )
     with st.container(horizontal=True):
         for place, other in enumerate(similar):
-            if st.button(f"I am “{escape_markdown(other)}”", key=f"similar_{place}", type="primary"):
+            if st.button(
+                _("I am “{name}”").format(name=escape_markdown(other)), key=f"similar_{place}", type="primary"
+            ):
                 _sign_in(other)
-        if st.button(f"I am new: “{escape_markdown(name)}”", key="not_similar"):
+        if st.button(_("I am new: “{name}”").format(name=escape_markdown(name)), key="not_similar"):
             return
     st.stop()
 
@@ -241,8 +252,8 @@ def draw_header(title: str, sentence: str) -> Study:
     study = resources.read(studies.get, name)
     permissions.require_page(study.id)
     if study.sample:
-        _place_of_notes().badge("Sample study: written or simulated", color="gray")
-        draw_note("Sample study: its debates and labels were written or simulated for demonstration.")
+        _place_of_notes().badge(_("Sample study: written or simulated"), color="gray")
+        draw_note(_("Sample study: its debates and labels were written or simulated for demonstration."))
     return study
 
 
@@ -250,7 +261,7 @@ def draw_note(text: str) -> None:
     """Draw small print of the page, as Markdown: all of it is in one popover beside the title of the page."""
 
     def open_notes() -> DeltaGenerator:
-        return _place_of_notes().popover("Notes", icon=":material/info:", type="tertiary")
+        return _place_of_notes().popover(_("Notes"), icon=":material/info:", type="tertiary")
 
     guards.once("notes", open_notes).caption(text)
 
@@ -268,12 +279,12 @@ def draw_no_study() -> None:
     """Draw the empty state of a visitor without any study, and stop the page."""
     may_create = permissions.is_administrator()
     if permissions.deleted_studies():
-        st.info("There is no study now. Those that were deleted can be restored on the page Studies.")
-        st.page_link(page_path(STUDIES), label="Restore a study", icon=":material/restore_from_trash:")
+        st.info(_("There is no study now. Those that were deleted can be restored on the page Studies."))
+        st.page_link(page_path(STUDIES), label=_("Restore a study"), icon=":material/restore_from_trash:")
     else:
-        st.info("There are no studies yet." if may_create else NOT_A_MEMBER)
+        st.info(_("There are no studies yet.") if may_create else _(NOT_A_MEMBER))
         if may_create:
-            st.page_link(page_path(STUDIES), label="Import a study", icon=":material/upload_file:")
+            st.page_link(page_path(STUDIES), label=_("Import a study"), icon=":material/upload_file:")
     st.stop()
 
 
@@ -282,7 +293,12 @@ def link_sample(script: str, protocol: str) -> None:
     sample = next(name for name, of_protocol in samples.studies().items() if of_protocol == protocol)
     if sample in permissions.study_names():
         address = {"study": sample}
-        st.page_link(page_path(script), label=f"Open “{sample}”", icon=":material/tour:", query_params=address)
+        st.page_link(
+            page_path(script),
+            label=_("Open “{name}”").format(name=sample),
+            icon=":material/tour:",
+            query_params=address,
+        )
 
 
 def study_name(names: Sequence[str]) -> str:
@@ -296,14 +312,18 @@ def study_name(names: Sequence[str]) -> str:
     found = _former(requested)
     if found is None or found.problem or found.name not in names:
         problem = found.problem if found is not None else ""
-        st.error(escape_markdown(problem or f"There is no study named {requested[:80]!r}."), icon=":material/error:")
+        st.error(
+            escape_markdown(problem or _("There is no study named {name!r}.").format(name=requested[:80])),
+            icon=":material/error:",
+        )
         if problem:
-            st.page_link(page_path(STUDIES), label="Studies", icon=":material/folder_open:")
+            st.page_link(page_path(STUDIES), label=_("Studies"), icon=":material/folder_open:")
         for name in [] if problem else difflib.get_close_matches(requested, names, n=3, cutoff=0.5) or names[:3]:
-            label = f"Open “{escape_markdown(name)}”"
+            label = _("Open “{name}”").format(name=escape_markdown(name))
             st.page_link(page_path("results/overview.py"), label=label, query_params={"study": name})
         st.stop()
-    st.toast(f"The study “{escape_markdown(requested)}” is now named “{escape_markdown(found.name)}”.")
+    renamed = _("The study “{name}” is now named “{new}”.")
+    st.toast(renamed.format(name=escape_markdown(requested), new=escape_markdown(found.name)))
     return found.name
 
 
@@ -320,12 +340,12 @@ def page_path(script: str) -> str:
     return str(PAGES / script)
 
 
-NOT_A_MEMBER = "You are not a member of any study. Ask the owner of a study to add you."
+NOT_A_MEMBER = mark("You are not a member of any study. Ask the owner of a study to add you.")
 STUDIES = "setup/studies.py"
 # The script of a page, and the text and the icon of a link to it.
 Link = tuple[str, str, str]
-IMPORT: Link = (STUDIES, "Import", ":material/upload_file:")
-RUN: Link = ("setup/runs.py", "Start a run", ":material/play_circle:")
+IMPORT: Link = (STUDIES, mark("Import"), ":material/upload_file:")
+RUN: Link = ("setup/runs.py", mark("Start a run"), ":material/play_circle:")
 
 
 def draw_links(study: Study, *links: Link, horizontal: bool = True) -> None:
@@ -336,7 +356,7 @@ def draw_links(study: Study, *links: Link, horizontal: bool = True) -> None:
         return
     with st.container(horizontal=horizontal):
         for script, label, icon in shown:
-            st.page_link(page_path(script), label=label, icon=icon, query_params={"study": study.name})
+            st.page_link(page_path(script), label=_(label), icon=icon, query_params={"study": study.name})
 
 
 def draw_link(script: str, label: str, icon: str, **address: str) -> None:
@@ -347,7 +367,7 @@ def draw_link(script: str, label: str, icon: str, **address: str) -> None:
 def draw_missing(study: Study, fact: str, advice: str, *links: Link) -> None:
     """Draw what a study lacks, and what to do about it if the visitor's role allows the pages of all links for it."""
     needed = {_needed(script) for script, _, _ in links}
-    st.info(f"{fact} {advice}" if needed == permissions.allowed(study.id, needed) else fact)
+    st.info(f"{_(fact)} {_(advice) if advice else ''}" if needed == permissions.allowed(study.id, needed) else _(fact))
 
 
 def _needed(script: str) -> Permission:
@@ -361,15 +381,21 @@ def number_parameter(parameter: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or len(text) > 12:
-        raise TiebreakError(f"The parameter {parameter} in the URL should be a number, not {text[:20]!r}.")
+        raise TiebreakError(
+            _("The parameter {name} in the URL should be a number, not {text!r}.").format(
+                name=parameter, text=text[:20]
+            )
+        )
     return int(text)
 
 
 def draw_first_account() -> None:
     """State what a server without accounts is, and how to add the first one."""
-    st.info("This server has no accounts: people sign in by name, on this machine only, and may do everything.")
+    st.info(_("This server has no accounts: people sign in by name, on this machine only, and may do everything."))
     st.markdown(
-        "With accounts, everybody has a password, sessions that can be ended and API tokens, and each study has "
-        "members with roles. The first account is added on the server; from then on everybody needs one:"
+        _(
+            "With accounts, everybody has a password, sessions that can be ended and API tokens, and each study has "
+            "members with roles. The first account is added on the server; from then on everybody needs one:"
+        )
     )
     st.code('python cli.py accounts add "YOUR NAME"', language=None)

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from core.formats.tables import Column, Table, records, rows_csv
+from core.texts import _
 from pages.parts import downloads
 
 # Pixels; a longer table is scrolled.
@@ -103,7 +104,7 @@ def draw_notes(column_config: Mapping[str, Any]) -> None:
     """Draw, under a table, the name and the help text of each column that has one."""
     notes = {name: config["help"] for name, config in column_config.items() if config and config.get("help")}
     if notes:
-        with st.expander("What the columns mean", icon=":material/help:"):
+        with st.expander(_("What the columns mean"), icon=":material/help:"):
             st.markdown("\n".join(f"- **{name}**: {text}" for name, text in notes.items()))
 
 

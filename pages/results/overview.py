@@ -12,6 +12,7 @@ import streamlit as st
 from core.own_addresses import own_address
 from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
+from core.texts import _, mark, ngettext, number
 from core.wording import format_n
 from pages.label.parts import case_orders
 from pages.parts import chart_files, charts, live, numbers, permissions, resources, shell
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 IMPORT: Link = (shell.STUDIES, "Import items", ":material/upload_file:")
-LABEL: Link = ("label/home.py", "Label", ":material/edit:")
+LABEL: Link = ("label/home.py", mark("Label"), ":material/edit:")
 ADJUDICATE: Link = ("label/adjudication.py", "Adjudicate", ":material/gavel:")
 TRACES: Link = ("watch/traces.py", "Traces", ":material/forum:")
 JUDGES: Link = ("results/judges.py", "Judges", ":material/verified:")
@@ -51,9 +52,9 @@ TOUR = st.components.v2.component(
 )
 # Page, what the visitor does there, and why.
 TOUR_STEPS = (
-    ("traces", "Watch a dispute", "that three judges could not settle."),
-    ("disagreements", "Decide one yourself", "before you see what the judges said."),
-    ("agreement", "See the figures move", "with each label, here and in every open window."),
+    ("traces", mark("Watch a dispute"), mark("that three judges could not settle.")),
+    ("disagreements", mark("Decide one yourself"), mark("before you see what the judges said.")),
+    ("agreement", mark("See the figures move"), mark("with each label, here and in every open window.")),
 )
 # The agreement of each kind and criterion, the number of open adjudications, and the labels of each day.
 People = tuple[list[AgreementRow], int, dict[str, int]]
@@ -76,10 +77,15 @@ def draw_tour(study: Study) -> None:
     if study.sample:
         parameters = {"traces": resources.read(overview.find_dispute, study.id)}
         steps = [
-            (page, title, text, own_address(f"/{page}?{urlencode({'study': study.name, **parameters.get(page, {})})}"))
+            (
+                page,
+                _(title),
+                _(text),
+                own_address(f"/{page}?{urlencode({'study': study.name, **parameters.get(page, {})})}"),
+            )
             for page, title, text in TOUR_STEPS
         ]
-        TOUR(key="tour", data={"steps": steps})
+        TOUR(key="tour", data={"steps": steps, "skip": _("Skip the tour")})
 
 
 def draw_page(study: Study) -> None:
@@ -139,12 +145,12 @@ def draw_waiting(study: Study) -> int:
     """Draw the row of the annotator who is signed in; returns the number of targets that wait."""
     annotator = shell.current_annotator()
     if annotator is None:
-        draw_row(study, "For you", "Sign in on a label page to see what waits for you.", LABEL)
+        draw_row(study, _("For you"), _("Sign in on a label page to see what waits for you."), LABEL)
         return 0
     home.prepare(resources.engine(), study.id, annotator)
     summaries = resources.read(home.summaries, study, annotator)
     waiting = sum(summary.todo for summary in summaries)
-    draw_row(study, "For you", waiting_sentence(summaries), LABEL if waiting else None)
+    draw_row(study, _("For you"), waiting_sentence(summaries), LABEL if waiting else None)
     return waiting
 
 
@@ -154,10 +160,10 @@ def waiting_sentence(summaries: Sequence[QueueSummary]) -> str:
         sum(getattr(summary, name) for summary in summaries) for name in ("todo", "drafts", "flagged")
     )
     if not waiting and not flagged:
-        return "Nothing waits for you."
-    parts = [f"**{numbers.format_count(waiting, 'target')}** to label"]
-    parts += [numbers.format_count(drafts, "draft")] if drafts else []
-    parts += [f"{flagged:,} flagged"] if flagged else []
+        return _("Nothing waits for you.")
+    parts = [ngettext("**{n} target** to label", "**{n} targets** to label", waiting).format(n=number(waiting))]
+    parts += [ngettext("{n} draft", "{n} drafts", drafts).format(n=number(drafts))] if drafts else []
+    parts += [_("{n} flagged").format(n=number(flagged))] if flagged else []
     return " · ".join(parts)
 
 
@@ -309,7 +315,7 @@ def draw_card(
 def draw_steps(study: Study) -> None:
     """Draw the steps of a study without items, for visitors who may take them."""
     if not permissions.allows(study.id, Permission.edit):
-        st.info("This study has no items yet.")
+        st.info(_("This study has no items yet."))
         return
     steps = (
         ("1. Import", "A table or the files of a published data set: items, labels, judges' verdicts.", IMPORT),
@@ -324,4 +330,4 @@ if opened := st.session_state.pop("open_from_overview", None):
     st.switch_page(shell.page_path(opened[0]), query_params={**st.query_params.to_dict(), **opened[1]})
 if "trace" in st.query_params:  # the address of a trace before this page was the first one
     st.switch_page(shell.page_path("watch/traces.py"), query_params=st.query_params.to_dict())
-draw_page(shell.draw_header("Overview", "Your open targets, the judges, the people, and the next step."))
+draw_page(shell.draw_header(_("Overview"), _("Your open targets, the judges, the people, and the next step.")))

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import streamlit as st
 
 from core.errors import TiebreakError
+from core.texts import _
 from pages.parts import account_guard, resources, sections, shell
 from pages.parts.text import escape_markdown
 from storage.accounts import logins, registry, sign_in, tokens
@@ -16,14 +17,14 @@ DEFAULT_DAYS = 90
 
 def draw_page(identity: Identity) -> None:
     """Draw the sections of the account."""
-    st.title("Account", anchor=False)
+    st.title(_("Account"), anchor=False)
     shell.draw_languages(sections.section_of("setup/account.py"))
     if identity.actor is None or identity.actor.account_id is None:
         return shell.draw_first_account()
     account = resources.read(registry.by_id, identity.actor.account_id)
-    kind = "administrator" if account.administrator else "account"
+    kind = _("administrator") if account.administrator else _("account")
     st.caption(f"{escape_markdown(account.name)} · {kind}")
-    passwords, sessions, tokens = st.tabs(["Password", "Sessions", "API tokens"])
+    passwords, sessions, tokens = st.tabs([_("Password"), _("Sessions"), _("API tokens")])
     with passwords:
         draw_password(account)
     with sessions:
@@ -35,17 +36,17 @@ def draw_page(identity: Identity) -> None:
 def draw_password(account: Account) -> None:
     """Draw the form that changes the password."""
     if not account.has_password:
-        st.caption("You sign in at an OpenID Connect provider; this account has no password.")
+        st.caption(_("You sign in at an OpenID Connect provider; this account has no password."))
         return
-    st.caption("A new password ends all sessions and API tokens of the account.")
+    st.caption(_("A new password ends all sessions and API tokens of the account."))
     with st.form("password", border=False, clear_on_submit=True):
-        current = st.text_input("Current password", type="password", key="current", autocomplete="current-password")
-        new = st.text_input("New password", type="password", key="new", autocomplete="new-password")
-        again = st.text_input("The same again", type="password", key="again", autocomplete="new-password")
-        if not st.form_submit_button("Change password", type="primary"):
+        current = st.text_input(_("Current password"), type="password", key="current", autocomplete="current-password")
+        new = st.text_input(_("New password"), type="password", key="new", autocomplete="new-password")
+        again = st.text_input(_("The same again"), type="password", key="again", autocomplete="new-password")
+        if not st.form_submit_button(_("Change password"), type="primary"):
             return
     if new != again:
-        raise TiebreakError("The two passwords differ.")
+        raise TiebreakError(_("The two passwords differ."))
     with audit.acting(account.name):
         sign_in.change_password(resources.engine(), account.name, current, new)
     st.rerun()  # all sessions of the account have ended
@@ -56,10 +57,12 @@ def draw_sessions(account: Account, own: int | None) -> None:
     listed = resources.read(logins.active, account)
     for login in listed:
         with st.container(horizontal=True, vertical_alignment="center", key=f"login-{login.id}"):
-            here = " · this one" if login.id == own else ""
-            used = f"signed in {_time(login.created_at)} · used {_time(login.used_at)} · {login.address}{here}"
-            st.markdown(f"{escape_markdown(login.browser or 'unknown browser')}  \n:small[{escape_markdown(used)}]")
-            if st.button("End", key=f"end_{login.id}"):
+            here = " · " + _("this one") if login.id == own else ""
+            times = {"signed_in": _time(login.created_at), "used": _time(login.used_at)}
+            used = _("signed in {signed_in} · used {used}").format(**times) + f" · {login.address}{here}"
+            browser = login.browser or _("unknown browser")
+            st.markdown(f"{escape_markdown(browser)}  \n:small[{escape_markdown(used)}]")
+            if st.button(_("End"), key=f"end_{login.id}"):
                 with audit.acting(account.name), connections.writing(resources.engine()) as session:
                     logins.revoke(session, login.id, account.id)
                 st.rerun()
@@ -70,10 +73,12 @@ def draw_tokens(account: Account) -> None:
     listed = resources.read(tokens.active, account)
     for token in listed:
         with st.container(horizontal=True, vertical_alignment="center", key=f"token-{token.id}"):
-            used = f"used {_time(token.used_at)}" if token.used_at else "never used"
-            expires = f"expires {_time(token.expires_at)}" if token.expires_at else "does not expire"
+            used = _("used {time}").format(time=_time(token.used_at)) if token.used_at else _("never used")
+            expires = (
+                _("expires {time}").format(time=_time(token.expires_at)) if token.expires_at else _("does not expire")
+            )
             st.markdown(f"**{escape_markdown(token.name)}**  \n:small[{used} · {expires}]")
-            if st.button("Revoke", key=f"revoke_{token.id}"):
+            if st.button(_("Revoke"), key=f"revoke_{token.id}"):
                 with audit.acting(account.name), connections.writing(resources.engine()) as session:
                     tokens.revoke(session, account, token.name)
                 st.rerun()
@@ -81,16 +86,16 @@ def draw_tokens(account: Account) -> None:
         st.form("token", border=False, clear_on_submit=True),
         st.container(horizontal=True, vertical_alignment="bottom"),
     ):
-        name = st.text_input("Name of a new token", key="token_name", max_chars=tokens.LONGEST_NAME, width=280)
-        days = st.number_input("Days", 1, 3650, DEFAULT_DAYS, key="token_days", width=120)
-        clicked = st.form_submit_button("Create a token")
+        name = st.text_input(_("Name of a new token"), key="token_name", max_chars=tokens.LONGEST_NAME, width=280)
+        days = st.number_input(_("Days"), 1, 3650, DEFAULT_DAYS, key="token_days", width=120)
+        clicked = st.form_submit_button(_("Create a token"))
     if clicked:
         with audit.acting(account.name), connections.writing(resources.engine()) as session:
             text = tokens.create_token(session, account, name, timedelta(days=days))
         st.session_state["new_token"] = text
         st.rerun()
     if text := st.session_state.pop("new_token", None):
-        st.success("Copy the token now: it is not shown again.")
+        st.success(_("Copy the token now: it is not shown again."))
         st.code(text, language=None, wrap_lines=True)
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import streamlit as st
 
+from core.texts import _
 from pages.parts import account_guard, current_study, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown, truncate
 from pages.setup.parts import import_steps, study_form
@@ -34,7 +35,7 @@ def draw_overview() -> None:
     permitted = {permission: set(permissions.study_names(permission)) for permission in linked}
     deleted = permissions.deleted_studies()
     if not all_studies and not permissions.is_administrator():
-        st.info(shell.NOT_A_MEMBER)
+        st.info(_(shell.NOT_A_MEMBER))
     elif not all_studies:
         st.info("There are no studies. Import a table of items and responses, recorded debates, or an exported study.")
     grid = st.grid(3, min_column_width=320)

@@ -13,6 +13,7 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats.records import RunRecord
+from core.texts import _, mark
 from core.trace import Spec
 from storage import accounts
 from storage.accounts.registry import Actor
@@ -64,18 +65,18 @@ PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
     Role.viewer: frozenset({Permission.open, Permission.view}),
 }
 VERBS: Mapping[Permission, str] = {
-    Permission.open: "open this study",
-    Permission.label: "label in this study",
-    Permission.adjudicate: "adjudicate in this study",
-    Permission.view: "see the traces and results of this study",
-    Permission.export: "export this study",
-    Permission.run: "start runs in this study",
-    Permission.edit: "change this study",
-    Permission.operate: "set addresses, key variables, prices or paths in this study",
-    Permission.manage: "manage the members of this study",
+    Permission.open: mark("open this study"),
+    Permission.label: mark("label in this study"),
+    Permission.adjudicate: mark("adjudicate in this study"),
+    Permission.view: mark("see the traces and results of this study"),
+    Permission.export: mark("export this study"),
+    Permission.run: mark("start runs in this study"),
+    Permission.edit: mark("change this study"),
+    Permission.operate: mark("set addresses, key variables, prices or paths in this study"),
+    Permission.manage: mark("manage the members of this study"),
 }
 ADMINISTRATION = "administration"
-ADMINISTRATORS_ONLY = "Only an administrator may do this."
+ADMINISTRATORS_ONLY = mark("Only an administrator may do this.")
 
 
 class Forbidden(TiebreakError):
@@ -92,8 +93,10 @@ def require(session: Session, study_id: int, actor: Actor, permission: Permissio
     if allows(session, study_id, actor, permission):
         return guards.grant(study_id, permission.value)
     if permission is Permission.view and Permission.label in _permissions(session, study_id, actor):
-        raise Forbidden("You may see the traces and results of this study after you have labelled your targets in it.")
-    raise Forbidden(f"Your role does not allow you to {VERBS[permission]}.")
+        raise Forbidden(
+            _("You may see the traces and results of this study after you have labelled your targets in it.")
+        )
+    raise Forbidden(_("Your role does not allow you to {verb}.").format(verb=_(VERBS[permission])))
 
 
 def allows(session: Session, study_id: int, actor: Actor, permission: Permission) -> bool:
@@ -124,7 +127,7 @@ def study(session: Session, actor: Actor, name: str) -> Study:
 def require_administrator(session: Session, actor: Actor) -> None:
     """Raise Forbidden unless the actor may manage accounts and create studies."""
     if not is_unrestricted(session, actor):
-        raise Forbidden(ADMINISTRATORS_ONLY)
+        raise Forbidden(_(ADMINISTRATORS_ONLY))
     guards.grant(guards.EVERY_STUDY, ADMINISTRATION)
 
 

@@ -12,6 +12,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.labels import Evidence, Target
+from core.texts import _, mark, number
 from storage.db.connections import execute
 from storage.db.tables import ActionRow
 from storage.labelling import _panels, claims, training
@@ -60,8 +61,9 @@ def problem(error: ValidationError) -> str:
     first = error.errors()[0]
     field = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "string_too_long" and field in ("reason", "text"):
-        return f"The {field} is longer than {LONGEST_TEXT:,} characters."
-    return f"This action is not valid: {first['msg']}."
+        longer = _("The reason is longer than {most} characters."), _("The text is longer than {most} characters.")
+        return longer[field == "text"].format(most=number(LONGEST_TEXT))
+    return _("This action is not valid: {problem}.").format(problem=first["msg"])
 
 
 def read_log(session: Session, work: QueueContext, client: str, seq: int) -> tuple[int | None, Json | None]:
@@ -82,8 +84,8 @@ def _log_query() -> Select[*tuple[Any, ...]]:
     return select(select(func.max(col(ActionRow.seq))).where(*own).scalar_subquery(), stored.scalar_subquery())
 
 
-ANSWERED_ELSEWHERE = "You answered this in another window."
-UNKNOWN_BASE = "This answer refers to a version of your answer that does not exist; nothing was changed."
+ANSWERED_ELSEWHERE = mark("You answered this in another window.")
+UNKNOWN_BASE = mark("This answer refers to a version of your answer that does not exist; nothing was changed.")
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class Transaction:
     def task(self) -> Task:
         """The task that the action names; raises Unknown if there is none."""
         if self.found is None:
-            raise Unknown(NOT_IN_QUEUE)
+            raise Unknown(_(NOT_IN_QUEUE))
         return self.found
 
 
@@ -160,20 +162,20 @@ def check_base(transaction: Transaction, label: OwnLabel) -> None:
     # The version that a stale action of the same window should have produced.
     follows_stale = _logged(transaction, text).get("status") == "stale"
     if is_earlier or follows_stale:
-        raise Refused("stale", ANSWERED_ELSEWHERE)
-    raise Refused("rejected", UNKNOWN_BASE)
+        raise Refused("stale", _(ANSWERED_ELSEWHERE))
+    raise Refused("rejected", _(UNKNOWN_BASE))
 
 
 def check_assignment(transaction: Transaction, found: ActionTarget) -> None:
     """Raise Refused if the target is assigned to others, or comes after the training; a label can be changed."""
     plan, work = found.training, transaction.work
     if plan is not None and plan.locks(found.task.id, found.label.version):
-        raise Refused("rejected", training.COMES_FIRST)
+        raise Refused("rejected", _(training.COMES_FIRST))
     if plan is not None and found.task.id in plan.tasks and not found.is_training:
-        raise Refused("rejected", training.NOT_ASKED)
+        raise Refused("rejected", _(training.NOT_ASKED))
     is_assigned = claims.is_assigned(work.study.rules, work.annotator, found.task.scenario)
     if found.label.version == 0 and not found.is_training and not is_assigned:
-        raise Refused("rejected", claims.NOT_ASSIGNED)
+        raise Refused("rejected", _(claims.NOT_ASSIGNED))
 
 
 def own_result(transaction: Transaction, text: str) -> Json:

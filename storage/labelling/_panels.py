@@ -25,17 +25,27 @@ from core.labels import Kind, Scale, Target, Value, is_match
 from core.protocols.critique_baselines.protocol import CritiqueAsk, list_asks, pair_name
 from core.protocols.dna_eval.settings import QUALITIES
 from core.protocols.registry import PROTOCOLS
+from core.texts import _, mark
 from core.trace import TurnCompleted
 from core.transcripts import FIRST_WRONG_STEP, step_of
 from storage.db.guards import TASK, reading_for
 from storage.labelling import peers
-from storage.labelling.blocks import Order, above, better_options, block, level_options, response_blocks, target_json
+from storage.labelling.blocks import (
+    PAIR_TEXTS,
+    Order,
+    above,
+    better_options,
+    block,
+    level_options,
+    response_blocks,
+    target_json,
+)
 from storage.labelling.context import Json, QueueContext, Refused, Task, target_name
 from storage.runs import aius, aspects, runs, traces
 from storage.runs.traces import Trace
 from storage.studies import studies, transcripts
 
-CHANGED_AIU = "This AIU was changed in the meantime. Review it again."
+CHANGED_AIU = mark("This AIU was changed in the meantime. Review it again.")
 # Scales that the first label of a study declares.
 OWN_SCALES: Mapping[Kind, Scale] = {"aspect_quality": aspects.QUALITY, "likert": SEVEN_POINT_SCALE}
 
@@ -79,8 +89,8 @@ def find_target(session: Session, work: QueueContext, task: Task, name: str) -> 
         if target_name(work, target) == name:
             return target
     if work.name == "aius":
-        raise Refused("rejected", CHANGED_AIU)
-    raise Refused("rejected", "This answer belongs to another item.")
+        raise Refused("rejected", _(CHANGED_AIU))
+    raise Refused("rejected", _("This answer belongs to another item."))
 
 
 def is_required(work: QueueContext, task: Task, target: Target) -> bool:
@@ -91,13 +101,13 @@ def is_required(work: QueueContext, task: Task, target: Target) -> bool:
 def checked_value(session: Session, work: QueueContext, target: Target, value: Any) -> Value:
     """Return a value as it is stored; raises Refused or TiebreakError for one that is not on the scale."""
     if value is None:
-        raise Refused("rejected", "Choose an answer first.")
+        raise Refused("rejected", _("Choose an answer first."))
     if target.kind == "aspect_weights":
         return checked_weights(aspects.of_target(session, work.study.id, target), value)
     if isinstance(value, dict | list) or (
         target.kind == peers.KIND and not peers.is_peer(session, work, target, value)
     ):
-        raise Refused("rejected", "This value is not on the scale.")
+        raise Refused("rejected", _("This value is not on the scale."))
     declared, key = studies.scales(session, work.study.id), (target.kind, target.criterion)
     scale = declared.get(key) or studies.DEFAULT_SCALES.get(target.kind)
     if scale is None and target.kind in OWN_SCALES:
@@ -113,7 +123,7 @@ def checked_value(session: Session, work: QueueContext, target: Target, value: A
 
 def checked_weights(names: Sequence[str], value: Any) -> dict[str, float]:
     """Return weights as they are stored; raises TiebreakError if they are not percentages that sum to 100."""
-    wrong = TiebreakError("Weights are percentages of all aspects that sum to 100.")
+    wrong = TiebreakError(_("Weights are percentages of all aspects that sum to 100."))
     if not isinstance(value, Mapping) or set(value) != set(names):
         raise wrong
     if any(isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0 for weight in value.values()):
@@ -123,14 +133,20 @@ def checked_weights(names: Sequence[str], value: Any) -> dict[str, float]:
     return {name: float(value[name]) for name in names}
 
 
+def preference_question(noun: str, criterion: str) -> str:
+    """Return the question of a comparison of two texts, each of which is a response, a critique or an answer."""
+    if noun != "response" or not criterion:
+        return _(PAIR_TEXTS[noun][0])
+    return _("Which response is better on {criterion}?").format(criterion=criterion)
+
+
 def _preference(work: QueueContext, task: Task, item: Item, order: Order) -> Json:
-    on = f" on {task.target.criterion}" if task.target.criterion else ""
     return {
         "panel": "choice",
-        "question": f"Which response is better{on}?",
+        "question": preference_question("response", task.target.criterion),
         "above": above(work, task, item),
         "columns": response_blocks(work, task, item, order),
-        "targets": [target_json(work, task.target) | {"options": better_options("Response", order or (1, 2))}],
+        "targets": [target_json(work, task.target) | {"options": better_options("response", order or (1, 2))}],
     }
 
 
@@ -150,8 +166,6 @@ def _score(
         if "number" in field and (count := transcripts.count_steps(session, work.study.id, item, target.part)):
             field["number"]["high"] = count
     response, step = step_of(target.part) or (target.part, None)
-    on = f" for {target.criterion}" if target.criterion else ""
-    ends = f", {scale.low:g} to {scale.high:g}" if scale.low is not None and scale.high is not None else ""
     columns = response_blocks(work, task, item, order)
     if response.isdecimal():
         number = int(response)
@@ -159,20 +173,29 @@ def _score(
     columns = [{**column, "step": step} for column in columns] if step else columns
     return {
         "panel": "scores",
-        "question": answer_question(target) if is_answer else f"Which score{on}{ends}?",
+        "question": answer_question(target) if is_answer else _score_question(target.criterion, scale),
         "above": above(work, task, item, reference=not is_answer),
         "columns": columns,
         "targets": [target_json(work, target) | field],
     }
 
 
+def _score_question(criterion: str, scale: Scale) -> str:
+    if scale.low is None or scale.high is None:
+        asked = _("Which score for {criterion}?") if criterion else _("Which score?")
+        return asked.format(criterion=criterion)
+    asked = _("Which score for {criterion}, {low} to {high}?") if criterion else _("Which score, {low} to {high}?")
+    return asked.format(criterion=criterion, low=f"{scale.low:g}", high=f"{scale.high:g}")
+
+
 def answer_question(target: Target) -> str:
     """Return the question of an answer, which may be about a step of a transcript or one of its steps."""
     if step := step_of(target.part):
-        return f"Which {target.criterion or 'answer'} has step {step[1]}?"
+        asked = _("Which {criterion} has step {step}?") if target.criterion else _("Which answer has step {step}?")
+        return asked.format(criterion=target.criterion, step=step[1])
     if target.criterion == FIRST_WRONG_STEP:
-        return "Which step went wrong first? Its number, or 0 if none did"
-    return "What is the right answer?"
+        return _("Which step went wrong first? Its number, or 0 if none did")
+    return _("What is the right answer?")
 
 
 def _weights(session: Session, work: QueueContext, task: Task, item: Item) -> Json:
@@ -191,7 +214,7 @@ def _weights(session: Session, work: QueueContext, task: Task, item: Item) -> Js
     ]
     return {
         "panel": "weights",
-        "question": "How important is each aspect for this question?",
+        "question": _("How important is each aspect for this question?"),
         "above": above(work, task, item, reference=False),
         "columns": [],
         "targets": [target_json(work, task.target) | {"group": "weights", "aspects": listed}, *qualities],
@@ -205,12 +228,14 @@ def _peers(session: Session, work: QueueContext, task: Task, item: Item) -> Json
         chair, reviews = None, []
     numbered = list(enumerate(reviews, 1))
     options = [
-        {"key": str(n), "value": n, "label": f"Peer {n}", "short": f"Peer {n}", "colour": "level"} for n, _ in numbered
+        dict.fromkeys(("label", "short"), _("Peer {number}").format(number=n))
+        | {"key": str(n), "value": n, "colour": "level"}
+        for n, _review in numbered
     ]
-    none = {"key": "0", "value": 0, "label": "None", "short": "none", "colour": "level"}
+    none = {"key": "0", "value": 0, "label": _("None"), "short": _("none"), "colour": "level"}
     return {
         "panel": "choice",
-        "question": "Which peer misled the chair?",
+        "question": _("Which peer misled the chair?"),
         "above": [
             *above(work, task, item),
             *response_blocks(work, task, item),
@@ -238,16 +263,17 @@ def _critique_content(session: Session, work: QueueContext, task: Task, item: It
         blocks_above = above(work, task, item)
     # The id of a block has the text's own number, its title the place.
     columns = [
-        block(work, f"{noun}-{number}", f"{noun.capitalize()} {place}", texts[number - 1]) | {"number": place}
+        block(work, f"{noun}-{number}", _(PAIR_TEXTS[noun][1]).format(number=place), texts[number - 1])
+        | {"number": place}
         for place, number in enumerate(order, 1)
     ]
     return {
         "panel": "critiques",
         "criterion": None,
-        "question": f"Which {noun} is better?",
+        "question": _(PAIR_TEXTS[noun][0]),
         "above": blocks_above,
         "columns": columns,
-        "targets": [target_json(work, task.target) | {"options": better_options(noun.capitalize(), order)}],
+        "targets": [target_json(work, task.target) | {"options": better_options(noun, order)}],
     }
 
 
@@ -256,7 +282,7 @@ def find_pair(critiques: Sequence[Critique], part: str) -> tuple[Critique, Criti
     for first, second in permutations(hypothesis_critiques(critiques), 2):
         if pair_name(first, second) == part:
             return first, second
-    raise TiebreakError("A critique of this pair is not in the study any more.")
+    raise TiebreakError(_("A critique of this pair is not in the study any more."))
 
 
 @reading_for(TASK)
@@ -284,10 +310,10 @@ def _rating(work: QueueContext, task: Task, item: Item, critiques: Sequence[Crit
     options = level_options(SEVEN_POINT_SCALE, criterion)
     return {
         "panel": "scores",
-        "question": "How good is the critique, 1 to 7?",
-        "criterion": {"name": "critique", "definition": criterion.definition, "rubric": list(criterion.rubric)},
+        "question": _("How good is the critique, 1 to 7?"),
+        "criterion": {"name": _("critique"), "definition": criterion.definition, "rubric": list(criterion.rubric)},
         "above": _criticised(work, task, item, critique),
-        "columns": [block(work, "critique", "Critique", critique.text)],
+        "columns": [block(work, "critique", _("Critique"), critique.text)],
         "targets": [target_json(work, task.target) | {"options": options}],
     }
 
@@ -300,7 +326,7 @@ def _criticised(work: QueueContext, task: Task, item: Item, critique: Critique) 
 
 def _answer(work: QueueContext, item: Item, critique: Critique) -> Json:
     text = item.responses[critique.of - 1].text if critique.of <= len(item.responses) else ""
-    return block(work, f"response-{critique.of}", "Answer", text)
+    return block(work, f"response-{critique.of}", _("Answer"), text)
 
 
 # A critique as a task: its AIUs and the reference's are targets, ratings of the texts follow; and edits of the AIUs.
@@ -311,10 +337,10 @@ def _answer(work: QueueContext, item: Item, critique: Critique) -> Json:
 CRITIQUE, REFERENCE = "critique", "reference-critique"
 # Kind of an AIU's target -> its group, the question, and the labels of true and false.
 QUESTIONS: Mapping[str, tuple[str, str, str, str]] = {
-    "aiu_precision": ("precision", "Is it factual?", "Factual", "Not factual"),
-    "aiu_recall": ("recall", "Does the critique cover it?", "Covered", "Not covered"),
+    "aiu_precision": ("precision", mark("Is it factual?"), mark("Factual"), mark("Not factual")),
+    "aiu_recall": ("recall", mark("Does the critique cover it?"), mark("Covered"), mark("Not covered")),
 }
-WRONG_TEXT = "An AIU is one sentence of at most 2,000 characters. A split makes 2 to 26 of them."
+WRONG_TEXT = mark("An AIU is one sentence of at most 2,000 characters. A split makes 2 to 26 of them.")
 
 
 @dataclass(frozen=True)
@@ -340,19 +366,19 @@ class _Question:
 def _aiu_content(session: Session, work: QueueContext, task: Task, item: Item) -> Json:
     """Return panel, texts and targets of a critique. The author is hidden, to avoid bias."""
     loaded = _load(session, work, task)
-    texts = [(CRITIQUE, "Critique", loaded.critique)]
-    texts += [(REFERENCE, "Reference critique", loaded.reference)] if loaded.reference else []
+    texts = [(CRITIQUE, _("Critique"), loaded.critique)]
+    texts += [(REFERENCE, _("Reference critique"), loaded.reference)] if loaded.reference else []
     missing = [title for _, title, critique in texts if critique.aius is None]
     can_adopt = bool(missing) or loaded.reference is None
     answer = loaded.state.answer
     return {
         "panel": "aius",
-        "question": "Which AIUs are true?",
+        "question": _("Which AIUs are true?"),
         "criterion": None,
         "above": [
             *above(work, task, item, reference=False),
             _answer(work, item, loaded.critique),
-            *([block(work, "reference", "Reference answer", answer)] if answer else []),
+            *([block(work, "reference", _("Reference answer"), answer)] if answer else []),
         ],
         "columns": [block(work, name, title, critique.text) for name, title, critique in texts],
         "targets": [_target(work, task, loaded, question) for question in _questions(item.id, loaded)],
@@ -386,7 +412,7 @@ def _find_critique(critiques: Sequence[Critique], task: Task) -> Critique:
     for critique in hypothesis_critiques(critiques):
         if critique.id == task.target.part:
             return critique
-    raise TiebreakError("This critique is not in the study any more.")
+    raise TiebreakError(_("This critique is not in the study any more."))
 
 
 def _questions(item: str, loaded: CritiqueState) -> Iterator[_Question]:
@@ -408,10 +434,10 @@ def _target(work: QueueContext, task: Task, loaded: CritiqueState, question: _Qu
     content = target_json(work, question.target)
     if question.aiu is None or question.critique is None:
         criterion = question.criterion
-        asked = {"group": "rating", "required": False, "question": f"Rate the {criterion.name}"}
+        asked = {"group": "rating", "required": False, "question": _("Rate the {text}").format(text=_(criterion.name))}
         options = level_options(SEVEN_POINT_SCALE, criterion)
         return content | asked | {"definition": criterion.definition, "options": options}
-    group, asked_question, yes, no = QUESTIONS[question.target.kind]
+    group, asked_question, yes, no = map(_, QUESTIONS[question.target.kind])
     span = _spans(question.critique).get(question.aiu.id)
     return content | {
         "group": group,
@@ -446,7 +472,7 @@ def _parse(session: Session, work: QueueContext, task: Task, body: Mapping[str, 
     if body.get("type") == "adopt":
         adoptable = aius.find_adoptable(session, work.study.id, task.target.item)
         if adoptable is None:
-            raise Refused("rejected", "No run has AIUs that are missing here.")
+            raise Refused("rejected", _("No run has AIUs that are missing here."))
         return adoptable
     loaded = _load(session, work, task)
     critiques = {CRITIQUE: loaded.critique} | ({REFERENCE: loaded.reference} if loaded.reference else {})
@@ -454,10 +480,10 @@ def _parse(session: Session, work: QueueContext, task: Task, body: Mapping[str, 
     try:
         names = [body["aiu"]] if "aiu" in body else body.get("aius") or []
         if any(name not in ids for name in names):
-            raise TiebreakError(CHANGED_AIU)
+            raise TiebreakError(_(CHANGED_AIU))
         return _change(body, ids, {name: critique.id for name, critique in critiques.items()})
     except (ValidationError, KeyError, TypeError):
-        raise TiebreakError(WRONG_TEXT) from None
+        raise TiebreakError(_(WRONG_TEXT)) from None
 
 
 def _change(body: Mapping[str, Any], aiu_ids: Mapping[str, str], critiques: Mapping[str, str]) -> Change:
@@ -474,4 +500,4 @@ def _change(body: Mapping[str, Any], aiu_ids: Mapping[str, str], critiques: Mapp
             return Remove(aiu=aiu_ids[body["aiu"]])
         case "not_atomic":
             return NotAtomic(aiu=aiu_ids[body["aiu"]], on=body.get("on") is not False)
-    raise Refused("rejected", "This is not an edit of AIUs.")
+    raise Refused("rejected", _("This is not an edit of AIUs."))

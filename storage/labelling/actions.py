@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from core.texts import _
 from storage.db.columns import sanitize
 from storage.db.connections import execute, insert_all, reading, write
 from storage.db.dialects import DEFERRED
@@ -113,7 +114,7 @@ def _store_result(
             raise OutOfSequence
         return stored
     if seq <= (last or 0):
-        message = "This action arrived after a later one and was not executed."
+        message = _("This action arrived after a later one and was not executed.")
         return {"seq": seq, "status": "rejected", "message": message}
     try:
         action = Action.model_validate({name: value for name, value in sanitize(dict(fields)).items() if name != "at"})

@@ -24,12 +24,13 @@ from core.errors import TiebreakError
 from core.items import Criterion, Item, target_item
 from core.labels import Evidence, Scale, Target, Value
 from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, REFINED
+from core.texts import _
 from core.transcripts import step_of
 from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import AdjudicationRow, AnnotatorRow, ItemRow, LabelRow, MarkRow, OpinionRow, RunRow, TargetRow
 from storage.labelling import _panels, peers
-from storage.labelling.blocks import level_keys
+from storage.labelling.blocks import PAIR_TEXTS, level_keys
 from storage.labels import targets, views
 from storage.runs import aius
 from storage.studies import annotators, items, studies, transcripts
@@ -435,23 +436,22 @@ def open_case(session: Session, study: Study, case: Case, adjudicator: str) -> C
 
 def question(target: Target) -> str:
     """Return the decision to make, as a question."""
-    on = f" on {target.criterion}" if target.criterion else ""
     match target.kind:
         case "preference":
-            noun = compared_texts(target)
-            return f"Which {noun} is better{on if noun == 'response' else ''}?"
+            return _panels.preference_question(compared_texts(target), target.criterion)
         case "score":
-            return f"Which score{on}?"
+            asked = _("Which score on {criterion}?") if target.criterion else _("Which score?")
         case "answer":
             return _panels.answer_question(target)
         case "aiu_precision":
-            return "Is this claim of the critique true?"
+            return _("Is this claim of the critique true?")
         case "aiu_recall":
-            return "Does the critique contain this claim of the reference critique?"
+            return _("Does the critique contain this claim of the reference critique?")
         case "misleading_peer":
-            return "Which peer misled the chair?"
-        case _:
-            return f"Which rating{on}?"
+            return _("Which peer misled the chair?")
+        case _other:
+            asked = _("Which rating on {criterion}?") if target.criterion else _("Which rating?")
+    return asked.format(criterion=target.criterion)
 
 
 def compared_texts(target: Target) -> str:
@@ -466,14 +466,14 @@ def choices(
 ) -> tuple[Choice, ...]:
     """Return the possible decisions; without categories, none for numbers, otherwise the annotators' values."""
     if target.kind == "preference":
-        noun = compared_texts(target).capitalize()
-        better = {1: f"{noun} 1 is better", 2: f"{noun} 2 is better", 0: "Neither is better"}
+        named = _(PAIR_TEXTS[compared_texts(target)][2])
+        better = {1: named.format(number=1), 2: named.format(number=2), 0: _("Neither is better")}
         return tuple(Choice(value, name, PREFERENCE_KEYS[value]) for value, name in better.items())
     values = list(scale.categories) if scale is not None else []
     if not values and all(isinstance(value, str | bool) for value in labelled):
         values = [value for value in dict.fromkeys(labelled) if isinstance(value, str | bool)]
     if target.kind in ("aiu_precision", "aiu_recall"):
-        names = ("True", "False") if target.kind == "aiu_precision" else ("Yes", "No")
+        names = (_("True"), _("False")) if target.kind == "aiu_precision" else (_("Yes"), _("No"))
         return tuple(Choice(value, name, key) for value, name, key in zip((True, False), names, "12", strict=True))
     levels = criterion.levels if criterion and len(criterion.rubric) == len(values) else (("", ""),) * len(values)
     keys = level_keys(values) if len(values) <= MOST_KEYS else [None] * len(values)
@@ -491,24 +491,26 @@ def _steps(
     named = [value for value in values if isinstance(value, int | float)] if step is None else [step]
     if not transcripts.asks_for_step(target) or not (digest := transcripts.asked_transcript(item, response)):
         return []
-    (_, own), *_ = transcripts.by_digest(session, study_id, [digest])
+    own = dict(transcripts.by_digest(session, study_id, [digest]))[digest]
     return [
-        Passage(f"step-{part.number}", f"Step {part.number}", part.line()) for part in own.parts if part.number in named
+        Passage(f"step-{part.number}", _("Step {number}").format(number=part.number), part.line())
+        for part in own.parts
+        if part.number in named
     ]
 
 
 def _passages(session: Session, study_id: int, target: Target, item: Item) -> list[Passage]:
     """Return the texts of the item that the decision needs."""
-    passages = [Passage("context", "Context", item.context)] if item.context else []
-    passages.append(Passage("question", "Question", item.prompt, image=item.image))
+    passages = [Passage("context", _("Context"), item.context)] if item.context else []
+    passages.append(Passage("question", _("Question"), item.prompt, image=item.image))
     if item.reference:
-        passages.append(Passage("reference", "Reference answer", item.reference))
+        passages.append(Passage("reference", _("Reference answer"), item.reference))
     is_single = len(item.responses) == 1
-    part, _ = step_of(target.part) or (target.part, None)
+    part = (step_of(target.part) or (target.part, None))[0]
     chosen = int(part) if target.kind in ("score", "answer") and part.isdecimal() else None
     for number, response in enumerate(item.responses, 1):
         if chosen in (None, number):
-            title = "Response" if is_single else f"Response {number}"
+            title = _("Response") if is_single else _("Response {number}").format(number=number)
             name = f"response-{number}"
             passages.append(Passage(name, title, response.text, number, response.image, response.transcript))
     if target.kind == peers.KIND:
@@ -536,24 +538,27 @@ def _compared_passages(
     if noun == "answer":
         refined = _panels.refined_answers(session, study_id, target, item)
         texts = [refined.get(critique.id, "") for critique in pair]
-    return [Passage(f"{noun}-{place}", f"{noun.capitalize()} {place}", text) for place, text in enumerate(texts, 1)]
+    return [
+        Passage(f"{noun}-{place}", _(PAIR_TEXTS[noun][1]).format(number=place), text)
+        for place, text in enumerate(texts, 1)
+    ]
 
 
 def _critique_passages(state: EditedAius, target: Target) -> list[Passage]:
     """Return the critiques that a target is about, and its claim."""
-    aiu_id, _, critique_id = target.part.partition(RECALL_SEPARATOR)
+    aiu_id, _separator, critique_id = target.part.partition(RECALL_SEPARATOR)
     claims = {aiu.id: (aiu, critique) for critique in state.critiques for aiu in critique.aius or ()}
     shown = {critique_id, aiu_id} | ({claims[aiu_id][1].id} if aiu_id in claims else set())
     passages = [
         Passage(
             "critique" if target.kind == "likert" else f"critique-{place}",
-            "Reference critique" if critique.role == "reference" else "Critique",
+            _("Reference critique") if critique.role == "reference" else _("Critique"),
             critique.text,
         )
         for place, critique in enumerate(state.critiques, 1)
         if critique.id in shown
     ]
-    return [*passages, Passage("claim", "Claim", claims[aiu_id][0].text)] if aiu_id in claims else passages
+    return [*passages, Passage("claim", _("Claim"), claims[aiu_id][0].text)] if aiu_id in claims else passages
 
 
 def _people(session: Session, study: Study, case: Case) -> tuple[Person, ...]:

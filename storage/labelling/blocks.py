@@ -8,6 +8,7 @@ from core import remote_images
 from core.items import Criterion, Item
 from core.labels import Scale, Target, Value
 from core.own_addresses import own_address
+from core.texts import _, mark
 from storage.labelling.context import Json, QueueContext, Refused, Task, target_name, task_name
 from storage.studies import study_images, transcripts
 
@@ -24,6 +25,12 @@ from storage.studies import study_images, transcripts
 Order = tuple[int, ...]
 # Queue with two texts side by side -> what they are, which is the first part of the names of their blocks.
 PAIRS: Mapping[str, str] = {"disagreements": "response", "critiques": "critique", "refined_answers": "answer"}
+# What a pair consists of -> the question about it, the title of one of the two, and the answer that it is better.
+PAIR_TEXTS: Mapping[str, tuple[str, str, str]] = {
+    "response": (mark("Which response is better?"), mark("Response {number}"), mark("Response {number} is better")),
+    "critique": (mark("Which critique is better?"), mark("Critique {number}"), mark("Critique {number} is better")),
+    "answer": (mark("Which answer is better?"), mark("Answer {number}"), mark("Answer {number} is better")),
+}
 # Queues with all responses of an item side by side, unless a score is about one of them.
 LISTS = ("scores", "answers")
 
@@ -63,7 +70,7 @@ def check_order(order: Sequence[int], work: QueueContext) -> None:
     """Raise Refused if an action states an order that the texts of the queue cannot have; an empty one is not known."""
     possible = work.name in LISTS or (work.name in PAIRS and len(order) == 2)
     if order and not (possible and is_order(order, len(order))):
-        raise Refused("rejected", "This answer was given under an order of texts that the item does not have.")
+        raise Refused("rejected", _("This answer was given under an order of texts that the item does not have."))
 
 
 # The blocks of a task.
@@ -79,14 +86,14 @@ def above(work: QueueContext, task: Task, item: Item, *, reference: bool = True)
     blocks = []
     if item.context:
         fold = {"fold": "end" if len(item.context) > LONG else False}
-        blocks.append(block(work, "context", "Context", item.context) | fold)
+        blocks.append(block(work, "context", _("Context"), item.context) | fold)
     is_dialogue = len(SPEAKER.findall(item.prompt)) > 1
-    question = block(work, "question", "Question", item.prompt) | _image(work, task, "question", item.image)
+    question = block(work, "question", _("Question"), item.prompt) | _image(work, task, "question", item.image)
     question |= _transcript(work, item.transcript)
     is_folded = is_dialogue and len(item.prompt) > LONG and not item.transcript
     blocks.append(question | {"fold": "end" if is_folded else False})
     if item.reference and reference:
-        blocks.append(block(work, "reference", "Reference answer", item.reference) | {"fold": True})
+        blocks.append(block(work, "reference", _("Reference answer"), item.reference) | {"fold": True})
     return blocks
 
 
@@ -98,25 +105,25 @@ def response_blocks(work: QueueContext, task: Task, item: Item, order: Sequence[
     blocks = []
     for place, number in enumerate(order or range(1, len(item.responses) + 1), 1):
         response, name = item.responses[number - 1], f"response-{number}"
-        title = "Response" if len(item.responses) == 1 else f"Response {place}"
+        title = _("Response") if len(item.responses) == 1 else _("Response {number}").format(number=place)
         text = block(work, name, title, response.text) | {"number": place}
         blocks.append(text | _image(work, task, name, response.image) | _transcript(work, response.transcript))
     return blocks
 
 
 def better_options(noun: str, order: Sequence[int]) -> list[Json]:
-    """Return the options of a comparison: the key is the place of a text, the value its own number."""
+    """Return the options of a comparison of a pair: the key is the place of a text, the value its own number."""
     options = [
         {
             "key": str(place),
             "value": number,
-            "label": f"{noun} {place} is better",
+            "label": _(PAIR_TEXTS[noun][2]).format(number=place),
             "short": str(place),
             "colour": f"response-{place}",
         }
         for place, number in enumerate(order, 1)
     ]
-    return [*options, {"key": "0", "value": 0, "label": "Neither is better", "short": "tie", "colour": "tie"}]
+    return [*options, {"key": "0", "value": 0, "label": _("Neither is better"), "short": _("tie"), "colour": "tie"}]
 
 
 def image_path(item: Item, block: str) -> str | None:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.formats.study_records import StudyRules
+from core.texts import mark
 from storage.db.connections import clock, upsert
 from storage.db.guards import QUEUE, reading_for
 from storage.db.tables import AdjudicationRow, ItemRow, LabelRow, LeaseRow, OpinionRow, TargetRow
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 # The rules `annotators`, `groups` and `order`.
 
-NOT_ASSIGNED = "This item is assigned to other annotators."
+NOT_ASSIGNED = mark("This item is assigned to other annotators.")
 # More labels than any target has: complete targets are not filtered here.
 NO_LIMIT = 1 << 30
 

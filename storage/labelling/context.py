@@ -13,6 +13,7 @@ from core.critique_ratings import AIU_EXTRACTION
 from core.errors import TiebreakError
 from core.labels import Kind, Target
 from core.protocols.critique_baselines.protocol import QUALITY, REFINED
+from core.texts import _, mark
 from storage.db.connections import execute
 from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import ItemRow, KnownAnswerRow, MarkRow, TargetRow
@@ -48,7 +49,7 @@ QUEUES: Mapping[QueueName, QueueTargets] = {
     "peers": QueueTargets("misleading_peer"),
 }
 AIU_KINDS = ("aiu_precision", "aiu_recall")
-NOT_IN_QUEUE = "This item is not in the queue."
+NOT_IN_QUEUE = mark("This item is not in the queue.")
 
 
 class Refused(Exception):
@@ -103,9 +104,9 @@ def open_context(
     """Return the queue of a request. The session must be a writing one if the annotator is new."""
     queue_name = next((queue for queue in QUEUES if queue == name), None)
     if queue_name is None:
-        raise Unknown(f"There is no queue called {name[:40]!r}.")
+        raise Unknown(_("There is no queue called {name!r}.").format(name=name[:40]))
     if study_name not in studies.names(session):
-        raise Unknown(f"There is no study called {study_name[:80]!r}.")
+        raise Unknown(_("There is no study called {name!r}.").format(name=study_name[:80]))
     study = studies.get(session, study_name)
     annotator_id = annotators.get_or_create_id(session, annotator)
     queue = queue_named(study.id, queue_name, criterion, scenario, run_id, annotator_id=annotator_id)
@@ -156,7 +157,7 @@ def find_task(session: Session, work: QueueContext, text: str) -> Task:
     """Return the task with an opaque id; raises Unknown if there is none in the queue."""
     found, task = locate(session, work, text)
     if task is None or found.name != work.name:
-        raise Unknown(NOT_IN_QUEUE)
+        raise Unknown(_(NOT_IN_QUEUE))
     return task
 
 

@@ -17,6 +17,7 @@ from core.errors import TiebreakError
 from core.formats.study_records import MarkRecord
 from core.items import target_item
 from core.labels import Evidence, Label, Target
+from core.texts import _
 from storage.db.connections import execute, insert_missing
 from storage.db.dialects import DEFERRED
 from storage.db.fingerprints import mark_row, with_fingerprint
@@ -123,7 +124,7 @@ def take_entry(session: Session, work: QueueContext, entry: str | None, *, undo:
     """Move the top entry of one stack to the other; raises Refused if it is not the one called `entry`."""
     row = session.scalars(_top(work, undone=not undo)).first()
     if row is None or entry_name(row) != entry:
-        raise Refused("stale", "This was undone or changed in another window.")
+        raise Refused("stale", _("This was undone or changed in another window."))
     row.undone = undo
     return row
 
@@ -211,7 +212,7 @@ def label(transaction: Transaction) -> Json:
     check_assignment(transaction, target)
     has_reason = target.is_required and work.name != "aius"  # one for a task, and none for AIUs
     if work.study.rules.reason == "required" and has_reason and not action.reason.strip():
-        raise Refused("rejected", "This study requires a reason.")
+        raise Refused("rejected", _("This study requires a reason."))
     if content == target.label.content:
         end_draft(transaction, target.target_id)
         return {"version": str(target.label.version), "entry": None, "claim": "mine"}
@@ -263,9 +264,9 @@ def _content(transaction: Transaction, value: Any) -> Json:
     texts = _panels.task_content(session, work, task, item, None)
     lengths = {block["id"]: len(block["text"]) for block in (*texts["above"], *texts["columns"])}
     if not all(passage.start < passage.end <= lengths.get(passage.block, 0) for passage in action.evidence):
-        raise Refused("rejected", "The evidence is not a passage of a text of this item.")
+        raise Refused("rejected", _("The evidence is not a passage of a text of this item."))
     if len({(passage.block, passage.start, passage.end) for passage in action.evidence}) < len(action.evidence):
-        raise Refused("rejected", "The evidence lists a passage twice.")
+        raise Refused("rejected", _("The evidence lists a passage twice."))
     return content | {"evidence": [passage.model_dump() for passage in action.evidence]}
 
 
@@ -319,12 +320,12 @@ def edit(transaction: Transaction) -> Json:
     """Edit the AIUs of a critique; the first edit claims it."""
     session, work, action, task = transaction.session, transaction.work, transaction.action, transaction.task
     if work.name != "aius":
-        raise Refused("rejected", "There are no AIUs here.")
+        raise Refused("rejected", _("There are no AIUs here."))
     if not claims.is_assigned(work.study.rules, work.annotator, task.scenario):
-        raise Refused("rejected", claims.NOT_ASSIGNED)
+        raise Refused("rejected", _(claims.NOT_ASSIGNED))
     plan = training.load(session, work)
     if plan is not None and task.id in plan.tasks:
-        raise Refused("rejected", training.NO_EDITS)
+        raise Refused("rejected", _(training.NO_EDITS))
     target_id = find_target(transaction).target_id if action.target else task.id
     number, created = _panels.save_edit(session, work, task, action.change)
     claims.claim(session, work, task)
@@ -468,7 +469,7 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
     row = take_entry(session, work, name, undo=undoing)
     task = next(iter(find_tasks(session, work, [row.task_id])), None)
     if task is None:
-        raise Refused("stale", "This item is not in the queue any more.")
+        raise Refused("stale", _("This item is not in the queue any more."))
     kind = ACTIONS["skip" if row.type == SKIP_ALL else row.type]
     assert kind.reverse is not None, "only actions with a reversal push entries"
     if kind.after_training:

@@ -16,6 +16,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.items import target_item
 from core.labels import Target, Value
+from core.texts import _, number
 from storage.db.columns import sanitize
 from storage.db.connections import batches, insert_all, reading, write
 from storage.db.tables import AnnotatorRow, DraftRow, ItemRow, LabelRow, MarkRow, ReplyRow, TargetRow, now
@@ -298,12 +299,12 @@ def reply(
     """Reply to an annotator's flag or note; `closed` closes it. Raises TiebreakError if there is neither."""
     text = text.strip()
     if not text and not closed:
-        raise TiebreakError("A reply needs a text.")
+        raise TiebreakError(_("A reply needs a text."))
     if len(text) > LONGEST_REPLY:
-        raise TiebreakError(f"A reply has at most {LONGEST_REPLY:,} characters.")
+        raise TiebreakError(_("A reply has at most {most} characters.").format(most=number(LONGEST_REPLY)))
     known = {(thread.target_id, thread.annotator) for thread in threads(session, study_id, annotator)}
     if (target_id, annotators.normalize_name(annotator)) not in known:
-        raise TiebreakError("There is no such flag or note in this study any more.")
+        raise TiebreakError(_("There is no such flag or note in this study any more."))
     row = {
         "target_id": target_id,
         "annotator_id": annotators.get_or_create_id(session, annotator),

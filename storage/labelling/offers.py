@@ -17,6 +17,7 @@ from core.formats.study_records import ScaleRecord
 from core.items import Criterion, Item
 from core.labels import PREFERENCE, STEPS, Adjudication, Kind, Label, Scale, Target, Value
 from core.protocols.registry import PROTOCOLS
+from core.texts import _
 from core.transcripts import ERROR_CATEGORY, FIRST_WRONG_STEP, step_part
 from storage.db import audit
 from storage.db.audit import Action
@@ -128,7 +129,7 @@ def _check_scores(session: Session, study_id: int, criterion: str) -> None:
     """Raise TiebreakError for a criterion without a scale for scores; of others every item gets its scores."""
     scale = scales(session, study_id).get(("score", criterion))
     if scale is None:
-        raise TiebreakError(f"The study has no scores on {criterion!r}.")
+        raise TiebreakError(_("The study has no scores on {criterion!r}.").format(criterion=criterion))
     create_targets(session, study_id, "score", criterion, scale)
 
 

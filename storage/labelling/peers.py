@@ -12,6 +12,7 @@ from sqlmodel import col
 from core.labels import Kind, Target, Value
 from core.protocols import registry
 from core.protocols.refer import protocol as refer
+from core.texts import _
 from core.trace import Turn, TurnCompleted, VerdictReached
 from storage.db.connections import reading, write
 from storage.db.guards import QUEUE, TASK, reading_for
@@ -89,10 +90,14 @@ def _texts(session: Session, trace_id: int, criterion: str) -> tuple[Text | None
     ]
     verdict = concluded[-1] if concluded else None
     place = refer.representative_sample(samples, verdict)
-    chair = None if place is None else ("chair", f"Area chair: {_short(verdict)}", comment(samples[place]))
+    chair = (
+        None
+        if place is None
+        else ("chair", _("Area chair: {value}").format(value=_short(verdict)), comment(samples[place]))
+    )
     peers = [turn for turn in turns if turn.step == "peer"]
     return chair, [
-        (f"peer-{number}", f"Peer {number}: {_short(turn.reading)}", comment(turn))
+        (f"peer-{number}", _("Peer {number}: {value}").format(number=number, value=_short(turn.reading)), comment(turn))
         for number, turn in enumerate(peers, 1)
     ]
 
@@ -103,4 +108,4 @@ def comment(turn: Turn) -> str:
 
 
 def _short(value: Value | None) -> str:
-    return "no value" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+    return _("no value") if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -21,6 +21,7 @@ from core.protocols.critique_baselines.protocol import CritiqueAsk, pair_name
 from core.protocols.metacritique.protocol import AiuJudgement, collect_judgements, replay_turns
 from core.protocols.metacritique.settings import Settings
 from core.protocols.registry import PROTOCOLS
+from core.texts import _, mark
 from core.trace import Event, Turn, TurnCompleted, VerdictReached
 from core.verdicts import criterion_outcomes, list_stances
 from storage.db.connections import execute
@@ -35,7 +36,8 @@ from storage.runs.traces import Trace, trace_of_row, trace_query
 # Texts of judges: their first sentence, the responses that they refer to, and the passages that they quote.
 
 REFERENCE = re.compile(
-    r"\b(?:submission|response|assistant|answer|candidate|critique)\s+(?:#|no\.\s*)?([12AB])\b", re.IGNORECASE
+    r"\b(?:submission|response|assistant|answer|candidate|critique|antwort|kritik)\s+(?:#|no\.\s*)?([12AB])\b",
+    re.IGNORECASE,
 )
 # Minimum length of a quotation; a shorter one may occur by chance.
 QUOTATION = re.compile(r"“([^”]{8,300})”|\"([^\"]{8,300})\"|«([^»]{8,300})»")
@@ -117,7 +119,7 @@ def _about_critiques(session: Session, work: QueueContext, task: Task, item: Ite
     for trace in traces.of_target(session, work.study.id, task.target):
         asks = _panels.asks_of(session, trace, item)
         turns = {ask.judge: ask.turn for ask in asks if ask.step != "refine" and _part(ask) == task.target.part}
-        for opinion in _verdict_opinions(event for _, event in traces.events(session, trace.id)):
+        for opinion in _verdict_opinions(event for _seq, event in traces.events(session, trace.id)):
             if _key(opinion) == _key(task.target):
                 opinions.setdefault(opinion.judge, _opinion(work, opinion, turns.get(opinion.judge)))
     return list(opinions.values())
@@ -171,7 +173,7 @@ def _opinion(work: QueueContext, opinion: Opinion, turn: Turn | None) -> Json:
 
 # The reveal of a target after its label.
 
-OUTCOMES = {"agreed": "Agreed", "disputed": "No consensus", "no_verdict": "No verdict"}
+OUTCOMES = {"agreed": mark("Agreed"), "disputed": mark("No consensus"), "no_verdict": mark("No verdict")}
 
 
 @reading_for(REVEAL)
@@ -230,7 +232,7 @@ def _grid(
     rounds = sorted({turn.round for *_, turn in turns})
     changed = {stance.seq: stance.changed for stance in list_stances(numbered)}
     judges: dict[str, list[Json]] = {name: [] for name in _judge_names(settings)}
-    for _, seq, turn in sorted(turns, key=lambda entry: entry[:1]):
+    for _ask, seq, turn in sorted(turns, key=lambda entry: entry[:1]):
         row = judges.setdefault(turn.speaker, [])
         row.append({"stage": rounds.index(turn.round), "changed": changed[seq], **_turn(turn, target, item)})
     query = urlencode({"study": work.study.name, "trace": trace.id})
@@ -239,7 +241,9 @@ def _grid(
         "protocol": PROTOCOLS[trace.protocol].title if trace.protocol in PROTOCOLS else trace.protocol,
         "href": f"{own_address('/traces')}?{query}",
         **_outcome(trace, [event for _, event in numbered], target),
-        "stages": ["opinion"] if len(rounds) == 1 else ["first" if n == 0 else f"round {n}" for n in rounds],
+        "stages": [_("opinion")]
+        if len(rounds) == 1
+        else [_("first") if n == 0 else _("round {number}").format(number=n) for n in rounds],
         "judges": [{"name": name, "turns": row} for name, row in judges.items() if row],
     }
 
@@ -264,16 +268,19 @@ def _outcome(trace: Trace, events: Sequence[Event], target: Target) -> Json:
     concluded = [opinion for opinion in _verdict_opinions(events) if opinion.stage == "verdict"]
     own = criterion_outcomes(verdicts[-1]).get(target.criterion) if verdicts else None
     several = len({_key(opinion) for opinion in concluded}) > 1  # the trace's outcome is then not that of this target
-    word = OUTCOMES[own] if own else "Verdict" if several else OUTCOMES.get(trace.status, "")
+    outcome = OUTCOMES[own] if own else mark("Verdict") if several else OUTCOMES.get(trace.status)
     values = [opinion.value for opinion in concluded if _key(opinion) == _key(target) and opinion.value is not None]
-    return {"outcome": word, "verdicts": [{"value": value, "short": _short(value, target)} for value in values]}
+    return {
+        "outcome": _(outcome) if outcome else "",
+        "verdicts": [{"value": value, "short": _short(value, target)} for value in values],
+    }
 
 
 def _turn(turn: Turn, target: Target, item: Item) -> Json:
     value = turn.reading if isinstance(turn.reading, bool | int | float | str) else None
     text, shown = turn.statement.strip(), turn.shown
     if target.kind == "preference" and value is not None and len(text.split()) == 1:  # an imported "A" is a place
-        text, shown = f"Response {value}" if value in (1, 2) else "Tie", ()
+        text, shown = _("Response {number}").format(number=value) if value in (1, 2) else _("Tie"), ()
     return {
         "value": value,
         "short": "" if value is None else _short(value, target),

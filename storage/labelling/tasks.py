@@ -15,6 +15,7 @@ from sqlmodel import col
 
 from core.items import Criterion, Item, target_item
 from core.labels import Target, Value
+from core.texts import _
 from storage.db.connections import clock, execute, write
 from storage.db.tables import DraftRow, LabelRow, LeaseRow, MarkRow
 from storage.labelling import _panels, blocks, queue_view, training
@@ -125,7 +126,7 @@ def check_training(session: Session, work: QueueContext, task: Task) -> None:
     """Raise Refused if the task comes after the training of the queue."""
     plan = training.load(session, work)
     if plan is not None and plan.locks(task.id, 0) and task.id not in own_labels(session, work, [task.id], None):
-        raise Refused("rejected", training.COMES_FIRST)
+        raise Refused("rejected", _(training.COMES_FIRST))
 
 
 # The annotator's entries in some tasks.

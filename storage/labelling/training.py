@@ -18,6 +18,7 @@ from sqlmodel import col
 from core.critiques import critique_targets, hypothesis_critiques, reference_critique
 from core.errors import TiebreakError
 from core.labels import Kind, Target, Value
+from core.texts import _, mark
 from storage.db.connections import insert_all, upsert
 from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import (
@@ -40,10 +41,10 @@ from storage.labels import targets
 from storage.runs import aspects
 from storage.studies import studies, transcripts
 
-COMES_FIRST = "The training comes first."
-ANSWERED = "The first answer to a training item counts."
-NOT_ASKED = "Only the AIUs with known answers are part of the training."
-NO_EDITS = "The AIUs of a training item cannot be edited."
+COMES_FIRST = mark("The training comes first.")
+ANSWERED = mark("The first answer to a training item counts.")
+NOT_ASKED = mark("Only the AIUs with known answers are part of the training.")
+NO_EDITS = mark("The AIUs of a training item cannot be edited.")
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,7 @@ def save_answer(
     """Store an answer, and return the training with it. Raises Refused for a second one in the same attempt."""
     training = training.again()  # the first answer after a failed attempt begins another one
     if target_id in training.answers:
-        raise Refused("rejected", ANSWERED)
+        raise Refused("rejected", _(ANSWERED))
     known, value = training.items[target_id], content["value"]
     row = TrainingAnswerRow(
         target_id=target_id,
@@ -328,7 +329,7 @@ def add_item(session: Session, study_id: int, target: Target, value: Value, reas
     Raises TiebreakError for a value that is not on the scale, and for a kind of target that has no training.
     """
     if not _has_training(target.kind, target.criterion):
-        raise TiebreakError("There is no training for targets of this kind.")
+        raise TiebreakError(_("There is no training for targets of this kind."))
     if target.kind == "aspect_weights":
         value = checked_weights(aspects.of_target(session, study_id, target), value)
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)

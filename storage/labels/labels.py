@@ -16,6 +16,7 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value, resolve_gold
+from core.texts import _
 from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import execute, insert_missing
@@ -113,12 +114,12 @@ def adjudicate(
     given = history(session, study_id, target)
     newest = {label.annotator: label.value for label in given}
     if name in newest and not studies.by_id(session, study_id).rules.adjudicate_own:
-        raise TiebreakError("You labelled this item: another person has to decide it.")
+        raise TiebreakError(_("You labelled this item: another person has to decide it."))
     target_id = targets.get_or_create_id(session, study_id, target)
     if known is not None:
         _check_newest(session, target_id, known)
     if not reason.strip() and value not in newest.values():
-        raise TiebreakError("An adjudication needs a reason if no annotator chose the value.")
+        raise TiebreakError(_("An adjudication needs a reason if no annotator chose the value."))
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
     transcripts.check_steps(session, study_id, [(target, value)])
     adjudication = Adjudication(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
@@ -138,7 +139,7 @@ def _check_newest(session: Session, target_id: int, known: int) -> None:
         .where(col(AdjudicationRow.target_id) == target_id, col(AdjudicationRow.id) > known)
     )
     if newer := session.execute(query.order_by(col(AdjudicationRow.id).desc())).first():
-        raise TiebreakError(f"{newer[0]} has decided {newer[1]} meanwhile.")
+        raise TiebreakError(_("{name} has decided {value} meanwhile.").format(name=newer[0], value=newer[1]))
 
 
 def of_study(session: Session, study_id: int) -> Iterator[Label]:

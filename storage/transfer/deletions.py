@@ -17,6 +17,7 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats import tiebreak
+from core.texts import _
 from storage.accounts import access, sign_in
 from storage.accounts.registry import Actor
 from storage.db import audit, dialects
@@ -215,7 +216,8 @@ class Found:
         if self.deleted_at is None:
             return ""
         until = self.deleted_at + PERIOD
-        return f"The study {self.name!r} was deleted. An owner can restore it until {until:%Y-%m-%d}."
+        sentence = _("The study {name!r} was deleted. An owner can restore it until {day}.")
+        return sentence.format(name=self.name, day=f"{until:%Y-%m-%d}")
 
 
 def find_former(session: Session, actor: Actor, name: str, study_id: int | None = None) -> Found | None:

@@ -46,13 +46,20 @@ def test_a_catalogue_has_every_text_of_the_source_translated_with_its_placeholde
     from babel.messages.mofile import read_mo
     from babel.messages.pofile import read_po
 
-    keywords = extract.DEFAULT_KEYWORDS | {"mark": None}
-    files = [path for folder in ("core", "storage", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
+    keywords = extract.DEFAULT_KEYWORDS | {"mark": None, "t": None, "nt": (1, 2)}
+    folders = [*(ROOT / name for name in ("core", "storage", "pages"))]
+    files = [ROOT / "app.py", *(path for folder in folders for path in folder.rglob("*.py"))]
+    scripts = (ROOT / "pages" / "label" / "workbench").rglob("*.js")
     source = {
         found[1] if isinstance(found[1], tuple) else (found[1],)
-        for path in files
-        if re.search(r"from core(\.texts)? import .*\b(_|mark|ngettext|texts)\b", path.read_text(encoding="utf-8"))
-        for found in extract.extract("python", io.BytesIO(path.read_bytes()), keywords)
+        for path in [*files, *scripts]
+        if re.search(r"from core(\.texts)? import |/texts\.js\";", path.read_text(encoding="utf-8"))
+        for found in extract.extract(
+            "javascript" if path.suffix == ".js" else "python",
+            io.BytesIO(path.read_bytes()),
+            keywords,
+            options={"parse_template_string": True},
+        )
     }
     folder = texts.FOLDER / language / "LC_MESSAGES"
     catalogue = read_po(io.BytesIO((folder / "messages.po").read_bytes()))

@@ -83,6 +83,7 @@ PUBLIC = {
     "/account/language",
     "/assets/account",
     "/assets/workbench",
+    "/assets/workbench/texts/{language}",
     "/ready",
     "/metrics",
     "/_stcore/health",

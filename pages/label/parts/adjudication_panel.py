@@ -9,6 +9,7 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.labels import Scale, Value
 from core.llm import images
+from core.texts import _, mark
 from pages.parts import items, permissions, resources, shell
 from pages.parts.numbers import format_value
 from pages.parts.text import Mark, escape_markdown, text_html, truncate
@@ -22,7 +23,7 @@ from storage.studies import transcripts
 from storage.studies.studies import Study
 from storage.studies.study_images import Route
 
-DEFAULT_RULE = "Expert decision"
+DEFAULT_RULE = mark("Expert decision")
 # Characters of a rubric line on a button.
 LONGEST_NAME = 70
 
@@ -31,16 +32,20 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
     """Draw the panel; returns whether the adjudicator goes to the next case."""
     _draw_decision(case, content)
     if not allowed:
-        st.info("You labelled this item: another person has to decide it.")
-        return st.button("Next", key="skip", shortcut="S", width="stretch")
+        st.info(_("You labelled this item: another person has to decide it."))
+        return st.button(_("Next"), key="skip", shortcut="S", width="stretch")
     value = _draw_choices(case, content)
     reasons = list(study.rules.adjudication_reasons)
-    rule = st.selectbox("Reason", reasons, index=None, placeholder=DEFAULT_RULE, key=f"rule_{case.id}") or DEFAULT_RULE
-    reason = st.text_area("In your own words", key=f"reason_{case.id}", height=90).strip()
+    rule = (
+        st.selectbox(_("Reason"), reasons, index=None, placeholder=_(DEFAULT_RULE), key=f"rule_{case.id}")
+        or DEFAULT_RULE
+    )
+    reason = st.text_area(_("In your own words"), key=f"reason_{case.id}", height=90).strip()
     overrules = value is not None and value not in [person.value for person in content.people]
     if overrules:
-        st.caption(":material/priority_high: No annotator chose this value. Give a reason in your own words.")
-    if st.button("Decide", type="primary", key="decide", shortcut="Ctrl+Enter", width="stretch"):
+        words = _("No annotator chose this value. Give a reason in your own words.")
+        st.caption(f":material/priority_high: {words}")
+    if st.button(_("Decide"), type="primary", key="decide", shortcut="Ctrl+Enter", width="stretch"):
         _save(study, annotator, case, value, rule, reason)
         return True
     st.session_state[_known_key(case)] = case.decision.id if case.decision else 0
@@ -48,13 +53,16 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
         st.error(escape_markdown(refusal), icon=":material/error:")
     _draw_note(study, annotator, case)
     if st.button(
-        "Ask one more annotator", key=f"more_{case.id}", width="stretch", help="Opens the item for one more label."
+        _("Ask one more annotator"),
+        key=f"more_{case.id}",
+        width="stretch",
+        help=_("Opens the item for one more label."),
     ):
         wanted = permissions.write(
             study.id, Permission.adjudicate, "one more label requested", claims.request_label, study.id, case.id
         )
-        st.toast(f"{wanted} labels are requested for this item now.", icon=":material/check:")
-    return st.button("Skip", key="skip", shortcut="S", width="stretch")
+        st.toast(_("{n} labels are requested for this item now.").format(n=wanted), icon=":material/check:")
+    return st.button(_("Skip"), key="skip", shortcut="S", width="stretch")
 
 
 def _save(study: Study, annotator: str, case: Case, value: Value | None, rule: str, reason: str) -> None:
@@ -62,7 +70,7 @@ def _save(study: Study, annotator: str, case: Case, value: Value | None, rule: s
     known = st.session_state.get(_known_key(case), 0)
     try:
         if value is None:
-            raise TiebreakError("Choose a value first.")
+            raise TiebreakError(_("Choose a value first."))
         decided = {"rule": rule, "reason": reason, "adjudicator": annotator, "known": known}
         with permissions.writing(study.id, Permission.adjudicate, "") as session:
             labels.adjudicate(session, study.id, case.target, value, **decided)
@@ -70,7 +78,7 @@ def _save(study: Study, annotator: str, case: Case, value: Value | None, rule: s
         st.session_state[_refusal_key(case)] = str(error)
         st.rerun()
     st.session_state.pop(_choice_key(case), None)
-    st.toast("Decision saved.", icon=":material/check:")
+    st.toast(_("Decision saved."), icon=":material/check:")
 
 
 def _known_key(case: Case) -> str:
@@ -95,7 +103,8 @@ def _draw_decision(case: Case, content: CaseContent) -> None:
     said = ": ".join(filter(None, (decision.rule, decision.reason)))
     st.success(f"**{escape_markdown(name)}** · {escape_markdown(decision.adjudicator)}\n\n{escape_markdown(said)}")
     if case.new_labels:
-        st.warning(f"New labels since: {case.new_labels}. The decision is unchanged until you change it.")
+        newer = _("New labels since: {n}. The decision is unchanged until you change it.")
+        st.warning(newer.format(n=case.new_labels))
 
 
 def has_choice(case: Case) -> bool:
@@ -142,21 +151,21 @@ def _draw_number(case: Case, scale: Scale | None) -> float | None:
         numbers = [float(value) for value in scale.categories if isinstance(value, int | float)]
         low, high = min(numbers, default=None), max(numbers, default=None)
     step = 1.0 if transcripts.asks_for_step(case.target) else None
-    value = st.number_input("Value", low, high, None, step, "%g", key=_number_key(case), placeholder="number")
+    value = st.number_input(_("Value"), low, high, None, step, "%g", key=_number_key(case), placeholder=_("number"))
     return int(value) if value is not None and value == int(value) else value  # as the labels: 4, not 4.0
 
 
 def _draw_note(study: Study, annotator: str, case: Case) -> None:
     """Draw the form of a note that the guidelines do not cover this case."""
-    with st.popover("Guideline unclear", icon=":material/help:", width="stretch", key=f"unclear_{case.id}"):
-        text = st.text_area("What should the guidelines say?", key=f"note_{case.id}", height=90)
-        if st.button("Send to the study's owner", key=f"send_{case.id}"):
+    with st.popover(_("Guideline unclear"), icon=":material/help:", width="stretch", key=f"unclear_{case.id}"):
+        text = st.text_area(_("What should the guidelines say?"), key=f"note_{case.id}", height=90)
+        if st.button(_("Send to the study's owner"), key=f"send_{case.id}"):
             if not text.strip():
-                raise TiebreakError("Describe the unclear point.")
+                raise TiebreakError(_("Describe the unclear point."))
             note = f"Guideline unclear: {text.strip()}"
             with permissions.writing(study.id, Permission.adjudicate, "") as session:
                 queue.set_mark(session, study.id, case.target, annotator, "note", text=note)
-            st.toast("Sent.", icon=":material/check:")
+            st.toast(_("Sent."), icon=":material/check:")
 
 
 # Draws the texts of a case, the annotators' labels side by side, and the judges' opinions.
@@ -199,8 +208,8 @@ def _draw_people(content: CaseContent) -> None:
 def _person_html(person: Person, name: str, texts: Mapping[str, Passage]) -> str:
     """Return an annotator's label as HTML: letter, value, reason, evidence and note."""
     lines = [f'<div class="person"><b class="letter">{person.letter}</b> {escape(name)}</div>']
-    remarks = [] if person.blind else ["after seeing the judges"]
-    remarks += ["newer than the decision"] * person.new + ["flagged"] * person.flagged
+    remarks = [] if person.blind else [_("after seeing the judges")]
+    remarks += [_("newer than the decision")] * person.new + [_("flagged")] * person.flagged
     if remarks:
         lines.append(f'<div class="remark">{escape(" · ".join(remarks))}</div>')
     if person.reason:
@@ -211,7 +220,9 @@ def _person_html(person: Person, name: str, texts: Mapping[str, Passage]) -> str
             title = escape(texts[passage.block].title)
             lines.append(f'<blockquote class="quoted" dir="auto" title="{title}">{escape(text)}</blockquote>')
     if person.note:
-        lines.append(f'<div class="remark" dir="auto">Note: {_words_html(person.note, person, texts)}</div>')
+        lines.append(
+            f'<div class="remark" dir="auto">{escape(_("Note"))}: {_words_html(person.note, person, texts)}</div>'
+        )
     return "".join(lines)
 
 
@@ -226,7 +237,7 @@ def _words_html(words: str, person: Person, texts: Mapping[str, Passage]) -> str
         passage = texts.get(found["column"])
         if passage is None or found["start"] < at:
             continue
-        written = escape(f"written as “{words[found['start'] : found['end']]}”")
+        written = escape(_("written as “{words}”").format(words=words[found["start"] : found["end"]]))
         pieces += [escape(words[at : found["start"]]), f'<b title="{written}">{escape(passage.title)}</b>']
         at = found["end"]
     return "".join([*pieces, escape(words[at:])])
@@ -236,21 +247,21 @@ def _draw_judges(study: Study, case: Case, content: CaseContent) -> None:
     """Draw the judges' opinions after a toggle: annotators' reasons are read first."""
     if not content.judges:
         return
-    if not st.toggle("Judges", key=f"judges_{case.id}", help="The judges' opinions and verdicts on this item"):
+    if not st.toggle(_("Judges"), key=f"judges_{case.id}", help=_("The judges' opinions and verdicts on this item")):
         return
     rows = [
         {
-            "Run": row.run,
-            "Judge": "verdict" if row.verdict else row.judge,
-            "First opinion": "" if row.verdict else _name(content, row.first),
-            "Last opinion": f"– {row.problem}".strip() if row.last is None else _name(content, row.last),
+            _("Run"): row.run,
+            _("Judge"): _("verdict") if row.verdict else row.judge,
+            _("First opinion"): "" if row.verdict else _name(content, row.first),
+            _("Last opinion"): f"– {row.problem}".strip() if row.last is None else _name(content, row.last),
         }
         for row in content.judges
     ]
     st.dataframe(rows, hide_index=True)
     with st.container(horizontal=True):
         for trace, run in {row.trace: row.run for row in content.judges}.items():
-            label = f"Trace in run “{escape_markdown(run)}”"
+            label = _("Trace in run “{run}”").format(run=escape_markdown(run))
             shell.draw_link("watch/traces.py", label, "forum", study=study.name, trace=str(trace))
 
 
@@ -261,7 +272,7 @@ def _draw_passage(study: Study, passage: Passage, people: tuple[Person, ...], im
             "end": selected.end,
             "class": "evidence",
             "letter": person.letter,
-            "title": f"Evidence of {person.letter}",
+            "title": _("Evidence of {letter}").format(letter=person.letter),
         }
         for person in people
         for selected in person.evidence
@@ -276,7 +287,7 @@ def _draw_passage(study: Study, passage: Passage, people: tuple[Person, ...], im
         st.caption(f"**{passage.title}**")
         if passage.transcript:
             items.draw_transcript(study.id, passage.transcript, f"case-{passage.id}")
-        with st.expander("As text", expanded=bool(marked)) if passage.transcript else nullcontext():
+        with st.expander(_("As text"), expanded=bool(marked)) if passage.transcript else nullcontext():
             _draw_text(study, passage, marked, image_route)
 
 

@@ -15,7 +15,8 @@ import streamlit as st
 from core.critique_ratings import extraction_target
 from core.labels import Target
 from core.own_addresses import own_address
-from pages.parts import current_study, permissions, resources, shell
+from core.texts import _, mark
+from pages.parts import current_study, paging, permissions, resources, shell
 from pages.parts.shell import IMPORT, RUN
 from storage.accounts.access import Permission
 from storage.labelling import context, home, offers, queue
@@ -43,52 +44,57 @@ class QueuePage:
     """Its name in the URL of a page with several queues."""
 
 
-NO_CRITIQUES = ("This study has no critiques.", "Import critiques, such as MetaCritique's annotation_data.json.")
+NO_CRITIQUES = (
+    mark("This study has no critiques."),
+    mark("Import critiques, such as MetaCritique's annotation_data.json."),
+)
 NO_SCALE = (
-    "This study has no criterion with a scale yet.",
-    "Import scores, or start a ReFeR run on a criterion with a scale.",
+    mark("This study has no criterion with a scale yet."),
+    mark("Import scores, or start a ReFeR run on a criterion with a scale."),
 )
 QUEUE_PAGES: Mapping[QueueName, QueuePage] = {
     "disagreements": QueuePage(
-        "Preferences",
+        mark("Preferences"),
         "label/disagreements.py",
-        "No disputed debates. Debates appear here when judges disagree or give no verdict.",
+        mark("No disputed debates. Debates appear here when judges disagree or give no verdict."),
         "",
         (RUN,),
     ),
-    "scores": QueuePage("Scores", "label/scores.py", *NO_SCALE, (IMPORT, RUN), "refer"),
-    "answers": QueuePage("Answers", "label/scores.py", *NO_SCALE, (IMPORT, RUN), "refer"),
+    "scores": QueuePage(mark("Scores"), "label/scores.py", *NO_SCALE, (IMPORT, RUN), "refer"),
+    "answers": QueuePage(mark("Answers"), "label/scores.py", *NO_SCALE, (IMPORT, RUN), "refer"),
     "weights": QueuePage(
-        "Aspect weights",
+        mark("Aspect weights"),
         "label/weights.py",
-        "This study has no aspects yet.",
-        "Start a DnA-Eval run, with your own aspects or proposed ones, or import a file of weights.",
+        mark("This study has no aspects yet."),
+        mark("Start a DnA-Eval run, with your own aspects or proposed ones, or import a file of weights."),
         (RUN, IMPORT),
         "dna_eval",
     ),
-    "aius": QueuePage("AIUs", "label/aius.py", *NO_CRITIQUES, sample="metacritique"),
+    "aius": QueuePage(mark("AIUs"), "label/aius.py", *NO_CRITIQUES, sample="metacritique"),
     "critiques": QueuePage(
-        "Critique comparison",
+        mark("Critique comparison"),
         "label/critiques.py",
-        "No item of this study has two critiques of the same response.",
-        "Import critiques to compare them.",
-        task="Compare critiques",
+        mark("No item of this study has two critiques of the same response."),
+        mark("Import critiques to compare them."),
+        task=mark("Compare critiques"),
     ),
-    "critique_ratings": QueuePage("Critique ratings", "label/critiques.py", *NO_CRITIQUES, task="Rate critiques"),
+    "critique_ratings": QueuePage(
+        mark("Critique ratings"), "label/critiques.py", *NO_CRITIQUES, task=mark("Rate critiques")
+    ),
     "refined_answers": QueuePage(
-        "Refined answers",
+        mark("Refined answers"),
         "label/critiques.py",
-        "This study has no refined answers.",
-        "Start a critique refinement run to generate them.",
+        mark("This study has no refined answers."),
+        mark("Start a critique refinement run to generate them."),
         (RUN,),
-        task="Compare refined answers",
+        task=mark("Compare refined answers"),
     ),
     "peers": QueuePage(
-        "Misleading peers",
+        mark("Misleading peers"),
         "label/peers.py",
-        "You have scored no item of a peer review.",
-        "A review shows the judges' scores, so score its item first.",
-        (("label/scores.py", "Scores", ":material/star_half:"),),
+        mark("You have scored no item of a peer review."),
+        mark("A review shows the judges' scores, so score its item first."),
+        (("label/scores.py", mark("Scores"), ":material/star_half:"),),
         "refer",
     ),
 }
@@ -100,7 +106,7 @@ def draw_page(name: QueueName) -> None:
     annotator = shell.require_annotator()
     chosen: tuple[QueueName, str | None] | None = name, None
     if name == "disagreements":
-        chosen = name, _choose("Criterion", resources.read(offers.judged_criteria, study.id))
+        chosen = name, _choose(mark("Criterion"), resources.read(offers.judged_criteria, study.id))
     elif name == "scores":
         chosen = choose_scale(study)
     elif name == "critiques":
@@ -108,7 +114,7 @@ def draw_page(name: QueueName) -> None:
     if chosen is None:
         return draw_empty(study, name)
     kind, criterion = chosen
-    scenario = _choose("Scenario", resources.read(stored_items.scenarios, study.id))
+    scenario = _choose(mark("Scenario"), resources.read(stored_items.scenarios, study.id))
     annotator_id = None
     if name in ("aius", "critiques", "peers"):
         annotator_id = home.prepare(resources.engine(), study.id, annotator)
@@ -123,7 +129,7 @@ def draw_page(name: QueueName) -> None:
 def draw_empty(study: Study, kind: QueueName) -> None:
     """Draw the empty state of a queue."""
     page = QUEUE_PAGES[kind]
-    st.title(page.title, anchor=False)
+    st.title(_(page.title), anchor=False)
     shell.draw_missing(study, page.empty, page.advice, *page.links)
     if page.sample:
         shell.link_sample(page.script, page.sample)
@@ -157,8 +163,8 @@ def choose_study() -> Study:
     permissions.require_page(study.id)
     if study.archived:
         owner = permissions.allows(study.id, Permission.manage)
-        how = "It can be activated on the page Studies." if owner else "Its owner can activate it."
-        st.info(f"This study is archived, so its targets are not offered. {how}")
+        how = _("It can be activated on the page Studies.") if owner else _("Its owner can activate it.")
+        st.info(_("This study is archived, so its targets are not offered.") + f" {how}")
         st.stop()
     return study
 
@@ -168,15 +174,14 @@ def _choose(label: str, options: list[str]) -> str | None:
     if not options:
         return None
     with st.sidebar:
-        return st.selectbox(label, options, index=None, placeholder="all", key=label.lower(), bind="query-params")
+        return st.selectbox(_(label), options, index=None, placeholder=_("all"), key=label.lower(), bind="query-params")
 
 
 def choose_task() -> QueueName:
     """Draw the choice of a queue of critiques."""
     tasks = {page.task: name for name, page in QUEUE_PAGES.items() if page.task}
     with st.sidebar:
-        chosen = st.selectbox("Task", list(tasks), key="task", bind="query-params")
-    return tasks.get(str(chosen), "critiques")
+        return tasks[paging.choose_coded(_("Task"), list(tasks), "task", st.selectbox)]
 
 
 def choose_scale(study: Study) -> tuple[QueueName, str] | None:
@@ -196,7 +201,7 @@ def choose_scale(study: Study) -> tuple[QueueName, str] | None:
     # A link from a trace names the criterion as `on`; the choice below is bound to `criterion`.
     linked = next((name for name, (_, criterion) in keys_by_name.items() if criterion and criterion == on), names[0])
     with st.sidebar:
-        selected = st.selectbox("Criterion", names, index=names.index(linked), key="criterion", bind="query-params")
+        selected = st.selectbox(_("Criterion"), names, index=names.index(linked), key="criterion", bind="query-params")
     kind, criterion = keys_by_name.get(str(selected), keys_by_name[names[0]])
     permissions.write(
         study.id, Permission.label, "", offers.create_targets, study.id, kind, criterion, scales[kind, criterion]

@@ -1,5 +1,7 @@
 // Requests to the label API. All failures are an ApiError with a code; without a reply it is "offline".
 
+import { t } from "./texts.js";
+
 const REQUEST_TIMEOUT = 15_000; // milliseconds until a request counts as lost
 
 export class ApiError extends Error {
@@ -61,12 +63,12 @@ export class Api {
       });
       if (response.ok) return await response.json();
     } catch {
-      throw new ApiError("offline", "The server does not respond.");
+      throw new ApiError("offline", t("The server does not respond."));
     }
     const body = await response.json().catch(() => ({}));
     throw new ApiError(
       body.error ?? "unavailable",
-      body.message ?? `The server responded with status ${response.status}.`,
+      body.message ?? t("The server responded with status {status}.", { status: response.status }),
       response.status,
     );
   }

@@ -4,16 +4,17 @@ import { attribute, button, h, kbd, text } from "./dom.js";
 import { guidelinePage, guidelineSheet, keySheet, noteSheet } from "./sheets.js";
 import { STEP_KEYS } from "./transcript.js";
 import { focused, here, hereId, marksOf, phase, progress } from "./model.js";
+import { nt, t } from "./texts.js";
 
 const TOOLS = [
-  ["undo", "U", "undo"],
-  ["skip", "S", "skip"],
-  ["flag", "F", "flag"],
-  ["note", "N", "note"],
-  ["why", "W", "why"],
-  ["redo", "⇧U", "redo"],
-  ["back", "K", "previous"],
-  ["advance", "J", "next"],
+  ["undo", "U", t("undo")],
+  ["skip", "S", t("skip")],
+  ["flag", "F", t("flag")],
+  ["note", "N", t("note")],
+  ["why", "W", t("why")],
+  ["redo", "⇧U", t("redo")],
+  ["back", "K", t("previous")],
+  ["advance", "J", t("next")],
 ];
 
 /** The address of the first page; the modules of the workbench are in assets/workbench/ under it. */
@@ -29,7 +30,7 @@ export class Frame {
     this.saving = h("span", { class: "saving" });
     this.bar = h(
       "div",
-      { class: "progress", role: "progressbar", "aria-label": "Labelled", "aria-valuemin": "0" },
+      { class: "progress", role: "progressbar", "aria-label": t("Labelled"), "aria-valuemin": "0" },
       h("div"),
     );
     const open = (name, key, words) =>
@@ -39,7 +40,7 @@ export class Frame {
         " ",
         kbd(key),
       );
-    this.openers = { guidelines: open("guidelines", "G", "Guidelines"), keys: open("keys", "H", "Keys") };
+    this.openers = { guidelines: open("guidelines", "G", t("Guidelines")), keys: open("keys", "H", t("Keys")) };
     const line = h(
       "header",
       { class: "line" },
@@ -57,7 +58,7 @@ export class Frame {
     this.answer = h("div", { class: "answer" });
     this.lower = h(
       "div",
-      { class: "lower", tabindex: "0", role: "group", "aria-label": "Judges, guidelines, keys" },
+      { class: "lower", tabindex: "0", role: "group", "aria-label": t("Judges, guidelines, keys") },
       bench.reveal.node,
     );
     this.announcement = h("p", { class: "announcement", role: "status", "aria-live": "polite" });
@@ -81,11 +82,11 @@ export class Frame {
     );
     this.side = h(
       "section",
-      { class: "side", "aria-label": "Your answer" },
+      { class: "side", "aria-label": t("Your answer") },
       this.answer,
       this.lower,
       this.announcement,
-      h("div", { class: "tools", role: "group", "aria-label": "Item" }, Object.values(this.tools)),
+      h("div", { class: "tools", role: "group", "aria-label": t("Item") }, Object.values(this.tools)),
     );
     this.center = h("div", { class: "center", tabindex: "-1" });
     this.body = h("div", { class: "body" }, bench.reading.node, this.side);
@@ -124,15 +125,15 @@ export class Frame {
     attribute(this.study, "href", session?.study.home ?? null);
     text(
       this.item,
-      task ? listed(`Item ${task.number}`, task.scenario, task.training && "training") : (session?.title ?? ""),
+      task ? listed(t("Item {number}", task), task.scenario, task.training && t("training")) : (session?.title ?? ""),
     );
     text(
       this.marks,
       listed(
-        flagged && "⚑ flagged",
-        marks.skipped && "skipped",
-        marks.note && "✎ note",
-        marks.claim === "full" && "already completed by others",
+        flagged && t("⚑ flagged"),
+        marks.skipped && t("skipped"),
+        marks.note && `✎ ${t("note")}`,
+        marks.claim === "full" && t("already completed by others"),
       ),
     );
     this.#progress(state);
@@ -150,10 +151,10 @@ export class Frame {
   #progress(state) {
     const { labelled, total, skipped, flagged, training } = progress(state);
     const words = listed(
-      training?.required && "training",
-      `${labelled} of ${total}`,
-      skipped && `${skipped} skipped`,
-      flagged && `${flagged} flagged`,
+      training?.required && t("training"),
+      t("{done} of {total}", { done: labelled, total }),
+      skipped && t("{n} skipped", { n: skipped }),
+      flagged && t("{n} flagged", { n: flagged }),
     );
     text(this.count, state.session ? words : "");
     attribute(this.bar, "aria-valuemax", total);
@@ -166,10 +167,10 @@ export class Frame {
     if (!outbox) return { state: "idle", words: "" };
     const count = outbox.waiting;
     if (outbox.problem || trouble) return { state: "trouble", words: outbox.problem || trouble };
-    if (outbox.stopped) return count ? { state: "trouble", words: `${count} stored here` } : { state: "idle", words: "" };
-    if (!outbox.stored && count) return { state: "trouble", words: `${count} not saved; do not close this window` };
-    if (outbox.failures > 1) return { state: "trouble", words: `offline · ${count} stored here` };
-    return count ? { state: "saving", words: `${count} saving` } : { state: "saved", words: "saved" };
+    if (outbox.stopped) return count ? { state: "trouble", words: t("{n} stored here", { n: count }) } : { state: "idle", words: "" };
+    if (!outbox.stored && count) return { state: "trouble", words: t("{n} not saved; do not close this window", { n: count }) };
+    if (outbox.failures > 1) return { state: "trouble", words: t("offline · {n} stored here", { n: count }) };
+    return count ? { state: "saving", words: t("{n} saving", { n: count }) } : { state: "saved", words: t("saved") };
   }
 
   // ---- notices -----------------------------------------------------------------------------------------------------
@@ -185,13 +186,13 @@ export class Frame {
           h(
             "span",
             {},
-            state.tasks[notice.task] ? `Item ${state.tasks[notice.task].number}: ${notice.text}` : notice.text,
+            state.tasks[notice.task] ? `${t("Item {number}", state.tasks[notice.task])}: ${notice.text}` : notice.text,
           ),
-          state.tasks[notice.task] ? button({ class: "tool", onclick: () => this.#goTo(notice) }, "Show item") : null,
+          state.tasks[notice.task] ? button({ class: "tool", onclick: () => this.#goTo(notice) }, t("Show item")) : null,
           button(
             {
               class: "tool",
-              "aria-label": "Dismiss",
+              "aria-label": t("Dismiss"),
               onclick: () => this.bench.dispatch({ type: "dismiss", id: notice.id }),
             },
             "×",
@@ -270,7 +271,7 @@ export class Frame {
 
   #announce(state) {
     const { words, state: connection } = this.#saving();
-    const message = connection === "trouble" ? words : this.troubled ? "All changes are saved again." : "";
+    const message = connection === "trouble" ? words : this.troubled ? t("All changes are saved again.") : "";
     if (connection !== "saving") {
       text(this.connection, message);
       this.troubled = connection === "trouble";
@@ -295,63 +296,69 @@ const listed = (...parts) => parts.filter(Boolean).join(" · ");
 const message = (title, ...rest) => [h("div", { class: "message" }, h("h2", {}, title), ...rest)];
 
 const STOPPED_TITLES = {
-  signed_out: "You are signed out",
-  other_annotator: "Another annotator is signed in",
-  deleted: "This study was deleted",
-  archived: "This study is archived",
-  removed: "You cannot label here any more",
-  forbidden: "You cannot label here",
+  signed_out: t("You are signed out"),
+  other_annotator: t("Another annotator is signed in"),
+  deleted: t("This study was deleted"),
+  archived: t("This study is archived"),
+  removed: t("You cannot label here any more"),
+  forbidden: t("You cannot label here"),
 };
 
 const SENT = {
-  deleted: "sent when the study is restored and you open it again",
-  archived: "being sent",
-  removed: "sent when you are a member again and open this study again",
-  forbidden: "sent when you may label again and open this study again",
+  signed_out: t("sent when you sign in again"),
+  deleted: t("sent when the study is restored and you open it again"),
+  archived: t("being sent"),
+  removed: t("sent when you are a member again and open this study again"),
+  forbidden: t("sent when you may label again and open this study again"),
 };
 
 const SCREENS = {
-  loading: (_, { text: words }) => message("Loading…", words ? h("p", {}, words) : null),
+  loading: (_, { text: words }) => message(t("Loading…"), words ? h("p", {}, words) : null),
   waiting: () =>
-    message("Waiting for items", h("p", {}, "The next items are being loaded. Your answers are saved.")),
+    message(t("Waiting for items"), h("p", {}, t("The next items are being loaded. Your answers are saved."))),
   elsewhere: (bench) =>
     message(
-      "Open in another window",
-      h("p", {}, "You are labelling in another window of this browser. It continues here when that window is closed."),
-      button({ class: "submit", onclick: () => bench.continueHere() }, h("span", {}, "Continue here")),
+      t("Open in another window"),
+      h("p", {}, t("You are labelling in another window of this browser. It continues here when that window is closed.")),
+      button({ class: "submit", onclick: () => bench.continueHere() }, h("span", {}, t("Continue here"))),
     ),
   taken: (bench) =>
     message(
-      "Continued in another window",
-      h("p", {}, "This window has stopped. No input is lost: the other window sends unsaved actions."),
-      button({ class: "submit", onclick: () => bench.continueHere() }, h("span", {}, "Continue here")),
+      t("Continued in another window"),
+      h("p", {}, t("This window has stopped. No input is lost: the other window sends unsaved actions.")),
+      button({ class: "submit", onclick: () => bench.continueHere() }, h("span", {}, t("Continue here"))),
     ),
   stopped: (bench, { code, text: words }) =>
     message(
-      STOPPED_TITLES[code] ?? "This page cannot be shown",
+      STOPPED_TITLES[code] ?? t("This page cannot be shown"),
       h("p", {}, words),
       bench.outbox?.waiting
         ? h(
             "p",
             {},
-            `${bench.outbox.waiting} unsent ${bench.outbox.waiting === 1 ? "action is" : "actions are"} stored in this browser and ${SENT[code] ?? "sent when you sign in again"}.`,
+            nt(
+              "{n} unsent action is stored in this browser and {sent}.",
+              "{n} unsent actions are stored in this browser and {sent}.",
+              bench.outbox.waiting,
+              { sent: SENT[code] ?? SENT.signed_out },
+            ),
           )
         : code === "archived"
-          ? h("p", {}, "What you have entered is saved.")
+          ? h("p", {}, t("What you have entered is saved."))
           : null,
-      code in SENT ? h("a", { class: "submit", href: FIRST_PAGE }, "Other studies") : null,
-      code === "signed_out" ? h("a", { class: "submit", href: atItem(bench.taskId()) }, "Sign in") : null,
+      code in SENT && code !== "signed_out" ? h("a", { class: "submit", href: FIRST_PAGE }, t("Other studies")) : null,
+      code === "signed_out" ? h("a", { class: "submit", href: atItem(bench.taskId()) }, t("Sign in")) : null,
     ),
   finished: (_, __, state) => {
     const { labelled, total, skipped, training } = progress(state);
     if (training?.passed === false) return trainingFailed(training, state);
     const left = total - labelled - skipped;
     return message(
-      total ? (left > 0 ? "End of the queue" : "Done") : "Nothing to label",
-      h("p", {}, total ? `You have labelled ${labelled} of ${total}.` : "This queue is empty."),
-      left > 0 ? h("a", { class: "submit", href: location.href }, `Go to the ${left} unlabelled items`) : null,
-      skipped ? h("a", { class: "submit", href: withTab("skipped") }, `Review the ${skipped} skipped items`) : null,
-      h("p", {}, h("a", { href: state.session.study.home }, "Back to the study")),
+      total ? (left > 0 ? t("End of the queue") : t("Done")) : t("Nothing to label"),
+      h("p", {}, total ? t("You have labelled {done} of {total}.", { done: labelled, total }) : t("This queue is empty.")),
+      left > 0 ? h("a", { class: "submit", href: location.href }, t("Go to the {n} unlabelled items", { n: left })) : null,
+      skipped ? h("a", { class: "submit", href: withTab("skipped") }, t("Review the {n} skipped items", { n: skipped })) : null,
+      h("p", {}, h("a", { href: state.session.study.home }, t("Back to the study"))),
     );
   },
   guidelines: (bench, _, state) => [guidelinePage(state.session.guidelines, () => bench.submit())],
@@ -359,11 +366,11 @@ const SCREENS = {
 
 const trainingFailed = ({ right, total, needed }, state) =>
   message(
-    "You have not passed the training yet",
-    h("p", {}, `${right} of ${total} answers were correct; ${needed} are required.`),
-    h("p", {}, "Read the guidelines again, then repeat the training."),
-    h("a", { class: "submit", href: location.href }, "Repeat the training"),
-    h("p", {}, h("a", { href: state.session.study.home }, "Back to the study")),
+    t("You have not passed the training yet"),
+    h("p", {}, t("{right} of {total} answers were correct; {needed} are required.", { right, total, needed })),
+    h("p", {}, t("Read the guidelines again, then repeat the training.")),
+    h("a", { class: "submit", href: location.href }, t("Repeat the training")),
+    h("p", {}, h("a", { href: state.session.study.home }, t("Back to the study"))),
   );
 
 /** The address of this page with an item. Without a session it leads to the sign-in, and from there to the item. */

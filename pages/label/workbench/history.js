@@ -2,21 +2,22 @@
 
 import { answerOf, content, here, isRequired, say, send, withAnswer, withMarks } from "./model.js";
 import { TRAIL, toTask } from "./moving.js";
+import { nt, t } from "./texts.js";
 
 export function undo(state) {
-  return reverse(state, "undo", "redo", "before", "Nothing to undo.");
+  return reverse(state, "undo", "redo", "before", t("Nothing to undo."));
 }
 
 export function redo(state) {
-  return reverse(state, "redo", "undo", "after", "Nothing to redo.");
+  return reverse(state, "redo", "undo", "after", t("Nothing to redo."));
 }
 
 function reverse(state, from, to, side, nothing) {
-  if (state.restoring) return [say(state, "Still restoring; the input was ignored.")];
-  if (here(state)?.training) return [say(state, "Answers to training items are not undone.")];
+  if (state.restoring) return [say(state, t("Still restoring; the input was ignored."))];
+  if (here(state)?.training) return [say(state, t("Answers to training items are not undone."))];
   const entry = state[from].at(-1);
-  if (!entry) return [say(state, from === "undo" && state.more ? "Older actions are being loaded." : nothing)];
-  if (!state.tasks[entry.task]) return [say(state, "That item is being loaded; try again.")];
+  if (!entry) return [say(state, from === "undo" && state.more ? t("Older actions are being loaded.") : nothing)];
+  if (!state.tasks[entry.task]) return [say(state, t("That item is being loaded; try again."))];
   const moved = { ...state, [from]: state[from].slice(0, -1), [to]: [...state[to], entry] };
   return APPLY[entry.type](moved, from, entry, side);
 }
@@ -33,7 +34,7 @@ const APPLY = {
       version: `#${state.next}`,
       feedback: null,
     });
-    next = say(toTask(next, entry.task, entry.target), type === "undo" ? "Undone." : "Redone.");
+    next = say(toTask(next, entry.task, entry.target), type === "undo" ? t("Undone.") : t("Redone."));
     const counts = isRequired(state, entry.target) ? { labelled: (becomes ? 1 : 0) - (was ? 1 : 0) } : {};
     return send(next, { type, task: entry.task, target: entry.target, entry: entry.id }, counts);
   },
@@ -41,15 +42,17 @@ const APPLY = {
     const { on } = entry[side];
     const next = say(
       toTask(withMarks(state, entry.task, { skipped: on }), entry.task),
-      on ? "Skipped again." : "Skip undone.",
+      on ? t("Skipped again.") : t("Skip undone."),
     );
     return send(next, { type, task: entry.task, entry: entry.id }, { skipped: on ? 1 : -1 });
   },
   /** Many tasks at once, skipped on the home page: the reply says that the queue has changed. */
   skips(state, type, entry, side) {
     const { on, count } = entry[side];
-    const items = `${count} ${count === 1 ? "item" : "items"}`;
-    const next = say(toTask(state, entry.task), on ? `${items} skipped.` : `${items} back in the queue.`);
+    const words = on
+      ? nt("{n} item skipped.", "{n} items skipped.", count)
+      : nt("{n} item back in the queue.", "{n} items back in the queue.", count);
+    const next = say(toTask(state, entry.task), words);
     return send(withMarks(next, entry.task, { skipped: on }), { type, task: entry.task, entry: entry.id });
   },
   edit(state, type, entry) {

@@ -3,6 +3,7 @@
 import { commandOf, keyName, whileTyping } from "./keys.js";
 import { answerOf, here, hereId, phase } from "./model.js";
 import { STEP_KEYS } from "./transcript.js";
+import { nt, t } from "./texts.js";
 
 export class Keyboard {
   constructor(bench) {
@@ -21,9 +22,11 @@ export class Keyboard {
   sayIgnored() {
     if (this.ignored)
       this.bench.say(
-        this.ignored === 1
-          ? "A key was pressed while the page was loading; it was ignored."
-          : `${this.ignored} keys were pressed while the page was loading; they were ignored.`,
+        nt(
+          "A key was pressed while the page was loading; it was ignored.",
+          "{n} keys were pressed while the page was loading; they were ignored.",
+          this.ignored,
+        ),
       );
     this.ignored = 0;
   }
@@ -61,8 +64,8 @@ export class Keyboard {
       return (
         this.bench.say(
           phase(this.bench.state) === "working"
-            ? `${name} is not an answer here.`
-            : "There is no item on the screen; the input was ignored.",
+            ? t("{key} is not an answer here.", { key: name })
+            : t("There is no item on the screen; the input was ignored."),
         ),
         true
       );
@@ -111,11 +114,11 @@ export class Keyboard {
   #differences() {
     const task = here(this.bench.state);
     if (!task) return;
-    if (this.bench.reading.columns.childElementCount !== 2) return this.bench.say("There are no two texts to compare.");
+    if (this.bench.reading.columns.childElementCount !== 2) return this.bench.say(t("There are no two texts to compare."));
     this.bench.say(
       this.bench.reading.toggleDifferences()
-        ? "Differences between the two texts are highlighted."
-        : "Differences are no longer highlighted.",
+        ? t("Differences between the two texts are highlighted.")
+        : t("Differences are no longer highlighted."),
     );
   }
 
@@ -124,8 +127,8 @@ export class Keyboard {
     if (!this.bench.reveal.next())
       this.bench.say(
         answerOf(this.bench.state, here(this.bench.state)?.targets[0]?.id).standing
-          ? "The judges do not disagree here."
-          : "The judges are shown after your answer.",
+          ? t("The judges do not disagree here.")
+          : t("The judges are shown after your answer."),
       );
   }
 

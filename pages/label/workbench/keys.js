@@ -1,30 +1,32 @@
 // The keyboard shortcuts. One table serves the handler and the list of keys.
 
+import { t } from "./texts.js";
+
 const NAMES = { " ": "Space", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 
 /** Keys of every panel: [key, command, description]. */
 export const COMMON = [
-  ["Enter", "submit", "submit; after the reveal: confirm and continue"],
-  ["Ctrl+Enter", "submit", "submit, also from a text field"],
-  ["u", "undo", "undo (repeatable)"],
-  ["Shift+u", "redo", "redo"],
-  ["s", "skip", "skip this item"],
-  ["f", "flag", "flag this item"],
-  ["n", "note", "note to the study's owner"],
-  ["j", "advance", "next item, without an answer"],
-  ["k", "back", "previous item"],
-  ["Space", "page", "scroll down a page"],
-  ["Shift+Space", "pageUp", "scroll up a page"],
-  ["[", "wider", "widen response 1; again: equal width"],
-  ["]", "widerRight", "widen response 2; again: equal width"],
-  ["x", "differences", "highlight the differences between the responses"],
-  ["d", "disagreement", "next disagreement of the judges"],
-  ["q", "question", "expand the question"],
-  ["v", "raw", "show texts as they were written; again: formatted"],
-  ["w", "why", "write a reason"],
-  ["g", "guidelines", "guidelines"],
-  ["h", "keys", "these keys"],
-  ["Escape", "close", "leave a text field, close a panel"],
+  ["Enter", "submit", t("submit; after the reveal: confirm and continue")],
+  ["Ctrl+Enter", "submit", t("submit, also from a text field")],
+  ["u", "undo", t("undo (repeatable)")],
+  ["Shift+u", "redo", t("redo")],
+  ["s", "skip", t("skip this item")],
+  ["f", "flag", t("flag this item")],
+  ["n", "note", t("note to the study's owner")],
+  ["j", "advance", t("next item, without an answer")],
+  ["k", "back", t("previous item")],
+  ["Space", "page", t("scroll down a page")],
+  ["Shift+Space", "pageUp", t("scroll up a page")],
+  ["[", "wider", t("widen response 1; again: equal width")],
+  ["]", "widerRight", t("widen response 2; again: equal width")],
+  ["x", "differences", t("highlight the differences between the responses")],
+  ["d", "disagreement", t("next disagreement of the judges")],
+  ["q", "question", t("expand the question")],
+  ["v", "raw", t("show texts as they were written; again: formatted")],
+  ["w", "why", t("write a reason")],
+  ["g", "guidelines", t("guidelines")],
+  ["h", "keys", t("these keys")],
+  ["Escape", "close", t("leave a text field, close a panel")],
 ];
 
 /** The name of the key of an event: `s`, `Shift+u`, `Ctrl+Enter`; letters and digits by physical position on other keyboards. */

@@ -3,6 +3,7 @@
 // source if it cannot. `leaf(start, end)` returns the nodes of a part of the source.
 
 import { h } from "./dom.js";
+import { t } from "./texts.js";
 
 const FENCE = /^ {0,3}(```+|~~~+)\s*(\S*)/;
 const HEADING = /^ {0,3}(#{1,6})\s+/;
@@ -207,7 +208,7 @@ function matched(match, start, context) {
   if (address) {
     const src = address.startsWith("data:") ? address : context.images[address];
     if (!src || !(address.startsWith("data:") || Object.hasOwn(context.images, address))) return context.leaf(start, end);
-    return [h("img", { class: "picture", src, alt: alt || "image of the text", loading: "eager" })];
+    return [h("img", { class: "picture", src, alt: alt || t("image of the text"), loading: "eager" })];
   }
   if (maths) return [formula(maths, start, end, context)];
   if (code !== undefined) return [h("code", { dir: "ltr" }, context.leaf(start + ticks.length, end - ticks.length))];

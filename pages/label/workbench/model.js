@@ -1,5 +1,7 @@
 // The state of the workbench: its shape, its selectors, and elementary changes. All functions are pure.
 
+import { t } from "./texts.js";
+
 const ASK_BELOW = 25; // more tasks are requested when fewer targets are ahead, so at least 20 are in the browser
 const ASK_FOR = 30;
 
@@ -88,10 +90,10 @@ export function focused(state) {
 
 /** The reason why no answer can be entered now, or an empty text. */
 export function blocked(state) {
-  if (!state.session) return "Still loading.";
-  if (state.pausing) return "Confirm the guidelines first (Enter).";
-  if (state.restoring) return "Still restoring; the input was ignored.";
-  if (!here(state)) return "There is no item on the screen; the input was ignored.";
+  if (!state.session) return t("Still loading.");
+  if (state.pausing) return t("Confirm the guidelines first (Enter).");
+  if (state.restoring) return t("Still restoring; the input was ignored.");
+  if (!here(state)) return t("There is no item on the screen; the input was ignored.");
   return "";
 }
 

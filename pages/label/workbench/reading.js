@@ -5,6 +5,7 @@ import { differences } from "./diff.js";
 import { answerOf, entered, focused, here } from "./model.js";
 import { Transcript, align } from "./transcript.js";
 import { blockText, chip, isRaw, selectedSpan, source, toggleRaw, toPoints, toUnits } from "./text.js";
+import { t } from "./texts.js";
 
 const SIGNS = new Map([
   [true, "✓"],
@@ -18,13 +19,13 @@ export class Reading {
     this.tabs = h("div", {
       class: "tabs",
       role: "tablist",
-      "aria-label": "Texts",
+      "aria-label": t("Texts"),
       onkeydown: (event) => this.#arrows(event),
     });
     this.columns = h("div", { class: "columns" });
     this.node = h(
       "section",
-      { class: "reading", tabindex: "0", "aria-label": "Item", onpointerup: () => this.#selected() },
+      { class: "reading", tabindex: "0", "aria-label": t("Item"), onpointerup: () => this.#selected() },
       this.above,
       this.tabs,
       this.columns,
@@ -91,11 +92,11 @@ export class Reading {
       picture(block),
     );
     if (!open)
-      return (card.append(button({ class: "more", onclick: () => this.toggleQuestion() }, "Show ", kbd("Q"))), card);
+      return (card.append(button({ class: "more", onclick: () => this.toggleQuestion() }, `${t("Show")} `, kbd("Q"))), card);
     if (tail) {
       card.classList.remove("first");
       card.append(
-        button({ class: "more", onclick: () => this.toggleQuestion() }, "Show all ", kbd("Q")),
+        button({ class: "more", onclick: () => this.toggleQuestion() }, `${t("Show all")} `, kbd("Q")),
         h("div", { class: "tail" }, body),
       );
       return card;
@@ -131,7 +132,7 @@ export class Reading {
       this.transcripts.set(transcript, new Transcript(transcript, { keys: false }));
       if (step) this.transcripts.get(transcript).select(step);
     }
-    const judged = h("details", { class: "judged" }, h("summary", {}, "As the judges read it"), body);
+    const judged = h("details", { class: "judged" }, h("summary", {}, t("As the judges read it")), body);
     return h("div", {}, this.transcripts.get(transcript).node, judged);
   }
 
@@ -189,7 +190,7 @@ export class Reading {
         card.append(
           button(
             { class: "more measured", "aria-expanded": String(this.view.open), onclick: () => this.toggleQuestion() },
-            folded ? "Show all " : "Show less ",
+            `${folded ? t("Show all") : t("Show less")} `,
             kbd("Q"),
           ),
         );
@@ -222,7 +223,7 @@ export class Reading {
     const target = focused(state) ?? task.targets[0];
     if (!target) return marks;
     for (const span of entered(state, target.id).evidence)
-      add(span.block, { ...units(blocks, span), class: "own", title: "your evidence" });
+      add(span.block, { ...units(blocks, span), class: "own", title: t("your evidence") });
     for (const passage of this.bench.passages(state, target))
       add(passage.block, {
         ...units(blocks, passage),
@@ -275,7 +276,7 @@ export class Reading {
 
   toggleRaw() {
     toggleRaw();
-    this.bench.say(isRaw() ? "Texts are shown as they were written." : "Texts are formatted.");
+    this.bench.say(isRaw() ? t("Texts are shown as they were written.") : t("Texts are formatted."));
     this.#redraw();
   }
 
@@ -330,7 +331,7 @@ export class Reading {
     );
     this.bench.dispatch({ type: "evidence", target: target.id, spans: [...others, span] });
     document.getSelection()?.removeAllRanges();
-    this.bench.say("Marked as evidence.");
+    this.bench.say(t("Marked as evidence."));
   }
 }
 
@@ -356,6 +357,6 @@ function units(blocks, { block, start, end }) {
 
 function picture({ image }) {
   return image
-    ? h("img", { class: "picture", src: image.url, alt: image.alt || "image of the item", loading: "eager" })
+    ? h("img", { class: "picture", src: image.url, alt: image.alt || t("image of the item"), loading: "eager" })
     : null;
 }

@@ -4,6 +4,7 @@ import { learn } from "./arriving.js";
 import { unsent, withoutEntry } from "./history.js";
 import { answerOf, content, heard, hereId, noticed, say, withAnswer, withFocus, withMarks } from "./model.js";
 import { endedGroup, firstOpen } from "./moving.js";
+import { t } from "./texts.js";
 
 export function result(state, { action, result: reply, progress: counts, guidelines }) {
   const pending = { ...state.pending };
@@ -40,17 +41,17 @@ function accepted(state, action, reply) {
   if (next.restoring === action.task) next = { ...next, restoring: null };
   if (reply.status === "surplus")
     // One notice for a critique, regardless of the number of its AIUs.
-    return noticed(next, { ...action, target: "" }, "Stored as an extra label: others had completed this item.");
+    return noticed(next, { ...action, target: "" }, t("Stored as an extra label: others had completed this item."));
   if ((reply.reveal || reply.feedback) && hereId(next) === action.task) return say(next, spoken(reply));
-  return action.type === "label" ? heard(next, `Item ${next.tasks[action.task]?.number ?? ""} saved.`) : next;
+  return action.type === "label" ? heard(next, t("Item {number} saved.", { number: next.tasks[action.task]?.number ?? "" })) : next;
 }
 
 const spoken = (reply) =>
   reply.feedback
     ? reply.feedback.correct
-      ? "Correct."
-      : "Not the expected answer."
-    : "Saved. The judges' opinions are shown.";
+      ? t("Correct.")
+      : t("Not the expected answer.")
+    : t("Saved. The judges' opinions are shown.");
 
 /** The new ids of an acknowledged action, in place of its number. */
 function resolved(state, seq, { entry }) {
@@ -76,7 +77,7 @@ function refused(state, action, reply) {
   if (action.target && "standing" in reply) next = withAnswer(next, action.target, standingAgain(state, action, reply));
   if (action.type === "draft" && reply.status === "stale")
     return reply.standing ? noticed(next, action, reply.message) : next;
-  return noticed(next, action, reply.message ?? "The server did not accept this.");
+  return noticed(next, action, reply.message ?? t("The server did not accept this."));
 }
 
 /** The state after a refusal. A refused value stays entered; a stale one does not, so it is not sent again by mistake. */

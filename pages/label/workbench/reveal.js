@@ -3,6 +3,7 @@
 import { attribute, button, h, kbd } from "./dom.js";
 import { blockText, judgeText, referenceMarks } from "./text.js";
 import { linkCitations } from "./transcript.js";
+import { t } from "./texts.js";
 
 /** The cells in which a judge differs or changes its opinion: [{grid, judge, turn}], round by round. */
 export function disagreements(stances) {
@@ -37,7 +38,7 @@ function mostFrequent(values) {
 export class Reveal {
   constructor(bench) {
     this.bench = bench;
-    this.node = h("section", { class: "reveal", "aria-label": "The judges", tabindex: "-1" });
+    this.node = h("section", { class: "reveal", "aria-label": t("The judges"), tabindex: "-1" });
     this.cell = null;
     this.drawn = null;
   }
@@ -104,7 +105,7 @@ export class Reveal {
         "h3",
         {},
         h("span", {}, [grid.protocol, grid.run].filter(Boolean).join(" · ")),
-        grid.href ? h("a", { href: grid.href, target: "_blank", rel: "noopener" }, "trace ↗") : null,
+        grid.href ? h("a", { href: grid.href, target: "_blank", rel: "noopener" }, `${t("trace")} ↗`) : null,
       ),
       grid.outcome || grid.verdicts?.length ? h("p", { class: "outcome" }, outcome(grid, task)) : null,
       h(
@@ -113,7 +114,7 @@ export class Reveal {
         h(
           "table",
           {},
-          h("thead", {}, h("tr", {}, h("th", {}, h("span", { class: "visually-hidden" }, "Judge")), stages)),
+          h("thead", {}, h("tr", {}, h("th", {}, h("span", { class: "visually-hidden" }, t("Judge"))), stages)),
           h("tbody", {}, rows),
         ),
       ),
@@ -124,15 +125,15 @@ export class Reveal {
         grid.judges.map((judge, judgePlace) => this.#reason(task, judge, judgePlace, place, columns)),
       ),
       disagreements([grid]).length
-        ? button({ class: "tool", onclick: () => this.next() }, kbd("D"), " next disagreement")
+        ? button({ class: "tool", onclick: () => this.next() }, kbd("D"), ` ${t("next disagreement")}`)
         : null,
     );
   }
 
   #stance(task, judge, turn, cell) {
     const here = JSON.stringify(cell) === JSON.stringify(this.cell);
-    const words = turn.value === null ? `no verdict${turn.problem ? `: ${turn.problem}` : ""}` : nameOf(task, turn);
-    const label = `${judge.name}: ${words}${turn.changed ? ", changed its mind" : ""}`;
+    const words = turn.value === null ? `${t("no verdict")}${turn.problem ? `: ${turn.problem}` : ""}` : nameOf(task, turn);
+    const label = `${judge.name}: ${words}${turn.changed ? `, ${t("changed its mind")}` : ""}`;
     return button(
       {
         class: `stance ${valueClass(task, turn)}${turn.changed ? " changed" : ""}`,
@@ -219,7 +220,7 @@ export class Reveal {
         judge.turns.flatMap((turn, turnPlace) =>
           (turn.passages ?? []).map((span) => ({
             ...span,
-            title: `quoted by ${judge.name}, ${grid.stages[turn.stage]}`,
+            title: t("quoted by {judge}, {stage}", { judge: judge.name, stage: grid.stages[turn.stage] }),
             current: this.cell?.grid === gridPlace && this.cell.judge === judgePlace && this.cell.turn === turnPlace,
           })),
         ),
@@ -248,12 +249,12 @@ function outcome({ outcome: words, verdicts = [] }, task) {
 export function feedback(target, found, columns = []) {
   if (!found) return null;
   const expected = expectedName(target, found.expected);
-  const head = found.correct ? `✓ Correct: ${expected}` : `✗ Not correct. Expected: ${expected}`;
+  const head = found.correct ? `✓ ${t("Correct: {expected}", { expected })}` : `✗ ${t("Not correct. Expected: {expected}", { expected })}`;
   const passed =
     found.passed === true
-      ? "You have passed the training."
+      ? t("You have passed the training.")
       : found.passed === false
-        ? "You have not passed the training yet."
+        ? t("You have not passed the training yet.")
         : "";
   return h(
     "div",
@@ -276,7 +277,7 @@ function weightTable(weights) {
   return h(
     "div",
     { class: "grid" },
-    h("h3", {}, "Weights of the judges"),
+    h("h3", {}, t("Weights of the judges")),
     h(
       "ul",
       { class: "reasons" },
@@ -320,7 +321,7 @@ export function opinionList(opinions, named, toneOf, { columns = [], short = () 
             sign(one.value) ?? short(one.value) ?? String(one.value),
           ),
           h("b", { dir: "auto" }, ` ${one.judge}: `),
-          one.value === null ? one.problem || "no verdict" : named(one.value),
+          one.value === null ? one.problem || t("no verdict") : named(one.value),
         ),
         one.reason ? h("p", { class: "words", dir: "auto" }, judgeText(one.reason, one.references, columns)) : null,
         one.evidence ? h("blockquote", { dir: "auto" }, one.evidence) : null,

@@ -3,6 +3,7 @@
 import { button, h, kbd } from "./dom.js";
 import { COMMON, printed } from "./keys.js";
 import { blockText } from "./text.js";
+import { t, within } from "./texts.js";
 
 /** The list of keys, those of the panel first, then those of a transcript. */
 export function keySheet(panelKeys, stepKeys, { quick, onQuick, close }) {
@@ -10,9 +11,9 @@ export function keySheet(panelKeys, stepKeys, { quick, onQuick, close }) {
   const box = h("input", { type: "checkbox", checked: quick, onchange: () => onQuick(box.checked) });
   return h(
     "section",
-    { class: "sheet", "aria-label": "Keys" },
-    heading("Keys", "H", close),
-    h("label", { class: "setting" }, box, " Submit on digit, without Enter"),
+    { class: "sheet", "aria-label": t("Keys") },
+    heading(t("Keys"), "H", close),
+    h("label", { class: "setting" }, box, ` ${t("Submit on digit, without Enter")}`),
     h(
       "dl",
       {},
@@ -25,8 +26,8 @@ export function keySheet(panelKeys, stepKeys, { quick, onQuick, close }) {
 export function guidelineSheet(guidelines, criterion, { close }) {
   return h(
     "section",
-    { class: "sheet guidelines", "aria-label": "Guidelines" },
-    heading("Guidelines", "G", close),
+    { class: "sheet guidelines", "aria-label": t("Guidelines") },
+    heading(t("Guidelines"), "G", close),
     guidelineText(guidelines),
     criterion ? criterionText(criterion) : null,
   );
@@ -36,18 +37,18 @@ export function guidelineSheet(guidelines, criterion, { close }) {
 export function guidelinePage(guidelines, confirm) {
   return h(
     "section",
-    { class: "page", "aria-label": "Guidelines" },
-    h("h2", {}, guidelines.read ? "The guidelines have changed" : "Guidelines"),
-    h("p", { class: "state" }, `Version ${guidelines.version}. The button Guidelines shows them again.`),
+    { class: "page", "aria-label": t("Guidelines") },
+    h("h2", {}, guidelines.read ? t("The guidelines have changed") : t("Guidelines")),
+    h("p", { class: "state" }, t("Version {version}. The button Guidelines shows them again.", { version: guidelines.version })),
     guidelineText(guidelines),
-    button({ class: "submit", onclick: confirm }, h("span", {}, "I have read them: continue"), kbd("Enter")),
+    button({ class: "submit", onclick: confirm }, h("span", {}, t("I have read them: continue")), kbd("Enter")),
   );
 }
 
 function guidelineText(guidelines) {
   return guidelines?.text
     ? blockText({ format: guidelines.format ?? "markdown", text: guidelines.text })
-    : h("p", { class: "empty" }, "This study has no guidelines.");
+    : h("p", { class: "empty" }, t("This study has no guidelines."));
 }
 
 function criterionText({ name, definition, rubric = [] }) {
@@ -71,7 +72,7 @@ export function noteSheet(text, { save, close }) {
   const area = h("textarea", {
     rows: "4",
     maxlength: "20000",
-    "aria-label": "Note to the study's owner",
+    "aria-label": t("Note to the study's owner"),
     dir: "auto",
   });
   area.value = text;
@@ -89,14 +90,14 @@ export function noteSheet(text, { save, close }) {
   });
   const node = h(
     "section",
-    { class: "sheet", "aria-label": "Note" },
-    heading("Note to the study's owner", "N", close),
+    { class: "sheet", "aria-label": t("Note") },
+    heading(t("Note to the study's owner"), "N", close),
     area,
     h(
       "div",
       { class: "row" },
-      button({ class: "tool", onclick: () => save(area.value.trim()) }, kbd("Ctrl+Enter"), " save"),
-      button({ class: "tool", onclick: close }, kbd("Esc"), " leave"),
+      button({ class: "tool", onclick: () => save(area.value.trim()) }, kbd("Ctrl+Enter"), ` ${t("save")}`),
+      button({ class: "tool", onclick: close }, kbd("Esc"), ` ${t("leave")}`),
     ),
   );
   return { node, focus: () => area.focus() };
@@ -110,8 +111,8 @@ function heading(words, key, close) {
     button(
       { class: "tool", onclick: close },
       kbd(key),
-      " close ",
-      h("span", { class: "visually-hidden" }, words.toLowerCase()),
+      ` ${t("close")} `,
+      h("span", { class: "visually-hidden" }, within(words)),
     ),
   );
 }

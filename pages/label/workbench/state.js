@@ -25,6 +25,7 @@ import {
 } from "./model.js";
 import { endOf, followingOpen, stepFocus, toNext, toTask } from "./moving.js";
 import { result } from "./replies.js";
+import { t } from "./texts.js";
 
 /** The next state and the actions to send. `event.type` names one of the functions below. */
 export function reduce(state, event) {
@@ -90,7 +91,7 @@ function enter(state, target, part) {
 /** The reason why a training item cannot be answered, or an empty text: its first answer counts. */
 function trained(state, target) {
   const done = state.tasks[taskOf(state, target)]?.training && answerOf(state, target).standing !== null;
-  return done ? "This is a training item: the first answer counts. Continue with Next (Enter)." : "";
+  return done ? t("This is a training item: the first answer counts. Continue with Next (Enter).") : "";
 }
 
 /** An answer key: a draft before the label, unless one key is enough; a change of the label after it. */
@@ -98,11 +99,11 @@ function answer(state, { target, value, seconds, at }) {
   const stop = blocked(state) || trained(state, target);
   if (stop) return [say(state, stop)];
   const task = here(state);
-  if (!task.targets.some((one) => one.id === target)) return [say(state, "That answer belongs to another item.")];
+  if (!task.targets.some((one) => one.id === target)) return [say(state, t("That answer belongs to another item."))];
   const { standing } = answerOf(state, target);
   if (ONE_KEY.has(task.panel)) return labelAndStep(state, task, target, value, seconds, at);
   if (standing && same(standing.value, value) && !changed(state, target))
-    return [say(state, "This is already your answer.")];
+    return [say(state, t("This is already your answer."))];
   const reasonMissing = needsReason(state, { ...entered(state, target), value });
   if (!standing && (!state.session.rules.quick || reasonMissing)) return choose(state, { target, value });
   const [next, actions] = label(state, target, { ...content(entered(state, target)), value }, seconds, at);
@@ -113,7 +114,7 @@ function answer(state, { target, value, seconds, at }) {
 const ONE_KEY = new Set(["aius"]);
 
 function labelAndStep(state, task, target, value, seconds, at) {
-  if (state.focus[task.id] !== target) return [say(state, "There is no question here; the input was ignored.")];
+  if (state.focus[task.id] !== target) return [say(state, t("There is no question here; the input was ignored."))];
   const { standing } = answerOf(state, target);
   if (standing && same(standing.value, value)) return [stepFocus(state, task, target)];
   const [next, actions] = label(state, target, { ...content(entered(state, target)), value }, seconds, at);
@@ -133,13 +134,13 @@ function submit(state, { seconds, at }) {
     return [
       say(
         state,
-        task.panel === "weights" ? "Move a slider first, or choose equal weights (E)." : "Choose an answer first.",
+        task.panel === "weights" ? t("Move a slider first, or choose equal weights (E).") : t("Choose an answer first."),
       ),
     ];
   const first = task.targets.some((target) => target.required && answerOf(state, target.id).standing === null);
   const open = task.targets.filter((target) => changed(state, target.id) && entered(state, target.id).value !== null);
   if (open.some((target) => needsReason(state, entered(state, target.id))))
-    return [say(state, "This study requires a reason.")];
+    return [say(state, t("This study requires a reason."))];
   let next = state;
   const actions = [];
   for (const target of open) {
@@ -210,7 +211,7 @@ function advance(state) {
 
 /** Go to the task that was on the screen before. */
 function back(state) {
-  if (state.at === 0) return [say(state, "This is the first item of this visit.")];
+  if (state.at === 0) return [say(state, t("This is the first item of this visit."))];
   return [{ ...state, at: state.at - 1, restoring: null }];
 }
 
@@ -237,7 +238,7 @@ function step(state, { by }) {
 
 function skip(state) {
   const task = here(state);
-  if (!task || blocked(state)) return [say(state, blocked(state) || "There is no item on the screen.")];
+  if (!task || blocked(state)) return [say(state, blocked(state) || t("There is no item on the screen."))];
   const on = !marksOf(state, task.id).skipped;
   let next = withMarks(state, task.id, { skipped: on });
   next = pushed(next, {
@@ -255,11 +256,11 @@ function skip(state) {
 /** Flag the AIU on the screen, or the task if it is not a critique. */
 function flag(state) {
   const task = here(state);
-  if (!task) return [say(state, "There is no item on the screen.")];
+  if (!task) return [say(state, t("There is no item on the screen."))];
   const target = focused(state)?.claim ? focused(state).id : "";
   const on = !marksOf(state, target || task.id).flagged;
   return send(
-    say(withMarks(state, target || task.id, { flagged: on }), on ? "Flagged." : "Flag removed."),
+    say(withMarks(state, target || task.id, { flagged: on }), on ? t("Flagged.") : t("Flag removed.")),
     { type: "flag", task: task.id, ...(target ? { target } : {}), on },
     { flagged: on ? 1 : -1 },
   );
@@ -267,7 +268,7 @@ function flag(state) {
 
 function note(state, { task, text }) {
   if (text === marksOf(state, task).note) return [state];
-  return send(say(withMarks(state, task, { note: text }), text ? "Note saved." : "Note removed."), {
+  return send(say(withMarks(state, task, { note: text }), text ? t("Note saved.") : t("Note removed.")), {
     type: "note",
     task,
     text,

@@ -3,6 +3,7 @@
 
 import { h } from "./dom.js";
 import { markdown } from "./markdown.js";
+import { t } from "./texts.js";
 
 /** UTF-16 position of a code point position. */
 export function toUnits(text, points) {
@@ -74,7 +75,7 @@ export const toggleRaw = () => localStorage.setItem(RAW, String(!isRaw()));
 /** A block as an element. */
 export function blockText(block, marks = []) {
   const words = source(block);
-  if (!words.trim()) return h("p", { class: "empty" }, block.number ? "(empty response)" : "(empty)");
+  if (!words.trim()) return h("p", { class: "empty" }, block.number ? t("(empty response)") : t("(empty)"));
   if (block.format === "markdown" && words.length <= LONGEST && !isRaw())
     return h(
       "div",
@@ -119,7 +120,7 @@ export function referenceMarks(words, references, columns) {
   return (references ?? []).flatMap((one) => {
     const column = columns.find(({ id }) => id === one.column);
     const [start, end] = [toUnits(words, one.start), toUnits(words, one.end)];
-    const written = { words: column?.title, title: `written as “${words.slice(start, end)}”` };
+    const written = { words: column?.title, title: t("written as “{words}”", { words: words.slice(start, end) }) };
     return column ? [{ start, end, class: `chip response-${column.number}`, ...written }] : [];
   });
 }

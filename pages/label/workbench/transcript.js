@@ -4,24 +4,25 @@
 
 import { attribute, button, h, text } from "./dom.js";
 import { markdown } from "./markdown.js";
+import { language, nt, t } from "./texts.js";
 
 /** [key on the page of a trace, key in the workbench, command, description] */
 const KEYS = [
-  ["j", "Shift+j", "next", "next step of the transcript"],
-  ["k", "Shift+k", "previous", "previous step of the transcript"],
-  ["e", "e", "error", "next error of the transcript"],
-  ["t", "t", "call", "next tool call of the transcript"],
-  ["/", "/", "search", "search in the transcript; Enter: next place"],
-  ["r", "r", "raw", "raw texts of the transcript, as they are stored"],
+  ["j", "Shift+j", "next", t("next step of the transcript")],
+  ["k", "Shift+k", "previous", t("previous step of the transcript")],
+  ["e", "e", "error", t("next error of the transcript")],
+  ["t", "t", "call", t("next tool call of the transcript")],
+  ["/", "/", "search", t("search in the transcript; Enter: next place")],
+  ["r", "r", "raw", t("raw texts of the transcript, as they are stored")],
 ];
 /** The key of two transcripts that are shown together. */
-const PARTING = ["p", "Shift+p", "parting", "first step in which the two transcripts differ"];
+const PARTING = ["p", "Shift+p", "parting", t("first step in which the two transcripts differ")];
 /** The key of the page of a trace whose judges name different steps; label pages have none, as they show no opinions. */
-const DISAGREEMENT = ["d", "", "disagreement", "next step that only some judges name"];
+const DISAGREEMENT = ["d", "", "disagreement", t("next step that only some judges name")];
 /** Keys of the workbench if the item has a transcript: [key, command, description]. */
 export const STEP_KEYS = [
   ...[...KEYS, PARTING].map(([, key, command, words]) => [key, command, words]),
-  ["a", "answer", "enter the step on the screen as the answer, if a step is asked for"],
+  ["a", "answer", t("enter the step on the screen as the answer, if a step is asked for")],
 ];
 
 const CHUNK = 50; // rows that are drawn together
@@ -29,7 +30,14 @@ const MARGIN = 1500; // pixels above and below the window in which rows are draw
 const SPINE_ROW = 28; // pixels; transcript.css has the same
 const SHORT = 4000; // characters of a text that are shown at first
 const FORMATTED = 20_000; // characters of a text up to which it is formatted
-const NAMES = { tool_call: "call", tool_result: "result" };
+const NAMES = {
+  tool_call: t("call"),
+  tool_result: t("result"),
+  error: t("error"),
+  reasoning: t("reasoning"),
+  data: t("data"),
+  image: t("image"),
+};
 const FOLDED = new Set(["tool_call", "tool_result", "reasoning", "data"]);
 
 /** A scrolling list whose rows exist only near its window. `estimate(index)` is the height of a row in pixels. */
@@ -151,15 +159,15 @@ export class Transcript {
     this.common = 0; // the number of steps with which both begin
     this.search = h("input", {
       type: "search",
-      placeholder: "Search",
-      "aria-label": "Search in the transcript",
+      placeholder: t("Search"),
+      "aria-label": t("Search in the transcript"),
       oninput: () => this.#find(0),
       onkeydown: (event) => this.#searching(event),
     });
     const words = this.keys.map(([page, bench, , description]) => [keys ? page : bench, description]);
     const hint = h("span", { class: "keys", title: words.map((pair) => pair.join(": ")).join("\n") }, hintOf(words));
     this.bar = h("div", { class: "bar" }, this.search, this.found, this.parted, hint);
-    this.body = h("div", { class: "steps" }, h("p", { class: "state" }, "Loading…"));
+    this.body = h("div", { class: "steps" }, h("p", { class: "state" }, t("Loading…")));
     this.node = h("div", { class: "transcript", tabindex: "-1" }, this.style, this.bar, this.body, this.status);
     if (keys) this.node.addEventListener("keydown", (event) => this.#pressed(event));
     this.loaded = this.#load(address);
@@ -172,7 +180,7 @@ export class Transcript {
       if (!reply.ok) throw new Error(loaded.message);
       this.#draw(loaded.parts);
     } catch (error) {
-      this.body.replaceChildren(h("p", { class: "state", role: "alert" }, `Not loaded: ${error.message}`));
+      this.body.replaceChildren(h("p", { class: "state", role: "alert" }, t("Not loaded: {problem}", { problem: error.message })));
     }
   }
 
@@ -183,12 +191,12 @@ export class Transcript {
     const draw = (index) => this.#spineRow(index);
     this.spine = new Rows("spine", parts.length, () => SPINE_ROW, draw, {
       role: "listbox",
-      "aria-label": "Steps",
+      "aria-label": t("Steps"),
       onkeydown: (event) => this.#arrows(event),
     });
     this.content = new Rows("content", parts.length, (index) => heightOf(parts[index]), (index) => this.#section(index), {
       role: "region",
-      "aria-label": "Contents of the steps",
+      "aria-label": t("Contents of the steps"),
     });
     this.body.replaceChildren(this.spine.node, this.content.node);
     this.#count();
@@ -200,9 +208,9 @@ export class Transcript {
     this.other = other;
     this.common = common;
     const isEqual = common === this.parts.length && common === other.parts.length;
-    if (isEqual) return text(this.parted, "the same steps in both");
+    if (isEqual) return text(this.parted, t("the same steps in both"));
     this.parted.replaceChildren(
-      button({ class: "more", onclick: () => this.command("parting") }, `they part at step ${common + 1}`),
+      button({ class: "more", onclick: () => this.command("parting") }, t("they part at step {number}", { number: common + 1 })),
     );
     if (!this.asked) this.#show(common + 1);
   }
@@ -231,7 +239,7 @@ export class Transcript {
 
   #section(index) {
     const part = this.parts[index];
-    const heading = listed(`Step ${part.number}`, kindOf(part), part.agent, part.name, duration(part.seconds), tokens(part));
+    const heading = listed(t("Step {number}", part), kindOf(part), part.agent, part.name, duration(part.seconds), tokens(part));
     const failed = part.kind === "error";
     const section = h(
       "section",
@@ -247,7 +255,7 @@ export class Transcript {
     const inner = h("div", {});
     const fill = () => {
       const outcome = part.kind === "tool_call" ? this.outcomes.get(part.call) : null;
-      inner.replaceChildren(this.#text(part), ...(outcome ? [h("h4", {}, `→ Step ${outcome.number}`), this.#text(outcome)] : []));
+      inner.replaceChildren(this.#text(part), ...(outcome ? [h("h4", {}, `→ ${t("Step {number}", outcome)}`), this.#text(outcome)] : []));
     };
     const fold = h(
       "details",
@@ -275,8 +283,8 @@ export class Transcript {
 
   #text(part) {
     const { content = "" } = part;
-    if (part.image && !this.raw) return h("img", { class: "picture", src: content, alt: `image of step ${part.number}` });
-    if (!content.trim()) return h("p", { class: "empty" }, "(empty)");
+    if (part.image && !this.raw) return h("img", { class: "picture", src: content, alt: t("image of step {number}", part) });
+    if (!content.trim()) return h("p", { class: "empty" }, t("(empty)"));
     const shown = this.whole.has(part.number) ? content : content.slice(0, SHORT);
     const box = h("div", { class: "text" }, this.raw ? plain(shown) : rendered(part, shown, shown.length < content.length));
     if (shown.length < content.length) {
@@ -284,7 +292,7 @@ export class Transcript {
         this.whole.add(part.number);
         box.replaceWith(this.#text(part));
       };
-      box.append(button({ class: "more", onclick: more }, `Show all ${content.length.toLocaleString("en")} characters`));
+      box.append(button({ class: "more", onclick: more }, t("Show all {n} characters", { n: content.length.toLocaleString(language) })));
     }
     return box;
   }
@@ -319,7 +327,7 @@ export class Transcript {
     this.spine.bring(this.step, "nearest");
     this.content.bring(this.step, "start");
     this.#highlight();
-    text(this.status, `Step ${number} of ${this.parts.length}, ${kindOf(part)}, ${lineOf(part)}`);
+    text(this.status, `${t("Step {number} of {total}", { number, total: this.parts.length })}, ${kindOf(part)}, ${lineOf(part)}`);
   }
 
   /** Execute a command of STEP_KEYS; false if it is none. */
@@ -327,9 +335,9 @@ export class Transcript {
     const commands = {
       next: () => this.select(Math.min(this.step + 2, this.parts.length)),
       previous: () => this.select(Math.max(this.step, 1)),
-      error: () => this.#nextOf((part) => part.kind === "error", "errors"),
-      call: () => this.#nextOf((part) => part.kind === "tool_call", "tool calls"),
-      disagreement: () => this.#nextOf((part) => this.disputed.has(part.number), "steps that only some judges name"),
+      error: () => this.#nextOf((part) => part.kind === "error", t("The transcript has no errors.")),
+      call: () => this.#nextOf((part) => part.kind === "tool_call", t("The transcript has no tool calls.")),
+      disagreement: () => this.#nextOf((part) => this.disputed.has(part.number), t("The transcript has no steps that only some judges name.")),
       parting: () => this.other && this.select(Math.min(this.common + 1, this.parts.length)),
       search: () => this.search.focus(),
       raw: () => this.#toggleRaw(),
@@ -340,11 +348,11 @@ export class Transcript {
   }
 
   // After the last one, the first one.
-  #nextOf(matches, words) {
+  #nextOf(matches, none) {
     const { parts } = this;
     const ahead = [...parts.slice(this.step + 1), ...parts.slice(0, this.step + 1)].find(matches);
     if (ahead) this.select(ahead.number);
-    else text(this.status, `The transcript has no ${words}.`);
+    else text(this.status, none);
   }
 
   #toggleRaw() {
@@ -352,7 +360,7 @@ export class Transcript {
     attribute(this.node, "data-raw", this.raw);
     this.content.redrawAll();
     this.select(this.number);
-    text(this.status, this.raw ? "The texts are shown as they are stored." : "The texts are formatted.");
+    text(this.status, this.raw ? t("The texts are shown as they are stored.") : t("The texts are formatted."));
   }
 
   // ---- search -----------------------------------------------------------------------------------------------------
@@ -373,8 +381,8 @@ export class Transcript {
 
   #count(place) {
     const errors = this.parts.filter((part) => part.kind === "error").length;
-    const all = listed(`${this.parts.length} steps`, errors && `${errors} ${errors === 1 ? "error" : "errors"}`);
-    text(this.found, this.search.value ? (place ? `${place} of ${this.hits.length}` : "not found") : all);
+    const all = listed(t("{n} steps", { n: this.parts.length }), errors && nt("{n} error", "{n} errors", errors));
+    text(this.found, this.search.value ? (place ? t("{number} of {total}", { number: place, total: this.hits.length }) : t("not found")) : all);
   }
 
   /** Mark the places of the searched words in the step on the screen. */
@@ -456,17 +464,18 @@ function citation(words, transcript) {
   if (!/^\d+$/.test(words)) return words;
   if (transcript.parts[Number(words) - 1])
     return button({ class: "citation", onclick: () => transcript.select(Number(words)) }, words);
-  return h("span", { class: "citation missing" }, `${words} (no such step)`);
+  return h("span", { class: "citation missing" }, t("{step} (no such step)", { step: words }));
 }
 
 const hintOf = (words) =>
   words
-    .map(([key, description]) => `${key.replace("Shift+", "⇧").toUpperCase()} ${description.split(" of the")[0].split(";")[0]}`)
-    .join(" · ")
-    .replace(" in the transcript", "");
+    .map(([key, description]) => `${key.replace("Shift+", "⇧").toUpperCase()} ${short(description)}`)
+    .join(" · ");
+/** A description without the words after the first clause, and without the transcript, which is in view. */
+const short = (words) => words.split(t(" of the transcript"))[0].split(";")[0].replace(t(" in the transcript"), "");
 const listed = (...words) => words.filter(Boolean).join(" · ");
-const kindOf = (part) => (part.kind === "text" ? part.role || "text" : (NAMES[part.kind] ?? part.kind));
-const tokens = (part) => (part.tokens ? `${part.tokens} tokens` : "");
+const kindOf = (part) => (part.kind === "text" ? part.role || t("text") : (NAMES[part.kind] ?? part.kind));
+const tokens = (part) => (part.tokens ? t("{n} tokens", { n: part.tokens }) : "");
 const clipped = (words = "", most = 160) => {
   const line = words.slice(0, 2 * most).replace(/\s+/g, " ").trim();
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;

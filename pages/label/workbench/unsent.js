@@ -4,6 +4,7 @@
 import { Api } from "./api.js";
 import { button, h } from "./dom.js";
 import { Outbox, WINDOW, storageKey, waitingKeys } from "./outbox.js";
+import { nt, t } from "./texts.js";
 
 const PAUSE = 15_000; // milliseconds after a failed attempt
 const OF_OTHERS = ["unknown", "forbidden", "removed"]; // the study is perhaps that of another person of this browser
@@ -64,7 +65,12 @@ async function send(key, base) {
   if (session.annotator.key !== annotator) return others.add(key);
   await attempt(outbox);
   if (outbox.waiting) return failed(key, outbox.waiting, session.study.name, outbox.problem);
-  const stored = `${actions(count)} of the study “${session.study.name}” ${count === 1 ? "was" : "were"} sent.`;
+  const stored = nt(
+    "{n} unsent action of the study “{study}” was sent.",
+    "{n} unsent actions of the study “{study}” were sent.",
+    count,
+    { study: session.study.name },
+  );
   show(key, [stored, ...refusals.filter(Boolean)].join(" "), "sent");
 }
 
@@ -77,19 +83,23 @@ async function attempt(outbox) {
   outbox.stop(outbox.stopped || "closing");
 }
 
-const actions = (count) => `${count} unsent ${count === 1 ? "action" : "actions"}`;
-
 function failed(key, count, study, reason) {
   resting = Date.now() + PAUSE;
-  const place = study ? ` of the study “${study}”` : "";
-  const words = `${actions(count)}${place} ${count === 1 ? "is" : "are"} stored in this browser.`;
-  show(key, `${words} ${reason || "Sending has failed, and is tried again."}`, "unsent");
+  const words = study
+    ? nt(
+        "{n} unsent action of the study “{study}” is stored in this browser.",
+        "{n} unsent actions of the study “{study}” are stored in this browser.",
+        count,
+        { study },
+      )
+    : nt("{n} unsent action is stored in this browser.", "{n} unsent actions are stored in this browser.", count);
+  show(key, `${words} ${reason || t("Sending has failed, and is tried again.")}`, "unsent");
 }
 
 function show(key, words, state) {
   if (notices.get(key)?.dataset.words === words) return; // shown, or closed by the annotator
   notices.get(key)?.remove();
-  const close = button({ "aria-label": "Close", onclick: () => notice.remove() }, "✕");
+  const close = button({ "aria-label": t("Close"), onclick: () => notice.remove() }, "✕");
   const marks = { class: "unsent-notice", role: "status", "data-state": state, "data-words": words };
   const notice = h("div", marks, h("span", {}, words), close);
   notices.set(key, notice);

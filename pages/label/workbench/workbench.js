@@ -13,10 +13,11 @@ import { Reveal } from "./reveal.js";
 import { answerOf, focused, here, hereId, initial, marksOf, phase, wanted } from "./model.js";
 import { reduce } from "./state.js";
 import { Stopwatch } from "./timing.js";
+import { nt, t } from "./texts.js";
 
 const QUEUE = ["study", "study_id", "kind", "criterion", "scenario", "run", "item", "tab"];
 const ARRIVAL_GUARD = 250; // milliseconds in which keys are ignored after an item has appeared without a key press
-const EARLY = "The item has just appeared; the input was ignored.";
+const EARLY = t("The item has just appeared; the input was ignored.");
 const PRESENCE = 60_000;
 const RECHECK = 30_000;
 
@@ -103,7 +104,7 @@ export class LabelWorkbench extends HTMLElement {
       } catch (error) {
         if (["unknown", "invalid", "archived", ...STOPS_SENDING].includes(error.code))
           return (this.show({ name: "stopped", code: error.code, text: error.message }), null);
-        this.show({ name: "loading", text: "The server does not respond. Retrying…" });
+        this.show({ name: "loading", text: t("The server does not respond. Retrying…") });
         await new Promise((resolve) => setTimeout(resolve, backoff(tries)));
       }
     }
@@ -123,7 +124,7 @@ export class LabelWorkbench extends HTMLElement {
     });
     const left = this.outbox.waiting;
     if (left) {
-      this.show({ name: "loading", text: `Sending ${left} ${left === 1 ? "action" : "actions"} from your last visit.` });
+      this.show({ name: "loading", text: nt("Sending {n} action from your last visit.", "Sending {n} actions from your last visit.", left) });
       this.state = { ...this.state, session: this.#withSettings(session) };
       await this.outbox.drained();
       if (this.outbox.stopped)
@@ -167,7 +168,7 @@ export class LabelWorkbench extends HTMLElement {
     localStorage.setItem("tiebreak-workbench/quick", String(quick));
     this.quick = quick;
     this.state = { ...this.state, session: this.#withSettings(this.state.session) };
-    this.say(quick ? "A digit key now saves the label." : "A digit key now selects an answer; Enter saves it.");
+    this.say(quick ? t("A digit key now saves the label.") : t("A digit key now selects an answer; Enter saves it."));
   }
 
   continueHere() {

@@ -18,7 +18,7 @@ export default function ({ data, parentElement }) {
     item.append(link, ` ${text}${opened.has(name) ? " ✓" : ""}`);
     list.append(item);
   }
-  const skip = Object.assign(document.createElement("button"), { type: "button", textContent: "Skip the tour" });
+  const skip = Object.assign(document.createElement("button"), { type: "button", textContent: data.skip });
   skip.onclick = () => {
     store(SKIPPED);
     root.hidden = true;

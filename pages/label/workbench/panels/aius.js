@@ -7,27 +7,28 @@ import { endedGroup } from "../moving.js";
 import { feedback, opinionList } from "../reveal.js";
 import { selectedSpan, source, toPoints } from "../text.js";
 import { optionGroup } from "./options.js";
+import { t, within } from "../texts.js";
 
-const GROUPS = { precision: "Is it factual?", recall: "Does the critique cover it?", rating: "Ratings" };
+const GROUPS = { precision: t("Is it factual?"), recall: t("Does the critique cover it?"), rating: t("Ratings") };
 const ENDED = {
-  precision: "All AIUs are answered.",
-  recall: "All AIUs are answered.",
-  rating: "All ratings are given.",
+  precision: t("All AIUs are answered."),
+  recall: t("All AIUs are answered."),
+  rating: t("All ratings are given."),
 };
 const SIGNS = new Map([
   [true, "✓"],
   [false, "✗"],
 ]);
 const TITLES = {
-  split: "Split: one AIU per line, at least two",
-  merge: "Merge: the text of the merged AIU",
-  add: "Add an AIU; text selected in the critique becomes its passage",
-  edit: "Edit: existing labels stay with the previous AIU",
+  split: t("Split: one AIU per line, at least two"),
+  merge: t("Merge: the text of the merged AIU"),
+  add: t("Add an AIU; text selected in the critique becomes its passage"),
+  edit: t("Edit: existing labels stay with the previous AIU"),
 };
 
 export function aiusPanel(bench, task) {
   const now = h("div", { class: "now" });
-  const last = h("div", { class: "last", role: "group", "aria-label": "Your last answer" });
+  const last = h("div", { class: "last", role: "group", "aria-label": t("Your last answer") });
   const list = h("div", { class: "claims" });
   const editorBox = h("div", { class: "editor", hidden: true });
   const onward = button(
@@ -35,9 +36,9 @@ export function aiusPanel(bench, task) {
     h("span"),
     kbd("Ctrl+Enter"),
   );
-  const edits = h("div", { class: "edits", role: "group", "aria-label": "Edit the AIU" });
+  const edits = h("div", { class: "edits", role: "group", "aria-label": t("Edit the AIU") });
   // On a phone the edits are collapsed to leave space for the text and the answer.
-  const menu = button({ class: "tool editmenu", "aria-expanded": false, onclick: () => openMenu(!isOpen()) }, "Edit AIU");
+  const menu = button({ class: "tool editmenu", "aria-expanded": false, onclick: () => openMenu(!isOpen()) }, t("Edit AIU"));
   const row = h("div", { class: "onward" }, menu, onward);
   const node = h("div", { class: "panel aius" }, now, editorBox, edits, row);
   const isOpen = () => menu.getAttribute("aria-expanded") === "true";
@@ -56,15 +57,15 @@ export function aiusPanel(bench, task) {
     drawEditor();
   };
   const COMMANDS = [
-    ["p", "split", () => edit("split")],
-    ["m", "merge", () => edit("merge")],
-    ["a", "add", () => edit("add")],
-    ["e", "edit", () => edit("edit")],
-    ["r", "remove", () => remove()],
-    ["c", "choose to merge", () => choose()],
+    ["p", t("split"), () => edit("split")],
+    ["m", t("merge"), () => edit("merge")],
+    ["a", t("add"), () => edit("add")],
+    ["e", t("edit"), () => edit("edit")],
+    ["r", t("remove"), () => remove()],
+    ["c", t("choose to merge"), () => choose()],
     [
       "x",
-      "not atomic",
+      t("not atomic"),
       () =>
         aiu() &&
         bench.dispatch({
@@ -74,28 +75,28 @@ export function aiusPanel(bench, task) {
           change: { type: "not_atomic", aiu: aiu().aiu, on: aiu().atomic !== false },
         }),
     ],
-    ["t", "take AIUs of a run", () => adopt()],
+    ["t", t("take AIUs of a run"), () => adopt()],
   ];
   function adopt() {
-    if (!task.adopts) return bench.say("No run has AIUs that are missing here.");
+    if (!task.adopts) return bench.say(t("No run has AIUs that are missing here."));
     bench.dispatch({ type: "edit", task: task.id, change: { type: "adopt" } });
   }
 
   function remove() {
-    if (!aiu()) return bench.say("Choose an AIU first.");
+    if (!aiu()) return bench.say(t("Choose an AIU first."));
     bench.dispatch({
       type: "edit",
       task: task.id,
       target: focused(bench.state).id,
       change: { type: "remove", aiu: aiu().aiu },
     });
-    bench.say("Removed. Undo (U) brings it back.");
+    bench.say(t("Removed. Undo (U) brings it back."));
   }
 
   function choose() {
-    if (!aiu()) return bench.say("Choose an AIU first.");
+    if (!aiu()) return bench.say(t("Choose an AIU first."));
     if (!chosen.delete(aiu().aiu)) chosen.add(aiu().aiu);
-    bench.say(`${chosen.size} chosen; merge (M) joins them.`);
+    bench.say(t("{n} chosen; merge (M) joins them.", { n: chosen.size }));
     bench.dispatch({ type: "step", by: 1 });
     drawList(bench.state);
   }
@@ -137,7 +138,7 @@ export function aiusPanel(bench, task) {
       const change = completed(editing, area.value);
       if (!change)
         return bench.say(
-          editing.type === "split" ? "A split needs at least two lines." : "Enter the text of the AIU.",
+          editing.type === "split" ? t("A split needs at least two lines.") : t("Enter the text of the AIU."),
         );
       chosen.clear();
       bench.dispatch({ type: "edit", task: task.id, target: focused(bench.state)?.id, change });
@@ -153,13 +154,13 @@ export function aiusPanel(bench, task) {
     editorBox.replaceChildren(
       h("p", { class: "asked" }, TITLES[editing.type]),
       ...(editing.old ?? []).map((old) => h("p", { class: "old", dir: "auto" }, old)),
-      editing.at ? h("p", { class: "asked", dir: "auto" }, `Passage: “${editing.text}”`) : "",
+      editing.at ? h("p", { class: "asked", dir: "auto" }, t("Passage: “{words}”", { words: editing.text })) : "",
       area,
       h(
         "div",
         { class: "row" },
-        button({ class: "tool", onclick: save }, kbd("Ctrl+Enter"), " save"),
-        button({ class: "tool", onclick: close }, kbd("Esc"), " leave"),
+        button({ class: "tool", onclick: save }, kbd("Ctrl+Enter"), ` ${t("save")}`),
+        button({ class: "tool", onclick: close }, kbd("Esc"), ` ${t("leave")}`),
       ),
     );
     area.focus();
@@ -176,7 +177,7 @@ export function aiusPanel(bench, task) {
       const open = next
         ? button(
             { class: "submit", onclick: () => bench.submit() },
-            h("span", {}, `Next: ${next.group === "rating" ? "ratings" : GROUPS[next.group]}`),
+            h("span", {}, next.group === "rating" ? t("Next: ratings") : t("Next: {group}", { group: GROUPS[next.group] })),
             kbd("Enter"),
           )
         : null;
@@ -209,13 +210,16 @@ export function aiusPanel(bench, task) {
     group.update(answerOf(state, target.id).standing?.value);
   }
 
+  const missingTexts = () => ({ texts: within(task.missing.join(` ${t("or the")} `)) });
   const missing = () =>
     task.missing?.length
       ? h(
           "p",
           { class: "asked" },
-          `No AIUs have been extracted from the ${task.missing.join(" or the ").toLowerCase()} yet: press A to add them` +
-            (task.adopts ? ", or T to use those of a run." : ", or start a MetaCritique run."),
+          (task.adopts
+            ? t("No AIUs have been extracted from the {texts} yet: press A to add them, or T to use those of a run.", missingTexts())
+            : t("No AIUs have been extracted from the {texts} yet: press A to add them, or start a MetaCritique run.", missingTexts())
+          ),
         )
       : "";
 
@@ -224,7 +228,7 @@ export function aiusPanel(bench, task) {
     const shown = here && answerOf(state, here.id).standing ? here : task.targets.find((one) => one.id === answered);
     const { standing, reveal, feedback: known } = shown ? answerOf(state, shown.id) : {};
     if (!standing || !(known || reveal?.opinions?.length)) return last.replaceChildren();
-    const name = shown.claim ? `AIU ${shown.claim.number}` : shown.question;
+    const name = shown.claim ? t("AIU {number}", shown.claim) : shown.question;
     const content = known
       ? feedback(shown, known)
       : opinionList(
@@ -232,7 +236,7 @@ export function aiusPanel(bench, task) {
           (value) => valueName(shown, value),
           (value) => valueClass(value),
         );
-    last.replaceChildren(h("h3", {}, `${name} · you: ${valueName(shown, standing.value)}`), content);
+    last.replaceChildren(h("h3", {}, `${name} · ${t("you: {answer}", { answer: valueName(shown, standing.value) })}`), content);
   }
 
   function drawList(state) {
@@ -244,9 +248,9 @@ export function aiusPanel(bench, task) {
         title = target.group;
         const own = task.targets.filter((one) => one.group === title);
         const answers = own.map((one) => answerOf(state, one.id));
-        const counted = `${GROUPS[title]} ${answers.filter((one) => one.standing).length} of ${own.length}`;
+        const counted = `${GROUPS[title]} ${t("{done} of {total}", { done: answers.filter((one) => one.standing).length, total: own.length })}`;
         const compared = answers.some((one) => one.standing && one.reveal?.opinions?.length);
-        lines.push(h("h3", {}, h("span", {}, counted), compared ? h("span", {}, "judges, you") : null));
+        lines.push(h("h3", {}, h("span", {}, counted), compared ? h("span", {}, t("judges, you")) : null));
       }
       lines.push(line(bench, state, target, chosen.has(target.claim?.aiu)));
     }
@@ -259,10 +263,10 @@ export function aiusPanel(bench, task) {
     node,
     lower: h("div", { class: "lowerpanel" }, last, list),
     keys: [
-      ["1 2", "yes, no; 1 to 7 for a rating"],
-      ["Enter", "next without an answer, or the next group"],
-      ["Ctrl+Enter", "next critique"],
-      ["↑ ↓", "the AIU before, after"],
+      ["1 2", t("yes, no; 1 to 7 for a rating")],
+      ["Enter", t("next without an answer, or the next group")],
+      ["Ctrl+Enter", t("next critique")],
+      ["↑ ↓", t("the AIU before, after")],
       ...COMMANDS.map(([key, label]) => [key.toUpperCase(), label]),
     ],
     update(state) {
@@ -278,7 +282,7 @@ export function aiusPanel(bench, task) {
       drawn = signature;
       const open = task.targets.filter((one) => one.required && answerOf(state, one.id).standing === null).length;
       attribute(onward, "data-open", open > 0);
-      text(onward.firstChild, open ? `Next critique · ${open} open` : "Next critique");
+      text(onward.firstChild, open ? t("Next critique · {n} open", { n: open }) : t("Next critique"));
       edits.hidden = menu.hidden = task.training || focused(state)?.group === "rating";
       edits.lastChild.hidden = !task.adopts;
       const claims = task.targets.some((one) => one.claim);
@@ -292,7 +296,7 @@ export function aiusPanel(bench, task) {
         return (bench.dispatch({ type: "step", by: name === "ArrowUp" ? -1 : 1 }), true);
       const command = COMMANDS.find(([key]) => key === name);
       if (command)
-        return (task.training ? bench.say("The AIUs of a training item cannot be edited.") : command[2](), true);
+        return (task.training ? bench.say(t("The AIUs of a training item cannot be edited.")) : command[2](), true);
       if (!/^[0-9]$/.test(name)) return false;
       const target = focused(bench.state);
       const option = target && group?.optionOf(name);
@@ -300,8 +304,8 @@ export function aiusPanel(bench, task) {
         return (
           bench.say(
             target
-              ? "This key is not an answer here."
-              : "There is no question here; the input was ignored. Continue with Next (Enter).",
+              ? t("This key is not an answer here.")
+              : t("There is no question here; the input was ignored. Continue with Next (Enter)."),
           ),
           true
         );
@@ -314,7 +318,7 @@ export function aiusPanel(bench, task) {
       const at = task.targets.findIndex((one) => one.id === state.focus[task.id]);
       const order = [...task.targets.slice(at + 1), ...task.targets.slice(0, at + 1)];
       const differs = order.find((one) => disputed(answerOf(state, one.id)));
-      if (!differs) return bench.say("No judge disagrees with your answers here.");
+      if (!differs) return bench.say(t("No judge disagrees with your answers here."));
       bench.dispatch({ type: "goto", target: differs.id });
     },
     target: () => focused(bench.state),
@@ -330,12 +334,12 @@ const disputed = ({ standing, reveal }) =>
 const valueClass = (value) => (value === true ? "true" : value === false ? "false" : value === null ? "undecided" : "level");
 const valueName = (target, value) =>
   value === null
-    ? "no judgement"
-    : (target.options.find((one) => one.value === value)?.label ?? String(value)).toLowerCase();
+    ? t("no judgement")
+    : within(target.options.find((one) => one.value === value)?.label ?? String(value));
 
 const badges = (state, target) => [
-  target.claim?.atomic === false ? h("span", { class: "badge" }, "not atomic") : "",
-  marksOf(state, target.id).flagged ? h("span", { class: "badge" }, "⚑ flagged") : "",
+  target.claim?.atomic === false ? h("span", { class: "badge" }, t("not atomic")) : "",
+  marksOf(state, target.id).flagged ? h("span", { class: "badge" }, t("⚑ flagged")) : "",
 ];
 
 function line(bench, state, target, chosen) {
@@ -351,7 +355,7 @@ function line(bench, state, target, chosen) {
     },
     h("span", { class: "place" }, target.claim ? String(target.claim.number) : ""),
     h("span", { class: "words", dir: "auto" }, target.claim?.text ?? target.question),
-    chosen ? h("span", { class: "badge" }, "to merge") : null,
+    chosen ? h("span", { class: "badge" }, t("to merge")) : null,
     badges(state, target),
     judges.map((one) =>
       h(
@@ -370,7 +374,7 @@ function line(bench, state, target, chosen) {
       {
         class: `chip small ${standing ? valueClass(standing.value) : "open"}`,
         role: "img",
-        "aria-label": standing ? `you: ${valueName(target, standing.value)}` : "not answered yet",
+        "aria-label": standing ? t("you: {answer}", { answer: valueName(target, standing.value) }) : t("not answered yet"),
       },
       own,
     ),
@@ -380,13 +384,13 @@ function line(bench, state, target, chosen) {
 /** The initial state of an editor, or null if the key has no function. */
 function started(type, bench, task, claim, chosen) {
   if (type === "add") return { type, ...placeOf(bench, task, claim) };
-  if (!claim && !(type === "merge" && chosen.size > 1)) return (bench.say("Choose an AIU first."), null);
+  if (!claim && !(type === "merge" && chosen.size > 1)) return (bench.say(t("Choose an AIU first.")), null);
   if (type !== "merge") return { type, aiu: claim.aiu, text: claim.text };
   const claims = task.targets.map((one) => one.claim).filter(Boolean);
   const merged = chosen.size > 1 ? claims.filter((one) => chosen.has(one.aiu)) : withNext(claims, claim);
-  if (merged.length < 2) return (bench.say("There is no AIU after this one."), null);
+  if (merged.length < 2) return (bench.say(t("There is no AIU after this one.")), null);
   if (merged.some((one) => one.block !== merged[0].block))
-    return (bench.say("Only AIUs of one critique can be merged."), null);
+    return (bench.say(t("Only AIUs of one critique can be merged.")), null);
   const texts = merged.map((one) => one.text);
   return { type, aius: merged.map((one) => one.aiu), text: texts.join(" "), old: texts };
 }

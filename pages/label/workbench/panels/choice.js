@@ -3,6 +3,7 @@
 import { entered } from "../model.js";
 import { form } from "./form.js";
 import { optionGroup } from "./options.js";
+import { t } from "../texts.js";
 
 export function choicePanel(bench, task) {
   return form(bench, task, task.targets[0], optionField(bench, task, task.targets[0]));
@@ -20,7 +21,7 @@ export function optionField(bench, task, target, className) {
   });
   return {
     node: group.node,
-    keys: [[target.options.map((option) => option.key).join(" "), "choose; after the reveal: change"]],
+    keys: [[target.options.map((option) => option.key).join(" "), t("choose; after the reveal: change")]],
     nameOf: (value) => target.options.find((option) => option.value === value)?.short ?? String(value),
     update: (state) => group.update(entered(state, target.id).value),
     press(name) {

@@ -3,6 +3,7 @@
 import { attribute, button, h, kbd, text } from "../dom.js";
 import { answerOf, changed, entered } from "../model.js";
 import { source } from "../text.js";
+import { t } from "../texts.js";
 
 const PAUSE = 2000; // milliseconds without typing after which a reason that is added to a label is saved
 
@@ -29,14 +30,14 @@ export function form(bench, task, target, field) {
     class: "reason",
     rows: "2",
     maxlength: "20000",
-    "aria-label": reasons === "required" ? "Why? (required)" : "Why? (optional)",
+    "aria-label": reasons === "required" ? t("Why? (required)") : t("Why? (optional)"),
     "aria-keyshortcuts": "W",
-    placeholder: reasons === "required" ? "Why? (required)" : "Why? (optional)",
+    placeholder: reasons === "required" ? t("Why? (required)") : t("Why? (optional)"),
     dir: "auto",
     oninput: write,
     onblur: keep,
   });
-  const chips = h("ul", { class: "evidence", "aria-label": "Evidence" });
+  const chips = h("ul", { class: "evidence", "aria-label": t("Evidence") });
   const state = h("p", { class: "state" });
   const node = h(
     "div",
@@ -59,7 +60,7 @@ export function form(bench, task, target, field) {
           button(
             {
               class: "remove",
-              "aria-label": `Remove evidence ${place + 1}`,
+              "aria-label": t("Remove evidence {number}", { number: place + 1 }),
               onclick: () =>
                 bench.dispatch({
                   type: "evidence",
@@ -83,19 +84,19 @@ export function form(bench, task, target, field) {
       const { standing, version } = answerOf(now, target.id);
       const open = task.targets.some((one) => changed(now, one.id));
       field.update(now);
-      const kept = task.training ? "Next" : `Keep ${field.nameOf(standing?.value)}`;
-      text(label, standing ? (open ? "Save and continue" : kept) : "Submit");
+      const kept = task.training ? t("Next") : t("Keep {answer}", { answer: field.nameOf(standing?.value) });
+      text(label, standing ? (open ? t("Save and continue") : kept) : t("Submit"));
       attribute(submit, "aria-disabled", here.value === null ? "true" : null);
       text(
         state,
         standing
           ? open
-            ? "Changed, not saved yet."
+            ? t("Changed, not saved yet.")
             : version.startsWith("#")
-              ? "Saving…"
+              ? t("Saving…")
               : task.training
-                ? "Saved. This is training: the first answer counts."
-                : "Saved. Another answer changes it; both are stored."
+                ? t("Saved. This is training: the first answer counts.")
+                : t("Saved. Another answer changes it; both are stored.")
           : "",
       );
       why.hidden = task.training && standing !== null;

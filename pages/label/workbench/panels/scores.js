@@ -4,6 +4,7 @@ import { h } from "../dom.js";
 import { entered } from "../model.js";
 import { optionField } from "./choice.js";
 import { form } from "./form.js";
+import { t } from "../texts.js";
 
 export function scoresPanel(bench, task) {
   const [target] = task.targets;
@@ -19,14 +20,14 @@ function numberField(bench, task, target) {
   const { low, high } = target.number;
   const range =
     low !== null && high !== null
-      ? `${low} to ${high}`
+      ? t("{low} to {high}", { low, high })
       : low !== null
-        ? `${low} or more`
+        ? t("{low} or more", { low })
         : high !== null
-          ? `up to ${high}`
-          : "a number";
-  const kind = target.steps ? "whole number" : "number";
-  const wrong = h("p", { class: "wrong", role: "alert", hidden: true }, `A ${kind} from ${range}.`);
+          ? t("up to {high}", { high })
+          : t("a number");
+  const words = target.steps ? t("A whole number from {range}.", { range }) : t("A number from {range}.", { range });
+  const wrong = h("p", { class: "wrong", role: "alert", hidden: true }, words);
   const input = h("input", {
     class: "number",
     type: "text",
@@ -49,7 +50,7 @@ function numberField(bench, task, target) {
 
   return {
     node: h("div", { class: "field" }, input, wrong),
-    keys: [["0 – 9 . Backspace", "type the number"]],
+    keys: [["0 – 9 . Backspace", t("type the number")]],
     nameOf: String,
     update(state) {
       const { value } = entered(state, target.id);

@@ -4,6 +4,7 @@ import { attribute, button, h, kbd, text } from "../dom.js";
 import { answerOf, entered } from "../model.js";
 import { form } from "./form.js";
 import { optionGroup } from "./options.js";
+import { t } from "../texts.js";
 
 const STEP = 5;
 const TYPING = 1200; // milliseconds in which typed digits form one number
@@ -72,7 +73,7 @@ function weightsField(bench, task, target) {
   const rate = (rating, value) => bench.dispatch({ type: "choose", target: rating.id, value });
   const set = (place, value) =>
     locked[place]
-      ? bench.say("This weight is locked; L unlocks it.")
+      ? bench.say(t("This weight is locked; L unlocks it."))
       : put(rebalanced(current(), place, value, locked));
   const go = (to) => {
     row = (to + rows) % rows;
@@ -115,16 +116,16 @@ function weightsField(bench, task, target) {
     h(
       "div",
       { class: "sumline" },
-      button({ class: "tool", onclick: () => put(equal(names.length)) }, kbd("E"), " equal"),
+      button({ class: "tool", onclick: () => put(equal(names.length)) }, kbd("E"), ` ${t("equal")}`),
       sum,
     ),
-    groups.length ? h("p", { class: "about" }, "The aspects as a set, 1 to 5 (optional)") : null,
+    groups.length ? h("p", { class: "about" }, t("The aspects as a set, 1 to 5 (optional)")) : null,
     groups.map((one) => one.row),
   );
 
   function slider(aspect, place) {
     const number = h("output", { class: "percent" });
-    const lockState = h("span", {}, "lock");
+    const lockState = h("span", {}, t("lock"));
     const padlock = button(
       { class: "lock", "aria-pressed": "false", onclick: () => lock(place) },
       lockState,
@@ -175,9 +176,9 @@ function weightsField(bench, task, target) {
       text(one.number, `${Number(weights[place].toFixed(1))} %`);
       if (Number(one.input.value) !== weights[place]) one.input.value = weights[place];
       one.input.style.setProperty("--at", `${weights[place]}%`);
-      attribute(one.input, "aria-valuetext", `${Number(weights[place].toFixed(1))} percent`);
+      attribute(one.input, "aria-valuetext", t("{n} percent", { n: Number(weights[place].toFixed(1)) }));
       attribute(one.padlock, "aria-pressed", locked[place]);
-      text(one.lockState, locked[place] ? "locked" : "lock");
+      text(one.lockState, locked[place] ? t("locked") : t("lock"));
       one.marks.replaceChildren(...judgeMarks(judges, names[place]));
     });
     groups.forEach((one, place) => {
@@ -186,7 +187,7 @@ function weightsField(bench, task, target) {
     });
     text(
       sum,
-      touched ? `sum ${Math.round(weights.reduce((total, weight) => total + weight, 0) * 10) / 10} %` : "not set yet",
+      touched ? t("sum {n} %", { n: Math.round(weights.reduce((total, weight) => total + weight, 0) * 10) / 10 }) : t("not set yet"),
     );
   }
 
@@ -210,14 +211,14 @@ function weightsField(bench, task, target) {
   return {
     node,
     update,
-    nameOf: () => "these weights",
+    nameOf: () => t("these weights"),
     keys: [
-      ["↑ ↓", "choose an aspect or a rating"],
-      ["+ −", "five percent more, less"],
-      [". ,", "one percent more, less"],
-      ["0 – 9", "type the weight; 1 to 5 rates"],
-      ["L", "lock a weight"],
-      ["E", "equal weights"],
+      ["↑ ↓", t("choose an aspect or a rating")],
+      ["+ −", t("five percent more, less")],
+      [". ,", t("one percent more, less")],
+      ["0 – 9", t("type the weight; 1 to 5 rates")],
+      ["L", t("lock a weight")],
+      ["E", t("equal weights")],
     ],
     press(name) {
       if (name === "ArrowUp" || name === "ArrowDown") go(row + (name === "ArrowUp" ? -1 : 1));
