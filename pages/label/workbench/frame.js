@@ -107,7 +107,10 @@ export class Frame {
     attribute(this.body, "hidden", shown ? "" : null);
     attribute(this.center, "hidden", shown ? null : "");
     if (shown) this.#screen(shown, state);
-    else this.drawnScreen = null;
+    else if (this.drawnScreen) {
+      this.drawnScreen = null;
+      this.center.replaceChildren(); // hidden buttons would be found by their names
+    }
     attribute(this.node, "data-panel", task?.panel ?? null);
     this.#line(state, task);
     this.#notices(state);
