@@ -77,14 +77,18 @@ def test_scaleeval_compares_evaluators_with_the_debates_of_another_experiment(
     keep = {"criterion and scenario": cells}
     command("experiments", "run", str(write_variant(tmp_path, "scaleeval/debates", server.address, keep=keep)), "--yes")
     fewer = keep | {"format": 2, "judge.model": 2}
-    file = write_variant(tmp_path, "scaleeval/table-5", server.address, choices="12", keep=fewer)
-    assert "8 of 8 runs finished, 24 of 24 traces" in command("experiments", "run", str(file), "--yes")
+    file = write_variant(tmp_path, "scaleeval/table-5", server.address, choices="12", keep=fewer, repeats=2)
+    assert "16 of 16 runs finished, 48 of 48 traces" in command("experiments", "run", str(file), "--yes")
     table = command("experiments", "table", "scaleeval-table-5", "--statistic", "example_level_agreement")
     assert "reference: debate:scaleeval-debates" in table
     assert [line[:3] for line in lines_of(table)] == [
-        [format, cell, "1.000 [0.439, 1.000]"] for format in ("general", "shortened") for cell in cells
+        [format, cell, "1.000 ± 0.000 [0.439, 1.000]"] for format in ("general", "shortened") for cell in cells
     ]
     assert all(line[3].startswith("0.000") for line in lines_of(table))
+    rows = json.loads(command("experiments", "table", "scaleeval-4", "--json"))
+    of_judges = {row["scorer"]: row for row in rows if "table-5" in row["scorer"]}
+    assert len(of_judges) == 8 and {(row["value"], row["items"]) for row in of_judges.values()} == {(1, 6), (0, 6)}
+    assert all("6 verdicts of 3 items" in row["note"] for row in of_judges.values())
     wins = command("experiments", "table", "scaleeval-figure-3", "--rows", "group,statistic", "--columns", "scorer")
     assert "ScaleEval, Chern et al. 2024, Figure 3" in wins
 

@@ -148,32 +148,52 @@ def _decisions(gold: "pd.DataFrame", last: Mapping[Target, Sequence[Value]]) -> 
 def agreement_with_debate(request: Request) -> list[PublishedRow]:
     """Return how often each evaluator's verdict is what the debate and people concluded (Tables 4 and 5)."""
     rows: list[PublishedRow] = []
-    others = _other_verdicts(request)
+    others = _with_repeats(request, _other_verdicts(request))
     scenarios = pairs_and_scenarios(request)
     for debates in load_debates(request):
-        evaluators = {f"{name}{FIRST_OPINION}": values for name, values in debates.first.items()} | others
+        evaluators = {f"{name}{FIRST_OPINION}": [*values.items()] for name, values in debates.first.items()} | others
         for name, values in evaluators.items():
-            debated = {target: value for target, value in values.items() if target in debates.targets}
+            debated = [(target, value) for target, value in values if target in debates.targets]
             rows += _agreement(debates, name, debated, scenarios)
     return rows
 
 
+def _with_repeats(
+    request: Request, verdicts: Mapping[str, Mapping[Target, Value | None]]
+) -> dict[str, list[tuple[Target, Value | None]]]:
+    """Return judge -> its verdicts; the repeats of a run of an experiment are one judge."""
+    with connections.reading(request.engine) as session:
+        found = [run for run in runs.of_study(session, request.study.id) if run.experiment_id is not None]
+    names = {f" · {run.name}": f" · {run.name.removesuffix(f' · repeat {run.repeat}')}" for run in found}
+    pooled: dict[str, list[tuple[Target, Value | None]]] = defaultdict(list)
+    for judge, values in verdicts.items():
+        end = max((name for name in names if judge.endswith(name)), key=len, default="")
+        pooled[judge.removesuffix(end) + names.get(end, "")] += values.items()
+    return pooled
+
+
 def _agreement(
-    debates: Debates, name: str, values: Mapping[Target, Value | None], scenarios: Mapping[str, str]
+    debates: Debates, name: str, values: Sequence[tuple[Target, Value | None]], scenarios: Mapping[str, str]
 ) -> Iterator[PublishedRow]:
     """Yield the agreement in each criterion and scenario, then the mean of these cells."""
-    cells: dict[str, list[Target]] = defaultdict(list)
-    for target in values:
-        cells[_cell(target, scenarios)].append(target)
+    cells: dict[str, list[tuple[Target, Value | None]]] = defaultdict(list)
+    for target, value in values:
+        cells[_cell(target, scenarios)].append((target, value))
     rows = []
     for group, of_cell in sorted(cells.items()):
-        used = [target for target in of_cell if target in debates.decisions]
-        hits = sum(values[target] == debates.decisions[target].value for target in used)
-        note = _sources_note(Counter(debates.decisions[target].source for target in used))
+        used = [(target, value) for target, value in of_cell if target in debates.decisions]
+        equal = [value == debates.decisions[target].value for target, value in used]
+        hits, items = sum(equal), [target.item for target, _ in used]
+        note = _sources_note(Counter(debates.decisions[target].source for target, _ in used))
         if undecided := len(of_cell) - len(used):
             low, high = hits / len(of_cell), (hits + undecided) / len(of_cell)
             note += f"; {undecided} undecided and left out, which could make it {low:.3f} to {high:.3f}"
-        rows.append(share(name, group, f"agreement with {debates.title}", hits, len(used), note))
+        statistic = f"agreement with {debates.title}"
+        if len({target for target, _ in used}) < len(used):
+            note += f"; {len(used)} verdicts of {len(set(items))} items"
+            rows.append(from_estimate(name, group, statistic, share_estimate(equal, items), note))
+        else:
+            rows.append(share(name, group, statistic, hits, len(used), note))
     yield from with_mean(rows)
 
 

@@ -5,20 +5,26 @@ arXiv:2405.15329.
 """
 
 from collections.abc import Sequence
+from itertools import product
 
+from core.labels import Target
 from core.statistics.data.frames import ALL
 from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.judges import judge_comparison_rows
 from core.statistics.reports.weight_distances import average_weights as mean_weights
 from core.wording import format_p
+from storage.db import connections
 from storage.labels import targets
 from storage.reports import alignment, weights
 from storage.reports.alignment import AS_TIE, FIRST_OPINION
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, with_mean
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share, with_mean
+from storage.runs import runs
+from storage.runs.runs import Run
 
 CHATEVAL, REFER, DNA = "ChatEval, Chan et al. 2023", "ReFeR, Narsupalli et al. 2024", "DnA-Eval, Li et al. 2024"
 ACCURACIES = ("accuracy_gold", "cohen_kappa_gold")
 CORRELATIONS = ("spearman", "kendall_tau_b", "pearson")
+BASELINES = "dna_baselines"
 PART_OF_MAJORITY = "this annotator's own label is part of the majority"
 
 
@@ -105,6 +111,37 @@ def verdict_agreement(request: Request) -> list[PublishedRow]:
     ]
 
 
+def corrected_mistakes(request: Request) -> list[PublishedRow]:
+    """Return how often DnA-Eval is right where a baseline with its model is wrong, and the reverse (Table 11).
+
+    The shares are of the pairs on which both runs and people have a preference; the notes name the first items.
+    """
+    verdicts = request.data.opinions
+    verdicts = verdicts[(verdicts["kind"] == "preference") & (verdicts["stage"] == "verdict")]
+    with connections.reading(request.engine) as session:
+        found = [run for run in runs.of_study(session, request.study.id) if run.protocol in ("dna_eval", BASELINES)]
+    right: dict[int, dict[Target, bool]] = {}
+    for run in found:
+        own = verdicts[(verdicts["run"] == run.id) & verdicts["value"].notna()]
+        of_run = zip(targets.of_frame(own), own["value"], strict=True)
+        right[run.id] = {t: value == request.preferences[t] for t, value in of_run if t in request.preferences}
+    rows = []
+    for direct, run in product(found, found):
+        is_pair = (direct.protocol, run.protocol) == (BASELINES, "dna_eval") and _model(direct) == _model(run)
+        both = right[direct.id].keys() & right[run.id].keys() if is_pair and direct.repeat == run.repeat else set()
+        for statistic, after in (("corrected", True), ("made wrong", False)) if both else ():
+            changed = [
+                t.item for t in right[run.id] if t in both and right[run.id][t] is after is not right[direct.id][t]
+            ]
+            note = f"items: {', '.join(changed[:5])}{' ...' * (len(changed) > 5)}" if changed else ""
+            rows.append(share(run.name, f"instead of {direct.name}", statistic, len(changed), len(both), note))
+    return rows
+
+
+def _model(run: Run) -> str:
+    return str(run.settings["judges"][0]["spec"]["model"])
+
+
 def aspect_ratings(request: Request) -> list[PublishedRow]:
     """Return people's mean ratings of each judge's aspects (DnA-Eval's Table 3)."""
     qualities = weights.aspect_qualities(request.engine, request.study, resamples=request.resamples)
@@ -180,6 +217,11 @@ TABLES = (
         "dna-7", DNA, "Figure 4 and Tables 7 to 10: average weights", "Which aspects matter in which task?",
         "aspect weights of several items with the same aspects", average_weights,
         has_reference=False,
+    ),
+    PublishedTable(
+        "dna-11", DNA, "Table 11: mistakes of a baseline that DnA-Eval corrects",
+        "Where is scoring by aspects right and one overall score wrong?",
+        "people's preferences, and runs of DnA-Eval and of its baselines with the same model", corrected_mistakes,
     ),
     PublishedTable(
         "dna-figure-5", DNA, "Figure 5: distances of weights", "Do models weight aspects as people do?",

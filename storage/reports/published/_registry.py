@@ -41,6 +41,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "dna-2": ("preference",),
     "dna-3": ("aspect_quality",),
     "dna-4": ("preference",),
+    "dna-11": ("preference",),
     "dna": ("aspect_weights",),
     "realcritic": ("answer",),
 }

@@ -1,6 +1,6 @@
 """Published figures beside those of a study: docs/papers/values.yaml, and the experiments of docs/papers as tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -8,11 +8,11 @@ from typing import Any
 import yaml
 from sqlalchemy.orm import Session
 
-from core.experiments import definition
+from core.experiments import Definition, definition
 from core.statistics.data.frames import ALL
 from storage.db import connections
 from storage.reports import experiments as reports
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request
+from storage.reports.published.rows import MEAN, PublishedRow, PublishedTable, Request, with_mean
 from storage.runs import experiments
 from storage.runs.experiments import Experiment
 
@@ -75,7 +75,7 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
     if experiment.name.endswith(TODAY):
         why = f"current models in place of the published ones; {why}"
     rows = []
-    for statistic in (name for name in spec if name in results.cells):
+    for statistic in (name for name in (*spec, *spec.get("means", {})) if name in results.cells):
         for cell in results.cells[statistic]:
             # A file with current models has the same levels in the same order.
             places = [axis.labels.index(level) for axis, level in zip(own.axes, cell.levels, strict=True)]
@@ -92,12 +92,28 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
                     cell.high,
                     cell.items,
                     "; ".join(filter(None, (note, cell.reason))),
-                    published=_figure(spec[statistic], levels),
+                    published=_figure(spec.get(statistic), levels),
                     source=spec["source"],
                     why=why,
                 )
             )
-    return rows
+    return [*rows, *_means(rows, spec, published, own, why)]
+
+
+def _means(
+    rows: Sequence[PublishedRow],
+    spec: Mapping[str, Any],
+    published: Sequence[Sequence[str]],
+    own: Definition,
+    why: str,
+) -> Iterator[PublishedRow]:
+    """Yield the means over the last axis, where the paper prints only these: `means` has statistic -> level -> mean."""
+    for statistic, figures in spec.get("means", {}).items():
+        for level, name in zip(published[0], own.axes[0].labels, strict=True):
+            cells = [row for row in rows if row.statistic == statistic and row.scorer.startswith(f"{name} · ")]
+            (*_, mean) = with_mean(replace(row, scorer=name) for row in cells) if len(cells) > 1 else [None]
+            if mean is not None and mean.group == MEAN:
+                yield replace(mean, published=_figure(figures, [level]), source=spec["source"], why=why)
 
 
 def _figure(figures: Any, levels: Sequence[str]) -> float | None:

@@ -24,7 +24,7 @@ from storage.transfer import imports, samples
 from tests.conftest import make_item, make_label
 from tests.core.formats.shared import FIXTURES, MAPPINGS, public_file
 from tests.databases import create_database
-from tests.storage.reports.test_references import SINGLE, single_trace
+from tests.storage.reports.test_references import SINGLE, make_run, single_trace
 
 pytestmark = pytest.mark.slow  # whole commands and runs
 
@@ -211,6 +211,26 @@ def test_items_without_a_scenario_are_named_among_the_groups(tmp_path: Path) -> 
             records.append(record)
     rows = compute(tmp_path, records, "scaleeval-4")
     assert {row.group for row in rows} == {"helpfulness · (no scenario)", "helpfulness · math", "mean"}
+
+
+def test_what_dna_eval_corrects_and_makes_wrong_is_of_a_baseline_with_its_model(tmp_path: Path) -> None:
+    """People prefer the first response to each of four items."""
+    values = {"direct": (2, 2, 1, 1), "aspects": (1, 2, 1, 2), "other": (1, 1, 1, 1)}
+    protocols = {"direct": "dna_baselines"}
+    records: list = []
+    for number in range(4):
+        item = make_item(f"i{number}")
+        records += [ItemRecord(item=item), make_label(1, item=item.id)]
+    for name, given in values.items():
+        records.append(
+            make_run(name, ("solo", "n" if name == "other" else "m"), protocol=protocols.get(name, "dna_eval"))
+        )
+        records += [single_trace(f"i{number}", value, run=name) for number, value in enumerate(given)]
+    rows = compute(tmp_path, records, "dna-11")
+    assert [(row.scorer, row.group, row.statistic, row.value, row.items, row.note) for row in rows] == [
+        ("aspects", "instead of direct", "corrected", 0.25, 4, "items: i0"),
+        ("aspects", "instead of direct", "made wrong", 0.25, 4, "items: i3"),
+    ]
 
 
 def test_pairs_of_systems_of_one_study_are_separate_rows_of_example_level_agreement(tmp_path: Path) -> None:

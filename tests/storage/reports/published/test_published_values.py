@@ -57,7 +57,8 @@ def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
 def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
     for file, spec in _values._file()["experiments"].items():
         axes = [set(axis.labels) for axis in definition.load_paper(file).axes]
-        for statistic in spec.keys() - {"source", "why"}:
+        assert all(figures.keys() <= axes[0] for figures in spec.get("means", {}).values())
+        for statistic in spec.keys() - {"source", "why", "means"}:
             nested = [((), spec[statistic])]
             while nested:
                 levels, value = nested.pop()
