@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from core.statistics.reports.experiment_differences import AxisDifference
     from storage.reports.experiments import Results
     from storage.reports.published import PublishedRow
     from storage.runs.experiments import Experiment
@@ -106,46 +105,35 @@ def _list_of(engine: "Engine", study: "Study", results: "Results", chosen: list[
     if len(chosen) > 1 or layout.rows or layout.columns:
         raise TiebreakError(f"--{chosen[0]} is a list of its own: leave out --rows, --columns and other lists.")
     of = results.of(layout.statistic)[0] if results.cells else ""
-    if chosen == ["front"]:
-        return _values_for_money(results, of, layout)
-    if chosen == ["effects"]:
-        return _effects(engine, study, results, of, layout)
-    found = report.differences(engine, study, results.experiment, of, results.reference) if of else ()
-    return _differences(results, found, layout)
+    rows: list[dict[str, Any]]
+    match chosen:
+        case ["front"]:
+            lines = rows = [asdict(row) for row in report.values_for_money(results, of)] if of else []
+            caption = report.describe_front(results, of)
+        case ["effects"]:
+            lines = rows = [asdict(row) for row in report.effects(engine, study, results, of)] if of else []
+            for row in rows:
+                row.pop("fixed")
+                row["cost"], row["cost_low"], row["cost_high"] = row["cost"]
+            caption = report.describe_effects(results, of)
+        case _:
+            rows, lines, caption = _differences(results, engine, study, of)
+    name = results.experiment.name
+    return rows, _rows_text(lines, f"{name}: {caption}", f"{name}-{chosen[0]}", layout)
 
 
-def _differences(results: "Results", found: "Sequence[AxisDifference]", layout: Layout) -> Result:
-    """Return the differences along the axes as rows and as a table."""
+def _differences(
+    results: "Results", engine: "Engine", study: "Study", statistic: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+    """Return the differences along the axes as rows, as the lines of a table, and its caption."""
     from core.statistics.reports.experiment_differences import describe_correction
+    from storage.reports import experiments as report
 
     left_out = ("combinations", "lowest", "highest", "cost")  # of effects
+    found = report.differences(engine, study, results.experiment, statistic, results.reference) if statistic else ()
     rows = [{name: cell for name, cell in asdict(row).items() if name not in left_out} for row in found]
     lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in rows]
-    caption = f"differences along the axes; {describe_correction(found)}; reference: {results.reference}"
-    name = results.experiment.name
-    return rows, _rows_text(lines, f"{name}: {caption}", f"{name}-differences", layout)
-
-
-def _effects(engine: "Engine", study: "Study", results: "Results", statistic: str, layout: Layout) -> Result:
-    """Return the effects of the levels as rows and as a table."""
-    from storage.reports import experiments as report
-
-    found = report.effects(engine, study, results, statistic) if statistic else ()
-    rows = [asdict(row) for row in found]
-    for row in rows:
-        row.pop("fixed")
-        row["cost"], row["cost_low"], row["cost_high"] = row["cost"]
-    name = results.experiment.name
-    return rows, _rows_text(rows, f"{name}: {report.describe_effects(results, statistic)}", f"{name}-effects", layout)
-
-
-def _values_for_money(results: "Results", statistic: str, layout: Layout) -> Result:
-    """Return the cells by value for money as rows and as a table."""
-    from storage.reports import experiments as report
-
-    rows = [asdict(row) for row in report.values_for_money(results, statistic)] if statistic else []
-    name = results.experiment.name
-    return rows, _rows_text(rows, f"{name}: {report.describe_front(results, statistic)}", f"{name}-front", layout)
+    return rows, lines, f"differences along the axes; {describe_correction(found)}; reference: {results.reference}"
 
 
 def _rows_text(lines: "Sequence[Mapping[str, Any]]", caption: str, label: str, layout: Layout) -> str:

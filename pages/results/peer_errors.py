@@ -10,7 +10,7 @@ from core.formats.tables import records
 from core.provenance import WILSON
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports import peer_errors as error_analysis
-from core.statistics.reports.peer_errors import FrontPoint, OutcomeSlice, PeerInfluence, PeopleCompared, TraceOutcome
+from core.statistics.reports.peer_errors import OutcomeSlice, PeerInfluence, PeopleCompared, TraceOutcome
 from pages.parts import charts, colours, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.numbers import format_value
@@ -18,7 +18,7 @@ from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, item_drilldown
 from storage.db import connections
 from storage.reports import peer_reviews
-from storage.reports.peer_reviews import PeerErrors
+from storage.reports.peer_reviews import FrontPoint, PeerErrors
 from storage.runs.runs import Run
 from storage.studies.studies import Study
 
@@ -241,7 +241,8 @@ def draw_front(points: Sequence[FrontPoint]) -> None:
             "Samples": one.samples,
             "n": one.items,
             "Error": numbers.format_estimate(one.error.value, one.error.low, one.error.high),
-            one.unit.capitalize() + " of a trace": one.cost,
+            "Dollars of 1,000 traces": one.dollars,
+            "Tokens of a trace": one.tokens,
             "On the front": one.on_front,
         }
         for one in points

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from sqlalchemy import distinct, func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.trace import Usage
 from storage.db.tables import EventRow, RunRow
 from storage.reports.opinions import once
 from storage.runs.call_totals import ANSWERED
@@ -15,6 +16,8 @@ from storage.runs.call_totals import ANSWERED
 if TYPE_CHECKING:
     import pandas as pd
 
+
+Name = TypeVar("Name")
 
 # The calls of runs: tokens, durations and dollars, with those of reused replies separately.
 
@@ -57,6 +60,19 @@ class RunCost:
     def seconds_per_trace(self) -> float | None:
         """Seconds of calls per trace; None if a duration is unknown, or without calls."""
         return self.seconds / self.traces if self.traces and not self.untimed else None
+
+    @classmethod
+    def of_usages(cls, traces: int, usages: Sequence[Usage]) -> Self:
+        """Return the sums over the calls of these traces."""
+        return cls(
+            traces,
+            len(usages),
+            prompt_tokens=sum(usage.prompt_tokens or 0 for usage in usages),
+            completion_tokens=sum(usage.completion_tokens or 0 for usage in usages),
+            dollars=sum(usage.dollars or 0.0 for usage in usages),
+            unpriced=sum(usage.dollars is None for usage in usages),
+            uncounted=sum(None in (usage.prompt_tokens, usage.completion_tokens) for usage in usages),
+        )
 
     def amount(self, unit: str) -> float | None:
         """Return dollars or seconds per 1,000 traces, as far as they are known."""
@@ -122,7 +138,7 @@ def _cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") ->
     }
 
 
-def efficient(points: Mapping[str, tuple[float, float]]) -> set[str]:
+def efficient(points: Mapping[Name, tuple[float, float]]) -> set[Name]:
     """Return the names on the efficient front: no other has a lower cost and at least the same value.
 
     `points` maps a name to (cost, value). Of two with the same cost and value, both are efficient.

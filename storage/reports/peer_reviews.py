@@ -2,8 +2,8 @@
 items."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, get_args
@@ -22,18 +22,19 @@ from core.protocols.refer.auto_prompt import RatedItem
 from core.protocols.refer.protocol import Alteration, altered_reviews, expected_answer, summarize_samples
 from core.protocols.refer.settings import Settings
 from core.protocols.several_criteria import settings_of_criterion
+from core.statistics.data.arrays import Estimate
+from core.statistics.measures.means import mean_estimate
 from core.statistics.reports.peer_errors import (
-    FrontPoint,
     PeerInfluence,
     ReviewedTrace,
-    UsedSamples,
-    front_points,
+    error_of,
     peer_influence,
 )
-from core.trace import Turn
+from core.trace import Turn, Usage
 from core.wording import report_criterion
 from storage.db.tables import ItemRow, OpinionRow, TargetRow
 from storage.labels import labels, targets
+from storage.reports.judge_costs import RunCost, efficient
 from storage.runs import experiments, runs, turns
 from storage.runs.runs import Run
 from storage.studies import items
@@ -189,32 +190,69 @@ def _other_runs(session: Session, run: Run, key: Callable[[Settings], Value]) ->
     return found
 
 
+@dataclass(frozen=True)
+class FrontPoint:
+    """The error and the cost of a chair with these peers and the first of its samples."""
+
+    peers: str
+    peer_count: int
+    samples: int
+    items: int
+    error: Estimate
+    """The mean distance from the true value; of answers the share that is wrong."""
+    dollars: float | None
+    """Of 1,000 traces; None if the price of a call is unknown."""
+    tokens: float | None
+    """Of a trace; samples of one request share its prompt."""
+    on_front: bool = False
+    """Whether no other point is at least as good for less, in dollars or, if a price is unknown, in tokens."""
+
+
 def load_front(session: Session, run: Run, errors: PeerErrors, criterion: str = "") -> list[FrontPoint]:
     """Return the error and the cost of the run's chair by its peers and by how many of its samples are used.
 
     The runs are this one, those without one of its peers, and the newest ones of the study with the same chair and
-    other peers. No model is called: the first samples that are stored are used.
+    other peers; the items those with a true value on which every point has a verdict. No model is called: the first
+    samples that are stored are used.
     """
     name = criterion or errors.settings.criterion.name
-    chair = errors.settings.chair.spec.model
     others = [other for other in _influence_runs(session, run) if "altered_reviews" not in other.settings]
     by_peers = _other_runs(session, run, lambda settings: ", ".join(peer.name for peer in settings.peers))
     reviews = {other.id: Settings.model_validate(other.settings) for other in (run, *others, *by_peers.values())}
+    chair = errors.settings.chair.spec.model
     reviews = {key: one for key, one in reviews.items() if one.chair.spec.model == chair}
-    found: dict[tuple[str, int, int], dict[str, UsedSamples]] = {}
+    found: dict[tuple[str, int, int], dict[str, tuple[Value | None, list[Usage]]]] = {}
     for trace in turns.by_trace(session, run.study_id, list(reviews)):
         settings, own = reviews[trace.run], trace.of_criterion(name)
-        peers = [turn for turn in own if turn.step == "peer"]
-        samples = [turn for turn in own if turn.step == "chair"]
-        label = ", ".join(peer.name for peer in settings.peers)
+        peers, samples = ([turn for turn in own if turn.step == step] for step in ("peer", "chair"))
         for count in (one for one in SAMPLES if one <= len(samples)):
             used = samples[:count]
             value = summarize_samples([turn.reading for turn in used if turn.reading is not None], settings)
-            usages = [turn.usage for turn in (*peers, *used)]
-            key = (label, len(settings.peers), count)
-            found.setdefault(key, {}).setdefault(trace.item, UsedSamples.of(value, usages))
+            key = (", ".join(peer.name for peer in settings.peers), len(settings.peers), count)
+            found.setdefault(key, {}).setdefault(trace.item, (value, [turn.usage for turn in (*peers, *used)]))
     truths = {one.item: one.truth for one in errors.reviewed if one.item not in errors.hidden}
-    return front_points(found, truths)
+    items = [i for i in truths if all(i in of and of[i][0] is not None for of in found.values())]
+    return _with_front(
+        [_point(key, [by_item[i] for i in items], [truths[i] for i in items]) for key, by_item in found.items()]
+    )
+
+
+def _point(
+    key: tuple[str, int, int], used: Sequence[tuple[Value | None, Sequence[Usage]]], truths: Sequence[Value]
+) -> FrontPoint:
+    errors = [error_of(value, truth) for (value, _), truth in zip(used, truths, strict=True) if value is not None]
+    cost = RunCost.of_usages(len(used), [usage for _, usages in used for usage in usages])
+    return FrontPoint(*key, len(used), mean_estimate(errors), cost.dollars_per_thousand, cost.tokens_per_trace)
+
+
+def _with_front(points: Sequence[FrontPoint]) -> list[FrontPoint]:
+    """Return the points, the cheapest first, each with whether it is on the front."""
+    is_priced = all(point.dollars is not None for point in points)
+    costs = {point: point.dollars if is_priced else point.tokens for point in points}
+    known = {p: (cost, -p.error.value) for p, cost in costs.items() if cost is not None and p.error.value is not None}
+    front = efficient(known)
+    ordered = sorted(points, key=lambda point: (costs[point] is None, costs[point] or 0.0, point.error.value or 0.0))
+    return [replace(point, on_front=point in front) for point in ordered]
 
 
 def _chair_values(session: Session, run_id: int, criterion: str) -> dict[str, Value | None]:

@@ -6,15 +6,13 @@ the scale. An answer is correct if it is the gold answer. An unreadable reply is
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 from core.formats.tables import Column, in_file
 from core.labels import Scale, Value
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import share_estimate, wilson_proportion
-from core.trace import Usage
 
 # The paper's value, a quarter of the scale.
 THRESHOLD = 0.25
@@ -192,82 +190,14 @@ def peer_influence(
     both = [(item, a, b) for item, a in whole.items() if a is not None and (b := other.get(item)) is not None]
     is_score = all(_is_number(a) and _is_number(b) for _, a, b in both)
     changes = [float(a) - float(b) for _, a, b in both] if is_score else []  # type: ignore[arg-type]
-    errors = [_error(a, truths[item]) - _error(b, truths[item]) for item, a, b in both if item in truths]
+    errors = [error_of(a, truths[item]) - error_of(b, truths[item]) for item, a, b in both if item in truths]
     distance = (
         mean_estimate([abs(one) for one in changes]) if is_score else share_estimate([a != b for _, a, b in both])
     )
     return PeerInfluence(name, len(both), mean_estimate(changes), distance, mean_estimate(errors))
 
 
-@dataclass(frozen=True)
-class UsedSamples:
-    """The verdict of a trace from some samples of its chair, and what they and the reviews cost."""
-
-    value: Value | None
-    dollars: float | None
-    """None if the price of a call is unknown."""
-    tokens: int | None
-    """Of prompts and replies; samples of one request share its prompt."""
-
-    @classmethod
-    def of(cls, value: Value | None, usages: Sequence[Usage]) -> Self:
-        """Return the verdict with the sums of the usages."""
-        dollars = [one.dollars for one in usages if one.dollars is not None]
-        tokens = [n for one in usages for n in (one.prompt_tokens, one.completion_tokens) if n is not None]
-        return cls(
-            value,
-            sum(dollars) if len(dollars) == len(usages) else None,
-            sum(tokens) if len(tokens) == 2 * len(usages) else None,
-        )
-
-
-@dataclass(frozen=True)
-class FrontPoint:
-    """The error and the cost of a chair with these peers and the first of its samples."""
-
-    peers: str
-    peer_count: int
-    samples: int
-    items: int
-    error: Estimate
-    """The mean distance from the true value; of answers the share that is wrong."""
-    cost: float | None
-    """The mean of a trace, in `unit`; None if it is unknown."""
-    unit: str
-    """"dollars", or "tokens" if a price is unknown."""
-    on_front: bool
-    """Whether no other point has a smaller error at this cost or less."""
-
-
-def front_points(
-    found: Mapping[tuple[str, int, int], Mapping[str, UsedSamples]], truths: Mapping[str, Value]
-) -> list[FrontPoint]:
-    """Return the points (peers, their number, samples), the cheapest first, all on the same items.
-
-    These are the items with a true value on which every point has a verdict.
-    """
-    every = list(found.values())
-    items = [i for i in truths if all((used := one.get(i)) is not None and used.value is not None for one in every)]
-    of_items = {key: [by_item[item] for item in items] for key, by_item in found.items()}
-    is_priced = all(used.dollars is not None for of in of_items.values() for used in of)
-    points = []
-    for (peers, count, samples), of in of_items.items():
-        errors = [_error(one.value, truths[item]) for one, item in zip(of, items, strict=True) if one.value is not None]
-        costs = [one.dollars if is_priced else one.tokens for one in of]
-        known = [cost for cost in costs if cost is not None]
-        cost = sum(known) / len(costs) if known and len(known) == len(costs) else None
-        unit = "dollars" if is_priced else "tokens"
-        points.append(FrontPoint(peers, count, samples, len(items), mean_estimate(errors), cost, unit, on_front=False))
-    points.sort(key=lambda one: (one.cost is None, one.cost or 0.0, one.error.value or 0.0))
-    best = float("inf")
-    for place, point in enumerate(points):
-        if point.cost is not None and point.error.value is not None and point.error.value < best:
-            best = point.error.value
-            points[place] = replace(point, on_front=True)
-    return points
-
-
-def _error(value: Value, truth: Value) -> float:
+def error_of(value: Value, truth: Value) -> float:
     """Return the distance of a score from the truth; of an answer 0 if it is right, otherwise 1."""
     if _is_number(value) and _is_number(truth):
         return abs(float(value) - float(truth))  # type: ignore[arg-type]

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from itertools import product
 
 from core.labels import Target
+from core.protocols import registry
+from core.protocols.dna_baselines import NAME as BASELINE
 from core.statistics.data.frames import ALL
 from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.judges import judge_comparison_rows
@@ -24,7 +26,6 @@ from storage.runs.runs import Run
 CHATEVAL, REFER, DNA = "ChatEval, Chan et al. 2023", "ReFeR, Narsupalli et al. 2024", "DnA-Eval, Li et al. 2024"
 ACCURACIES = ("accuracy_gold", "cohen_kappa_gold")
 CORRELATIONS = ("spearman", "kendall_tau_b", "pearson")
-BASELINES = "dna_baselines"
 PART_OF_MAJORITY = "this annotator's own label is part of the majority"
 
 
@@ -119,20 +120,21 @@ def corrected_mistakes(request: Request) -> list[PublishedRow]:
     verdicts = request.data.opinions
     verdicts = verdicts[(verdicts["kind"] == "preference") & (verdicts["stage"] == "verdict")]
     with connections.reading(request.engine) as session:
-        found = [run for run in runs.of_study(session, request.study.id) if run.protocol in ("dna_eval", BASELINES)]
+        found = runs.of_study(session, request.study.id)
+    with_aspects = registry.with_artifact("aspects")
     right: dict[int, dict[Target, bool]] = {}
     for run in found:
         own = verdicts[(verdicts["run"] == run.id) & verdicts["value"].notna()]
         of_run = zip(targets.of_frame(own), own["value"], strict=True)
         right[run.id] = {t: value == request.preferences[t] for t, value in of_run if t in request.preferences}
     rows = []
-    for direct, run in product(found, found):
-        is_pair = (direct.protocol, run.protocol) == (BASELINES, "dna_eval") and _model(direct) == _model(run)
-        both = right[direct.id].keys() & right[run.id].keys() if is_pair and direct.repeat == run.repeat else set()
-        for statistic, after in (("corrected", True), ("made wrong", False)) if both else ():
-            changed = [
-                t.item for t in right[run.id] if t in both and right[run.id][t] is after is not right[direct.id][t]
-            ]
+    for direct, run in product((one for one in found if one.protocol == BASELINE), found):
+        if run.protocol not in with_aspects or (_model(direct), direct.repeat) != (_model(run), run.repeat):
+            continue
+        before, after = right[direct.id], right[run.id]
+        both = [target for target in after if target in before]
+        for statistic, is_right in (("corrected", True), ("made wrong", False)) if both else ():
+            changed = [target.item for target in both if (before[target], after[target]) == (not is_right, is_right)]
             note = f"items: {', '.join(changed[:5])}{' ...' * (len(changed) > 5)}" if changed else ""
             rows.append(share(run.name, f"instead of {direct.name}", statistic, len(changed), len(both), note))
     return rows

@@ -363,7 +363,7 @@ base:
     }  # fmt: skip
     points = {one.peers: (one.peer_count, one.samples, one.items, one.error.value, one.on_front) for one in front}
     assert points == {"p1": (1, 1, 6, 0, True), "p2": (1, 1, 6, 2, False), "p1, p2": (2, 1, 6, 2, False)}
-    assert [one.cost for one in front] == pytest.approx([0.002, 0.002, 0.003])
+    assert [one.dollars for one in front] == pytest.approx([2, 2, 3])
 
 
 def test_judges_of_critiques_share_references_and_aius_with_equal_ids(engine: Engine) -> None:
