@@ -1,10 +1,12 @@
 """The inbox: annotators' flags and notes, answered and closed."""
 
+from typing import Literal
+
 import streamlit as st
 
 from core.errors import TiebreakError
 from core.items import target_name
-from core.texts import _, mark
+from core.texts import SOURCE, _, language, mark
 from pages.parts import paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown, text_html, truncate
 from storage.accounts.access import Permission
@@ -36,11 +38,12 @@ def draw_list(threads: list[Thread], *, closed: bool) -> None:
         }
         for thread in shown
     ]
+    moment: Literal["distance", "localized"] = "distance" if language() == SOURCE else "localized"
     clicked = tables.draw_clickable(
         rows,
         f"threads_{closed}_{page}",
         max_height=740,
-        column_config={_("Last change"): st.column_config.DatetimeColumn(format="distance")},
+        column_config={_("Last change"): st.column_config.DatetimeColumn(format=moment)},
     )
     paging.draw_pagination("page", len(listed), THREADS_PER_PAGE, bind="query-params")
     if clicked is not None:

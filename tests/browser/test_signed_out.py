@@ -1,5 +1,6 @@
 """A session that ends while labelling: the sign-in leads back to the target, and every page sends what is unsent."""
 
+import re
 from urllib.parse import quote
 
 import pytest
@@ -86,3 +87,46 @@ def test_any_page_sends_and_states_the_unsent_actions_of_another_study(guarded, 
     assert f"of the study “{LABELLED}”" in notice.inner_text() and "sent" in notice.inner_text()
     assert item in stored(engine)
     assert "study=newer" in page.url
+
+
+ENGLISH = (
+    r"\b(the|your|you|labels?|response|answer|better|neither|next|previous|saved?|guidelines|keys|done|drafts|submit"
+    r"|search|skip(ped)?|flag(ged)?|note|question|criterion|study|inbox|work|sign|opinion|round)\b"
+)
+# The page without the texts of the study and the link to its contents, which is Streamlit's.
+WORDS = """() => {
+    const own = document.querySelector("label-workbench")?.shadowRoot.querySelector(".workbench").cloneNode(true);
+    own?.querySelectorAll(".study, .reading .text, .reveal .words").forEach((one) => one.remove());
+    return [document.title, document.body.innerText, own?.textContent].join(" ").replace("Skip to main content", "");
+}"""
+
+
+def test_an_annotator_who_reads_german_sees_no_english_from_the_sign_in_to_the_reveal(guarded, visit):
+    page = visit(f"{guarded[0].address}/home?study={LABELLED}", locale="de-DE")
+
+    def assert_german(expected: str) -> None:
+        words = page.evaluate(WORDS).replace(LABELLED, "")
+        assert expected in words and re.findall(ENGLISH, words, re.IGNORECASE) == [], words
+
+    assert_german("Anmelden")
+    page.get_by_label("Name").fill("annotator 1")
+    page.get_by_label("Passwort").fill(PASSWORD)
+    page.get_by_role("button", name="Anmelden").click()
+    page.get_by_text("Erledigt", exact=True).last.click()
+    page.wait_for_url("**list=Done**")
+    assert_german("Meine Arbeit")
+    page.get_by_role("button", name="Weiter:").click()
+    page.locator(READY).wait_for()
+    settle(page)
+    press(page, "h")
+    assert_german("rückgängig (mehrmals möglich)")
+    press(page, "h", "1", "Enter")
+    page.locator(".reveal table").wait_for()
+    assert_german("1 behalten")
+    page.evaluate("document.documentElement.dir = 'rtl'")
+    count = page.locator(".count").evaluate("(node) => getComputedStyle(node).unicodeBidi")
+    label = page.locator("[data-testid=stSidebar] [data-testid=stWidgetLabel]").first
+    assert count == "plaintext" and not label.is_visible()
+    page.goto(f"{guarded[0].address}/account/language?language=en&next=/home")
+    page.get_by_role("heading", name="My work").wait_for()
+    assert page.locator("html").get_attribute("lang") == "en"
