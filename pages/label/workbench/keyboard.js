@@ -160,7 +160,7 @@ function acts(node, name) {
 /** Close Streamlit's dialog about a lost connection, which takes the keys: the top line says it, and actions are stored. */
 function closeConnectionError(node) {
   const dialog = node?.closest?.('[role="dialog"]');
-  if (!dialog?.textContent.includes("Connection error")) return node;
+  if (!/Connection error/.test(dialog?.textContent)) return node;
   dialog.querySelector('button[aria-label="Close"], button')?.click();
   return document.body;
 }
