@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from core import remote_images, texts
+from core import remote_images
 from core.errors import TiebreakError
 from core.items import target_item
 from core.llm import images
@@ -208,9 +208,6 @@ class Call:
 Handler = Callable[[Call], Json | Response]
 
 
-TEXTS = "/assets/workbench/texts/{language}"
-
-
 class Scripts(StaticFiles):
     """The files of the element, and KaTeX as Streamlit ships it, in a file whose name has a version.
 
@@ -241,16 +238,8 @@ def routes() -> list[BaseRoute]:
         Route("/api/label/history", _endpoint(history)),
         Route("/api/label/presence", _endpoint(presence), methods=["POST"]),
         Route("/api/label/image", _endpoint(image)),
-        Route(TEXTS, catalogue),
         Mount("/assets/workbench", Scripts(directory=shell.PAGES / "label" / "workbench")),
     ]
-
-
-async def catalogue(request: Request) -> Response:
-    """Return the texts of the scripts in a language; none for an unknown one."""
-    known = request.path_params["language"] in texts.LANGUAGES
-    content = texts.as_json(request.path_params["language"]) if known else "{}"
-    return Response(content, media_type="application/json", headers={"Cache-Control": "no-cache"})
 
 
 def session(call: Call) -> Json:

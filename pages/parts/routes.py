@@ -200,10 +200,23 @@ async def page(_: Request) -> Response:
     return HTMLResponse(html, headers={"Cache-Control": "no-cache"})
 
 
+async def catalogue(request: Request) -> Response:
+    """Return the texts of scripts in a language; none for an unknown one."""
+    language = request.path_params["language"]
+    known = language if language in texts.LANGUAGES else texts.SOURCE
+    return Response(texts.as_json(known), media_type="application/json", headers={"Cache-Control": "no-cache"})
+
+
 def routes() -> list[BaseRoute]:
     """Return the routes."""
     pages = (Route(path, page) for path in account_guard.PAGE_PATHS)
-    own = {"/ready": ready, "/metrics": metrics, study_images.ROUTE: remote_image, transcripts.ROUTE: transcript}
+    own = {
+        "/assets/texts/{language}": catalogue,
+        "/ready": ready,
+        "/metrics": metrics,
+        study_images.ROUTE: remote_image,
+        transcripts.ROUTE: transcript,
+    }
     return [*pages, *(Route(path, endpoint) for path, endpoint in own.items())]
 
 

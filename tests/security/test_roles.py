@@ -83,7 +83,7 @@ PUBLIC = {
     "/account/language",
     "/assets/account",
     "/assets/workbench",
-    "/assets/workbench/texts/{language}",
+    "/assets/texts/{language}",
     "/ready",
     "/metrics",
     "/_stcore/health",

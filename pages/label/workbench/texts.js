@@ -7,7 +7,7 @@ const catalogue = language === "en" ? {} : await load();
 /** The catalogue; empty if the server does not answer, so texts are in English then. */
 async function load() {
   try {
-    return await (await fetch(new URL(`texts/${language}`, import.meta.url))).json();
+    return await (await fetch(new URL(`../texts/${language}`, import.meta.url))).json();
   } catch {
     return {};
   }
