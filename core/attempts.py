@@ -229,9 +229,6 @@ class Extracted(Answer[Any]):
     def _field(self) -> Mapping[str, Any]:
         return self.answer.schema()
 
-    def _encoded(self, value: Any) -> Any:
-        return value
-
     def _described(self) -> str:
         return f"the answer that the reply states, or {NOT_STATED}"
 

@@ -105,9 +105,9 @@ class Answer(ABC, Generic[T]):
     def _field(self) -> Mapping[str, Any]:
         """Return the schema of the value."""
 
-    @abstractmethod
     def _encoded(self, value: T) -> Any:
         """Return the value as the schema has it."""
+        return value
 
     @property
     def _closing(self) -> str:
@@ -219,9 +219,6 @@ class Passage(Answer[str]):
 
     def _field(self) -> dict[str, Any]:
         return {"type": "string", "description": f"The {self.noun}."}
-
-    def _encoded(self, value: str) -> str:
-        return value
 
     def _shape(self) -> str:
         return '"..."'

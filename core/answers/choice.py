@@ -41,12 +41,6 @@ def place_alone(text: str, words: Words, noun: str, *, listed: bool = False) -> 
     return number_of(match), match.end()
 
 
-def place_chosen(rest: str, words: Words, noun: str) -> int | None:
-    """Return the response that the words after a verb of choice name: `the second`, `la primera`."""
-    match = _chosen(words, noun).match(rest.lower())
-    return number_of(match) if match else None
-
-
 def place_preferred(clause: str, words: Words) -> tuple[int, int] | None:
     """Return the response that a clause begins with, `the second is`, and where a word such as "better" follows."""
     match = _subject(words).match(clause.lower())
@@ -494,7 +488,8 @@ class Choice(Single[int]):
         """Read `I choose the second`, `La première est meilleure`."""
         chosen = self.words.find("choose", clause)
         if chosen and not by_others(clause[: chosen.start()], chosen[0], self.words):
-            value = place_chosen(clause[chosen.end() :], self.words, self.noun)
+            match = _chosen(self.words, self.noun).match(clause[chosen.end() :].lower())
+            value = number_of(match) if match else None
         else:
             place = place_preferred(clause, self.words)
             better = self.words.starts("better", clause[place[1] :]) if place else None

@@ -29,16 +29,8 @@ from core.answers.words import Words, readable, squash
 
 _AMOUNT = re.compile(rf"(?<![A-Za-z0-9_.,^])(?:{AMOUNT})(?:[eE][-+]?\d{{1,3}}(?!\w))?|(?<!\w)[½¼¾]")
 _TEN = re.compile(r"\s*(?:[x×·*]\s*|\s\s+)10\s*\^\s*\(?([-−+]?\d{1,3})")
-_TIMES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "万": 1e4, "亿": 1e8}
-_TIMES |= {
-    "millionen": 1e6,
-    "millions": 1e6,
-    "millones": 1e6,
-    "milhões": 1e6,
-    "milioni": 1e6,
-    "миллионов": 1e6,
-    "tausend": 1e3,
-}
+_TIMES = {"hundred": 1e2, "thousand": 1e3, "tausend": 1e3, "million": 1e6, "billion": 1e9, "万": 1e4, "亿": 1e8}
+_TIMES |= dict.fromkeys(("millionen", "millions", "millones", "milhões", "milioni", "миллионов"), 1e6)
 _LARGE = re.compile(rf"\s*({'|'.join(sorted(_TIMES, key=len, reverse=True))})(?!\w)", re.I)
 _OVER = re.compile(rf"\s*/\s*({AMOUNT})(?!\s*/)")
 _NUMBERED = re.compile(
@@ -97,9 +89,6 @@ class Number(Single[float]):
 
     def _described(self) -> str:
         return "one number"
-
-    def _concepts(self) -> tuple[str, ...]:
-        return ("answer",)
 
     def _decoded(self, value: Any) -> Parsed[float] | None:
         if isinstance(value, bool):
@@ -319,9 +308,6 @@ class Rating(Single[Level]):
     def top(self) -> Level:
         """The highest level."""
         return self.levels[-1] if self.levels else self.high
-
-    def _text_instruction(self) -> str:
-        return f'{self._closing}"{self.label}: " and {self._described()}.'
 
     def _field(self) -> dict[str, Any]:
         if self.levels and len(self.levels) <= 25:

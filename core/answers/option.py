@@ -67,23 +67,14 @@ class Option(Single[str]):
     def longest(self) -> str:
         return self.letters[-1]
 
-    def _text_instruction(self) -> str:
-        return f'{self._closing}"{self.label}: " and {self._described()}.'
-
     def _field(self) -> dict[str, Any]:
         return {"type": "string", "enum": list(self.letters)}
-
-    def _encoded(self, value: str) -> str:
-        return value
 
     def _shape(self) -> str:
         return '"..."'
 
     def _described(self) -> str:
         return f"one letter, {listed(tuple(self.letters))}"
-
-    def _concepts(self) -> tuple[str, ...]:
-        return ("answer",)
 
     def _names(self) -> tuple[str, ...]:
         return (self.label, "letter", "selected", "correct")
@@ -241,17 +232,11 @@ class Truth(Single[bool]):
     def _field(self) -> dict[str, Any]:
         return {"type": "boolean", "description": f"Whether the {self.noun} is true."}
 
-    def _encoded(self, value: bool) -> bool:
-        return value
-
     def _described(self) -> str:
         return "true or false"
 
     def _missing(self) -> str:
         return f"it does not say that the {self.noun} is true, or that it is false"
-
-    def _concepts(self) -> tuple[str, ...]:
-        return ("answer",)
 
     def _names(self) -> tuple[str, ...]:
         return (self.label, "is true", "claim is true", "true", "is_true", "truth", "truth value", "label", self.noun)

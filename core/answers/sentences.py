@@ -34,7 +34,7 @@ _CONTRACTED = re.compile(r"\w+n't\b")
 
 def clauses(sentence: str, words: Words) -> Iterator[str]:
     """Yield the main clauses of a sentence: without reasons, concessions and asides."""
-    if words.find("condition", _without_reasons(sentence, words)) or _is_question(sentence):
+    if words.find("condition", _without_reasons(sentence, words)) or sentence.rstrip(" \"')]").endswith(("?", "？")):
         return
     text = _without_reasons(sentence, words)
     start = 0
@@ -86,10 +86,6 @@ def announcement(sentence: str, words: Words) -> int:
         if match := words.starts("correction", sentence[start:]):
             return start + match.end()
     return 0
-
-
-def _is_question(sentence: str) -> bool:
-    return sentence.rstrip(" \"')]").endswith(("?", "？"))
 
 
 def _without_reasons(sentence: str, words: Words) -> str:

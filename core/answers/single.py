@@ -173,7 +173,7 @@ def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Rea
             raise UnreadableReply(_both(rival, last))
     if latest := [candidate for candidate in rivals if candidate.start > last.start and _differ(candidate, last)]:
         last = latest[-1]
-    if _taken_back(text, last.end):
+    if any(announcement(unit.text, text.words) for unit in text.units if unit.start >= last.end):
         raise UnreadableReply("it takes its answer back and gives no other")
     if last.value is None:
         raise UnreadableReply(last.problem)
@@ -253,10 +253,6 @@ def _both(first: Candidate[T], second: Candidate[T]) -> str:
 def _corrected(text: Text, start: int, end: int) -> bool:
     """Return whether a sentence between two places announces a correction."""
     return any(announcement(unit.text, text.words) for unit in text.units if start < unit.end and unit.start <= end)
-
-
-def _taken_back(text: Text, end: int) -> bool:
-    return any(announcement(unit.text, text.words) for unit in text.units if unit.start >= end)
 
 
 # Lines that state several answers after one label: `1 for accuracy, 2 for style`.
@@ -390,6 +386,9 @@ class Single(Answer[T]):
         own = [one for one in candidates if not is_of_others(one, text)]
         return decided(own, text, self._missing())
 
+    def _text_instruction(self) -> str:
+        return f'{self._closing}"{self.label}: " and {self._described()}.'
+
     def _written(self, value: T) -> str:
         return f"{self.label}: {self._encoded(value)}"
 
@@ -413,9 +412,9 @@ class Single(Answer[T]):
     def _decoded(self, value: Any) -> Parsed[T] | None:
         """Return the value of a structured answer; None if it is of another kind."""
 
-    @abstractmethod
     def _concepts(self) -> tuple[str, ...]:
         """Return the labels that may precede the value."""
+        return ("answer",)
 
     def _names(self) -> tuple[str, ...]:
         """Return further labels that may precede the value."""
