@@ -53,6 +53,8 @@ class Settings(Frozen):
     """The options, one letter each."""
     grader: Judge | None = None
     """The model that decides whether a solution reaches the reference answer; for the form "graded"."""
+    edited_aius: bool | None = None
+    """Whether the run reads the current critiques, with those adopted and edited before its start. New runs do."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:

@@ -47,6 +47,8 @@ class SingleSettings(Frozen):
     dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
     """The contention of the judges on any critique above which the verdict is disputed: the range of their ratings as a
     share of the scale. 0.5: ratings that are more than 3 apart."""
+    edited_aius: bool | None = None
+    """Whether the run reads the current critiques, with those adopted and edited before its start. New runs do."""
 
 
 class PairwiseSettings(Frozen):
@@ -65,6 +67,8 @@ class PairwiseSettings(Frozen):
     dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
     """The contention of the choices on any pair above which the verdict is disputed: two judges that differ have 1, two
     against one 0.5."""
+    edited_aius: bool | None = None
+    """Whether the run reads the current critiques, with those adopted and edited before its start. New runs do."""
 
 
 class RefinementSettings(PairwiseSettings):

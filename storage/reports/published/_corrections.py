@@ -15,7 +15,7 @@ from storage.reports import critiques as leaderboards
 from storage.reports import peer_reviews
 from storage.reports.opinions import opinion_frame
 from storage.reports.published._metacritique import score_row
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, without_repeat
 from storage.runs import runs
 from storage.studies import items
 
@@ -43,8 +43,7 @@ def corrections(request: Request) -> list[PublishedRow]:
     for run in found:
         of_run = _groups(opinions[opinions["run"] == run.id], Settings.model_validate(run.settings), all_items)
         for group, corrected in of_run.items():
-            scorer = " · ".join(run.cell.values()) if run.cell else run.name
-            groups.setdefault((scorer, group), []).extend(corrected)
+            groups.setdefault((without_repeat(run), group), []).extend(corrected)
     rows = [row for (scorer, group), corrected in groups.items() for row in _rows(scorer, group, corrected)]
     return [*rows, *_scores(request, {str(run.settings["critic"]["name"]) for run in found})]
 

@@ -15,7 +15,15 @@ from storage.labels import targets
 from storage.reports import references
 from storage.reports.alignment import FIRST_OPINION
 from storage.reports.opinions import opinion_frame
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share, with_mean
+from storage.reports.published.rows import (
+    PublishedRow,
+    PublishedTable,
+    Request,
+    from_estimate,
+    share,
+    with_mean,
+    without_repeat,
+)
 from storage.reports.references import Reference
 from storage.runs import runs, turns
 
@@ -163,8 +171,7 @@ def _with_repeats(
 ) -> dict[str, list[tuple[Target, Value | None]]]:
     """Return judge -> its verdicts; the repeats of a run of an experiment are one judge."""
     with connections.reading(request.engine) as session:
-        found = [run for run in runs.of_study(session, request.study.id) if run.experiment_id is not None]
-    names = {f" · {run.name}": f" · {run.name.removesuffix(f' · repeat {run.repeat}')}" for run in found}
+        names = {f" · {run.name}": f" · {without_repeat(run)}" for run in runs.of_study(session, request.study.id)}
     pooled: dict[str, list[tuple[Target, Value | None]]] = defaultdict(list)
     for judge, values in verdicts.items():
         end = max((name for name in names if judge.endswith(name)), key=len, default="")

@@ -20,6 +20,7 @@ from storage.reports import alignment, references
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.runs import runs
+from storage.runs.runs import Run
 from storage.studies.studies import Study
 
 # Which values of a table are computed from labels of people, or from the reference.
@@ -143,6 +144,11 @@ def from_estimate(scorer: str, group: str, statistic: str, estimate: Estimate, n
     return PublishedRow(
         scorer, group, statistic, estimate.value, estimate.low, estimate.high, estimate.items, notes
     )  # fmt: skip
+
+
+def without_repeat(run: Run) -> str:
+    """Return the name of a run, which is the same for all repeats of a cell of an experiment."""
+    return run.name if run.experiment_id is None else run.name.removesuffix(f" · repeat {run.repeat}")
 
 
 def share(scorer: str, group: str, statistic: str, hits: int, items: int, note: str = "") -> PublishedRow:

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from core.aius import Piece, Reword, SetReference, Split
+from core.aius import Adopt, Piece, Reword, SetReference, Split
+from core.critiques import Critique
 from core.formats.records import ItemRecord
 from core.llm.client import ScriptedModel
 from core.protocols import registry
+from core.protocols.critique_baselines.correction import Settings
 from core.trace import Ask, TurnCompleted
 from storage.db.connections import reading, writing
 from storage.runs import aius, readings, runs, traces
@@ -27,6 +29,18 @@ REWORD = Reword(aiu="c1.1", piece=Piece(text="One, better."))
 def study(engine: Engine) -> Study:
     """An item with a critique of two AIUs and a reference of one."""
     return import_study(engine, ItemRecord(item=make_complete_item()))
+
+
+def test_a_correction_is_by_the_adopted_critique_of_its_author(engine: Engine, study: Study) -> None:
+    adopted = Critique(id="mia", author="mia", source="llm", text="It is the other way round.")
+    save_edit(engine, study, Adopt(run="r", critiques=(adopted,)))
+    model = ScriptedModel(lambda ask: "Final answer: true")
+    critic, grader = ({"name": name, "spec": {"model": "m"}} for name in ("mia", "g"))
+    settings = Settings(critic=critic, critique="of the item", verdict="graded", grader=grader)
+    request = RunRequest(study, registry.get("critique-correction"), settings, "corrected")
+    asyncio.run(execute_here(engine, create_run(engine, request), lambda run, progress: None, model))
+    assert [ask.step for ask in model.asked] == ["refine", "grade", "grade"]
+    assert "It is the other way round." in model.asked[0].prompt
 
 
 def run(
