@@ -519,11 +519,6 @@ def files() -> tuple[Path, ...]:
     return tuple(file for file, line in first_lines.items() if line.startswith(FIRST_FIELDS))
 
 
-def paper_names() -> list[str]:
-    """Return `scaleeval/table-5` and so on."""
-    return [f"{file.parent.name}/{file.stem}" for file in files()]
-
-
 def load_paper(name: str) -> Definition:
     """Return the experiment with one of `names`."""
     return load(FOLDER / f"{name}.yaml")

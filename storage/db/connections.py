@@ -217,7 +217,7 @@ def write(engine: Engine, operation: Callable[[Session], Stored], *, pipelined: 
             with writing(engine, pipelined=pipelined) as session:
                 return operation(session)
         except DBAPIError as error:
-            if attempt == MAX_ATTEMPTS or not errors.is_conflict(error):
+            if attempt == MAX_ATTEMPTS or getattr(error.orig, "sqlstate", None) not in errors.CONFLICTS:
                 raise
         time.sleep(random.uniform(0, FIRST_WAIT * 2**attempt))
     raise AssertionError("the last attempt returns or raises")

@@ -43,11 +43,6 @@ class DatabaseUnavailable(TiebreakError):
     """The database cannot store or return anything now; the same operation may succeed later."""
 
 
-def is_conflict(error: DBAPIError) -> bool:
-    """Return whether PostgreSQL ended a transaction because of another one."""
-    return getattr(error.orig, "sqlstate", None) in CONFLICTS
-
-
 def unavailable(error: DBAPIError | TimeoutError) -> DatabaseUnavailable | None:
     """Return the problem to raise in place of an error; None for an error of the operation itself."""
     if isinstance(error, TimeoutError):

@@ -172,7 +172,9 @@ class SharedRuns:
     async def _release_unknown(self, registration: _Registration) -> None:
         """Release what this worker does not know of at two checks: a connection was lost after a commit."""
         in_progress, calls = set(self._in_progress), set(registration.calls)
-        claimed, reserved = await asyncio.to_thread(read, self._engine, partial(_held, registration=registration))
+        claimed = await asyncio.to_thread(read, self._engine, partial(claims.traces_of, worker=registration.name))
+        find_calls = partial(_shared_limits.calls_of, worker_id=registration.id)
+        reserved = await asyncio.to_thread(read, self._engine, find_calls)
         unknown = claimed - in_progress, reserved - calls
         traces, held = (now & before for now, before in zip(unknown, registration.unknown, strict=True))
         registration.unknown = unknown
@@ -182,7 +184,9 @@ class SharedRuns:
 
     async def _claim(self, registration: _Registration) -> None:
         """Claim traces for the free places and start them; the runs with the fewest traces here come first."""
-        unfinished = await asyncio.to_thread(read, self._engine, _unfinished)
+        unfinished = await asyncio.to_thread(
+            read, self._engine, lambda session: claims.unclaimed(session) + claims.cancelling_runs(session)
+        )
         here = Counter(claimed.run_id for claimed, _ in self._in_progress.values())
         for position, run_id in enumerate(sorted(unfinished, key=lambda run_id: here[run_id])):
             places = self._traces - len(self._in_progress)
@@ -275,20 +279,12 @@ def claim_traces(
     return claimed
 
 
-def _unfinished(session: Session) -> list[int]:
-    return claims.unclaimed(session) + claims.cancelling_runs(session)
-
-
 def _renew(session: Session, known: _Registration) -> dict[int, str] | None:
     """Renew a registration; return run id -> state of its runs that no worker executes alone, or None if it is lost."""
     if not calls.renew_worker(session, known.id):
         return None
     query = select(col(RunRow.id), col(RunRow.state)).where(col(RunRow.id).in_(list(known.runs)))
     return dict(session.execute(query).all())
-
-
-def _held(session: Session, registration: _Registration) -> tuple[set[int], set[int]]:
-    return claims.traces_of(session, registration.name), _shared_limits.calls_of(session, registration.id)
 
 
 def _release_unknown(session: Session, worker: str, traces: set[int], calls: set[int]) -> None:

@@ -296,10 +296,6 @@ async def execute_until_ended(
     return await _outages.until_stopped(execution, requests, engine, work.cancel, notify)
 
 
-def _claim_next(session: Session, work: Work[Any], worker: str) -> int | None:
-    return work.claim(session, worker)
-
-
 async def _execute_until_ended(
     engine: Engine,
     work: Work[_outages.Result],
@@ -342,8 +338,7 @@ async def _start_next(
 ) -> asyncio.Task[None] | None:
     """Claim the next run and start its execution; None if none can be claimed now."""
     name = worker_name()
-    claim = partial(_claim_next, work=work, worker=name)
-    run_id = await _outages.through_outage(partial(write, engine, claim))
+    run_id = await _outages.through_outage(partial(write, engine, lambda session: work.claim(session, name)))
     if run_id is None:
         return None
     own = shared if work.at_once > 1 else None

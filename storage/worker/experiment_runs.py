@@ -252,7 +252,9 @@ async def execute_experiment(
     work = Work[Progress](
         claim=partial(_claim_next, experiment_id, at_once > 1),
         load=partial(experiments.progress, experiment_id=experiment_id, since=since),
-        seconds_left=partial(_seconds_left, experiment_id=experiment_id),
+        seconds_left=lambda session: claims.seconds_left(
+            session, [run.id for run in experiments.runs_of(session, experiment_id)]
+        ),
         cancel=partial(experiments.cancel, experiment_id=experiment_id),
         has_ended=_has_ended,
         cancelled="The experiment is cancelled; the same command continues it.",
@@ -277,10 +279,6 @@ def _has_ended(progress: Progress, is_cancelled: bool) -> bool:
     if is_cancelled:
         return not progress.states.get("cancelling")
     return not progress.active and not progress.states.get("requested")
-
-
-def _seconds_left(session: Session, experiment_id: int) -> float | None:
-    return claims.seconds_left(session, [run.id for run in experiments.runs_of(session, experiment_id)])
 
 
 def influence_definition(engine: Engine, run: Run, *, altered: bool = False) -> Definition:

@@ -5,7 +5,7 @@ Model calls repeat the conversation so far: a message that is there already is n
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -46,7 +46,7 @@ class Span:
         return None if self.start is None or self.end is None else (self.end - self.start).total_seconds()
 
 
-class _Collector:
+class Collector:
     """The parts of the spans so far."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
@@ -61,6 +61,7 @@ class _Collector:
         self.seen: Counter[tuple[str, ...]] = Counter()
 
     def parts_of_trace(self) -> list[Part]:
+        """Return the parts in the order of time."""
         roots = [span for span in self.spans if span.parent not in self.by_id]
         if roots and not self.has_calls:
             self.add(message_parts(as_messages(roots[0].inputs, "user")), roots[0])
@@ -150,11 +151,6 @@ class _Collector:
         return names[0] if len(names) > 1 else ""
 
 
-def parts_of(spans: Sequence[Span]) -> list[Part]:
-    """Return the parts of a trace in the order of time."""
-    return _Collector(spans).parts_of_trace()
-
-
 def _key(part: Part) -> tuple[str, ...]:
     """Return what a part and its repetition in a later call have in common."""
     if part.call and part.kind in ("tool_call", "tool_result", "error"):
@@ -210,8 +206,3 @@ def parsed(value: Any) -> Any:
         except (ValueError, RecursionError):
             return value
     return None if isinstance(value, float) and value != value else value
-
-
-def first_model(spans: Iterable[Span]) -> Iterator[str]:
-    """Yield the models of the spans."""
-    return (span.model for span in spans if span.model)

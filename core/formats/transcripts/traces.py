@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from core.errors import FileFormatError
 from core.formats.transcripts.messages import checked, message_parts, new_part, read_time, text_of
-from core.formats.transcripts.spans import Span, SpanKind, first_model, parsed, parts_of
+from core.formats.transcripts.spans import Collector, Span, SpanKind, parsed
 from core.transcripts import MAX_PARTS, Part, Transcript
 
 Row = Mapping[str, Any]
@@ -132,8 +132,8 @@ def _refuse_wrong(format: Format, line: int) -> Iterator[None]:
 def _rows_of(found: Mapping[str, Sequence[Span]], lines: Mapping[str, tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
     for trace, spans in found.items():
         line, columns = lines[trace]
-        model = next(first_model(spans), None)
-        yield line, _row(line, trace, parts_of(spans), {"model": model, **columns})
+        model = next((span.model for span in spans if span.model), None)
+        yield line, _row(line, trace, Collector(spans).parts_of_trace(), {"model": model, **columns})
 
 
 def _row(line: int, trace: str, parts: list[Part], columns: Row) -> Row:

@@ -88,7 +88,7 @@ def _draw_paper(_: Study) -> Definition | None:
     """Draw the choice of an experiment of docs/papers, with the number of items and the cost limit."""
     name = st.selectbox(
         "Table or figure",
-        definition.paper_names(),
+        [f"{file.parent.name}/{file.stem}" for file in definition.files()],
         index=None,
         format_func=lambda name: f"{name}: {definition.paper_title(name)}",
         key="experiment_paper",
