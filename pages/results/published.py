@@ -168,4 +168,4 @@ def choose_rows(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
     return list({row.scorer: row for row in chosen}.values())
 
 
-draw_page(shell.draw_header("Published tables", "The tables and figures of the five papers, from this study's values."))
+draw_page(shell.draw_header("Published tables", "The tables and figures of the papers, from this study's values."))

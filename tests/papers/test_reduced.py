@@ -176,11 +176,11 @@ def test_realcritic_counts_what_six_critics_correct(tmp_path: Path, url: str, co
     rounds = write_variant(tmp_path, "realcritic/iterative", server.address, choices="120", keep={"critic": 1})
     command("experiments", "run", str(rounds), "--yes")  # another experiment is not pooled with the first
     rows = json.loads(command("experiments", "table", "realcritic", "--json"))
-    assert {row["group"] for row in rows if "iterative" in row["scorer"]} > {"", "round 1", "round 2", "round 3"}
+    assert {row["group"] for row in rows if "iterative" in row["scorer"]} > {"all", "round 1", "round 2", "round 3"}
     rows = [row for row in rows if "iterative" not in row["scorer"]]
     of: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
-        if row["group"] == "" and "cross" in row["scorer"]:
+        if row["group"] == "all" and "cross" in row["scorer"]:
             of.setdefault(row["scorer"].split(" · ")[1], {})[row["statistic"]] = row
     assert len(of) == 6
     for name, figures in of.items():

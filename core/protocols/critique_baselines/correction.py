@@ -168,7 +168,7 @@ def _conclude(solutions: Sequence[Solution], settings: Settings) -> Verdict:
     _, value, problem = solutions[-1]
     if len(solutions) <= settings.rounds:  # an empty reply ended the rounds
         value = None
-    reason = f"{value} after {settings.rounds} corrections" if value is not None else problem or "gave no answer"
+    reason = f"after round {settings.rounds}" if value is not None else problem or "gave no answer"
     opinions.append(conclusion(name, "answer", value, reason, ""))
     outcome: Literal["agreed", "no_verdict"] = "no_verdict" if value is None else "agreed"
     return Verdict(outcome=outcome, value=value, reason=reason, opinions=tuple(opinions))

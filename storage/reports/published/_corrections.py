@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from core.items import Item
 from core.labels import Value
 from core.protocols.critique_baselines.correction import BEFORE, NAME, RIGHT, Settings
+from core.statistics.data.frames import ALL
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.peer_errors import is_correct
@@ -66,7 +67,7 @@ def _groups(opinions: "pd.DataFrame", settings: Settings, all_items: Sequence[It
             if item not in truths:
                 continue
             first, last = (None if v is None else is_correct(v, truths[item]) for v in (before.get(item), value))
-            found.setdefault(part, []).append((item, first, last))
+            found.setdefault(part or ALL, []).append((item, first, last))
             if not part and len(set(scenarios.values())) > 1:
                 found.setdefault(scenarios[item], []).append((item, first, last))
     return found
