@@ -274,7 +274,7 @@ _NOTED = re.compile(
 
 def attributed(head: str) -> bool:
     """Return whether the words before a value, up to its label's sign, give it to somebody else."""
-    sentence = _SENTENCE.split(head.rstrip(" .:：=\t\n"))[-1]
+    sentence = _SENTENCE.split(head[-1000:].rstrip(" .:：=\t\n"))[-1]  # a line has any length, and is searched often
     if _OWN.search(sentence) or _WEIGHED.search(sentence):
         return False
     label = next(iter(reversed(list(_OTHERS_LABEL.finditer(sentence)))), None)
