@@ -71,14 +71,15 @@ def preferred(accepted: str, chosen: str = "") -> str:
     return max(known, key=lambda entry: entry[0], default=(1.0, SOURCE))[1]  # the first of equal weights
 
 
-def _(text: str) -> str:
-    """Return a text in the language of the context; values are put into its named placeholders afterwards."""
-    return catalogue(language()).gettext(text)
+def _(text: str, /, **values: object) -> str:
+    """Return a text in the language of the context, with values in its named placeholders if any are given."""
+    found = catalogue(language()).gettext(text)
+    return found.format(**values) if values else found
 
 
-def ngettext(one: str, many: str, count: int) -> str:
-    """Return the form of a text for a count, in the language of the context."""
-    return catalogue(language()).ngettext(one, many, count)
+def ngettext(one: str, many: str, count: int, /, **values: object) -> str:
+    """Return the form of a text for a count, in the language of the context, with the count as its placeholder {n}."""
+    return catalogue(language()).ngettext(one, many, count).format(n=number(count), **values)
 
 
 def mark(text: str) -> str:

@@ -149,7 +149,9 @@ async def post_sign_out(request: Request) -> Response:
 
 async def choose_language(request: Request) -> Response:
     """Remember a language in a cookie, and go on to a page."""
-    response = RedirectResponse(local_path(request.query_params.get("next", "")), 303, headers=HEADERS)
+    left = urlsplit(request.headers.get("referer", ""))
+    following = request.query_params.get("next") or f"{left.path}?{left.query}"
+    response = RedirectResponse(local_path(following), 303, headers=HEADERS)
     chosen = request.query_params.get("language", "")
     if chosen in LANGUAGES:
         _set_cookie(response, request, languages.COOKIE, chosen, DEVICE_SECONDS, cookie_path(), samesite="lax")

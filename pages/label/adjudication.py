@@ -53,8 +53,8 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
     if not len(ids):
         return draw_empty(study, state)
     decided = len(order.ids) - len(order.select("open"))
-    here = ngettext("{n} case here", "{n} cases here", len(ids)).format(n=number(len(ids)))
-    share = _("{n} of {total} decided").format(n=number(decided), total=number(len(order.ids)))
+    here = ngettext("{n} case here", "{n} cases here", len(ids))
+    share = _("{n} of {total} decided", n=number(decided), total=number(len(order.ids)))
     st.caption(f"{here} · {share}")
     page = paging.current_page("page", len(ids), CASES_PER_PAGE)
     start = (page - 1) * CASES_PER_PAGE
@@ -134,8 +134,8 @@ def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray", bli
         names = filter(None, (target_name(case.target), case.scenario or "", case.target.criterion))
         st.markdown(" · ".join(map(escape_markdown, names)), width="stretch")
         if place is not None:
-            here = ngettext("{place} of {n} case", "{place} of {n} cases", len(queue))
-            st.caption(here.format(place=place + 1, n=number(len(queue))), width="content")
+            here = ngettext("{place} of {n} case", "{place} of {n} cases", len(queue), place=place + 1)
+            st.caption(here, width="content")
     left, right = st.columns([2.6, 1], gap="medium")
     with left:
         if hidden:

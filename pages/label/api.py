@@ -286,7 +286,7 @@ def next_tasks(call: Call) -> Json:
     if tab is None:
         raise Failed(400, "invalid", _("There is no such tab."))
     if call.work.study.archived:
-        raise Failed(410, "archived", _(ARCHIVED).format(name=call.work.study.name))
+        raise Failed(410, "archived", _(ARCHIVED, name=call.work.study.name))
     first, again = call.query.get("item") or None, call.body.get("again") is True
     with connections.reading(resources.engine()) as opened:
         reply = tasks.next_tasks(opened, call.work, have=have, count=count, tab=tab, first=first, again=again)
@@ -324,7 +324,7 @@ def perform(call: Call) -> Json:
     if newest.version > known:
         reply["guidelines"] = {"version": newest.version, "format": "markdown", "text": newest.text}
     if work.study.archived:
-        reply["archived"] = _(ARCHIVED).format(name=work.study.name)
+        reply["archived"] = _(ARCHIVED, name=work.study.name)
     return reply
 
 
@@ -410,7 +410,7 @@ def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
             deletions.check_member(opened, actor, study_id, request.headers.get("x-csrf-token", ""))
         study = study_name(opened, actor, query.get("study", ""), study_id)
         if study not in access.study_names(opened, actor):  # as if it did not exist
-            raise Unknown(_("There is no study called {name!r}.").format(name=study[:80]))
+            raise Unknown(_("There is no study called {name!r}.", name=study[:80]))
         access.require(opened, studies.get(opened, study).id, actor, Permission.label)
         is_new = annotators.find_id(opened, actor.name) is None
     with (connections.writing if is_new else connections.reading)(resources.engine()) as opened:

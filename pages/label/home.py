@@ -39,15 +39,15 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
     columns = st.columns(4)
     columns[0].metric(_("To do"), f"{sum(summary.todo for summary in summaries):,}")
     columns[1].metric(_("Done"), f"{sum(summary.done for summary in summaries):,}")
-    parts = [] if today.per_hour is None else [_("{n} per hour").format(n=f"{today.per_hour:.0f}")]
-    parts += [_("{n} days in a row").format(n=today.streak)] if today.streak > 1 else []
+    parts = [] if today.per_hour is None else [_("{n} per hour", n=round(today.per_hour))]
+    parts += [_("{n} days in a row", n=today.streak)] if today.streak > 1 else []
     pace = " · ".join(parts) or None
     plain: Any = {"delta_color": "off", "delta_arrow": "off"}
     hint = _("A pause counts as at most 30 seconds.")
     columns[2].metric(_("Labelled today"), f"{today.labels:,}", pace, help=hint, **plain)
     if study.rules.own_statistics and changed.revealed:
-        share = _("{done} of {total}").format(done=number(changed.changed), total=number(changed.revealed))
-        towards = _("{n} towards the judges").format(n=changed.towards)
+        share = _("{done} of {total}", done=number(changed.changed), total=number(changed.revealed))
+        towards = _("{n} towards the judges", n=changed.towards)
         hint = _("Labels that you changed after seeing the judges.")
         columns[3].metric(_("Changed after reveal"), share, towards, help=hint, **plain)
 
@@ -60,14 +60,12 @@ def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]
         st.success(_("You have no open targets in this study."), icon=":material/check:")
         return
     chosen = next((summary for summary in waiting if summary.name == last), waiting[0])
-    parts = [_("{n} to do").format(n=number(chosen.todo))]
-    parts += (
-        [ngettext("{n} draft", "{n} drafts", chosen.drafts).format(n=number(chosen.drafts))] if chosen.drafts else []
-    )
-    parts += [_("{n} of them training").format(n=number(chosen.training))] if 0 < chosen.training < chosen.todo else []
-    all_training = chosen.training and chosen.training == chosen.todo
-    label = _("Continue: training for {queue} ({counts})") if all_training else _("Continue: {queue} ({counts})")
-    label = label.format(queue=_(workbench.QUEUE_PAGES[chosen.name].title), counts=", ".join(parts))
+    parts = [_("{n} to do", n=number(chosen.todo))]
+    parts += [ngettext("{n} draft", "{n} drafts", chosen.drafts)] if chosen.drafts else []
+    parts += [_("{n} of them training", n=number(chosen.training))] if 0 < chosen.training < chosen.todo else []
+    is_training = chosen.training and chosen.training == chosen.todo
+    label = mark("Continue: training for {queue} ({counts})") if is_training else mark("Continue: {queue} ({counts})")
+    label = _(label, queue=_(workbench.QUEUE_PAGES[chosen.name].title), counts=", ".join(parts))
     if st.button(label, type="primary", icon=":material/play_arrow:", key="continue", shortcut="Enter"):
         address = {"study": study.name, **workbench.queue_address(chosen.name)}
         st.switch_page(workbench.queue_page(chosen.name), query_params=address)
@@ -138,13 +136,13 @@ def draw_actions(
             if st.button(_("Skip selected"), disabled=not selected, key="skip"):
                 skip(queue, chosen, on=True)
             if tab == "todo" and st.button(
-                _("Skip all {n} listed").format(n=number(len(listed))), key="skip_all", type="tertiary"
+                _("Skip all {n} listed", n=number(len(listed))), key="skip_all", type="tertiary"
             ):
                 skip(queue, listed, on=True)
         if tab == "skipped":
             if st.button(_("Take back selected"), disabled=not selected, key="unskip"):
                 skip(queue, chosen, on=False)
-            if st.button(_("Restore all {n} listed").format(n=number(len(listed))), key="unskip_all", type="tertiary"):
+            if st.button(_("Restore all {n} listed", n=number(len(listed))), key="unskip_all", type="tertiary"):
                 skip(queue, listed, on=False)
 
 
@@ -155,11 +153,8 @@ def draw_undo(queue: context.QueueContext) -> None:
         return
     entry, count, skipped = last_skip
     with st.container(horizontal=True, vertical_alignment="center"):
-        if skipped:
-            done = ngettext("Skipped {n} item.", "Skipped {n} items.", count)
-        else:
-            done = ngettext("Took back {n} item.", "Took back {n} items.", count)
-        st.caption(done.format(n=number(count)))
+        took_back = ngettext("Took back {n} item.", "Took back {n} items.", count)
+        st.caption(ngettext("Skipped {n} item.", "Skipped {n} items.", count) if skipped else took_back)
         if st.button(_("Undo"), icon=":material/undo:", key="undo_skips", type="tertiary"):
             try:
                 permissions.write(queue.study.id, Permission.label, "", effects.undo_latest_skips, queue, entry)
@@ -172,11 +167,8 @@ def draw_undo(queue: context.QueueContext) -> None:
 def skip(queue: context.QueueContext, task_ids: list[int], *, on: bool) -> None:
     """Skip tasks or undo that, and redraw the page."""
     count = permissions.write(queue.study.id, Permission.label, "", effects.skip_all, queue, task_ids, on=on)
-    if on:
-        done = ngettext("{n} item skipped.", "{n} items skipped.", count)
-    else:
-        done = ngettext("{n} item back in the queue.", "{n} items back in the queue.", count)
-    st.toast(done.format(n=number(count)))
+    back = ngettext("{n} item back in the queue.", "{n} items back in the queue.", count)
+    st.toast(ngettext("{n} item skipped.", "{n} items skipped.", count) if on else back)
     st.rerun()
 
 

@@ -26,8 +26,8 @@ def of_script_run() -> str:
     return of_request(st.context.headers, st.context.cookies)
 
 
-def links(following: str) -> str:
-    """Return links to the other languages as HTML; each leads to a page of this server, which is loaded again."""
+def links(following: str = "") -> str:
+    """Return links to the other languages as HTML; each leads to a page of this server, by default the one it is on."""
     return " · ".join(
         f'<a href="{escape(own_address(CHOICE))}?{escape(urlencode({"language": code, "next": following}))}" '
         f'target="_self" lang="{code}">{name}</a>'

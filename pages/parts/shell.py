@@ -80,30 +80,22 @@ def draw_frame(section: Section) -> None:
     identity = account_guard.current_identity()
     if identity.accounts and identity.actor is None:
         st.subheader(_("You are signed out"))
-        st.html(
-            f'<a href="?{escape(urlencode(st.query_params.to_dict(), doseq=True))}" target="_self">'
-            f"{escape(_('Sign in'))}</a>"
-        )
+        here = escape(urlencode(st.query_params.to_dict(), doseq=True))
+        st.html(f'<a href="?{here}" target="_self">{escape(_("Sign in"))}</a>')
         st.stop()
     _draw_navigation(section)
     with st.sidebar.container(key="account"):
         name = current_annotator()
         if name is None:
-            draw_languages(section)
+            st.html(languages.links())
         else:
             with st.popover(f":material/person: {escape_markdown(name)}", width="stretch", key="account_menu"):
                 st.caption(_("Your labels are saved under this name."))
                 if identity.accounts:
                     st.page_link(page_path("setup/account.py"), label=_("Account"), icon=":material/manage_accounts:")
-                draw_languages(section)
+                st.html(languages.links())
                 if st.button(_("Sign out"), key="sign_out"):
                     _sign_out()
-
-
-def draw_languages(section: Section) -> None:
-    """Draw the links to the page in other languages."""
-    path = "" if section is sections.SECTIONS[0] else section.path
-    st.html(languages.links(f"{own_address(f'/{path}')}?{urlencode(st.query_params.to_dict(), doseq=True)}"))
 
 
 def _draw_navigation(section: Section) -> None:
@@ -186,16 +178,12 @@ def _check_similar(name: str) -> None:
     similar = resources.read(merges.similar_names, name)
     if not similar:
         return
-    st.warning(
-        _("“{name}” is new, and looks like the name of an annotator. Who are you?").format(name=escape_markdown(name))
-    )
+    st.warning(_("“{name}” is new, and looks like the name of an annotator. Who are you?", name=escape_markdown(name)))
     with st.container(horizontal=True):
         for place, other in enumerate(similar):
-            if st.button(
-                _("I am “{name}”").format(name=escape_markdown(other)), key=f"similar_{place}", type="primary"
-            ):
+            if st.button(_("I am “{name}”", name=escape_markdown(other)), key=f"similar_{place}", type="primary"):
                 _sign_in(other)
-        if st.button(_("I am new: “{name}”").format(name=escape_markdown(name)), key="not_similar"):
+        if st.button(_("I am new: “{name}”", name=escape_markdown(name)), key="not_similar"):
             return
     st.stop()
 
@@ -292,13 +280,7 @@ def link_sample(script: str, protocol: str) -> None:
     """Link to the sample study of a protocol on this page, unless it was deleted."""
     sample = next(name for name, of_protocol in samples.studies().items() if of_protocol == protocol)
     if sample in permissions.study_names():
-        address = {"study": sample}
-        st.page_link(
-            page_path(script),
-            label=_("Open “{name}”").format(name=sample),
-            icon=":material/tour:",
-            query_params=address,
-        )
+        draw_link(script, _("Open “{name}”", name=sample), "tour", study=sample)
 
 
 def study_name(names: Sequence[str]) -> str:
@@ -312,18 +294,16 @@ def study_name(names: Sequence[str]) -> str:
     found = _former(requested)
     if found is None or found.problem or found.name not in names:
         problem = found.problem if found is not None else ""
-        st.error(
-            escape_markdown(problem or _("There is no study named {name!r}.").format(name=requested[:80])),
-            icon=":material/error:",
-        )
+        unknown = _("There is no study named {name!r}.", name=requested[:80])
+        st.error(escape_markdown(problem or unknown), icon=":material/error:")
         if problem:
             st.page_link(page_path(STUDIES), label=_("Studies"), icon=":material/folder_open:")
         for name in [] if problem else difflib.get_close_matches(requested, names, n=3, cutoff=0.5) or names[:3]:
-            label = _("Open “{name}”").format(name=escape_markdown(name))
+            label = _("Open “{name}”", name=escape_markdown(name))
             st.page_link(page_path("results/overview.py"), label=label, query_params={"study": name})
         st.stop()
-    renamed = _("The study “{name}” is now named “{new}”.")
-    st.toast(renamed.format(name=escape_markdown(requested), new=escape_markdown(found.name)))
+    former, new = escape_markdown(requested), escape_markdown(found.name)
+    st.toast(_("The study “{name}” is now named “{new}”.", name=former, new=new))
     return found.name
 
 
@@ -382,9 +362,7 @@ def number_parameter(parameter: str) -> int | None:
         return None
     if not text.isdecimal() or len(text) > 12:
         raise TiebreakError(
-            _("The parameter {name} in the URL should be a number, not {text!r}.").format(
-                name=parameter, text=text[:20]
-            )
+            _("The parameter {name} in the URL should be a number, not {text!r}.", name=parameter, text=text[:20])
         )
     return int(text)
 

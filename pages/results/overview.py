@@ -161,9 +161,9 @@ def waiting_sentence(summaries: Sequence[QueueSummary]) -> str:
     )
     if not waiting and not flagged:
         return _("Nothing waits for you.")
-    parts = [ngettext("**{n} target** to label", "**{n} targets** to label", waiting).format(n=number(waiting))]
-    parts += [ngettext("{n} draft", "{n} drafts", drafts).format(n=number(drafts))] if drafts else []
-    parts += [_("{n} flagged").format(n=number(flagged))] if flagged else []
+    parts = [ngettext("**{n} target** to label", "**{n} targets** to label", waiting)]
+    parts += [ngettext("{n} draft", "{n} drafts", drafts)] if drafts else []
+    parts += [_("{n} flagged", n=number(flagged))] if flagged else []
     return " · ".join(parts)
 
 

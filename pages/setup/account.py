@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.texts import _
-from pages.parts import account_guard, resources, sections, shell
+from pages.parts import account_guard, languages, resources, shell
 from pages.parts.text import escape_markdown
 from storage.accounts import logins, registry, sign_in, tokens
 from storage.accounts.registry import Account, Identity
@@ -18,7 +18,7 @@ DEFAULT_DAYS = 90
 def draw_page(identity: Identity) -> None:
     """Draw the sections of the account."""
     st.title(_("Account"), anchor=False)
-    shell.draw_languages(sections.section_of("setup/account.py"))
+    st.html(languages.links())
     if identity.actor is None or identity.actor.account_id is None:
         return shell.draw_first_account()
     account = resources.read(registry.by_id, identity.actor.account_id)
@@ -59,7 +59,7 @@ def draw_sessions(account: Account, own: int | None) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key=f"login-{login.id}"):
             here = " · " + _("this one") if login.id == own else ""
             times = {"signed_in": _time(login.created_at), "used": _time(login.used_at)}
-            used = _("signed in {signed_in} · used {used}").format(**times) + f" · {login.address}{here}"
+            used = _("signed in {signed_in} · used {used}", **times) + f" · {login.address}{here}"
             browser = login.browser or _("unknown browser")
             st.markdown(f"{escape_markdown(browser)}  \n:small[{escape_markdown(used)}]")
             if st.button(_("End"), key=f"end_{login.id}"):
@@ -73,10 +73,8 @@ def draw_tokens(account: Account) -> None:
     listed = resources.read(tokens.active, account)
     for token in listed:
         with st.container(horizontal=True, vertical_alignment="center", key=f"token-{token.id}"):
-            used = _("used {time}").format(time=_time(token.used_at)) if token.used_at else _("never used")
-            expires = (
-                _("expires {time}").format(time=_time(token.expires_at)) if token.expires_at else _("does not expire")
-            )
+            used = _("used {time}", time=_time(token.used_at)) if token.used_at else _("never used")
+            expires = _("expires {time}", time=_time(token.expires_at)) if token.expires_at else _("does not expire")
             st.markdown(f"**{escape_markdown(token.name)}**  \n:small[{used} · {expires}]")
             if st.button(_("Revoke"), key=f"revoke_{token.id}"):
                 with audit.acting(account.name), connections.writing(resources.engine()) as session:

@@ -96,7 +96,7 @@ def require(session: Session, study_id: int, actor: Actor, permission: Permissio
         raise Forbidden(
             _("You may see the traces and results of this study after you have labelled your targets in it.")
         )
-    raise Forbidden(_("Your role does not allow you to {verb}.").format(verb=_(VERBS[permission])))
+    raise Forbidden(_("Your role does not allow you to {verb}.", verb=_(VERBS[permission])))
 
 
 def allows(session: Session, study_id: int, actor: Actor, permission: Permission) -> bool:

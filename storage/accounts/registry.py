@@ -209,9 +209,9 @@ _slots = threading.BoundedSemaphore(4)
 def check(password: str) -> None:
     """Raise TiebreakError for a password that is too short, too long or predictable."""
     if len(password) < SHORTEST:
-        raise TiebreakError(_("A password has at least {number} characters.").format(number=number(SHORTEST)))
+        raise TiebreakError(_("A password has at least {number} characters.", number=number(SHORTEST)))
     if len(password) > LONGEST:
-        raise TiebreakError(_("A password has at most {number} characters.").format(number=number(LONGEST)))
+        raise TiebreakError(_("A password has at most {number} characters.", number=number(LONGEST)))
     from zxcvbn import zxcvbn
 
     if zxcvbn(password[:LONGEST_ESTIMATED])["score"] < LEAST_SCORE:

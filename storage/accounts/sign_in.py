@@ -102,9 +102,9 @@ def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str
             if account_id is not None:
                 registry.change(session, account_id, subject=subject)
         if account_id is None and not verified:
-            raise TiebreakError(_(UNVERIFIED if email else NO_ADDRESS).format(address=email[:80]))
+            raise TiebreakError(_(UNVERIFIED if email else NO_ADDRESS, address=email[:80]))
         if account_id is None:
-            raise TiebreakError(_(UNKNOWN_ADDRESS).format(address=email[:80]))
+            raise TiebreakError(_(UNKNOWN_ADDRESS, address=email[:80]))
         name = registry.by_id(session, account_id).name
         audit.record(session, Action.sign_in, actor=name, address=address, provider=str(claims["iss"]))
         return logins.create(session, account_id, address=address, browser=browser)
@@ -205,8 +205,9 @@ def _check_limit(
             "Too many failed sign-ins; try again in {minutes} minute.",
             "Too many failed sign-ins; try again in {minutes} minutes.",
             minutes,
+            minutes=minutes,
         )
-        raise TooManyAttempts(sentence.format(minutes=minutes))
+        raise TooManyAttempts(sentence)
 
 
 def _stored_name(engine: Engine, name: str) -> str:

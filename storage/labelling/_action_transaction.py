@@ -61,9 +61,11 @@ def problem(error: ValidationError) -> str:
     first = error.errors()[0]
     field = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "string_too_long" and field in ("reason", "text"):
-        longer = _("The reason is longer than {most} characters."), _("The text is longer than {most} characters.")
-        return longer[field == "text"].format(most=number(LONGEST_TEXT))
-    return _("This action is not valid: {problem}.").format(problem=first["msg"])
+        longer = mark("The text is longer than {most} characters.")
+        if field == "reason":
+            longer = mark("The reason is longer than {most} characters.")
+        return _(longer, most=number(LONGEST_TEXT))
+    return _("This action is not valid: {problem}.", problem=first["msg"])
 
 
 def read_log(session: Session, work: QueueContext, client: str, seq: int) -> tuple[int | None, Json | None]:

@@ -137,7 +137,7 @@ def preference_question(noun: str, criterion: str) -> str:
     """Return the question of a comparison of two texts, each of which is a response, a critique or an answer."""
     if noun != "response" or not criterion:
         return _(PAIR_TEXTS[noun][0])
-    return _("Which response is better on {criterion}?").format(criterion=criterion)
+    return _("Which response is better on {criterion}?", criterion=criterion)
 
 
 def _preference(work: QueueContext, task: Task, item: Item, order: Order) -> Json:
@@ -182,17 +182,20 @@ def _score(
 
 def _score_question(criterion: str, scale: Scale) -> str:
     if scale.low is None or scale.high is None:
-        asked = _("Which score for {criterion}?") if criterion else _("Which score?")
-        return asked.format(criterion=criterion)
-    asked = _("Which score for {criterion}, {low} to {high}?") if criterion else _("Which score, {low} to {high}?")
-    return asked.format(criterion=criterion, low=f"{scale.low:g}", high=f"{scale.high:g}")
+        return _("Which score for {criterion}?", criterion=criterion) if criterion else _("Which score?")
+    asked = (
+        mark("Which score for {criterion}, {low} to {high}?") if criterion else mark("Which score, {low} to {high}?")
+    )
+    return _(asked, criterion=criterion, low=format(scale.low, "g"), high=format(scale.high, "g"))
 
 
 def answer_question(target: Target) -> str:
     """Return the question of an answer, which may be about a step of a transcript or one of its steps."""
     if step := step_of(target.part):
-        asked = _("Which {criterion} has step {step}?") if target.criterion else _("Which answer has step {step}?")
-        return asked.format(criterion=target.criterion, step=step[1])
+        asked = (
+            mark("Which {criterion} has step {step}?") if target.criterion else mark("Which answer has step {step}?")
+        )
+        return _(asked, criterion=target.criterion, step=step[1])
     if target.criterion == FIRST_WRONG_STEP:
         return _("Which step went wrong first? Its number, or 0 if none did")
     return _("What is the right answer?")
@@ -227,10 +230,9 @@ def _peers(session: Session, work: QueueContext, task: Task, item: Item) -> Json
     if not peers.has_scored(session, work, task.id):
         chair, reviews = None, []
     numbered = list(enumerate(reviews, 1))
+    names = {n: _("Peer {number}", number=n) for n in range(1, len(reviews) + 1)}
     options = [
-        dict.fromkeys(("label", "short"), _("Peer {number}").format(number=n))
-        | {"key": str(n), "value": n, "colour": "level"}
-        for n, _review in numbered
+        {"key": str(n), "value": n, "label": name, "short": name, "colour": "level"} for n, name in names.items()
     ]
     none = {"key": "0", "value": 0, "label": _("None"), "short": _("none"), "colour": "level"}
     return {
@@ -263,8 +265,7 @@ def _critique_content(session: Session, work: QueueContext, task: Task, item: It
         blocks_above = above(work, task, item)
     # The id of a block has the text's own number, its title the place.
     columns = [
-        block(work, f"{noun}-{number}", _(PAIR_TEXTS[noun][1]).format(number=place), texts[number - 1])
-        | {"number": place}
+        block(work, f"{noun}-{number}", _(PAIR_TEXTS[noun][1], number=place), texts[number - 1]) | {"number": place}
         for place, number in enumerate(order, 1)
     ]
     return {
@@ -434,7 +435,7 @@ def _target(work: QueueContext, task: Task, loaded: CritiqueState, question: _Qu
     content = target_json(work, question.target)
     if question.aiu is None or question.critique is None:
         criterion = question.criterion
-        asked = {"group": "rating", "required": False, "question": _("Rate the {text}").format(text=_(criterion.name))}
+        asked = {"group": "rating", "required": False, "question": _("Rate the {text}", text=_(criterion.name))}
         options = level_options(SEVEN_POINT_SCALE, criterion)
         return content | asked | {"definition": criterion.definition, "options": options}
     group, asked_question, yes, no = map(_, QUESTIONS[question.target.kind])

@@ -24,7 +24,7 @@ from core.errors import TiebreakError
 from core.items import Criterion, Item, target_item
 from core.labels import Evidence, Scale, Target, Value
 from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, REFINED
-from core.texts import _
+from core.texts import _, mark
 from core.transcripts import step_of
 from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 from storage.db.opaque_ids import OpaqueIds
@@ -440,7 +440,7 @@ def question(target: Target) -> str:
         case "preference":
             return _panels.preference_question(compared_texts(target), target.criterion)
         case "score":
-            asked = _("Which score on {criterion}?") if target.criterion else _("Which score?")
+            asked = mark("Which score on {criterion}?") if target.criterion else mark("Which score?")
         case "answer":
             return _panels.answer_question(target)
         case "aiu_precision":
@@ -450,8 +450,8 @@ def question(target: Target) -> str:
         case "misleading_peer":
             return _("Which peer misled the chair?")
         case _other:
-            asked = _("Which rating on {criterion}?") if target.criterion else _("Which rating?")
-    return asked.format(criterion=target.criterion)
+            asked = mark("Which rating on {criterion}?") if target.criterion else mark("Which rating?")
+    return _(asked, criterion=target.criterion)
 
 
 def compared_texts(target: Target) -> str:
@@ -466,8 +466,8 @@ def choices(
 ) -> tuple[Choice, ...]:
     """Return the possible decisions; without categories, none for numbers, otherwise the annotators' values."""
     if target.kind == "preference":
-        named = _(PAIR_TEXTS[compared_texts(target)][2])
-        better = {1: named.format(number=1), 2: named.format(number=2), 0: _("Neither is better")}
+        named = PAIR_TEXTS[compared_texts(target)][2]
+        better = {1: _(named, number=1), 2: _(named, number=2), 0: _("Neither is better")}
         return tuple(Choice(value, name, PREFERENCE_KEYS[value]) for value, name in better.items())
     values = list(scale.categories) if scale is not None else []
     if not values and all(isinstance(value, str | bool) for value in labelled):
@@ -493,7 +493,7 @@ def _steps(
         return []
     own = dict(transcripts.by_digest(session, study_id, [digest]))[digest]
     return [
-        Passage(f"step-{part.number}", _("Step {number}").format(number=part.number), part.line())
+        Passage(f"step-{part.number}", _("Step {number}", number=part.number), part.line())
         for part in own.parts
         if part.number in named
     ]
@@ -510,7 +510,7 @@ def _passages(session: Session, study_id: int, target: Target, item: Item) -> li
     chosen = int(part) if target.kind in ("score", "answer") and part.isdecimal() else None
     for number, response in enumerate(item.responses, 1):
         if chosen in (None, number):
-            title = _("Response") if is_single else _("Response {number}").format(number=number)
+            title = _("Response") if is_single else _("Response {number}", number=number)
             name = f"response-{number}"
             passages.append(Passage(name, title, response.text, number, response.image, response.transcript))
     if target.kind == peers.KIND:
@@ -539,8 +539,7 @@ def _compared_passages(
         refined = _panels.refined_answers(session, study_id, target, item)
         texts = [refined.get(critique.id, "") for critique in pair]
     return [
-        Passage(f"{noun}-{place}", _(PAIR_TEXTS[noun][1]).format(number=place), text)
-        for place, text in enumerate(texts, 1)
+        Passage(f"{noun}-{place}", _(PAIR_TEXTS[noun][1], number=place), text) for place, text in enumerate(texts, 1)
     ]
 
 

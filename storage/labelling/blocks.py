@@ -105,7 +105,7 @@ def response_blocks(work: QueueContext, task: Task, item: Item, order: Sequence[
     blocks = []
     for place, number in enumerate(order or range(1, len(item.responses) + 1), 1):
         response, name = item.responses[number - 1], f"response-{number}"
-        title = _("Response") if len(item.responses) == 1 else _("Response {number}").format(number=place)
+        title = _("Response") if len(item.responses) == 1 else _("Response {number}", number=place)
         text = block(work, name, title, response.text) | {"number": place}
         blocks.append(text | _image(work, task, name, response.image) | _transcript(work, response.transcript))
     return blocks
@@ -117,7 +117,7 @@ def better_options(noun: str, order: Sequence[int]) -> list[Json]:
         {
             "key": str(place),
             "value": number,
-            "label": _(PAIR_TEXTS[noun][2]).format(number=place),
+            "label": _(PAIR_TEXTS[noun][2], number=place),
             "short": str(place),
             "colour": f"response-{place}",
         }

@@ -104,9 +104,9 @@ def open_context(
     """Return the queue of a request. The session must be a writing one if the annotator is new."""
     queue_name = next((queue for queue in QUEUES if queue == name), None)
     if queue_name is None:
-        raise Unknown(_("There is no queue called {name!r}.").format(name=name[:40]))
+        raise Unknown(_("There is no queue called {name!r}.", name=name[:40]))
     if study_name not in studies.names(session):
-        raise Unknown(_("There is no study called {name!r}.").format(name=study_name[:80]))
+        raise Unknown(_("There is no study called {name!r}.", name=study_name[:80]))
     study = studies.get(session, study_name)
     annotator_id = annotators.get_or_create_id(session, annotator)
     queue = queue_named(study.id, queue_name, criterion, scenario, run_id, annotator_id=annotator_id)

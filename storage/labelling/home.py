@@ -301,7 +301,7 @@ def reply(
     if not text and not closed:
         raise TiebreakError(_("A reply needs a text."))
     if len(text) > LONGEST_REPLY:
-        raise TiebreakError(_("A reply has at most {most} characters.").format(most=number(LONGEST_REPLY)))
+        raise TiebreakError(_("A reply has at most {most} characters.", most=number(LONGEST_REPLY)))
     known = {(thread.target_id, thread.annotator) for thread in threads(session, study_id, annotator)}
     if (target_id, annotators.normalize_name(annotator)) not in known:
         raise TiebreakError(_("There is no such flag or note in this study any more."))

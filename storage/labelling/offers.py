@@ -129,7 +129,7 @@ def _check_scores(session: Session, study_id: int, criterion: str) -> None:
     """Raise TiebreakError for a criterion without a scale for scores; of others every item gets its scores."""
     scale = scales(session, study_id).get(("score", criterion))
     if scale is None:
-        raise TiebreakError(_("The study has no scores on {criterion!r}.").format(criterion=criterion))
+        raise TiebreakError(_("The study has no scores on {criterion!r}.", criterion=criterion))
     create_targets(session, study_id, "score", criterion, scale)
 
 

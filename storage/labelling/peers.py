@@ -90,14 +90,11 @@ def _texts(session: Session, trace_id: int, criterion: str) -> tuple[Text | None
     ]
     verdict = concluded[-1] if concluded else None
     place = refer.representative_sample(samples, verdict)
-    chair = (
-        None
-        if place is None
-        else ("chair", _("Area chair: {value}").format(value=_short(verdict)), comment(samples[place]))
-    )
+    title = _("Area chair: {value}", value=_short(verdict))
+    chair = None if place is None else ("chair", title, comment(samples[place]))
     peers = [turn for turn in turns if turn.step == "peer"]
     return chair, [
-        (f"peer-{number}", _("Peer {number}: {value}").format(number=number, value=_short(turn.reading)), comment(turn))
+        (f"peer-{number}", _("Peer {number}: {value}", number=number, value=_short(turn.reading)), comment(turn))
         for number, turn in enumerate(peers, 1)
     ]
 

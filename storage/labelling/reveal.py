@@ -243,7 +243,7 @@ def _grid(
         **_outcome(trace, [event for _, event in numbered], target),
         "stages": [_("opinion")]
         if len(rounds) == 1
-        else [_("first") if n == 0 else _("round {number}").format(number=n) for n in rounds],
+        else [_("first") if n == 0 else _("round {number}", number=n) for n in rounds],
         "judges": [{"name": name, "turns": row} for name, row in judges.items() if row],
     }
 
@@ -280,7 +280,7 @@ def _turn(turn: Turn, target: Target, item: Item) -> Json:
     value = turn.reading if isinstance(turn.reading, bool | int | float | str) else None
     text, shown = turn.statement.strip(), turn.shown
     if target.kind == "preference" and value is not None and len(text.split()) == 1:  # an imported "A" is a place
-        text, shown = _("Response {number}").format(number=value) if value in (1, 2) else _("Tie"), ()
+        text, shown = _("Response {number}", number=value) if value in (1, 2) else _("Tie"), ()
     return {
         "value": value,
         "short": "" if value is None else _short(value, target),

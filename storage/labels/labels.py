@@ -139,7 +139,7 @@ def _check_newest(session: Session, target_id: int, known: int) -> None:
         .where(col(AdjudicationRow.target_id) == target_id, col(AdjudicationRow.id) > known)
     )
     if newer := session.execute(query.order_by(col(AdjudicationRow.id).desc())).first():
-        raise TiebreakError(_("{name} has decided {value} meanwhile.").format(name=newer[0], value=newer[1]))
+        raise TiebreakError(_("{name} has decided {value} meanwhile.", name=newer[0], value=newer[1]))
 
 
 def of_study(session: Session, study_id: int) -> Iterator[Label]:

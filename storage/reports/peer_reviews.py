@@ -24,12 +24,7 @@ from core.protocols.refer.settings import Settings
 from core.protocols.several_criteria import settings_of_criterion
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.means import mean_estimate
-from core.statistics.reports.peer_errors import (
-    PeerInfluence,
-    ReviewedTrace,
-    error_of,
-    peer_influence,
-)
+from core.statistics.reports.peer_errors import PeerInfluence, ReviewedTrace, error_of, peer_influence
 from core.trace import Turn, Usage
 from core.wording import report_criterion
 from storage.db.tables import ItemRow, OpinionRow, TargetRow

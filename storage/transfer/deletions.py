@@ -216,8 +216,8 @@ class Found:
         if self.deleted_at is None:
             return ""
         until = self.deleted_at + PERIOD
-        sentence = _("The study {name!r} was deleted. An owner can restore it until {day}.")
-        return sentence.format(name=self.name, day=f"{until:%Y-%m-%d}")
+        day = f"{until:%Y-%m-%d}"
+        return _("The study {name!r} was deleted. An owner can restore it until {day}.", name=self.name, day=day)
 
 
 def find_former(session: Session, actor: Actor, name: str, study_id: int | None = None) -> Found | None:

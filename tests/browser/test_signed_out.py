@@ -127,6 +127,8 @@ def test_an_annotator_who_reads_german_sees_no_english_from_the_sign_in_to_the_r
     count = page.locator(".count").evaluate("(node) => getComputedStyle(node).unicodeBidi")
     label = page.locator("[data-testid=stSidebar] [data-testid=stWidgetLabel]").first
     assert count == "plaintext" and not label.is_visible()
-    page.goto(f"{guarded[0].address}/account/language?language=en&next=/home")
+    page.goto(f"{guarded[0].address}/home?study={LABELLED}")
+    page.locator(".st-key-account_menu button").click()
+    page.get_by_role("link", name="English").click()
     page.get_by_role("heading", name="My work").wait_for()
     assert page.locator("html").get_attribute("lang") == "en"

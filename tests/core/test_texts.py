@@ -32,11 +32,11 @@ def test_the_language_is_the_one_with_a_catalogue_that_the_browser_prefers(accep
 
 def test_texts_plurals_and_numbers_are_in_the_language_of_the_context_and_english_without_one():
     assert (texts._("Password"), texts.number(1000)) == ("Password", "1,000")
-    many = "Too many failed sign-ins; try again in {minutes} minutes."
+    many, minutes = "Too many failed sign-ins; try again in {minutes} minutes.", {"minutes": 3}
     with texts.speaking("de"):
         assert (texts._("Password"), texts.number(1000)) == ("Passwort", "1.000")
-        one, two = (texts.ngettext(many.replace("minutes.", "minute."), many, count) for count in (1, 2))
-        assert one.endswith("{minutes} Minute noch einmal.") and two.endswith("{minutes} Minuten noch einmal.")
+        one, two = (texts.ngettext(many.replace("minutes.", "minute."), many, count, **minutes) for count in (1, 2))
+        assert one.endswith("3 Minute noch einmal.") and two.endswith("3 Minuten noch einmal.")
     assert texts.language() == "en"
 
 

@@ -36,17 +36,14 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
         return st.button(_("Next"), key="skip", shortcut="S", width="stretch")
     value = _draw_choices(case, content)
     reasons = list(study.rules.adjudication_reasons)
-    rule = (
-        st.selectbox(_("Reason"), reasons, index=None, placeholder=_(DEFAULT_RULE), key=f"rule_{case.id}")
-        or DEFAULT_RULE
-    )
+    rule = st.selectbox(_("Reason"), reasons, index=None, placeholder=_(DEFAULT_RULE), key=f"rule_{case.id}")
     reason = st.text_area(_("In your own words"), key=f"reason_{case.id}", height=90).strip()
     overrules = value is not None and value not in [person.value for person in content.people]
     if overrules:
         words = _("No annotator chose this value. Give a reason in your own words.")
         st.caption(f":material/priority_high: {words}")
     if st.button(_("Decide"), type="primary", key="decide", shortcut="Ctrl+Enter", width="stretch"):
-        _save(study, annotator, case, value, rule, reason)
+        _save(study, annotator, case, value, rule or DEFAULT_RULE, reason)
         return True
     st.session_state[_known_key(case)] = case.decision.id if case.decision else 0
     if refusal := st.session_state.pop(_refusal_key(case), None):
@@ -61,7 +58,7 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
         wanted = permissions.write(
             study.id, Permission.adjudicate, "one more label requested", claims.request_label, study.id, case.id
         )
-        st.toast(_("{n} labels are requested for this item now.").format(n=wanted), icon=":material/check:")
+        st.toast(_("{n} labels are requested for this item now.", n=wanted), icon=":material/check:")
     return st.button(_("Skip"), key="skip", shortcut="S", width="stretch")
 
 
@@ -103,8 +100,7 @@ def _draw_decision(case: Case, content: CaseContent) -> None:
     said = ": ".join(filter(None, (decision.rule, decision.reason)))
     st.success(f"**{escape_markdown(name)}** · {escape_markdown(decision.adjudicator)}\n\n{escape_markdown(said)}")
     if case.new_labels:
-        newer = _("New labels since: {n}. The decision is unchanged until you change it.")
-        st.warning(newer.format(n=case.new_labels))
+        st.warning(_("New labels since: {n}. The decision is unchanged until you change it.", n=case.new_labels))
 
 
 def has_choice(case: Case) -> bool:
@@ -237,7 +233,7 @@ def _words_html(words: str, person: Person, texts: Mapping[str, Passage]) -> str
         passage = texts.get(found["column"])
         if passage is None or found["start"] < at:
             continue
-        written = escape(_("written as “{words}”").format(words=words[found["start"] : found["end"]]))
+        written = escape(_("written as “{words}”", words=words[found["start"] : found["end"]]))
         pieces += [escape(words[at : found["start"]]), f'<b title="{written}">{escape(passage.title)}</b>']
         at = found["end"]
     return "".join([*pieces, escape(words[at:])])
@@ -261,7 +257,7 @@ def _draw_judges(study: Study, case: Case, content: CaseContent) -> None:
     st.dataframe(rows, hide_index=True)
     with st.container(horizontal=True):
         for trace, run in {row.trace: row.run for row in content.judges}.items():
-            label = _("Trace in run “{run}”").format(run=escape_markdown(run))
+            label = _("Trace in run “{run}”", run=escape_markdown(run))
             shell.draw_link("watch/traces.py", label, "forum", study=study.name, trace=str(trace))
 
 
@@ -272,7 +268,7 @@ def _draw_passage(study: Study, passage: Passage, people: tuple[Person, ...], im
             "end": selected.end,
             "class": "evidence",
             "letter": person.letter,
-            "title": _("Evidence of {letter}").format(letter=person.letter),
+            "title": _("Evidence of {letter}", letter=person.letter),
         }
         for person in people
         for selected in person.evidence

@@ -323,10 +323,7 @@ def _store_designs() -> None:
 
 
 TRACES = "SELECT id FROM trace WHERE outcome != 'waiting' AND id > :after ORDER BY id LIMIT :batch"
-SHOWN = {
-    "sqlite": "json_extract(body, '$.turn.shown')",
-    "postgresql": "CAST(body -> 'turn' -> 'shown' AS TEXT)",
-}
+SHOWN = {"sqlite": "json_extract(body, '$.turn.shown')", "postgresql": "CAST(body -> 'turn' -> 'shown' AS TEXT)"}
 TURNS = """
 SELECT trace_id, type, {shown} FROM event
 WHERE trace_id BETWEEN :first AND :last AND type IN ('turn', 'restarted') ORDER BY trace_id, seq
