@@ -49,6 +49,12 @@ MAY_BE_LABELS = (
 )
 
 
+Joined = Annotated[
+    list[Path] | None,
+    typer.Option(help="Another file of the folder, joined by the fields that pair up: see docs/mappings. Repeat it."),
+]
+
+
 def import_file(
     path: Annotated[Path, typer.Argument(help="A file, or the folder of a published data set.")],
     study: StudyName,
@@ -56,6 +62,7 @@ def import_file(
         str | None, typer.Option(help=f"One of {FORMAT_NAMES}; see docs/formats.md. Default: detected.")
     ] = None,
     map: Annotated[Path | None, typer.Option(help="The mapping of a table's fields: see docs/mappings.")] = None,
+    join: Joined = None,
     confirm: Annotated[
         bool, typer.Option("--confirm", help="The meanings of values that this command prints without it are right.")
     ] = False,
@@ -72,17 +79,18 @@ def import_file(
     from storage.transfer.imports import import_records
 
     own = mapping.load_mapping(map) if map else None
+    path, own = joined_mapping(path, join, own, confirm=confirm) if join else (path, own)
     own = confirmed_mapping(path, own, confirm=confirm) if own else None
     records = read_for_import(path, format, own)
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
     with bar as show, recording_reads() as opened, recording_omissions() as omissions:
         annotators: set[str] = set()
         read = with_reading_lines(records, path, quiet=as_json)
-        noted = with_annotators(read, annotators) if map else read
+        noted = with_annotators(read, annotators) if own else read
         counts = import_records(open_database(database, creates=True), study, noted, show, draws=True)
     if warning := warn_of_models(annotators):
         typer.echo(f"Warning: {warning}", err=True)
-    unused = [] if map else unused_without_mapping(path, format)
+    unused = [] if own else unused_without_mapping(path, format)
     if unused:
         typer.echo(f"{format_unused(unused)}. `data mapping` prints a mapping to complete, for --map.", err=True)
     files = report_files(path, opened, format or detect_format(path)) if path.is_dir() else []
@@ -95,6 +103,33 @@ def import_file(
     )
     notes = [f"  {note}" for note in omissions.notes()]
     return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
+
+
+def joined_mapping(
+    path: Path, others: list[Path], mapping: "Mapping | None", *, confirm: bool
+) -> tuple[Path, "Mapping"]:
+    """Return the table among the files, and the mapping that joins the others to it; the suggested one with --confirm.
+
+    Raises FileFormatError without that, after what the values mean.
+    """
+    from core.formats.mapping.joins import find_joins
+    from core.formats.mapping.mapping import build_mapping, draft_of
+    from core.formats.mapping.suggest import build_suggested, suggest_table
+
+    table, joins = find_joins([path, *others])
+    if mapping is not None and table == path:
+        return path, build_mapping(draft_of(mapping) | {"join": joins})
+    if mapping is not None:
+        raise FileFormatError(
+            f"the records of {path.name} are joined to the rows of {table.name}: name that file first"
+        )
+    suggested, is_complete = build_suggested(suggest_table(table, None, joins))
+    if not is_complete or not confirm:
+        for line in stated_lines(table, suggested):
+            typer.echo(line, err=True)
+        what = "is right, add --confirm" if is_complete else "is complete, name it with --map"
+        raise FileFormatError(f"nothing is imported: if the mapping that `data mapping` prints with --join {what}")
+    return table, suggested
 
 
 def confirmed_mapping(path: Path, mapping: "Mapping", *, confirm: bool) -> "Mapping":
@@ -149,6 +184,7 @@ def suggest_mapping(
     explode: Annotated[
         str | None, typer.Option(help="The list whose elements are the items. Default: guessed.")
     ] = None,
+    join: Joined = None,
 ) -> str:
     """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`.
 
@@ -157,16 +193,20 @@ def suggest_mapping(
     from core.formats.mapping import suggest
     from core.formats.mapping.fields import spell_path
     from core.formats.mapping.guess import warn_of_models
+    from core.formats.mapping.joins import find_joins
     from core.formats.mapping.mapping import draft_of
     from core.formats.mapping.preview import MANY_FIELDS, preview_table, unused_fields
     from core.formats.mapping.table import questions
     from core.formats.plain_yaml import dump_fields
 
-    preview = preview_table(path, suggest.ROWS, explode)
-    draft = suggest.suggest_table(path, explode)
+    table, joins = find_joins([path, *join]) if join else (path, [])
+    swapped = [] if table == path else [f"The table is {table.name}: import it with this mapping."]
+    path = table
+    preview = preview_table(path, suggest.ROWS, explode, join=joins)
+    draft = suggest.suggest_table(path, explode, joins)
     mapping, is_complete = suggest.build_suggested(draft)
     unused = unused_fields(path, mapping)
-    notes = [MANY_FIELDS] if preview.has_more else []
+    notes = [*swapped, *([MANY_FIELDS] if preview.has_more else [])]
     notes.append("Guessed: check every field (docs/mappings) before you import.")
     if unused:
         notes += ["Not used:", *(f"  {spell_path(field)}" for field in unused)]

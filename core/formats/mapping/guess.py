@@ -16,20 +16,8 @@ NUMBERING = r"[ _-]?(?P<which>[0-9]|[a-h]|first|second)?"
 NUMBERS = {"first": "1", "second": "2"}
 IDS = (
     *("id", "item_id", "question_id", "instance_id", "original_id", "sample_id", "example_id", "idx", "index", "uid"),
-    *(
-        "pair_id",
-        "comparison_id",
-        "message_id",
-        "story_id",
-        "seg_id",
-        "item",
-        "item_name",
-        "prompt_id",
-        "hitid",
-        "span_id",
-        "run_id",
-        "trace_id",
-    ),
+    *("pair_id", "comparison_id", "message_id", "story_id", "seg_id", "item", "item_name", "prompt_id", "hitid"),
+    *("response_id", "output_id", "completion_id", "span_id", "run_id", "trace_id"),
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),
@@ -51,7 +39,7 @@ USUAL = {
 RESPONSES = re.compile(
     r"(?P<prefix>.+_(?=(?:response|answer|output|completion)[ _-]?[0-9a-h]$))?"
     r"(response|answer|final_answer|output|mt|system_output|completion|submission|reply|generation|text|conversation"
-    r"|assistant|human_ref|story|decoded|orig_response|"
+    r"|assistant|human_ref|story|decoded|orig_response|(?:response|answer|output|generated)_text|model_(?:output|response|answer)|"
     r"(?:summary|translation|candidate|convo|dialogue|messages)(?=[ _-]?(?:[0-9]|[a-h]|first|second)$))" + NUMBERING
 )
 SYSTEMS = re.compile(r"(model|system|model_name|system_name|model_id|system_id|generator)" + NUMBERING)

@@ -3,9 +3,7 @@
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from core.critiques import Critique, aius_with_numbers, critique_id_from_author
@@ -14,9 +12,7 @@ from core.formats.mapping.fields import (
     MISSING,
     Constant,
     Excerpt,
-    Row,
     Source,
-    get_value,
     is_template,
     quote_key,
     source_name,
@@ -25,14 +21,13 @@ from core.formats.mapping.fields import (
 from core.formats.mapping.mapping import (
     AspectFields,
     CritiqueFields,
-    Join,
     LongLabels,
     Mapping,
     RankingLabels,
     ResponseFields,
     as_tuple,
 )
-from core.formats.mapping.rows import parse_list, parse_name, read_rows
+from core.formats.mapping.rows import parse_list, parse_name
 from core.formats.mapping.scope import EVERY_ELEMENT, Scope
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
 from core.formats.validation_errors import validated
@@ -234,51 +229,6 @@ def _shortened(text: str) -> str:
         return name
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return f"{name[: MAX_GROUP_LENGTH - 10]}… {digest}"
-
-
-# Joins the rows of a table with those of other files in its folder.
-
-
-def join_rows(rows: Iterator[tuple[int, Row]], path: Path, joins: Sequence[Join]) -> Iterator[tuple[int, Row]]:
-    """Yield (line, row) with the row of each other file under its name.
-
-    Raises FileFormatError if a row has none, unless that is optional.
-    """
-    for join in joins:
-        other = path.parent / join.file
-        if not other.is_file():
-            raise FileFormatError(f"there is no file {join.file!r} next to {path.name}", field="join.file")
-        rows = _by_key(rows, other, join, join.key) if join.key is not None else _by_number(rows, other, join)
-    return rows
-
-
-def _by_number(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterator[tuple[int, Row]]:
-    for number, (pair, second) in enumerate(zip_longest(rows, read_rows(other)), 1):
-        if pair is not None and second is None and join.optional:
-            yield pair
-            continue
-        if pair is None or second is None:
-            longer = "the table" if second is None else other.name
-            raise FileFormatError(f"expected as many records in both files; only {longer} has record {number}")
-        yield pair[0], {**pair[1], join.name: second[1]}
-
-
-def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join, key: str) -> Iterator[tuple[int, Row]]:
-    other_key = join.other_key or key
-    by_key: dict[str, Row] = {}
-    for line, row in read_rows(other):
-        name = parse_name(get_value(row, other_key), line, other_key)
-        if name in by_key:
-            raise FileFormatError(f"{other.name} has {name!r} twice", line=line, field=other_key)
-        by_key[name] = row
-    for line, row in rows:
-        name = parse_name(get_value(row, key), line, key)
-        if name in by_key:
-            yield line, {**row, join.name: by_key[name]}
-        elif join.optional:
-            yield line, row
-        else:
-            raise FileFormatError(f"{other.name} has no record {name!r}", line=line, field=key)
 
 
 # Exchanges the two responses of half of the items, and the numbers of the responses in what refers to them.

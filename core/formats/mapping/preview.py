@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from core.formats.mapping.fields import MISSING, Row, get_value, parse_nested, parse_path, quote_key, spell_path
-from core.formats.mapping.mapping import Mapping, field_paths
+from core.formats.mapping.joins import read_joined
+from core.formats.mapping.mapping import Mapping, build_mapping, field_paths
 from core.formats.mapping.rows import format_value, has_header, read_rows
 from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, WHOLE_RECORD, iter_scopes, with_parallel
 from core.formats.validation_errors import join_names
@@ -41,17 +42,20 @@ def preview_table(
     explode: str | Sequence[str] | None = None,
     separator: str | None = None,
     parallel: Sequence[str] = (),
+    join: Any = (),
 ) -> Preview:
-    """Return the first rows, or the first elements of their exploded lists.
+    """Return the first rows, or the first elements of their exploded lists; `join` is that of a mapping.
 
     Raises FileFormatError for an invalid one.
     """
     columns: dict[str, None] = {}
     lists: dict[str, None] = dict.fromkeys(_whole_record(path, separator))
     rows, has_more = [], False
-    levels = [explode] if isinstance(explode, str) else [*(explode or ())]
-    for row in islice(_iter_rows(path, levels, separator, parallel), rows_shown):
-        cells = dict(islice(flatten(row), MAX_FIELDS + 1))
+    levels = {"explode": explode, "parallel": parallel} if explode else {}
+    mapping = build_mapping({"id": "{row}", "prompt": {"constant": ""}, "separator": separator, "join": join, **levels})
+    keys = {f"{own.name}.{own.other_key or own.key}" for own in mapping.join}  # the same as in the table
+    for row in islice(_iter_rows(path, mapping), rows_shown):
+        cells = dict(islice(((name, cell) for name, cell in flatten(row) if name not in keys), MAX_FIELDS + 1))
         columns.update(dict.fromkeys(cells))
         if len(columns) > MAX_FIELDS:
             has_more = True
@@ -74,13 +78,14 @@ def _whole_record(path: Path, separator: str | None) -> list[str]:
     return [EVERY_ELEMENT] if len(values) >= MIN_OBJECTS and are_lists else []
 
 
-def _iter_rows(path: Path, explode: Sequence[str], separator: str | None, parallel: Sequence[str]) -> Iterator[Row]:
-    for number, (line, row) in enumerate(read_rows(path, separator), 1):
+def _iter_rows(path: Path, mapping: Mapping) -> Iterator[Row]:
+    explode = mapping.explode
+    for number, (line, row) in enumerate(read_joined(path, mapping), 1):
         if not explode or (explode[0] not in WHOLE_RECORD and get_value(row, explode[0]) is MISSING):
             yield row
         else:
             for scope in iter_scopes(row, line, number, explode):
-                scope = with_parallel(scope, row, explode[0], parallel) if parallel else scope
+                scope = with_parallel(scope, row, explode[0], mapping.parallel) if mapping.parallel else scope
                 yield {key: value for key, value in scope.row.items() if key not in ("parent", *explode)}
 
 
@@ -140,7 +145,7 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
     A list of objects is one field, which is used if any part of its elements is. Of a list of texts of which the
     mapping uses one, the others are a field too.
     """
-    preview = preview_table(path, ROWS, mapping.explode, mapping.separator)
+    preview = preview_table(path, ROWS, mapping.explode, mapping.separator, (), mapping.join)
     columns, used = preview.columns, set(_used_paths(mapping))
     unused = []
     for column in columns:

@@ -289,6 +289,10 @@ class Omissions:
     """Values about spans or steps that the transcript does not have."""
     step_lines: list[int] = field(default_factory=list)
     """The lines of the first MAX_LINES of them."""
+    rows_without_record: int = 0
+    """Rows without a record in an optional file of `join`."""
+    records_without_row: int = 0
+    """Records of joined files that no row names."""
     further: int = 0
     """Values of a target and an annotator beyond the one that counts."""
 
@@ -302,6 +306,10 @@ class Omissions:
         notes = []
         if self.rows_left_out:
             notes.append(f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where` or `where_not`")
+        if self.rows_without_record:
+            notes.append(f"{self.rows_without_record:,} rows have no record in a joined file")
+        if self.records_without_row:
+            notes.append(f"{self.records_without_row:,} left out: records of a joined file that no row names")
         for name, count in {"label": self.labels, "verdict": self.verdicts, "gold": self.gold}.items():
             if count:
                 notes.append(f"{count:,} {'values are' if count > 1 else 'value is'} no {name}")

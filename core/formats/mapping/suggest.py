@@ -26,21 +26,22 @@ REJECTED = "Rejected"
 Cells = abc.Mapping[str, str]
 
 
-def suggest_table(path: Path, explode: str | None = None) -> guess.Draft:
+def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.Draft] = ()) -> guess.Draft:
     """Return a suggested mapping of a file; without responses in a row, those of a list of records are tried."""
     instances = suggest_blocks.INSTANCES
     if explode in (None, instances) and (metrics := suggest_blocks.declared_metrics(preview_table(path, 2))):
         return suggest_blocks.suggest_declared(preview_table(path, ROWS, instances), metrics)
-    preview = preview_table(path, ROWS, explode)
+    joined = {"join": [*join]} if join else {}
+    preview = preview_table(path, ROWS, explode, join=join)
     if explode is None and preview.rows and (parallel := suggest_blocks.suggest_parallel(preview)):
-        return parallel
+        return parallel | joined
     draft = suggest(preview, explode)
     if explode is None and "responses" not in draft:
         for column in preview.lists:
-            inner = suggest(preview_table(path, ROWS, column), column)
+            inner = suggest(preview_table(path, ROWS, column, join=join), column)
             if "responses" in inner:
-                return inner
-    return draft
+                return inner | joined
+    return draft | joined
 
 
 def build_suggested(draft: guess.Draft) -> tuple[Mapping, bool]:
@@ -52,7 +53,7 @@ def build_suggested(draft: guess.Draft) -> tuple[Mapping, bool]:
 
 def suggested_annotators(path: Path, mapping: Mapping) -> set[str]:
     """Return the annotators of a mapping's labels in the first rows of a file."""
-    rows = preview_table(path, ROWS, mapping.explode or None).rows
+    rows = preview_table(path, ROWS, mapping.explode or None, join=mapping.join).rows
     long = [block.annotator for block in mapping.labels if isinstance(block, LongLabels)]
     wide = [name for block in mapping.labels if isinstance(block, WideLabels) for name in block.annotators.values()]
     named = {row.get(field, "") for field in long if isinstance(field, str) for row in rows}
@@ -299,7 +300,7 @@ KINDS = {1: ("score",), 2: ("preference",)}
 def candidate_labels(path: Path, mapping: Mapping, unused: Sequence[str]) -> list[guess.Draft]:
     """Return blocks of labels for those of the unused columns that have 2 to MAX_CATEGORIES different values, most of
     them preferences or scores: one block of preferences, of categories and of other numbers."""
-    rows = preview_table(path, ROWS, mapping.explode or None).rows
+    rows = preview_table(path, ROWS, mapping.explode or None, join=mapping.join).rows
     kinds = KINDS.get(len(mapping.responses), ("preference", "score"))
     cells = {column: [row.get(column, "").strip() for row in rows] for column in unused}
     groups: dict[str, list[str]] = {}

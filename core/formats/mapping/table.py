@@ -9,11 +9,12 @@ from pathlib import Path
 from core.errors import FileFormatError
 from core.formats.mapping.confirmation import Question, Statement, leave_open, open_questions, refusal, state_values
 from core.formats.mapping.fields import MISSING, Row, get_value, join_keys, parse_path, quote_key
-from core.formats.mapping.items import ItemReader, join_rows, shuffle_responses
+from core.formats.mapping.items import ItemReader, shuffle_responses
+from core.formats.mapping.joins import read_joined
 from core.formats.mapping.judges import JudgeReader, WeightsReader
 from core.formats.mapping.labels import GoldReader, LabelReader
 from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, field_paths
-from core.formats.mapping.rows import SUFFIXES, has_header, read_rows
+from core.formats.mapping.rows import SUFFIXES, has_header
 from core.formats.mapping.scope import (
     WHOLE_RECORD,
     Omissions,
@@ -126,8 +127,8 @@ def _no_item(mapping: Mapping) -> FileFormatError:
 
 
 def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
-    rows, omissions = read_rows(path, mapping.separator, mapping.quotes), current_omissions()
-    for number, (line, row) in enumerate(join_rows(rows, path, mapping.join) if mapping.join else rows, 1):
+    omissions = current_omissions()
+    for number, (line, row) in enumerate(read_joined(path, mapping), 1):
         if number == 1 and has_header(path):
             _check_header(row, mapping)
         for scope in iter_scopes(row, line, number, mapping.explode):

@@ -55,7 +55,7 @@ class ImportPlan:
 def draw_import() -> None:
     """Draw the steps; each appears when the previous one is complete."""
     st.subheader("1 · The file", anchor=False)
-    source = upload.draw_upload("import")
+    source = upload.draw_upload("import", several=True)
     if source is None:
         st.caption(
             "A table of items, with or without labels, whose columns you choose in the next step; a file exported by "

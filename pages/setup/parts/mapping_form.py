@@ -461,7 +461,7 @@ def _form_state(source: FileSource) -> dict[str, Any]:
 
 def _start_suggested(source: FileSource, explode: str | None = None) -> dict[str, Any]:
     """Start the form with a suggested mapping, in which judges and gold are columns if they can be."""
-    draft = source.read(suggest_table, explode)
+    draft = source.read(suggest_table, explode, source.join)
     fields, roles = split_roles(draft)
     state = reset_form(source, fields)
     state["roles"] = roles
@@ -486,7 +486,8 @@ def _restart(state: dict[str, Any], draft: Draft, *, as_text: bool) -> None:
 
 def _load_preview(source: FileSource, draft: Draft) -> Preview:
     parallel = tuple(draft.get("parallel", ()))
-    return source.read(preview_table, PREVIEW_ROWS, draft.get("explode"), draft.get("separator"), parallel)
+    others = (draft.get("explode"), draft.get("separator"), parallel, draft.get("join", ()))
+    return source.read(preview_table, PREVIEW_ROWS, *others)
 
 
 def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft: Draft) -> str | list[str] | None:

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import FileFormatError
+from core.formats.mapping.joins import find_joins
 from core.formats.text import temporary_folder
 from pages.parts import permissions
 
@@ -25,6 +26,8 @@ class FileSource:
     name: str
     key: str  # different for every file, for caches and widget keys
     content: UploadedFile | Path
+    others: tuple[UploadedFile, ...] = ()  # files that are joined to its rows
+    join: tuple[dict[str, Any], ...] = ()  # how: the `join` of a mapping
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:
@@ -33,14 +36,19 @@ class FileSource:
             yield self.content
             return
         with temporary_folder() as folder:
-            path = folder / (re.sub(r"[/\\\x00]", "_", self.name).lstrip(".")[-120:] or "file")
-            path.write_bytes(self.content.getbuffer())
+            for upload in (*self.others, self.content):
+                path = folder / _file_name(upload)
+                path.write_bytes(upload.getbuffer())
             yield path
 
     def read(self, function: Callable[..., Value], *arguments: Any) -> Value:
         """Return `function(path, *arguments)`, which is computed once for a file and arguments."""
         value: Value = _read(self, function, self.key, function.__qualname__, arguments)
         return value
+
+
+def _file_name(upload: UploadedFile | Path) -> str:
+    return re.sub(r"[/\\\x00]", "_", upload.name).lstrip(".")[-120:] or "file"
 
 
 # The form reads a file in five ways with every choice: 64 results are those of the last few files and choices.
@@ -50,13 +58,13 @@ def _read(_source: FileSource, _function: Callable[..., Any], key: str, name: st
         return _function(path, *arguments)
 
 
-def draw_upload(key: str) -> FileSource | None:
-    """Draw the choice of a file or folder; returns None until there is one.
+def draw_upload(key: str, *, several: bool = False) -> FileSource | None:
+    """Draw the choice of a file or folder, or of several tables that are joined; returns None until there is one.
 
     Only administrators name a path: the server can read files that concern no study.
     """
     if not permissions.is_administrator():
-        return _draw_uploader(key)
+        return _draw_uploader(key, several)
     selected = st.segmented_control(
         "Source",
         [UPLOAD_OPTION, PATH_OPTION],
@@ -65,18 +73,38 @@ def draw_upload(key: str) -> FileSource | None:
         key=f"{key}_way",
         label_visibility="collapsed",
     )
-    return _draw_path(key) if selected == PATH_OPTION else _draw_uploader(key)
+    return _draw_path(key) if selected == PATH_OPTION else _draw_uploader(key, several)
 
 
-def _draw_uploader(key: str) -> FileSource | None:
-    upload = st.file_uploader(
+def _draw_uploader(key: str, several: bool) -> FileSource | None:
+    joined = "Several tables are joined by the columns that pair up. " if several else ""
+    chosen = st.file_uploader(
         "CSV, TSV, JSON, JSON lines or Parquet; text also as .gz",
         key=f"{key}_file",
-        help="The file is held in memory until you leave this page.",
+        help=f"{joined}Files are held in memory until you leave this page.",
+        accept_multiple_files=several,
     )
-    if upload is None or isinstance(upload, list):
+    uploads = chosen if isinstance(chosen, list) else [chosen] if chosen else []
+    if not uploads:
         return None
-    return FileSource(name=upload.name, key=upload.file_id, content=upload)
+    if len({_file_name(own) for own in uploads}) < len(uploads):
+        raise FileFormatError("two of the files have the same name")
+    source = FileSource(uploads[0].name, "-".join(own.file_id for own in uploads), uploads[0], tuple(uploads[1:]))
+    return _joined(source) if source.others else source
+
+
+def _joined(source: FileSource) -> FileSource:
+    """Return the table among several files, with how the others are joined to it."""
+    table, join = source.read(_find_joins)
+    uploads = [source.content, *source.others]
+    content = next(own for own in uploads if _file_name(own) == table)
+    others = tuple(own for own in uploads if isinstance(own, UploadedFile) and own is not content)
+    return FileSource(table, source.key, content, others, tuple(join))
+
+
+def _find_joins(path: Path) -> tuple[str, list[dict[str, Any]]]:
+    table, join = find_joins([path, *sorted(own for own in path.parent.iterdir() if own != path)])
+    return table.name, join
 
 
 def _draw_path(key: str) -> FileSource | None:

@@ -5,8 +5,14 @@ from typing import Any
 
 import pytest
 
+from core.errors import FileFormatError
+from core.formats.mapping.confirmation import answer
+from core.formats.mapping.joins import find_joins
+from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.preview import unused_fields
+from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import suggest_table
+from core.formats.mapping.table import questions
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
@@ -90,3 +96,29 @@ def test_rows_of_one_prompt_are_one_item_of_several_people_or_a_group_of_systems
     systems.write_text("prompt,model,response,score\np,a,x,1\np,b,y,2\nq,a,v,3\nq,b,w,4")
     items, values = values_of(systems)
     assert [(item.id, item.group) for item in items] == [("p-a", "p"), ("p-b", "p"), ("q-a", "q"), ("q-b", "q")]
+
+
+def test_files_are_joined_by_the_fields_that_pair_up_and_wrong_keys_are_counted(tmp_path: Path) -> None:
+    files = {
+        "outputs": "output_id,task_id,model,output_text\no1,t1,a,Law is.\no2,t1,b,Law was.\no3,t2,a,Tax is.\n",
+        "ratings": "output_id,annotator,score\no1,Ann,3\no1,Ben,4\no2,Ann,5\n",
+        "tasks": "task_id,question\nt1,What is law?\nt2,What is tax?\n",
+    }
+    paths = {name: tmp_path / f"{name}.csv" for name in files}
+    for name, text in files.items():
+        paths[name].write_text(text)
+    table, joins = find_joins([*paths.values()])
+    assert table.name == "ratings.csv" and [own["key"] for own in joins] == ["output_id", "outputs.task_id"]
+    mapping = build_mapping(suggest_table(table, None, joins))
+    mapping = answer(mapping, *questions(table, mapping), {})
+    with recording_omissions() as omissions:
+        records = list(read_records(table, mapping=mapping))
+    item = next(record.item for record in records if isinstance(record, ItemRecord))
+    assert (item.id, item.prompt, item.responses[0].text) == ("o1", "What is law?", "Law is.")
+    assert sum(isinstance(record, LabelRecord) for record in records) == 3 and omissions.records_without_row == 1 + 1
+    paths["ratings"].write_text(files["ratings"] + "o8,Ann,1\no9,Ben,2\n")
+    with pytest.raises(FileFormatError, match=r"outputs.csv has no record 'o8', 'o9' \(2 keys\)"):
+        list(read_records(table, mapping=mapping))
+    paths["outputs"].write_text(files["outputs"] + "o3,t1,b,x\no2,t1,b,x\n")
+    with pytest.raises(FileFormatError, match=r"outputs.csv has 'o2', 'o3' \(2 keys\) more than once"):
+        list(read_records(table, mapping=mapping))

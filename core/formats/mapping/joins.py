@@ -1,0 +1,150 @@
+"""Joins the rows of a table with those of other files in its folder, and finds the fields that pair them up."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any
+
+from core.errors import FileFormatError
+from core.formats.mapping.fields import Row, get_value, quote_key
+from core.formats.mapping.guess import IDS, normalize
+from core.formats.mapping.mapping import Join, build_mapping
+from core.formats.mapping.mapping import Mapping as TableMapping
+from core.formats.mapping.rows import format_value, parse_name, read_rows
+from core.formats.mapping.scope import current_omissions
+from core.formats.validation_errors import join_names, quote_value
+
+# Rows of a table whose keys are looked up to find the field that names them.
+SAMPLE = 200
+# The share of them that another file has to have.
+PAIRED = 0.5
+
+
+def read_joined(path: Path, mapping: TableMapping) -> Iterator[tuple[int, Row]]:
+    """Yield (line, row) of a table, with the row of each other file under its name.
+
+    Raises FileFormatError for keys that another file has twice or lacks, unless it is optional, with their number.
+    """
+    rows = read_rows(path, mapping.separator, mapping.quotes)
+    for join in mapping.join:
+        other = path.parent / join.file
+        if not other.is_file():
+            raise FileFormatError(f"there is no file {join.file!r} next to {path.name}", field="join.file")
+        rows = _by_key(rows, other, join, join.key) if join.key is not None else _by_number(rows, other, join)
+    return rows
+
+
+def _by_number(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterator[tuple[int, Row]]:
+    for number, (pair, second) in enumerate(zip_longest(rows, read_rows(other)), 1):
+        if pair is not None and second is None and join.optional:
+            yield pair
+            continue
+        if pair is None or second is None:
+            longer = "the table" if second is None else other.name
+            raise FileFormatError(f"expected as many records in both files; only {longer} has record {number}")
+        yield pair[0], {**pair[1], join.name: second[1]}
+
+
+def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join, key: str) -> Iterator[tuple[int, Row]]:
+    other_key = join.other_key or key
+    records = [(parse_name(get_value(row, other_key), line, other_key), row) for line, row in read_rows(other)]
+    if doubled := [name for name, count in Counter(name for name, _ in records).items() if count > 1]:
+        raise FileFormatError(f"{other.name} has {_listed(doubled)} more than once", field=other_key)
+    by_key, used, omissions = dict(records), set[str](), current_omissions()
+    for line, row in rows:
+        name = parse_name(get_value(row, key), line, key)
+        used.add(name)
+        if name in by_key:
+            yield line, {**row, join.name: by_key[name]}
+        elif join.optional:
+            omissions.rows_without_record += 1
+            yield line, row
+        else:
+            missing = {name: None} | {
+                own: None for at, row in rows if (own := parse_name(get_value(row, key), at, key))
+            }
+            names = [name for name in missing if name not in by_key]
+            raise FileFormatError(f"{other.name} has no record {_listed(names)}", line=line, field=key)
+    omissions.records_without_row += len(by_key.keys() - used)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return join_names([quote_value(name) for name in names]) + (f" ({len(names):,} keys)" if len(names) > 1 else "")
+
+
+def find_joins(paths: Sequence[Path]) -> tuple[Path, list[dict[str, Any]]]:
+    """Return the file whose rows are read, the first if possible, and the `join` of a mapping with the others.
+
+    A file is joined by the only fields that pair up, or those with a usual name of an id: in it, each value is there
+    once. Raises FileFormatError if there are none.
+    """
+    if len({path.parent.resolve() for path in paths}) > 1:
+        raise FileFormatError("files that are joined are in one folder")
+    refusals: list[FileFormatError] = []
+    for table in paths:
+        joins: list[dict[str, Any]] = []
+        waiting = [path for path in paths if path != table]
+        while own := _next_join(table, joins, waiting, refusals):
+            name = {} if len(paths) == 2 else {"name": normalize(quote_key(Path(own["file"]).stem))}
+            joins.append(own | name)
+            waiting = [path for path in waiting if path.name != own["file"]]
+        if not waiting:
+            return table, joins
+    raise refusals[0]
+
+
+def _next_join(
+    table: Path, joins: Sequence[Any], waiting: Sequence[Path], refusals: list[FileFormatError]
+) -> dict[str, Any] | None:
+    """Return the join of the first file that pairs up with the rows so far; None and a refusal if there is none."""
+    mapping = build_mapping({"id": "{row}", "prompt": {"constant": ""}, "join": joins})
+    for other in waiting:
+        try:
+            key, to = _pair(table, _values(islice(read_joined(table, mapping), SAMPLE)), other)
+        except FileFormatError as error:
+            refusals.append(error)
+            continue
+        return {"file": other.name, "key": key} | ({"other_key": to} if to else {})
+    return None
+
+
+def _pair(table: Path, ours: Mapping[str, list[str]], other: Path) -> tuple[str, str | None]:
+    """Return the field of a table that names the rows of another file, and that of the file if it has another name."""
+    theirs = _values(read_rows(other))
+    unique = {name: {*cells} for name, cells in theirs.items() if len({*cells}) == len(cells)}
+    found = [(key, to) for key in ours for to in unique if _are_paired(key, ours[key], to, unique[to])]
+    same = [pair for pair in found if normalize(pair[0]) == normalize(pair[1])]
+    usual = [pair for name in IDS for pair in same if normalize(pair[0]) == name]
+    if len(chosen := usual[:1] or same or found) != 1:
+        what = join_names([f"{key} and {to}" for key, to in chosen]) or "no field"
+        repeated = [name for name in theirs if name in ours and name not in unique]
+        why = f"; its values of {join_names(repeated)} are there more than once" if repeated and not chosen else ""
+        verb = "pair" if len(chosen) > 1 else "pairs"
+        message = f"{what} of {table.name} and {other.name} {verb} up{why}: write `join` with a `key`"
+        raise FileFormatError(message)
+    key, to = chosen[0]
+    return key, None if key == to else to
+
+
+def _values(rows: Iterator[tuple[int, Row]]) -> dict[str, list[str]]:
+    """Return field -> the texts of its values, for fields with a short text or a number."""
+    found: dict[str, list[str]] = {}
+    for _, row in rows:
+        inner = {
+            f"{name}.{quote_key(key)}": cell
+            for name, own in row.items()
+            if isinstance(own, dict)
+            for key, cell in own.items()
+        }
+        for name, cell in ({quote_key(str(name)): cell for name, cell in row.items()} | inner).items():
+            if isinstance(cell, str | int) and not isinstance(cell, bool) and (text := format_value(cell)):
+                found.setdefault(name, []).append(text)
+    return found
+
+
+def _are_paired(key: str, cells: Collection[str], to: str, names: Collection[str]) -> bool:
+    """Return whether most values of a field are in another; numbers only if the fields have a word in common."""
+    words = {*normalize(key).split("_")} & {*normalize(to).split("_")}
+    is_named = bool(words) or not all(text.isdecimal() for text in cells)
+    return is_named and sum(text in names for text in cells) > PAIRED * len(cells)
