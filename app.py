@@ -98,7 +98,7 @@ def draw_app() -> None:
     """Draw the sidebar and the requested page."""
     st.set_page_config(page_title="Tiebreak", page_icon=str(PAGES / "parts" / "icon.png"), layout="wide")
     guards.enforce()
-    texts.elsewhere(languages.of_script_run)
+    texts.elsewhere = languages.of_script_run
     with guards.reading_operation():
         draw_allowed_page()
 

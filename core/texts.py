@@ -20,7 +20,8 @@ LANGUAGES = {SOURCE: ("English", ","), "de": ("Deutsch", ".")}
 FOLDER = Path(__file__).parent / "locales"
 _ENTRY = re.compile(r"\s*([a-z]{2,3})(?:-[a-z0-9-]+)?\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*", re.IGNORECASE)
 _language = ContextVar("language", default="")
-_elsewhere: list[Callable[[], str]] = []
+# Returns the language of contexts for which none is set; empty for English.
+elsewhere: Callable[[], str] = str
 
 
 @cache
@@ -43,12 +44,7 @@ def as_json(language: str) -> str:
 
 def language() -> str:
     """Return the code of the context's language, as in the attribute `lang`."""
-    return _language.get() or (_elsewhere[-1]() if _elsewhere else SOURCE)
-
-
-def elsewhere(find: Callable[[], str]) -> None:
-    """Let a function return the language of contexts for which none is set."""
-    _elsewhere[:] = [find]
+    return _language.get() or elsewhere() or SOURCE
 
 
 @contextmanager

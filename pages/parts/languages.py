@@ -21,9 +21,8 @@ def of_request(headers: Mapping[str, str], cookies: Mapping[str, str]) -> str:
 
 def of_script_run() -> str:
     """Return the language of the visitor whose page Streamlit draws in this thread; English in other threads."""
-    if get_script_run_ctx(suppress_warning=True) is None:
-        return texts.SOURCE
-    return of_request(st.context.headers, st.context.cookies)
+    is_drawing = get_script_run_ctx(suppress_warning=True) is not None
+    return of_request(st.context.headers, st.context.cookies) if is_drawing else texts.SOURCE
 
 
 def links(following: str = "") -> str:

@@ -361,19 +361,15 @@ def number_parameter(parameter: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or len(text) > 12:
-        raise TiebreakError(
-            _("The parameter {name} in the URL should be a number, not {text!r}.", name=parameter, text=text[:20])
-        )
+        raise TiebreakError(f"The parameter {parameter} in the URL should be a number, not {text[:20]!r}.")
     return int(text)
 
 
 def draw_first_account() -> None:
     """State what a server without accounts is, and how to add the first one."""
-    st.info(_("This server has no accounts: people sign in by name, on this machine only, and may do everything."))
+    st.info("This server has no accounts: people sign in by name, on this machine only, and may do everything.")
     st.markdown(
-        _(
-            "With accounts, everybody has a password, sessions that can be ended and API tokens, and each study has "
-            "members with roles. The first account is added on the server; from then on everybody needs one:"
-        )
+        "With accounts, everybody has a password, sessions that can be ended and API tokens, and each study has "
+        "members with roles. The first account is added on the server; from then on everybody needs one:"
     )
     st.code('python cli.py accounts add "YOUR NAME"', language=None)
