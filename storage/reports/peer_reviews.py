@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import ValidationError
 from sqlalchemy import select
@@ -15,6 +15,7 @@ from sqlmodel import col
 
 from core.answers import Answer
 from core.errors import TiebreakError, UnreadableReply
+from core.frozen import Frozen
 from core.items import Item
 from core.labels import Kind, Label, Target, Value, majority_value, mean_value
 from core.protocols import criteria_of, registry
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KIND: Kind = "misleading_peer"
+Fields = TypeVar("Fields", bound=Frozen)
 # The end of the name of an experiment that leaves out each peer of a run.
 INFLUENCE = " · influence"
 ALTERATIONS: tuple[Alteration, ...] = get_args(Alteration)
@@ -69,11 +71,16 @@ def find_runs(session: Session, study_id: int) -> list[Run]:
 
 def criteria_of_run(run: Run) -> list[str]:
     """Return the names of the criteria that a run scores; empty if it scores none or its settings are not valid."""
+    settings = valid_settings(run, Settings)
+    return [criterion.name for criterion in criteria_of(settings) if criterion.name] if settings else []
+
+
+def valid_settings(run: Run, model: type[Fields]) -> Fields | None:
+    """Return the settings of a run; None if they are not valid: those of imported runs can be any."""
     try:
-        settings = Settings.model_validate(run.settings)
+        return model.model_validate(run.settings)
     except ValidationError:
-        return []
-    return [criterion.name for criterion in criteria_of(settings) if criterion.name]
+        return None
 
 
 def load_errors(session: Session, run: Run, viewer: str | None = None, criterion: str = "") -> PeerErrors:
@@ -84,10 +91,10 @@ def load_errors(session: Session, run: Run, viewer: str | None = None, criterion
     The true value of an item is its adjudication, otherwise the annotators' mean score or majority answer, otherwise
     its reference answer.
     """
-    try:
-        settings = settings_of_criterion(Settings.model_validate(run.settings), criterion)
-    except ValidationError:
-        raise TiebreakError(f"The settings of run {run.name!r} are not those of a peer review.") from None
+    settings = valid_settings(run, Settings)
+    if settings is None:
+        raise TiebreakError(f"The settings of run {run.name!r} are not those of a peer review.")
+    settings = settings_of_criterion(settings, criterion)
     opinions = _opinions_by_trace(session, run.id, settings.criterion.name)
     values = _current_labels(session, run.study_id, settings.kind, settings.criterion.name)
     truths = _true_values(session, run, settings, values)
@@ -179,8 +186,8 @@ def _other_runs(session: Session, run: Run, key: Callable[[Settings], Value]) ->
     """Return `key` of the settings -> the newest other review of the study with the same form of verdict."""
     own, found = Settings.model_validate(run.settings), dict[Value, Run]()
     for other in find_runs(session, run.study_id):
-        settings = Settings.model_validate(other.settings)
-        if INFLUENCE not in other.name and settings.verdict == own.verdict and key(settings) != key(own):
+        settings = None if INFLUENCE in other.name else valid_settings(other, Settings)
+        if settings is not None and settings.verdict == own.verdict and key(settings) != key(own):
             found.setdefault(key(settings), other)
     return found
 

@@ -35,18 +35,18 @@ def corrections(request: Request) -> list[PublishedRow]:
     before or after is left out of all of them, and counted in the note.
     """
     with connections.reading(request.engine) as session:
-        found = [run for run in runs.of_study(session, request.study.id) if run.protocol == NAME]
+        own = [run for run in runs.of_study(session, request.study.id) if run.protocol == NAME]
+        found = [(run, one) for run in own if (one := peer_reviews.valid_settings(run, Settings)) is not None]
         if not found:
             return []
         opinions = opinion_frame(session, request.study.id, ["answer"])
         all_items = items.of_study(session, request.study.id)
     groups: dict[tuple[str, str], list[Corrected]] = {}
-    for run in found:
-        of_run = _groups(opinions[opinions["run"] == run.id], Settings.model_validate(run.settings), all_items)
-        for group, corrected in of_run.items():
+    for run, settings in found:
+        for group, corrected in _groups(opinions[opinions["run"] == run.id], settings, all_items).items():
             groups.setdefault((without_repeat(run), group), []).extend(corrected)
     rows = [row for (scorer, group), corrected in groups.items() for row in _rows(scorer, group, corrected)]
-    return [*rows, *_scores(request, {str(run.settings["critic"]["name"]) for run in found})]
+    return [*rows, *_scores(request, {settings.critic.name for _, settings in found})]
 
 
 def _groups(opinions: "pd.DataFrame", settings: Settings, all_items: Sequence[Item]) -> dict[str, list[Corrected]]:

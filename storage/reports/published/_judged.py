@@ -6,6 +6,7 @@ arXiv:2405.15329.
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 from core.labels import Target
 from core.protocols import registry
@@ -141,7 +142,9 @@ def corrected_mistakes(request: Request) -> list[PublishedRow]:
 
 
 def _model(run: Run) -> str:
-    return str(run.settings["judges"][0]["spec"]["model"])
+    """Return the model of the first judge; empty if settings, which may be imported, have none."""
+    first: Any = next(iter(run.settings.get("judges") or ()), {})
+    return alignment.judge_model(run.settings, first.get("name", "")) if isinstance(first, dict) else ""
 
 
 def aspect_ratings(request: Request) -> list[PublishedRow]:
