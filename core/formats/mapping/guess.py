@@ -21,7 +21,7 @@ IDS = (
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),
-    *("source", "src", "src_text", "problem", "goal", "context", "text", "user_query"),
+    *("source", "src", "problem", "goal", "context", "text", "user_query"),
 )
 # Other fields of an item -> the usual names of their columns.
 USUAL = {

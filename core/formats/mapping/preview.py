@@ -148,6 +148,7 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
     preview = preview_table(path, ROWS, mapping.explode, mapping.separator, (), mapping.join)
     columns, used = preview.columns, set(_used_paths(mapping))
     unused = []
+    read = {block.each for block in (*mapping.labels, *mapping.judges, *mapping.gold)}  # their fields are in the block
     for column in columns:
         own = parse_path(column)
         # A column is used if its path is one of the mapping's, is inside it, or contains it.
@@ -157,7 +158,7 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
             lists = [parse_cell(row.get(column, "")) for row in preview.rows]
             more = [cell[1:] for cell in lists if isinstance(cell, list)]
             unused += [f"{column}.1:"] if any(own and isinstance(own[0], str) for own in more) else []
-        elif own in used:
+        elif own in used and column not in read:
             cells = (parse_cell(row.get(column, "")) for row in preview.rows)
             unused += [f"{column}.{key}" for key in _values_of_messages(cells)]
     return unused

@@ -1,5 +1,6 @@
 """Suggests a mapping for a table from the names and the values of its columns."""
 
+import re
 from collections import abc
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,6 +17,8 @@ from core.formats.transcripts.messages import is_messages, message_parts
 ROWS = 200
 # What precedes the turns of the assistant in dialogues that are one text.
 ASSISTANT = "\n\nAssistant:"
+# How the paths of fields begin that say something of a row: no prompt is among them.
+META = re.compile(r"(.+_)?meta(data)?\.", re.IGNORECASE)
 # What marks errors in translations.
 MARKS = ("<v>", "</v>")
 # Usual names of columns with the transcript of the only response.
@@ -69,6 +72,11 @@ def suggest(preview: Preview, explode: str | None = None) -> guess.Draft:
     if {"orig_instruction", "orig_response"} <= names.keys():  # a judge's prompt and reply, with what was judged
         columns = [column for column in columns if column.startswith("orig_")]
     draft = guess.suggest_mapping(columns, explode)
+    prompt = draft.get("prompt")
+    if isinstance(prompt, str) and (META.match(prompt) or not _have_blanks(preview, prompt)):
+        other = guess.suggest_mapping([column for column in columns if column != prompt], explode).get("prompt")
+        if META.match(prompt) or (isinstance(other, str) and _have_blanks(preview, other)):
+            draft["prompt"] = other
     draft |= _responses(preview, draft)
     draft |= _transcript(preview, {field: value for field, value in draft.items() if value})
     for response in draft.get("responses", []):
@@ -83,9 +91,16 @@ def suggest(preview: Preview, explode: str | None = None) -> guess.Draft:
     return {field: value for field, value in draft.items() if value}
 
 
+def _have_blanks(preview: Preview, column: str) -> bool:
+    """Return whether a cell has several words, unlike the name of a source of prompts."""
+    return any(" " in row.get(column, "").strip() for row in preview.rows)
+
+
 def _responses(preview: Preview, draft: guess.Draft) -> guess.Draft:
     """Return the responses of a table that names them in another way, with the fields that follow from it."""
     names = guess.names_of(preview.columns)
+    nested = {f"{name}.{key}" for name in ("chosen", "rejected") for key in CONTENT_KEYS}
+    names |= {column.split(".")[0]: column for column in preview.columns if column in nested}
     if {"chosen", "rejected"} <= names.keys():
         responses = [_response(names[name], names.get(f"{name}_model")) for name in ("chosen", "rejected")]
         gold = {"kind": "preference", "value": {"constant": "1"}, "source": "the chosen response of the file"}
@@ -114,6 +129,8 @@ def _list_of_two(preview: Preview) -> guess.Draft:
     """Return the responses of a table with a list of two in each row."""
     for column in preview.lists:
         elements = [parse_cell(row.get(column, "")) for row in preview.rows]
+        if suggest_blocks.LISTS.fullmatch(guess.normalize(column)) and all(map(_are_answers, elements)):
+            return {"responses": [{"each": column, "text": "messages.-1"}]}
         if any(map(_is_conversation, elements)):
             continue
         keys = [key for key in ("text", *CONTENT_KEYS, "response") if _all_have(elements, key)]
@@ -122,6 +139,11 @@ def _list_of_two(preview: Preview) -> guess.Draft:
             parts = [f"{column}.{n}." for n in (0, 1)]
             return {"responses": [_response(part + keys[0], system and part + system) for part in parts]}
     return {}
+
+
+def _are_answers(cell: Any) -> bool:
+    """Return whether a value is a list of objects, each with the messages of one response."""
+    return bool(cell) and all(isinstance(own, dict) and is_messages(own.get("messages")) for own in cell)
 
 
 def _is_conversation(messages: Any) -> bool:
@@ -141,6 +163,9 @@ def _response(text: str, system: str | None) -> guess.Draft:
 
 def _refer_to_parts(draft: guess.Draft, preview: Preview) -> None:
     """Refer to the last message of conversations, the first of several texts, and texts without marks."""
+    texts = [response.get("text", "") for response in draft.get("responses", [])]
+    for response in draft.get("responses", []) if _are_different_talks(texts, preview) else ():
+        response["transcript"] = response.pop("text")
     for response in draft.get("responses", []):
         field = response.get("text", "")
         cells = [row.get(field, "") for row in preview.rows]
@@ -158,6 +183,13 @@ def _refer_to_parts(draft: guess.Draft, preview: Preview) -> None:
             if isinstance(prompt := draft.get("prompt"), str):
                 draft["prompt"] = {"field": prompt, "remove": list(MARKS)}
     _refer_to_first(draft, preview)
+
+
+def _are_different_talks(columns: Sequence[Any], preview: Preview) -> bool:
+    """Return whether columns have conversations that differ before the last message, so that none is the prompt."""
+    rows = ([parse_cell(row.get(str(column), "")) for column in columns] for row in preview.rows)
+    talks = [row for row in rows if all(map(is_messages, row))]
+    return any(talk[:-1] != row[0][:-1] for row in talks for talk in row)
 
 
 def _refer_to_first(draft: guess.Draft, preview: Preview) -> None:
@@ -178,11 +210,15 @@ def _transcript(preview: Preview, draft: guess.Draft) -> guess.Draft:
     listed = {name: [parse_cell(row.get(column, "")) for row in preview.rows] for name, column in names.items()}
     found = sorted(name for name, cells in listed.items() if any(map(is_messages, cells)))
     usual = [name for name in TRANSCRIPTS if name in found] or found
-    if not usual or "responses" in draft:
+    if not usual:
         return {}
     column, known = names[usual[0]], [cell for cell in listed[usual[0]] if cell not in ("", [])]
     cells = [cell for cell in known if is_messages(cell)]
     if 2 * len(cells) < len(known):  # a few wrong ones are named by the import
+        return {}
+    if not any(part.role == "assistant" for cell in cells for part in message_parts(cell)):
+        return {} if draft.get("prompt") else {"prompt": column}
+    if "responses" in draft:
         return {}
     others = {field: None for field in ("prompt", "context", "group") if draft.get(field) == column}
     system = guess.first_of(names, ("system", "model", "model_name", "agent"))

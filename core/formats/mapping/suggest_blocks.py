@@ -90,7 +90,10 @@ SYSTEM_LISTS = ("systems", "system_ids", "models", "model_names", "system", "mod
 # The name of the annotators of values that a file attributes to nobody.
 PEOPLE = "annotators"
 # Usual names of lists with the names of people, beside which a list has a value of each.
-PEOPLE_LISTS = ("annotators", "raters", "workers", "annotator_ids", "rater_ids", "worker_ids")
+PEOPLE_LISTS = (
+    *("annotators", "raters", "workers", "annotator_ids", "rater_ids", "worker_ids", "expert_ids", "physician_ids"),
+    "anonymized_physician_ids",
+)
 PEOPLE_OF_LIST = re.compile(r"[ _-]?(annotation|rating|preference|label|score)s?$")
 
 
@@ -273,7 +276,10 @@ class BlockSuggester:
         for column in self.columns:
             lists = [cell for cell in map(parse_cell, self._cells(column)) if cell != ""]
             if lists and all(isinstance(cell, list) for cell in lists):
-                block = guess_scores([_text(number) for cell in lists for number in cell])
+                texts = [_text(value) for cell in lists for value in cell]
+                is_truth = bool(named) and {*texts} <= TRUTH
+                truth = {"kind": "answer", "scale": {"level": "nominal", "categories": [True, False]}}
+                block = truth if is_truth else guess_scores(texts)
                 name = parse_path(column)[-1] if "." in column else column
                 if block:
                     yield {"layout": "list", "value": column, "criterion": name, **named, **block}
@@ -367,18 +373,11 @@ class BlockSuggester:
         for parent, name in (("scores", "labels"), ("predict_scores", "judges"), ("eval_scores", "judges")):
             for column in self.preview.columns:
                 keys = parse_path(column)
-                block = self._scores_of(column) if keys[0] == parent and len(keys) == 2 else None
+                block = guess_scores(self._cells(column)) if keys[0] == parent and len(keys) == 2 else None
                 if block and name == "labels":
                     yield name, {"layout": "wide", "annotators": {column: PEOPLE}, "criterion": keys[1], **block}
                 elif block:
                     yield name, {"columns": {column: parent}, "criterion": keys[1], **block}
-
-    def _scores_of(self, column: str) -> Draft | None:
-        """Return the block of numbers, of which those with fractions from 0 to 1 are on this scale."""
-        cells = self._cells(column)
-        if _are_between(with_value(cells), 0, 1):
-            return _without_value({"kind": "score", "scale": {"level": "interval", "low": 0, "high": 1}}, cells)
-        return guess_scores(cells)
 
     def _lists(self) -> Iterator[Draft]:
         """Yield the blocks of lists with an object for each annotator."""
@@ -389,9 +388,14 @@ class BlockSuggester:
             person = PEOPLE_OF_LIST.sub("", normalize(column)) or "annotator"
             own = [path for path in paths if normalize(parse_path(path)[0]) in ANNOTATORS]
             named = next((path for path in own if parse_path(path)[-1] == "name"), next(iter(own), None))
+            who = next((path for path in paths if normalize(path) == "evaluator"), None)
             shared = {"layout": "long", "each": column, "annotator": named or f"{person} {{element}}"}
             texts = {path: [_text(record.get(path)) for record in records] for path in paths}
-            texts = {path: own for path, own in texts.items() if SCORED.sub("", _criterion(path)) in RATED}
+            if len(self.draft.get("responses", [])) == 2:
+                yield from _preferences(shared | {"annotator": named or who or shared["annotator"]}, texts)
+            is_named = named is not None and len({name for name in texts if _criterion(name) in SCORES}) == 1
+            usual = {*RATED, *(SCORES if is_named else ())}
+            texts = {path: own for path, own in texts.items() if SCORED.sub("", _criterion(path)) in usual}
             if any(str(one.get("text")).startswith(f"{column}.") for one in self.draft.get("responses", [])):
                 yield from self._of_elements(column, texts)
                 continue
@@ -401,7 +405,8 @@ class BlockSuggester:
                 words = sorted({text for text in texts[path] if text})
                 answer = {"kind": "answer", "scale": {"level": "nominal", "categories": words}}
                 if chosen := block if path in numbers else answer if 1 < len(words) <= MAX_CATEGORIES else None:
-                    yield {**shared, "value": path, "criterion": parse_path(path)[-1], **chosen}
+                    name = "" if path in SCORES else parse_path(path)[-1]
+                    yield {**shared, "value": path, "criterion": name, **chosen}
 
     def _of_elements(self, column: str, texts: Mapping[str, Sequence[str]]) -> Iterator[Draft]:
         """Yield the blocks of a list whose elements are the responses, each with its own scores."""
@@ -433,6 +438,14 @@ class BlockSuggester:
 
     def _cells(self, column: str) -> list[str]:
         return [row.get(column, "") for row in self.preview.rows]
+
+
+def _preferences(shared: Draft, texts: Mapping[str, Sequence[str]]) -> Iterator[Draft]:
+    """Yield the blocks of an annotator's preferences, one for each criterion."""
+    for path, cells in texts.items():
+        match, block = PREFERRED.fullmatch(normalize(path)), guess_values(cells)
+        if match and block and block["kind"] == "preference":
+            yield {**shared, "value": path, "criterion": match["criterion"], **block}
 
 
 def _words(name: str) -> list[str]:
@@ -546,6 +559,8 @@ def _scores_or_answers(cells: Sequence[str]) -> Draft | None:
 
 def _guess_numbers(distinct: Collection[str]) -> Draft | None:
     """Return kind and scale of numbers; None for other cells."""
+    if _are_between(distinct, 0, 1):
+        return {"kind": "score", "scale": {"level": "interval", "low": 0, "high": 1}}
     numbers = {int(cell) for cell in distinct if re.fullmatch(r"\d", cell)}
     if distinct and len(numbers) == len(distinct) and max(numbers) <= 4:
         low = 0 if 0 in numbers else 1

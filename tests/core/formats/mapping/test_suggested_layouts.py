@@ -1,5 +1,6 @@
 """Tables of people's values about responses are imported by their suggested mapping, with what a person confirms."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +123,95 @@ def test_files_are_joined_by_the_fields_that_pair_up_and_wrong_keys_are_counted(
     paths["outputs"].write_text(files["outputs"] + "o3,t1,b,x\no2,t1,b,x\n")
     with pytest.raises(FileFormatError, match=r"outputs.csv has 'o2', 'o3' \(2 keys\) more than once"):
         list(read_records(table, mapping=mapping))
+
+
+def talk(*texts: str) -> list[dict[str, str]]:
+    return [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
+
+
+def person(name: str, pref: str) -> dict[str, Any]:
+    return {"evaluator": name, "helpful_pref": pref, "time_spent": 3}
+
+
+PAIR = {"model_a": "m", "model_b": "n", "winner": "model_b"}
+RECORDS: dict[str, tuple[dict[str, Any], str, list[str], Values]] = {
+    "a nested score and a fact of the prompt beside the winner": (
+        PAIR
+        | {
+            "id": "1",
+            "messages_a": talk("Q?", "x"),
+            "messages_b": talk("Q?", "y"),
+            "is_code": True,
+            "tag": {"score": 4},
+        },
+        "Q?",
+        ["x", "y"],
+        {("", "", "gold"): [2]},
+    ),
+    "a field of metadata, and conversations that part": (
+        {
+            **{"id": "1", "convo_a": talk("Q?", "x", "R?", "z"), "convo_b": talk("Q?", "y", "R?", "w")},
+            **{"better_is_a": False, "metadata": {"context": "paper"}},
+        },
+        "Q?",
+        ["z", "w"],
+        {("", "", "gold"): [2]},
+    ),
+    "the source of a prompt, and preferences of people": (
+        {
+            **{"comparison_id": "1", "text": "What is it?", "source": "web", "completion_a": "x", "completion_b": "y"},
+            "annotations": [person("w1", "A-is-clearly-better"), person("w2", "Tie")],
+        },
+        "What is it?",
+        ["x", "y"],
+        {("helpful", "", "w1"): [1], ("helpful", "", "w2"): [0]},
+    ),
+    "a right answer is no response": (
+        {
+            **{"item_name": "1", "question": "Q?", "gt_answer": "right", "gen_answer": "x"},
+            "annotations": [{"annotator": f"p{n}", "score": n / 2} for n in range(3)],
+        },
+        "Q?",
+        ["x"],
+        {("", "", f"p{n}"): [n / 2] for n in range(3)},
+    ),
+    "objects of the chosen and the rejected response": (
+        {"id": "2", "prompt": "Q?", "chosen": {"text": "x", "score": 3}, "rejected": {"text": "y", "score": 1}},
+        "Q?",
+        ["x", "y"],
+        {("", "", "gold"): [1]},
+    ),
+    "a choice among four is no response": (
+        {f"turn_response_{n}": n for n in "abcd"} | {"turn_prompt": "Q?", "turn_preferred_response": "B"},
+        "Q?",
+        ["a", "b", "c", "d"],
+        {},
+    ),
+    "messages of each of four responses": (
+        {
+            "prompt": {"id": "1", "messages": talk("Q?")},
+            "responses": [{"messages": [{"role": "assistant", "content": own}]} for own in "abcd"],
+        },
+        "Q?",
+        ["a", "b", "c", "d"],
+        {},
+    ),
+    "truth values in the order of a list of people": (
+        {
+            **{"prompt": talk("Q?"), "completion": "x", "rubric": "Asks back.", "binary_labels": [True, False]},
+            "anonymized_physician_ids": ["p", "q"],
+        },
+        "Q?",
+        ["x"],
+        {("binary_labels", "", "p"): [True], ("binary_labels", "", "q"): [False]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_no_other_field_is_the_prompt_a_response_or_a_label(tmp_path: Path, name: str) -> None:
+    record, prompt, responses, expected = RECORDS[name]
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    (item,), values = values_of(path)
+    assert (item.prompt, [own.text for own in item.responses], values) == (prompt, responses, expected)
