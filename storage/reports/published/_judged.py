@@ -4,7 +4,6 @@ ChatEval: Chan et al. 2023, arXiv:2308.07201. ReFeR: Narsupalli et al. 2024, arX
 arXiv:2405.15329.
 """
 
-from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -174,16 +173,6 @@ def weight_distances(request: Request) -> list[PublishedRow]:
     return rows
 
 
-def preference_differences(request: Request) -> Sequence[PublishedRow]:
-    """Return `differences` of preferences."""
-    return differences(request, "preference")
-
-
-def score_differences(request: Request) -> Sequence[PublishedRow]:
-    """Return `differences` of scores."""
-    return differences(request, "score")
-
-
 PEOPLE_PREFER, PEOPLE_SCORE = "people's preferences, and verdicts of judges", "people's scores, and scores by judges"
 TABLES = (
     PublishedTable(
@@ -200,7 +189,7 @@ TABLES = (
     ),
     PublishedTable(
         "refer-12", REFER, "Table 12: differences of correlations", "Is the area chair better than another judge?",
-        PEOPLE_SCORE, score_differences,
+        PEOPLE_SCORE, lambda request: differences(request, "score"),
     ),
     PublishedTable(
         "dna-2", DNA, "Table 2: agreement with people, with and without ties",
@@ -216,7 +205,7 @@ TABLES = (
     PublishedTable(
         "dna-4", DNA, "Table 4: significance of the differences",
         "Is the difference from the baseline more than chance?",
-        PEOPLE_PREFER, preference_differences,
+        PEOPLE_PREFER, lambda request: differences(request, "preference"),
     ),
     PublishedTable(
         "dna-7", DNA, "Figure 4 and Tables 7 to 10: average weights", "Which aspects matter in which task?",
