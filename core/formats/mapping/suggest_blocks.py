@@ -82,6 +82,7 @@ RATED_BY = re.compile(rf"(?P<criterion>.+)_{RATER}|{RATER}_(?P<other>.+)")
 # Characters of the longest word of a scale.
 MAX_WORD = 40
 TRUTH = frozenset(("true", "false"))
+WEIGHT = re.compile(r"(?P<aspect>.+)_(weight|w)|(weight|w)_(?P<other>.+)")
 # The usual weights of errors in MQM.
 PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": -25}
 # Usual names of columns with the model that gave the values of a row.
@@ -122,7 +123,7 @@ class BlockSuggester:
     def suggest(self) -> Draft:
         """Return the blocks; those of the draft stand."""
         kind = self._kind_column()
-        return self._by_kind(kind) if kind else self._by_name()
+        return (self._by_kind(kind) if kind else self._by_name()) | self._weights()
 
     def _by_name(self) -> Draft:
         blocks: dict[str, list[Draft]] = {"judges": [], "gold": [], "labels": []}
@@ -414,6 +415,15 @@ class BlockSuggester:
             if block := guess_scores(cells):
                 place = {"each": column, "response": "element", "criterion": _criterion(path)}
                 yield {"layout": "wide", "annotators": {path: PEOPLE}, **place, **block}
+
+    def _weights(self) -> Draft:
+        """Return the weights of columns such as `clarity_weight`, with numbers or percentages."""
+        matches = {column: WEIGHT.fullmatch(name) for name, column in reversed(self.names.items())}
+        aspects = {match["aspect"] or match["other"]: column for column, match in matches.items() if match}
+        cells = [cell.strip() for column in aspects.values() for cell in self._cells(column)]
+        if len(aspects) < 2 or not all(re.fullmatch(r"(\d+(\.\d+)?\s*%?)?", cell) for cell in cells):
+            return {}
+        return {"weights": [{"annotator": self.rater or {"constant": PEOPLE}, "aspects": aspects}]}
 
     def _facts(self) -> list[Draft]:
         """Return the gold of columns such as `is_safe`, with true and false, if they are of the only response."""

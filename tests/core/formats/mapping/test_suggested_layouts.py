@@ -215,3 +215,10 @@ def test_no_other_field_is_the_prompt_a_response_or_a_label(tmp_path: Path, name
     path.write_text(json.dumps(record) + "\n")
     (item,), values = values_of(path)
     assert (item.prompt, [own.text for own in item.responses], values) == (prompt, responses, expected)
+
+
+def test_percentages_of_several_aspects_are_weights(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,question,answer_a,answer_b,rater,clarity_weight,depth_weight\n1,Q?,x,y,Ann,75%,25%\n")
+    _, values = values_of(path)
+    assert [*values.values()] == [[{"clarity": 75, "depth": 25}]] and [who for *_, who in values] == ["Ann"]
