@@ -74,7 +74,7 @@ def compare(
         return None
     scores = [[score(v, value, scale) for v, value in zip(side, gold, strict=True)] for side in (current, variant)]
     differences = np.array(scores[1]) - np.array(scores[0])
-    interval = paired_comparison("", "", differences, sets, resamples, 0)
+    interval = paired_comparison("", "", differences, sets, resamples)
     return PairedResult(
         targets=len(gold),
         sets=len(set(sets)),

@@ -130,9 +130,9 @@ def measure(case: Case, design: Design, items: int, studies: int) -> Floats:
     truth = true_values(case, design)
     rng = np.random.default_rng(items)
     held = np.zeros(truth.size)
-    for study in range(studies):
+    for _ in range(studies):
         family, units = case.build(draw_codes(rng, design, items), len(design.shares))
-        results = bootstrap(family, units, RESAMPLES, study)
+        results = bootstrap(family, units, RESAMPLES)
         held += [holds(result, value) for result, value in zip(results, truth, strict=True)]
     return held / studies
 

@@ -59,7 +59,7 @@ def pairs_of_crowds(rng: np.random.Generator, units: int, resamples: int) -> Map
         codes = _crowd_codes(rng, design, np.array(activities) if resamples else np.ones(2), units)
         patterns = row_patterns(Ratings((), (), codes, CATEGORIES))
         family = pair_statistics(patterns.codes, np.array(CATEGORIES, float), names)
-        for name, one in zip(names, bootstrap(family, patterns.units, min(resamples, 400), 0), strict=True):
+        for name, one in zip(names, bootstrap(family, patterns.units, min(resamples, 400)), strict=True):
             found[f"{name}, {crowd_name}"] = estimate_of(one.value, one.low, one.high)
     return found
 
@@ -120,7 +120,7 @@ def ceilings(rng: np.random.Generator, units: int, resamples: int) -> Mapping[st
         names = tuple(map(str, range(annotators)))
         ratings = Ratings(tuple(map(str, range(units))), names, shown, CATEGORIES)
         patterns = judged_patterns(ratings, codes[:, -1], np.zeros(units, np.int16))
-        found[f"{labels} of {annotators} annotators"] = ceiling_difference(patterns, max(resamples, 2), 0)
+        found[f"{labels} of {annotators} annotators"] = ceiling_difference(patterns, max(resamples, 2))
     return found
 
 

@@ -124,7 +124,7 @@ def advantage(rng: np.random.Generator, units: int, resamples: int) -> Mapping[s
     test = run_by_category(rows[:, :-1], rows[:, -1], ("a", "b", "c"), units=patterns.units)
     if not resamples:
         return {"advantage": estimate_of(float(np.mean([each.advantage_probability for each in test.tests])))}
-    (result,) = bootstrap(stack_statistics([test.mean_advantage]), test.units, resamples, 0)
+    (result,) = bootstrap(stack_statistics([test.mean_advantage]), test.units, resamples)
     return {"advantage": estimate_of(0.0, result.low, result.high)}
 
 

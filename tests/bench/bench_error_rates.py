@@ -69,8 +69,8 @@ def equal_correlations(rng: np.random.Generator, units: int) -> Mapping[str, flo
     """Two judges of scores from 1 to 5 that correlate equally with people: p of the bootstrap and of Williams' test."""
     quality = rng.normal(3, 1, units)
     columns = np.column_stack([np.clip(np.rint(quality + rng.normal(0, 0.8, units)), 1, 5) for _ in range(3)])
-    found = correlation_difference("a", "b", columns, None, RESAMPLES, 0)
-    return {"bootstrap": _any_found(correct_comparisons([found], "holm")), "Williams": (found.p_t or 1) < LEVEL}
+    found = correlation_difference("a", "b", columns, None, RESAMPLES)
+    return {"bootstrap": _any_found(correct_comparisons([found])), "Williams": (found.p_t or 1) < LEVEL}
 
 
 def equal_slices(rng: np.random.Generator, units: int) -> Mapping[str, float]:
@@ -145,7 +145,7 @@ def boundary(is_above: Callable[[JudgedPatterns], bool], annotators: int) -> flo
 
 def is_above_margin(patterns: JudgedPatterns) -> bool:
     """Return whether the judge is less than the margin below the human ceiling."""
-    return (ceiling_difference(patterns, 2, 0).value or 0.0) > -MARGIN
+    return (ceiling_difference(patterns, 2).value or 0.0) > -MARGIN
 
 
 def has_advantage(patterns: JudgedPatterns) -> bool:
@@ -158,7 +158,7 @@ def judge_at_margin(rng: np.random.Generator, units: int) -> Mapping[str, float]
     found = {}
     for annotators in ANNOTATORS:
         patterns = draw_study(rng, annotators, units, boundary(is_above_margin, annotators))
-        estimate = ceiling_difference(patterns, RESAMPLES, 0)
+        estimate = ceiling_difference(patterns, RESAMPLES)
         found[f"lower end above, {annotators} annotators"] = estimate.low is not None and estimate.low > -MARGIN
         found[f"upper end below, {annotators} annotators"] = estimate.high is not None and estimate.high <= -MARGIN
     return found
@@ -179,7 +179,7 @@ def same_as_annotators(rng: np.random.Generator, units: int) -> Mapping[str, flo
     found = {}
     for annotators in ANNOTATORS:
         patterns = draw_study(rng, annotators, units, 0.0)
-        low, rate = ceiling_difference(patterns, RESAMPLES, 0).low, run_on_patterns(patterns).winning_rate
+        low, rate = ceiling_difference(patterns, RESAMPLES).low, run_on_patterns(patterns).winning_rate
         by_interval, by_rate = low is not None and low > -MARGIN, (rate or 0.0) >= Rule().min_winning_rate
         found[f"by the interval, {annotators} annotators"] = by_interval
         found[f"by the winning rate, {annotators} annotators"] = by_rate
@@ -194,7 +194,7 @@ def rare_differences(rng: np.random.Generator, units: int) -> Mapping[str, float
         people = rng.integers(0, 2, (units, 1)).repeat(3, axis=1).astype(np.int16)
         verdicts = np.where(rng.random(units) < expected / units, 1 - people[:, 0], people[:, 0]).astype(np.int16)
         ratings = Ratings(tuple(map(str, range(units))), ("a", "b", "c"), people, (1, 2))
-        estimate = ceiling_difference(judged_patterns(ratings, verdicts, people[:, 0]), RESAMPLES, 0)
+        estimate = ceiling_difference(judged_patterns(ratings, verdicts, people[:, 0]), RESAMPLES)
         low, high = estimate.low, estimate.high
         found[f"{expected:g} expected"] = low is None or high is None or not low <= -expected / units <= high
     return found
@@ -242,7 +242,7 @@ def planned_width(rng: np.random.Generator, units: int) -> Mapping[str, float]:
 
     first = draw(units)
     family, studied, _ = statistic_on_patterns(first, name)
-    (now,) = bootstrap(family, studied, RESAMPLES, 0)
+    (now,) = bootstrap(family, studied, RESAMPLES)
     if now.low is None or now.high is None:
         return {}
     target = (now.high - now.low) / 2
@@ -250,7 +250,7 @@ def planned_width(rng: np.random.Generator, units: int) -> Mapping[str, float]:
     if plan.items is None:
         return {}
     family, studied, _ = statistic_on_patterns(draw(units + plan.items), name)
-    (later,) = bootstrap(family, studied, RESAMPLES, 0)
+    (later,) = bootstrap(family, studied, RESAMPLES)
     if later.low is None or later.high is None:
         return {}
     ratio = (later.high - later.low) / target

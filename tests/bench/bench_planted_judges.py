@@ -135,7 +135,7 @@ def boundary_rate(studies: int, items: int = 200) -> float:
         rng = np.random.default_rng(seed)
         hard = rng.random(items) < 0.3
         scores = {name: (rng.random(items) < np.where(hard, 0.5, 0.9)).astype(float) for name in ("a", "b")}
-        (comparison,) = compare_scores(scores, seed=seed)
+        (comparison,) = compare_scores(scores)
         significant += comparison.p_corrected is not None and comparison.p_corrected < 0.05
     return significant / studies
 

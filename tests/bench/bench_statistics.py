@@ -78,7 +78,7 @@ def evaluate(ratings: Ratings) -> Floats:
 def bootstrap_patterns(ratings: Ratings, resamples: int = RESAMPLES) -> list[Resampled]:
     """Compute five statistics from codes, with intervals."""
     patterns = count_patterns(ratings)
-    return bootstrap(count_family(patterns.counts), patterns.units, resamples, 0)
+    return bootstrap(count_family(patterns.counts), patterns.units, resamples)
 
 
 def bootstrap_items(ratings: Ratings, resamples: int) -> None:
@@ -187,11 +187,11 @@ def bench_continuous_scores() -> None:
     seconds = measure_seconds(lambda: krippendorff.alpha(few.values.T, level_of_measurement="interval"), 3)
     print_row("krippendorff, interval alpha, one value at 300 x 3", seconds, None, "items x values^2 array")
     interval = stack_statistics([continuous.alpha_interval(rows)])
-    seconds = measure_seconds(lambda: bootstrap(interval, units, RESAMPLES, 0), 3)
+    seconds = measure_seconds(lambda: bootstrap(interval, units, RESAMPLES), 3)
     print_row("ours, interval alpha, 1,000 resamples", seconds)
     for name, statistic in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
         family = continuous.mean_over_pairs(rows, [name])
-        ours = measure_seconds(lambda f=family: bootstrap(f, units, RESAMPLES, 0), 1)
+        ours = measure_seconds(lambda f=family: bootstrap(f, units, RESAMPLES), 1)
         print_row(f"ours, {name}, mean of 3 pairs, 1,000 resamples", ours)
         seconds = scale_to_resamples(lambda n, s=statistic: [correlate_pairs(scores.values, s) for _ in range(n)], 20)
         print_row("  loop over scipy", seconds, ours, "20 scaled")
@@ -293,12 +293,12 @@ def measure_coverage(design: Design, items: int, studies: int) -> Floats:
     """Return how often the BCa and the percentile interval cover the truth, (3 statistics, 2)."""
     rng, truth = np.random.default_rng(items), true_values(design)[:, None]
     covered = []
-    for study in range(studies):
+    for _ in range(studies):
         patterns = count_patterns(draw_study(rng, design, items))
         family = count_family(patterns.counts, COVERED_STATISTICS)
-        results = bootstrap(family, patterns.units, RESAMPLES, study)
+        results = bootstrap(family, patterns.units, RESAMPLES)
         bca = np.array([[result.low, result.high] for result in results], float)
-        weights = patterns.units.resample_weights(RESAMPLES, study)
+        weights = patterns.units.resample_weights(RESAMPLES)
         values = np.concatenate([family(chunk) for chunk in weights], axis=1)
         percentile = np.nanquantile(values, (0.025, 0.975), axis=1).T
         covered.append([(ends[:, :1] <= truth) & (truth <= ends[:, 1:]) for ends in (bca, percentile)])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from core.provenance import SEED
 from core.statistics.data.arrays import (
     Bools,
     Codes,
@@ -116,13 +117,13 @@ class Units:
             return float(self.frequencies.sum())
         return float(self.clusters.sum(axis=1).max(initial=0)) * self.size
 
-    def resample_weights(self, resamples: int, seed: int) -> Iterator[Floats]:
+    def resample_weights(self, resamples: int) -> Iterator[Floats]:
         """Yield what the patterns count (b, P) in resamples with replacement, in chunks of bounded memory."""
         is_blocks = self.draw is None and self.clusters is None and self.frequencies.size == BLOCKS
         if is_blocks and self.frequencies.sum() == BLOCKS:
-            yield _draw_blocks(resamples, seed)
+            yield _draw_blocks(resamples)
             return
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(SEED)
         chunk = max(1, MAX_WEIGHTS // max(1, self.frequencies.size))
         for start in range(0, resamples, chunk):
             number = min(chunk, resamples - start)
@@ -223,9 +224,9 @@ def _distinct_features(features: Floats | Bools, frequencies: Floats) -> tuple[F
 
 
 @lru_cache(maxsize=2)
-def _draw_blocks(resamples: int, seed: int) -> Floats:
+def _draw_blocks(resamples: int) -> Floats:
     """Return how often each of `BLOCKS` blocks occurs in each resample; the same for all statistics of a report."""
-    weights = draw_resamples(np.ones(BLOCKS), resamples, np.random.default_rng(seed))
+    weights = draw_resamples(np.ones(BLOCKS), resamples, np.random.default_rng(SEED))
     weights.setflags(write=False)
     return weights
 

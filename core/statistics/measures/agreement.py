@@ -49,9 +49,7 @@ def table_statistic(name: str, numbers: Floats) -> TableStatistic:
     return of_table(numbers)
 
 
-def estimate_statistics(
-    ratings: Ratings, names: Sequence[str], *, resamples: int = 1000, seed: int = 0
-) -> dict[str, Estimate]:
+def estimate_statistics(ratings: Ratings, names: Sequence[str], *, resamples: int = 1000) -> dict[str, Estimate]:
     """Estimate the named statistics, in this order; each is in `COUNT_STATISTICS` or known to `table_statistic`."""
     numbers = category_numbers(ratings.categories)
     patterns = distinct_patterns(ratings)
@@ -62,12 +60,12 @@ def estimate_statistics(
     count_names = [name for name in names if name in COUNT_STATISTICS]
     if count_names:
         family = stack_statistics([COUNT_STATISTICS[name](by_counts.counts, numbers) for name in count_names])
-        results |= zip(count_names, bootstrap(family, by_counts.units, resamples, seed), strict=True)
+        results |= zip(count_names, bootstrap(family, by_counts.units, resamples), strict=True)
     pair_names = [name for name in names if name not in COUNT_STATISTICS]
     if pair_names:
         family = pair_statistics(by_rows.codes, numbers, pair_names)
         of_pairs = 0 if summary.shares_few_items else resamples
-        results |= zip(pair_names, bootstrap(family, by_rows.units, of_pairs, seed), strict=True)
+        results |= zip(pair_names, bootstrap(family, by_rows.units, of_pairs), strict=True)
     results |= {name: alpha_from_package(name, result, by_counts, numbers) for name, result in results.items()}
     effective = by_rows.units.effective(np.ones(len(by_rows.codes), bool))
     return {name: notes.agreement_estimate(name, results[name], summary, effective) for name in names}
@@ -112,7 +110,7 @@ def alpha_from_package(name: str, result: Resampled, patterns: Patterns, numbers
     return replace(result, value=float(value))
 
 
-def estimate_score_statistics(scores: Scores, *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
+def estimate_score_statistics(scores: Scores, *, resamples: int = 1000) -> dict[str, Estimate]:
     """Estimate the statistics of numbers without categories, `catalogue.of_numbers`."""
     names = catalogue.of_numbers()
     rows, units = distinct_scores(scores.values, scores.groups, scores.sample)
@@ -126,7 +124,7 @@ def estimate_score_statistics(scores: Scores, *, resamples: int = 1000, seed: in
     def family(weights: Floats) -> Floats:
         return np.concatenate([alphas(weights), correlations(weights)])
 
-    results = bootstrap(family, units, resamples, seed)
+    results = bootstrap(family, units, resamples)
     return {name: notes.agreement_estimate(name, result, summary) for name, result in zip(names, results, strict=True)}
 
 

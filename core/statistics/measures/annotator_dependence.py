@@ -169,7 +169,7 @@ def fit_truth(codes: Codes, n_categories: int) -> Floats:
     return _fit_rows(rows, frequencies.astype(float), n_categories, PRIOR)[place]
 
 
-def refit_truth(codes: Codes, n_categories: int, groups: Sequence[str] | None, seed: int) -> tuple[Floats, Ints]:
+def refit_truth(codes: Codes, n_categories: int, groups: Sequence[str] | None) -> tuple[Floats, Ints]:
     """Return the probability of each true category of P distinct rows of labels, (1 + B, P, K), and the row of each
     target, (N,): of all targets, and with the accuracies estimated again on resampled targets, or groups of them.
 
@@ -180,7 +180,7 @@ def refit_truth(codes: Codes, n_categories: int, groups: Sequence[str] | None, s
     refits = int(np.clip(LARGEST_REFIT // (len(rows) * n_categories), *REFITS))
     units = Units(own, cluster_table(groups, place, len(rows)))
     truth = _fit_rows(rows, own, n_categories, WEAK_PRIOR)
-    resampled = np.concatenate(list(units.resample_weights(refits, seed)))
+    resampled = np.concatenate(list(units.resample_weights(refits)))
     again = [_fit_rows(rows, weights, n_categories, WEAK_PRIOR, truth) for weights in resampled]
     return np.stack([truth, *again]), place
 

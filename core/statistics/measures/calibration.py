@@ -1,13 +1,14 @@
 """How well a confidence tells right verdicts from wrong ones: reliability, expected calibration error and AUROC.
 
 Each is design-weighted: a label counts 1 / its probability, so labels of disputed targets do not count more than they
-should. Intervals are percentiles of the bootstrap over labels, within strata.
+should. Intervals are percentiles of the bootstrap over labels.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from core.provenance import SEED
 from core.statistics.data.arrays import Floats, Ints, quantiles, ratio
 
 BINS = 10
@@ -42,9 +43,7 @@ class Calibration:
     labels: int
 
 
-def calibrate(
-    confidence: Floats, correct: Floats, probabilities: Floats, strata: Ints | None = None, *, seed: int = 0
-) -> Calibration:
+def calibrate(confidence: Floats, correct: Floats, probabilities: Floats) -> Calibration:
     """Return the calibration of n labelled verdicts; all are (n,), `correct` is 1 or 0."""
     n = confidence.size
     if not n:
@@ -61,21 +60,12 @@ def calibrate(
         )
         for own in (number == bin_number for bin_number in range(min(BINS, n)))
     )
-    samples = weights * resample_counts(np.zeros(n, int) if strata is None else strata, RESAMPLES, seed)
+    rng = np.random.default_rng(SEED)
+    samples = weights * rng.multinomial(n, np.full(n, 1 / n), RESAMPLES)
     every = np.concatenate([weights[None], samples])
     errors = calibration_errors(confidence, correct, every, number)
     areas = aurocs(confidence, correct, every)
     return Calibration(bins, *_with_interval(errors), *_with_interval(areas), n)
-
-
-def resample_counts(strata: Ints, resamples: int, seed: int) -> Ints:
-    """Return how often each of n labels is drawn (resamples, n): as many of each stratum as it has."""
-    rng = np.random.default_rng(seed)
-    counts = np.zeros((resamples, strata.size), int)
-    for stratum in np.unique(strata):
-        own = np.flatnonzero(strata == stratum)
-        counts[:, own] = rng.multinomial(own.size, np.full(own.size, 1 / own.size), resamples)
-    return counts
 
 
 def calibration_errors(confidence: Floats, correct: Floats, weights: Floats, number: Ints) -> Floats:

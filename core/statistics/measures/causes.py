@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc
 
+from core.provenance import SEED
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints, ratio
 from core.statistics.data.patterns import (
     MAX_KEY,
@@ -108,7 +109,7 @@ def count_votes(ratings: Ratings) -> Votes:
     """Count the votes of annotators."""
     counts = category_counts(ratings.codes, len(ratings.categories))
     patterns, pattern = distinct_rows(counts.astype(np.int64))
-    truths, row = refit_truth(ratings.codes, len(ratings.categories), ratings.groups, 0)
+    truths, row = refit_truth(ratings.codes, len(ratings.categories), ratings.groups)
     return Votes(
         patterns,
         pattern,
@@ -131,7 +132,7 @@ def distinct_rows(counts: Ints) -> tuple[Ints, Ints]:
     return keys[:, None] // powers % base, inverse
 
 
-def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed: int = 0) -> Causes:
+def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400) -> Causes:
     """Decompose the disagreements of a judge; `verdicts` (N,) are codes of the categories, others are left out.
 
     The interval of a model is that of the shares among these disagreements: kappa and the error rate are estimated
@@ -162,7 +163,7 @@ def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed
     chances = np.stack([np.bincount(inverse, of_fit, len(distinct)) for of_fit in truths]) / own
     groups = None if votes.groups is None else votes.groups[used].tolist()
     units = Units(own, cluster_table(groups, inverse, len(distinct)))
-    frequencies = np.concatenate([own[None], *units.resample_weights(resamples, seed)])
+    frequencies = np.concatenate([own[None], *units.resample_weights(resamples)])
     mean = own @ (pattern_counts / pattern_counts.sum(axis=1, keepdims=True)) / n
     kappas = coefficients.fleiss_kappa(pattern_counts)(frequencies)
     kappas = np.clip(np.nan_to_num(kappas, nan=KAPPA_RANGE[1]), *KAPPA_RANGE)
@@ -175,8 +176,7 @@ def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed
     differing = np.flatnonzero(is_different)
     point = own[differing] @ models[0][0, differing] / own[differing].sum()
     ends = [
-        np.quantile(draw_shares(one[1:, differing], own[differing].astype(np.int64), seed), LEVELS, axis=0)
-        for one in models
+        np.quantile(draw_shares(one[1:, differing], own[differing].astype(np.int64)), LEVELS, axis=0) for one in models
     ]
     lows, highs = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
     all_low = LEVELS[0] ** (1 / int(differs.sum()))
@@ -243,9 +243,9 @@ def clear_posterior(right: Floats, frequencies: Floats, n_categories: int) -> Fl
     return np.stack([chance, np.zeros_like(chance), 1 - chance], axis=2)
 
 
-def draw_shares(probabilities: Floats, frequencies: Ints, seed: int) -> Floats:
+def draw_shares(probabilities: Floats, frequencies: Ints) -> Floats:
     """Return the shares of the causes with a cause drawn for each disagreement, (B, 3)."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     exact = probabilities / probabilities.sum(axis=2, keepdims=True)
     drawn = rng.multinomial(np.broadcast_to(frequencies, exact.shape[:2]), exact)
     return np.asarray(drawn.sum(axis=1) / frequencies.sum())

@@ -60,9 +60,7 @@ def compare_scores(
     scores: Mapping[str, Floats],
     *,
     groups: Sequence[str] | None = None,
-    correction: Correction = "holm",
     resamples: int = 1000,
-    seed: int = 0,
     sample: Sample | None = None,
 ) -> list[Comparison]:
     """Compare every two judges' scores on the same items, (N,) each, nan if a judge has none.
@@ -72,15 +70,15 @@ def compare_scores(
     drawn.
     """
     comparisons = [
-        paired_comparison(judge, other, scores[judge] - scores[other], groups, resamples, seed, sample)
+        paired_comparison(judge, other, scores[judge] - scores[other], groups, resamples, sample)
         for judge, other in combinations(scores, 2)
     ]
-    return correct_comparisons(comparisons, correction)
+    return correct_comparisons(comparisons)
 
 
-def correct_comparisons(comparisons: Sequence[Comparison], correction: Correction) -> list[Comparison]:
-    """Return the comparisons with `p_corrected`, if a test was made."""
-    return with_corrected(comparisons, [comparison.p_bootstrap for comparison in comparisons], correction)
+def correct_comparisons(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Return the comparisons with `p_corrected` by Holm's method, if a test was made."""
+    return with_corrected(comparisons, [comparison.p_bootstrap for comparison in comparisons])
 
 
 def with_corrected(rows: Sequence[Row], p: Sequence[float | None], correction: Correction = "holm") -> list[Row]:
@@ -98,7 +96,6 @@ def paired_comparison(
     differences: Floats,
     groups: Sequence[str] | None,
     resamples: int,
-    seed: int,
     sample: Sample | None = None,
 ) -> Comparison:
     """Return the mean of the differences (N,), nan missing, with its interval and its tests."""
@@ -118,7 +115,7 @@ def paired_comparison(
     clusters = group_indicator(None if groups is None else np.array(groups, object)[present])
     items = Units(np.ones(values.size), clusters, draw=draw)
     features, units = merge_equal_rows(np.column_stack([values, np.ones(values.size)]), items)
-    means = [ratio(*(weights @ features).T) for weights in units.resample_weights(resamples, seed)]
+    means = [ratio(*(weights @ features).T) for weights in units.resample_weights(resamples)]
     resampled = np.concatenate(means)
     weights, block_frequencies = units.jackknife_weights()
     jackknife = ratio(*(weights @ features).T)

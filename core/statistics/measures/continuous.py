@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from core.provenance import SEED
 from core.statistics import notes
 from core.statistics.data.arrays import Estimate, Floats, Ints, clipped_correlation, indicator_matrix, ratio, rescale
 from core.statistics.data.patterns import Units, distinct_scores
@@ -179,7 +180,6 @@ def item_level_correlations(
     *,
     groups: Names | None = None,
     resamples: int = 1000,
-    seed: int = 0,
     sample: Sample | None = None,
 ) -> dict[str, Estimate]:
     """Estimate Pearson's r, Spearman's rho and Kendall's tau-b over items from scores (N,), nan missing.
@@ -196,7 +196,7 @@ def item_level_correlations(
     own = None if sample is None else sample.select(both)
     rows, units = distinct_scores(np.column_stack([x, y]), group_names, own)
     family = stack_statistics([function(*rows.T) for function in FUNCTIONS.values()])
-    results = bootstrap(family, units, resamples, seed)
+    results = bootstrap(family, units, resamples)
     return {
         name: notes.correlation_estimate(result, x.size, judge.size, units.size)
         for name, result in zip(FUNCTIONS, results, strict=True)
@@ -209,7 +209,6 @@ def group_level_correlations(
     groups: Names,
     *,
     resamples: int = 1000,
-    seed: int = 0,
     weights: Floats | None = None,
 ) -> dict[str, Estimate]:
     """Estimate the mean over groups of the correlation within each; groups (N,) are resampled.
@@ -228,7 +227,7 @@ def group_level_correlations(
     estimates = {}
     for name, function in FUNCTIONS.items():
         correlations = np.array([correlate(function, *scores) for scores in scores_by_group])
-        estimates[name] = mean_over_groups(correlations, x.size, judge.size, resamples, seed)
+        estimates[name] = mean_over_groups(correlations, x.size, judge.size, resamples)
     return estimates
 
 
@@ -240,14 +239,14 @@ def correlate(
     return float(function(x, y)(counted[None])[0]) if x.size > 1 else np.nan
 
 
-def mean_over_groups(correlations: Floats, items: int, items_total: int, resamples: int, seed: int) -> Estimate:
+def mean_over_groups(correlations: Floats, items: int, items_total: int, resamples: int) -> Estimate:
     """Estimate the mean of the correlations (G,) that are defined, resampling groups."""
     defined = correlations[~np.isnan(correlations)]
 
     def family(weights: Floats) -> Floats:
         return ratio(weights @ defined, weights.sum(axis=1))[None]
 
-    (result,) = bootstrap(family, Units(np.ones(defined.size)), resamples, seed)
+    (result,) = bootstrap(family, Units(np.ones(defined.size)), resamples)
     return notes.group_mean_estimate(result, defined.size, correlations.size, items, items_total)
 
 
@@ -258,7 +257,6 @@ def system_level_correlations(
     items: Names,
     *,
     resamples: int = 1000,
-    seed: int = 0,
     weights: Floats | None = None,
 ) -> dict[str, Estimate]:
     """Estimate the correlation of the systems' mean scores, from both sides' scores (N,).
@@ -276,18 +274,16 @@ def system_level_correlations(
     scores = np.stack([judge[both], reference[both]])
     counted = np.ones(item.size) if weights is None else weights[both]
     values = row_correlations(system_means(counted[None], system, scores))[:, 0]
-    resampled = resampled_system_correlations(system, item, scores, counted, resamples, seed)
+    resampled = resampled_system_correlations(system, item, scores, counted, resamples)
     return {
         name: notes.system_estimate(percentile_interval(float(value), row), names.size, item.size, judge.size)
         for name, value, row in zip(FUNCTIONS, values, resampled, strict=True)
     }
 
 
-def resampled_system_correlations(
-    system: Ints, item: Ints, scores: Floats, counted: Floats, resamples: int, seed: int
-) -> Floats:
+def resampled_system_correlations(system: Ints, item: Ints, scores: Floats, counted: Floats, resamples: int) -> Floats:
     """Return the three correlations, (3, B), with systems and items drawn with replacement."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     n_systems, n_items = int(system.max()) + 1, int(item.max()) + 1
     chunk, correlations = max(1, MAX_DRAWN_WEIGHTS // item.size), [np.empty((len(FUNCTIONS), 0))]
     for start in range(0, resamples, chunk):

@@ -23,7 +23,6 @@ def mean_estimate(
     raters: int = 0,
     pairs: int = 0,
     resamples: int = 1000,
-    seed: int = 0,
     sample: Sample | None = None,
 ) -> Estimate:
     """Estimate the mean over items of the defined values, with its BCa interval; None and nan are left out.
@@ -35,7 +34,7 @@ def mean_estimate(
     defined = numbers[is_defined]
     units = item_units(defined.size, groups, is_defined, sample)
     mean = weighted_mean(defined, np.ones(defined.size, bool))
-    (result,) = bootstrap(stack_statistics([mean]), units, resamples, seed)
+    (result,) = bootstrap(stack_statistics([mean]), units, resamples)
     missing = numbers.size - defined.size
     caveats = [f"undefined for {missing} of {numbers.size} items, left out"] if missing else []
     caveats += notes.mean_caveats(result, defined.size, units.size)
@@ -111,7 +110,7 @@ def count_aius(critique: Column, recall: Bools, true: Bools) -> AiuCounts:
 
 
 def critique_scores(
-    counts: AiuCounts, *, groups: Sequence[str] | None = None, resamples: int = 1000, seed: int = 0
+    counts: AiuCounts, *, groups: Sequence[str] | None = None, resamples: int = 1000
 ) -> dict[str, Estimate]:
     """Estimate the six `SCORE_NAMES`; critiques, or groups (C,) of them, are resampled."""
     scores = np.column_stack([counts.precision, counts.recall, counts.f1])
@@ -126,7 +125,7 @@ def critique_scores(
         macro = ratio(sums[4:7], sums[7:10])
         return np.stack([precision, recall, harmonic_mean(precision, recall), *macro])
 
-    results = bootstrap(family, units, resamples, seed)
+    results = bootstrap(family, units, resamples)
     used = [*defined.sum(axis=0).tolist()] * 2
     return {
         name: notes.critique_estimate(result, n_used, size)

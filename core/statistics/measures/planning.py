@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.provenance import SEED
 from core.statistics import notes
 from core.statistics.data.arrays import Floats, Ints, normal_quantile, ratio
 from core.statistics.data.patterns import Units, count_patterns, row_patterns
@@ -79,7 +80,7 @@ class LabelPlan:
         )
 
 
-def plan_labels(ratings: Ratings, name: str, target_width: float, *, resamples: int = 1000, seed: int = 0) -> LabelPlan:
+def plan_labels(ratings: Ratings, name: str, target_width: float, *, resamples: int = 1000) -> LabelPlan:
     """Plan how many more labels bring the interval of a statistic of `agreement` under a width.
 
     A study with M items of the same kind is a resample of M items from the patterns observed; its interval is as wide
@@ -89,39 +90,37 @@ def plan_labels(ratings: Ratings, name: str, target_width: float, *, resamples: 
     caveat = "" if ratings.groups is None else GROUPED
     family, units, labels = statistic_on_patterns(ratings, name)
     items = int(units.frequencies.sum())
-    width = expected_width(family, units, items, resamples, seed) if items > 1 else None
+    width = expected_width(family, units, items, resamples) if items > 1 else None
     if width is None:
         return LabelPlan(None, target_width, None, None, None, "nothing varies yet: label more items first")
     if width <= target_width:
         return LabelPlan(width, target_width, 0, 0, width, caveat)
-    size = find_study_size(family, units, target_width, width, resamples, seed)
+    size = find_study_size(family, units, target_width, width, resamples)
     if size is None:
         reason = f"more than {MAX_ITEMS:,} items would be needed to bring the interval under {target_width:g}"
         return LabelPlan(width, target_width, None, None, None, reason)
     more = size - items
-    expected = expected_width(family, units, size, resamples, seed)
+    expected = expected_width(family, units, size, resamples)
     return LabelPlan(width, target_width, more, int(np.ceil(more * labels / items)), expected, caveat)
 
 
-def find_study_size(
-    family: Family, units: Units, target_width: float, width: float, resamples: int, seed: int
-) -> int | None:
+def find_study_size(family: Family, units: Units, target_width: float, width: float, resamples: int) -> int | None:
     """Return the number of items whose interval has about the target width; None above `MAX_ITEMS`."""
     size = units.frequencies.sum() * (width / target_width) ** 2
     # Each pass corrects the error of 1 / sqrt(M); three are within the noise of the resamples.
     for _ in range(3):
         if size > MAX_ITEMS:
             return None
-        drawn_width = expected_width(family, units, int(np.ceil(size)), resamples, seed)
+        drawn_width = expected_width(family, units, int(np.ceil(size)), resamples)
         if drawn_width is None:
             return None
         size *= (drawn_width / target_width) ** 2
     return int(np.ceil(max(size, units.frequencies.sum() + 1)))
 
 
-def expected_width(family: Family, units: Units, size: int, resamples: int, seed: int) -> float | None:
+def expected_width(family: Family, units: Units, size: int, resamples: int) -> float | None:
     """Return the width of the middle 95 % of a statistic over samples of `size` items; None without variation."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     weights = rng.multinomial(size, units.frequencies / units.frequencies.sum(), size=resamples)
     values = family(weights.astype(float))[0]
     values = values[~np.isnan(values)]
@@ -177,12 +176,12 @@ class Separation:
     reason: str = ""
 
 
-def plan_separation(scores: Floats, groups: Sequence[str] | None = None, power: float = POWER) -> Separation:
+def plan_separation(scores: Floats, groups: Sequence[str] | None = None) -> Separation:
     """Plan the labels that separate two judges, from their differences in score on targets with different verdicts.
 
     `scores` (N,): 1 if the first judge is right, -1 if the second one is, 0 if neither is. The mean d has the adjusted
     Wald interval of paired proportions: one win and one loss are added (Bonett & Price 2012). With the standard error
-    s on N targets, an advantage of d is found with the given power on N' = N ((z_.975 + z_power) s / d)^2. For targets
+    s on N targets, an advantage of d is found with this `POWER` on N' = N ((z_.975 + z_power) s / d)^2. For targets
     in clusters s is that of cluster means, so N' has as many targets a cluster as now.
     """
     n, wins, losses = scores.size, int((scores > 0).sum()), int((scores < 0).sum())
@@ -204,7 +203,7 @@ def plan_separation(scores: Floats, groups: Sequence[str] | None = None, power: 
     if wins == losses:
         reason = "the judges are right equally often, so no number of labels is expected to separate them"
         return Separation(n, wins, losses, advantage, False, None, reason)
-    needed = np.ceil(padded.size * ((confidence + normal_quantile(power)) * error / advantage) ** 2)
+    needed = np.ceil(padded.size * ((confidence + normal_quantile(POWER)) * error / advantage) ** 2)
     if needed > MAX_TARGETS:
         reason = f"more than {MAX_TARGETS:,} targets on which they differ are needed"
         return Separation(n, wins, losses, advantage, False, None, reason)

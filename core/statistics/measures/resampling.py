@@ -13,6 +13,7 @@ from enum import Enum
 
 import numpy as np
 
+from core.provenance import SEED
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints, normal_cdf, normal_quantile, quantiles, ratio
 from core.statistics.data.patterns import NORMAL_97_5, Units, merge_equal_rows
 
@@ -156,9 +157,7 @@ class Resampled:
         return self.missing.value if self.missing else ""
 
 
-def bootstrap(
-    family: Family, units: Units, resamples: int, seed: int, wanted: Sequence[int] | None = None
-) -> list[Resampled]:
+def bootstrap(family: Family, units: Units, resamples: int, wanted: Sequence[int] | None = None) -> list[Resampled]:
     """Return value and interval of each statistic of the family, all from the same resamples; 0 for values alone.
 
     `wanted` are the statistics to return, by their places in the family; the resamples are those of the whole family.
@@ -174,7 +173,7 @@ def bootstrap(
     places = range(len(values)) if wanted is None else wanted
     if not resamples:
         return [percentile_interval(float(values[place]), np.empty(0)) for place in places]
-    chunks = [family(weights) for weights in units.resample_weights(resamples, seed)]
+    chunks = [family(weights) for weights in units.resample_weights(resamples)]
     weights, block_frequencies = units.jackknife_weights()
     jackknife = family(weights)
     resampled = np.concatenate(chunks, axis=1)
@@ -255,9 +254,7 @@ MAX_EXACT = 14
 CHUNK = 1_000_000
 
 
-def sign_flip_p_value(
-    differences: Floats, groups: Sequence[str] | None = None, *, resamples: int = 9_999, seed: int = 0
-) -> float:
+def sign_flip_p_value(differences: Floats, groups: Sequence[str] | None = None, *, resamples: int = 9_999) -> float:
     """Return the two-sided p of paired differences (N,): how often signs at random give a sum as far from 0.
 
     Under the hypothesis that the two sides of a pair can be exchanged, every change of signs has the same probability
@@ -271,7 +268,7 @@ def sign_flip_p_value(
     if sums.size <= MAX_EXACT:
         places = np.arange(2**sums.size)[:, None] >> np.arange(sums.size)
         return float((np.abs((1 - 2 * (places & 1)) @ sums) >= observed).mean())
-    rng, as_extreme, drawn = np.random.default_rng(seed), 0, 0
+    rng, as_extreme, drawn = np.random.default_rng(SEED), 0, 0
     while drawn < resamples:
         size = min(resamples - drawn, max(1, CHUNK // sums.size))
         signs = 2.0 * rng.integers(0, 2, (size, sums.size), dtype=np.int8) - 1

@@ -69,13 +69,13 @@ def upper_bound(errors: int, n: int, level: float) -> float:
     return 1.0 if errors >= n else float(betaincinv(errors + 1, n - errors, 1 - level))
 
 
-def thresholds_of(confidence: Floats, most: int = MAX_THRESHOLDS) -> Floats:
+def thresholds_of(confidence: Floats) -> Floats:
     """Return the thresholds to test, from the highest: the distinct confidences (N,), or quantiles of them."""
     distinct = np.unique(confidence)[::-1]
-    if distinct.size <= most:
+    if distinct.size <= MAX_THRESHOLDS:
         return distinct
     ordered = np.sort(confidence)[::-1]
-    places = np.ceil(np.arange(1, most + 1) * ordered.size / most).astype(int) - 1
+    places = np.ceil(np.arange(1, MAX_THRESHOLDS + 1) * ordered.size / MAX_THRESHOLDS).astype(int) - 1
     return np.unique(ordered[places])[::-1]
 
 

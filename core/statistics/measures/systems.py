@@ -53,7 +53,6 @@ def rate_systems(
     *,
     groups: Sequence[str] | None = None,
     resamples: int = 1000,
-    seed: int = 0,
     sample: Sample | None = None,
 ) -> list[SystemRating]:
     """Rate systems from games: the numbers of two systems and who won (1 the first, 2 the second, 0 a tie), (N,) each.
@@ -80,7 +79,7 @@ def rate_systems(
     def family(weights: Floats) -> Floats:
         return fit_strengths(win_tables(weights), strengths).T
 
-    results = bootstrap(family, units, resamples, seed)
+    results = bootstrap(family, units, resamples)
     return [
         system_rating(name, result, wins, number)
         for number, (name, result) in enumerate(zip(systems, results, strict=True))

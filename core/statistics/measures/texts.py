@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from core.provenance import SEED
 from core.statistics.data.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class TextClusters:
     """Of each cluster: the terms whose weight is most above that in all texts."""
 
 
-def cluster_texts(texts: Sequence[str], *, seed: int = 0) -> TextClusters:
+def cluster_texts(texts: Sequence[str]) -> TextClusters:
     """Cluster texts; without clusters if there are fewer than `MIN_TEXTS`, or if they have no words in common.
 
     The number of clusters, 2 to 8, is the one with the highest silhouette (Rousseeuw 1987).
@@ -45,19 +46,23 @@ def cluster_texts(texts: Sequence[str], *, seed: int = 0) -> TextClusters:
         return _none()
     # Imported here: scikit-learn takes a second to load.
     from sklearn.cluster import KMeans
+    from sklearn.decomposition import TruncatedSVD
     from sklearn.metrics import silhouette_score
+    from sklearn.preprocessing import normalize
 
     weights, terms = _weigh_terms(texts)
     if weights is None or weights.shape[1] < 3:
         return _none()
-    vectors = _reduce(weights, seed)
+    dimensions = min(DIMENSIONS, min(weights.shape) - 1)
+    reduced = TruncatedSVD(dimensions, random_state=SEED).fit_transform(weights)
+    vectors = np.asarray(normalize(reduced), np.float64)
     best: tuple[float, Ints] | None = None
     distinct = len(np.unique(vectors.round(6), axis=0))
     for k in range(2, min(MAX_CLUSTERS, len(texts) // TEXTS_OF_CLUSTER, distinct) + 1):
-        found = KMeans(k, n_init=4, random_state=seed).fit_predict(vectors).astype(np.int64)
+        found = KMeans(k, n_init=4, random_state=SEED).fit_predict(vectors).astype(np.int64)
         size = min(SAMPLE, len(texts))
         try:
-            score = float(silhouette_score(vectors, found, sample_size=size, random_state=seed))
+            score = float(silhouette_score(vectors, found, sample_size=size, random_state=SEED))
         except ValueError:  # the sample is of one cluster
             continue
         if best is None or score > best[0]:
@@ -79,14 +84,6 @@ def _weigh_terms(texts: Sequence[str]) -> tuple[Any, "npt.NDArray[np.object_]"]:
     except ValueError:  # no term is in two texts and not in half of them
         return None, np.empty(0, object)
     return weights, vectorizer.get_feature_names_out()
-
-
-def _reduce(weights: Any, seed: int) -> Floats:
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.preprocessing import normalize
-
-    dimensions = min(DIMENSIONS, min(weights.shape) - 1)
-    return np.asarray(normalize(TruncatedSVD(dimensions, random_state=seed).fit_transform(weights)), np.float64)
 
 
 def _named(clusters: Ints, weights: Any, terms: "npt.NDArray[np.object_]") -> TextClusters:
@@ -133,22 +130,22 @@ def fit_weights(differences: Floats, preferred: Floats) -> Floats:
     return np.full(k, 1 / k) if total < 1e-6 else np.asarray(result.x / total)
 
 
-def cross_validated_weights(differences: Floats, preferred: Floats, groups: Sequence[str], seed: int = 0) -> Floats:
+def cross_validated_weights(differences: Floats, preferred: Floats, groups: Sequence[str]) -> Floats:
     """Return for each item the shares (N, K) fitted on the items of other folds.
 
     Items of a group (a dialogue, a document) are in one fold, so no item is in the fit that it is judged by. There
     are ten folds, or one for each group if there are fewer.
     """
     weights = np.full(differences.shape, np.nan)
-    for fold in folds(groups, seed):
+    for fold in folds(groups):
         weights[fold] = fit_weights(differences[~fold], preferred[~fold])
     return weights
 
 
-def folds(groups: Sequence[str], seed: int = 0) -> Iterator[Bools]:
+def folds(groups: Sequence[str]) -> Iterator[Bools]:
     """Yield a mask (N,) of the items of each fold; needs two groups or more."""
     names, codes = np.unique(np.array(groups, object).astype(str), return_inverse=True)
-    order = np.random.default_rng(seed).permutation(names.size)
+    order = np.random.default_rng(SEED).permutation(names.size)
     fold_of_group = np.empty(names.size, int)
     fold_of_group[order] = np.arange(names.size) % min(FOLDS, names.size)
     for number in range(min(FOLDS, names.size)):

@@ -81,7 +81,6 @@ def agreement_rows(
     by: By,
     scales: Mapping[tuple[str, str], Scale],
     resamples: int = 1000,
-    seed: int = 0,
     annotators: Annotators = "fixed",
 ) -> list[AgreementRow]:
     """Return the agreement between annotators, one row for each statistic.
@@ -102,9 +101,9 @@ def agreement_rows(
         for group in rater_pairs(whole) if by == "raters" else (whole,):
             rows += [
                 agreement_row(group.kind, group.criterion, group.group, name, estimate)
-                for name, estimate in group_statistics(group, resamples, seed, annotators).items()
+                for name, estimate in group_statistics(group, resamples, annotators).items()
             ]
-    return rows + weight_rows(table, by, resamples, seed)
+    return rows + weight_rows(table, by, resamples)
 
 
 def crowd_pair_rows(group: LabelGroup) -> Iterator[AgreementRow]:
@@ -133,15 +132,13 @@ def crowd_pair_rows(group: LabelGroup) -> Iterator[AgreementRow]:
         start += len(shared)
 
 
-def group_statistics(
-    group: LabelGroup, resamples: int, seed: int, annotators: Annotators = "fixed"
-) -> dict[str, Estimate]:
+def group_statistics(group: LabelGroup, resamples: int, annotators: Annotators = "fixed") -> dict[str, Estimate]:
     """Estimate the statistics that apply to the group's scale."""
     if isinstance(group.ratings, Scores):
-        found = estimate_score_statistics(group.ratings, resamples=resamples, seed=seed)
+        found = estimate_score_statistics(group.ratings, resamples=resamples)
     else:
         names = catalogue.of_level(group.scale.level)
-        found = estimate_statistics(group.ratings, names, resamples=resamples, seed=seed)
+        found = estimate_statistics(group.ratings, names, resamples=resamples)
     if annotators == "sample":
         found = with_raters_as_sample(group.ratings, found)
     # Of one item there is no value beyond chance: two labels would give -1 or 0.
@@ -149,13 +146,13 @@ def group_statistics(
     return found | {name: replace(found[name], value=None, low=None, high=None, reason=ONE_ITEM) for name in single}
 
 
-def weight_rows(table: LabelTable, by: By, resamples: int, seed: int) -> list[AgreementRow]:
+def weight_rows(table: LabelTable, by: By, resamples: int) -> list[AgreementRow]:
     """Return the agreement of aspect weights, which need no scale: distances, and Kendall's W."""
     rows = []
     for (kind, criterion), labels in split_by_criterion(table):
         if kind == "aspect_weights":
             for group, group_labels in split_table(labels, by):
-                estimates = weight_distances.annotator_weight_statistics(group_labels, resamples=resamples, seed=seed)
+                estimates = weight_distances.annotator_weight_statistics(group_labels, resamples=resamples)
                 rows += [agreement_row(kind, criterion, group, name, estimate) for name, estimate in estimates.items()]
     return rows
 

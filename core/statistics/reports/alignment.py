@@ -71,16 +71,15 @@ def verdict_statistics(
     *,
     epsilon: float = EPSILON,
     resamples: int = 1000,
-    seed: int = 0,
 ) -> dict[str, Estimate]:
     """Estimate all statistics of a judge on categories, by name; `patterns` are those of `asked_patterns`."""
     test = run_on_patterns(patterns, epsilon=epsilon)
     return {
         "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
-        **measure_estimates(dataset, opinions, patterns, resamples, seed),
+        **measure_estimates(dataset, opinions, patterns, resamples),
         **unread_ranges(dataset, patterns.merged),
         "system_level_agreement": system_level_agreement(dataset, opinions),
-        **annotator_test_estimates(test, int(opinions.asked.sum()), resamples, seed),
+        **annotator_test_estimates(test, int(opinions.asked.sum()), resamples),
     }
 
 
@@ -89,7 +88,6 @@ def measure_estimates(
     opinions: JudgeOpinions,
     patterns: JudgedPatterns,
     resamples: int,
-    seed: int,
     wanted: Collection[str] | None = None,
 ) -> dict[str, Estimate]:
     """Estimate the measures of a judge, or the wanted ones, by name; all from the same resamples."""
@@ -98,7 +96,7 @@ def measure_estimates(
     family = stack_statistics([measure.statistic for measure in measures])
     chosen = [place for place, measure in enumerate(measures) if wanted is None or measure.name in wanted]
     resampled = [place for place in chosen if not measures[place].is_share(patterns)]
-    results = dict(zip(resampled, bootstrap(family, patterns.units, resamples, seed, resampled), strict=True))
+    results = dict(zip(resampled, bootstrap(family, patterns.units, resamples, resampled), strict=True))
     asked = int(opinions.asked.sum())
     return {
         measures[place].name: measure_estimate(measures[place], results.get(place), patterns, asked) for place in chosen
@@ -271,15 +269,13 @@ def mode(values: Floats) -> float | None:
     return float(most_frequent[0]) if most_frequent.size == 1 else None
 
 
-def annotator_test_estimates(
-    test: AlternativeAnnotatorTest, asked: int, resamples: int, seed: int
-) -> dict[str, Estimate]:
+def annotator_test_estimates(test: AlternativeAnnotatorTest, asked: int, resamples: int) -> dict[str, Estimate]:
     """Return the advantage probability and the winning rate of the alternative-annotator test."""
     if not test.tests:
         reason = notes.why_untested(test.skipped)
         undefined = Estimate(None, None, None, 0, asked, 0, 0, 0, reason)
         return {"advantage_probability": undefined, "winning_rate": undefined}
-    (result,) = bootstrap(stack_statistics([test.mean_advantage]), test.units, resamples, seed)
+    (result,) = bootstrap(stack_statistics([test.mean_advantage]), test.units, resamples)
     items = int(test.units.frequencies[test.used].sum())
     pairs = sum(annotator_test.items for annotator_test in test.tests)
     counts = (items, asked, len(test.tests), pairs)
@@ -305,12 +301,12 @@ CEILING_STATISTICS = ("human_ceiling_spearman", "judge_against_others_spearman",
 
 
 def score_statistics(
-    dataset: Dataset, opinions: JudgeOpinions, *, epsilon: float = EPSILON, resamples: int = 1000, seed: int = 0
+    dataset: Dataset, opinions: JudgeOpinions, *, epsilon: float = EPSILON, resamples: int = 1000
 ) -> dict[str, Estimate]:
     """Estimate all statistics of a judge on numbers, by name; correlations are with the reference."""
     judge = dataset.to_numbers(np.where(opinions.asked, opinions.values, np.nan))
     annotators = dataset.to_numbers(dataset.labels)
-    correlations = judge_correlations(dataset, judge, dataset.gold_scores, resamples, seed)
+    correlations = judge_correlations(dataset, judge, dataset.gold_scores, resamples)
     rows, units = distinct_scores(np.column_stack([annotators, judge]), dataset.ratings.groups, dataset.sample)
     names = dataset.ratings.raters
     test = run_on_scores(rows[:, :-1], rows[:, -1], names, units=units, epsilon=epsilon)
@@ -320,8 +316,8 @@ def score_statistics(
         "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
         **(answer_accuracies(dataset, opinions, judge) if dataset.kind == "answer" else {}),
         **{name: replace(estimate, items_total=asked, raters=raters) for name, estimate in correlations.items()},
-        **ceiling_estimates(rows, units, asked, resamples, seed),
-        **annotator_test_estimates(test, asked, resamples, seed),
+        **ceiling_estimates(rows, units, asked, resamples),
+        **annotator_test_estimates(test, asked, resamples),
     }
 
 
@@ -348,12 +344,10 @@ def equal_answers(dataset: Dataset, judge: Floats) -> Bools:
     return np.isclose(judge, dataset.gold_scores, rtol=1e-9, atol=0)
 
 
-def judge_correlations(
-    dataset: Dataset, judge: Floats, reference: Floats, resamples: int, seed: int
-) -> dict[str, Estimate]:
+def judge_correlations(dataset: Dataset, judge: Floats, reference: Floats, resamples: int) -> dict[str, Estimate]:
     """Estimate the correlations of a judge's scores with a reference (N,) at each level that the data has."""
     groups, sample = dataset.ratings.groups, dataset.sample
-    options: Any = {"resamples": resamples, "seed": seed}
+    options: Any = {"resamples": resamples}
     estimates = continuous.item_level_correlations(judge, reference, groups=groups, sample=sample, **options)
     options |= {"weights": None if sample is None else sample.weights}
     if groups is not None and len(set(groups)) < len(groups):
@@ -365,7 +359,7 @@ def judge_correlations(
     return estimates
 
 
-def ceiling_estimates(rows: Floats, units: Units, asked: int, resamples: int, seed: int) -> dict[str, Estimate]:
+def ceiling_estimates(rows: Floats, units: Units, asked: int, resamples: int) -> dict[str, Estimate]:
     """Estimate Spearman's rho of each annotator with the mean of the others, and of the judge with the same means.
 
     From distinct rows (P, R + 1) of the annotators' scores and the judge's, on the items that the annotator, another
@@ -387,7 +381,7 @@ def ceiling_estimates(rows: Floats, units: Units, asked: int, resamples: int, se
             result.value, result.low, result.high, items, asked, len(tests), pairs, result.dropped,
             notes.judge_caveats(name, result, items, note),
         )
-        for name, result in zip(CEILING_STATISTICS, bootstrap(family, units, resamples, seed), strict=True)
+        for name, result in zip(CEILING_STATISTICS, bootstrap(family, units, resamples), strict=True)
     }  # fmt: skip
 
 
@@ -470,7 +464,6 @@ def alignment_rows(
     by: By = "all",
     epsilon: float = EPSILON,
     resamples: int = 1000,
-    seed: int = 0,
     datasets: Sequence[Dataset] | None = None,
 ) -> list[AlignmentRow]:
     """Return how well each judge agrees with annotators, one row for each statistic.
@@ -496,13 +489,11 @@ def alignment_rows(
         for judge, patterns in patterns_by_judge(dataset):
             people = findings.repeated(judge)
             own = judge_findings.independent_of(dataset, people)
-            estimates = judge_statistics(
-                own, dataset.judges[judge], epsilon, resamples, seed, None if people else patterns
-            )
+            estimates = judge_statistics(own, dataset.judges[judge], epsilon, resamples, None if people else patterns)
             rows += name_left_out(judge_rows(own, judge, estimates), people)
         rows += dawid_skene_rows(dataset)
-    rows += weight_distance_rows(labels, opinions, by, resamples, seed)
-    return rows + critique_rows(datasets, resamples, seed)
+    rows += weight_distance_rows(labels, opinions, by, resamples)
+    return rows + critique_rows(datasets, resamples)
 
 
 def name_left_out(rows: Sequence[AlignmentRow], people: Sequence[str]) -> list[AlignmentRow]:
@@ -511,16 +502,14 @@ def name_left_out(rows: Sequence[AlignmentRow], people: Sequence[str]) -> list[A
     return [replace(row, reason="; ".join(filter(None, (caveat, row.reason)))) for row in rows]
 
 
-def accuracy_rows(datasets: Iterable[Dataset], *, resamples: int = 1000, seed: int = 0) -> list[AlignmentRow]:
+def accuracy_rows(datasets: Iterable[Dataset], *, resamples: int = 1000) -> list[AlignmentRow]:
     """Return accuracy and Cohen's kappa with gold alone, as `alignment_rows` does."""
     rows = []
     for dataset in datasets:
         for judge, patterns in patterns_by_judge(dataset):
             if patterns is not None:
                 opinions = dataset.judges[judge]
-                rows += judge_rows(
-                    dataset, judge, measure_estimates(dataset, opinions, patterns, resamples, seed, WITH_GOLD)
-                )
+                rows += judge_rows(dataset, judge, measure_estimates(dataset, opinions, patterns, resamples, WITH_GOLD))
     return rows
 
 
@@ -541,18 +530,17 @@ def judge_statistics(
     opinions: JudgeOpinions,
     epsilon: float,
     resamples: int,
-    seed: int,
     patterns: JudgedPatterns | None = None,
 ) -> dict[str, Estimate]:
     """Estimate the statistics that apply to the scale; `patterns` are those of `asked_patterns`, if known."""
     estimates: dict[str, Estimate] = {}
     if dataset.scale.categories:
         patterns = patterns or asked_patterns(dataset, opinions)
-        estimates |= verdict_statistics(dataset, opinions, patterns, epsilon=epsilon, resamples=resamples, seed=seed)
+        estimates |= verdict_statistics(dataset, opinions, patterns, epsilon=epsilon, resamples=resamples)
     if dataset.kind == "preference":
         estimates |= bias.judge_biases(dataset, opinions)
     if dataset.scale.level != "nominal":
-        estimates |= score_statistics(dataset, opinions, epsilon=epsilon, resamples=resamples, seed=seed)
+        estimates |= score_statistics(dataset, opinions, epsilon=epsilon, resamples=resamples)
     return estimates
 
 
@@ -633,7 +621,7 @@ def independent_judges(dataset: Dataset, judge: str) -> list[str]:
     return chosen
 
 
-def critique_rows(datasets: Sequence[Dataset], resamples: int, seed: int) -> list[AlignmentRow]:
+def critique_rows(datasets: Sequence[Dataset], resamples: int) -> list[AlignmentRow]:
     """Return MetaCritique's precision, recall and F1 by each judge's AIU verdicts and by the gold labels.
 
     Rows of kind "aiu"; names as in `critiques.SCORE_NAMES`, with "_people" for those of gold, on the AIUs that have
@@ -649,7 +637,7 @@ def critique_rows(datasets: Sequence[Dataset], resamples: int, seed: int) -> lis
             mixes = [reference_mix(part, part.judges[judge], Basis()) for part in parts if judge in part.judges]
             reference = "; ".join(dict.fromkeys(mixes))
             for suffix, counts in zip(("", "_people"), aiu_counts(parts, judge), strict=True):
-                estimates = means.critique_scores(counts, resamples=resamples, seed=seed)
+                estimates = means.critique_scores(counts, resamples=resamples)
                 named = {name + suffix: estimate for name, estimate in estimates.items()}
                 of_judge = rows_from_estimates(judge, "aiu", criterion, group, named)
                 rows += [replace(row, reference=reference) for row in of_judge]
@@ -676,17 +664,13 @@ def aiu_counts(datasets: list[Dataset], judge: str) -> tuple[AiuCounts, AiuCount
     )
 
 
-def weight_distance_rows(
-    labels: pd.DataFrame, opinions: pd.DataFrame, by: By, resamples: int, seed: int
-) -> list[AlignmentRow]:
+def weight_distance_rows(labels: pd.DataFrame, opinions: pd.DataFrame, by: By, resamples: int) -> list[AlignmentRow]:
     """Return the distance of each judge's aspect weights from the annotators'; it needs no scale."""
     weight_opinions = opinions[opinions["kind"] == "aspect_weights"] if len(opinions) else opinions
     rows = []
     for (criterion, group, judge), judge_weights in split_weight_opinions(weight_opinions, by):
         criterion_labels = select_rows(labels, "aspect_weights", criterion)
-        estimates = weight_distances.judge_weight_statistics(
-            criterion_labels, judge_weights, resamples=resamples, seed=seed
-        )
+        estimates = weight_distances.judge_weight_statistics(criterion_labels, judge_weights, resamples=resamples)
         weight_rows = rows_from_estimates(judge, "aspect_weights", criterion, group, estimates)
         rows += [replace(row, reference=f"{row.items} {BY_PEOPLE}") for row in weight_rows]
     return rows

@@ -259,11 +259,9 @@ class FormatRow:
         return self.p_corrected is not None and self.p_corrected < LEVEL
 
 
-def format_rows(
-    dataset: Dataset, pairs: Sequence[FormatPair], *, resamples: int = 1000, seed: int = 0
-) -> list[FormatRow]:
+def format_rows(dataset: Dataset, pairs: Sequence[FormatPair], *, resamples: int = 1000) -> list[FormatRow]:
     """Return the effect of each format, with Holm's correction over those that could be tested."""
-    rows = [_format_row(dataset, pair, resamples, seed) for pair in pairs]
+    rows = [_format_row(dataset, pair, resamples) for pair in pairs]
     return with_corrected(rows, [row.p for row in rows])
 
 
@@ -280,7 +278,7 @@ def summarize_formats(rows: Sequence[FormatRow]) -> str:
     return f"{'; '.join(texts)}{more} in accuracy. {len(found)} of {tested} tests found a difference."
 
 
-def _format_row(dataset: Dataset, pair: FormatPair, resamples: int, seed: int) -> FormatRow:
+def _format_row(dataset: Dataset, pair: FormatPair, resamples: int) -> FormatRow:
     base, other = dataset.judges[pair.base_name], dataset.judges[pair.name]
     judged = base.asked & other.asked
     used = judged & ~np.isnan(dataset.gold)
@@ -289,7 +287,7 @@ def _format_row(dataset: Dataset, pair: FormatPair, resamples: int, seed: int) -
     base_right, right = ((opinions.values == dataset.gold).astype(float) for opinions in (base, other))
     differences = np.where(used, right - base_right, np.nan)
     groups = dataset.ratings.groups
-    compared = paired_comparison(pair.name, pair.base_name, differences, groups, resamples, seed)
+    compared = paired_comparison(pair.name, pair.base_name, differences, groups, resamples)
     share = share_estimate(differs, selected_groups(groups, judged))
     return FormatRow(
         pair.judge, pair.base, pair.format,

@@ -225,7 +225,7 @@ def votes_row(debates: Sequence[Debate], judges: Sequence[str], rounds: int, *, 
     if len(set(groups)) < MIN_TARGETS or len(judges) < 2:
         return replace(row, reason=f"{MIN_TARGETS} targets with a reference and an opinion of every judge are needed")
     units = Units(np.ones(len(wrong)), cluster_table(groups, np.arange(len(wrong)), len(wrong)))
-    (found,) = bootstrap(stack_statistics([error_correlation(np.array(wrong, float))]), units, resamples, 0)
+    (found,) = bootstrap(stack_statistics([error_correlation(np.array(wrong, float))]), units, resamples)
     if found.value is None:
         return replace(row, reason="no two judges err")
     votes, low, high = (
@@ -329,10 +329,9 @@ def ablation_rows(
     whole, groups = variants[0], [debate.group for debate in compared]
     comparisons = correct_comparisons(
         [
-            paired_comparison(str(variant), str(whole), right[variant] - right[whole], groups, resamples, 0)
+            paired_comparison(str(variant), str(whole), right[variant] - right[whole], groups, resamples)
             for variant in variants[1:]
-        ],
-        "holm",
+        ]
     )
     rows = [
         AblationRow(

@@ -72,7 +72,6 @@ def axis_differences(
     statistic: str,
     *,
     resamples: int = 1000,
-    seed: int = 0,
     design: pd.DataFrame | None = None,
     effects: bool = False,
 ) -> list[AxisDifference]:
@@ -91,7 +90,7 @@ def axis_differences(
             for (kind, criterion, levels), sample in samples.items()
             if (kind, criterion) == (dataset.kind, dataset.criterion)
         }
-        resampled = _Resampled(dataset, statistic, runs, of_cells, resamples, seed)
+        resampled = _Resampled(dataset, statistic, runs, of_cells, resamples)
         order = [levels for levels in dict.fromkeys(run.levels for run in runs.values()) if levels in resampled.cells]
         found += [resampled.difference(axes, pairs, place) for pairs, place in _compared(order, effects)]
     return sorted(found, key=lambda row: axes.index(row.axis))
@@ -107,7 +106,6 @@ class _Resampled:
         runs: Mapping[int, RunOfCell],
         samples: Mapping[Levels, Sample],
         resamples: int,
-        seed: int,
     ) -> None:
         self.dataset, self.statistic, self.samples = dataset, statistic, samples
         groups = dataset.ratings.groups
@@ -130,7 +128,7 @@ class _Resampled:
                 used = self._used.setdefault(run.levels, np.zeros(dataset.item.size, bool))
                 used |= _used(dataset, opinions, statistic)
         jackknife, self._block_frequencies = units.jackknife_weights()
-        chunks = [_values(functions, weights) for weights in units.resample_weights(resamples, seed)]
+        chunks = [_values(functions, weights) for weights in units.resample_weights(resamples)]
         self.cells = {levels: np.concatenate([chunk[levels] for chunk in chunks]) for levels in functions}
         self._jackknife = _values(functions, jackknife)
         self._values = {levels: float(of[0]) for levels, of in _values(functions, units.counted[None]).items()}
@@ -246,7 +244,7 @@ def trace_differences(
     means = {levels: mean_of_defined(np.stack(of_cell, axis=-1)) for levels, of_cell in by_cell.items()}
     found = []
     for pairs, place in _compared(list(means), effects):
-        c = paired_comparison("", "", _mean_difference(means, pairs), None, 1000, 0)
+        c = paired_comparison("", "", _mean_difference(means, pairs), None, 1000)
         row = _row(axes, pairs, place, "", statistic, c.items)
         found.append(replace(row, difference=c.difference, low=c.low, high=c.high, p=c.p_bootstrap, reason=c.reason))
     return sorted(found, key=lambda row: axes.index(row.axis))

@@ -132,7 +132,6 @@ def cell_statistics(
     runs: Mapping[int, RunOfCell],
     *,
     resamples: int = 1000,
-    seed: int = 0,
     design: pd.DataFrame | None = None,
 ) -> dict[str, list[CellResult]]:
     """Return statistic -> the results of the cells, in the order of `runs`.
@@ -149,7 +148,7 @@ def cell_statistics(
             continue
         for dataset in _repeat_datasets(labels, own, gold, scales, repeats, design):
             sample = samples[dataset.kind, dataset.criterion, levels]
-            for statistic, result in _cell_results(dataset, sample, levels, resamples, seed):
+            for statistic, result in _cell_results(dataset, sample, levels, resamples):
                 results.setdefault(statistic, []).append(result)
     return results
 
@@ -186,18 +185,16 @@ def _groups(rows: pd.DataFrame) -> "pd.Series":
     return rows["group"].where(rows["group"].notna(), rows["item"])
 
 
-def _cell_results(
-    dataset: Dataset, sample: Sample, levels: Levels, resamples: int, seed: int
-) -> Iterator[tuple[str, CellResult]]:
+def _cell_results(dataset: Dataset, sample: Sample, levels: Levels, resamples: int) -> Iterator[tuple[str, CellResult]]:
     """Yield (statistic, result) of a cell whose repeats are in one dataset."""
     opinions = dataset.judges["cell"]
     items = [name.rpartition(REPEAT_SEPARATOR)[0] for name in dataset.item]
     shared = sample.restrict(opinions, items, dataset.part)
     left_out = int((~np.isnan(opinions.values)).sum() - (~np.isnan(shared.values)).sum())
-    every = dict(_results_on(dataset, levels, resamples, seed))
+    every = dict(_results_on(dataset, levels, resamples))
     some = every
     if left_out:
-        some = dict(_results_on(replace(dataset, judges={"cell": shared}), levels, resamples, seed))
+        some = dict(_results_on(replace(dataset, judges={"cell": shared}), levels, resamples))
     known = opinions.asked & (~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores))
     missing = int((known & np.isnan(opinions.values)).sum())
     for statistic in {**every, **some}:
@@ -215,16 +212,16 @@ def _cell_results(
             yield statistic, result
 
 
-def _results_on(dataset: Dataset, levels: Levels, resamples: int, seed: int) -> Iterator[tuple[str, CellResult]]:
+def _results_on(dataset: Dataset, levels: Levels, resamples: int) -> Iterator[tuple[str, CellResult]]:
     """Yield (statistic, result) on the targets of a dataset that were asked about."""
     opinions = dataset.judges["cell"]
     numbers = np.array([item.rpartition(REPEAT_SEPARATOR)[2] for item in dataset.item], object)
     repeats = sorted(set(numbers[opinions.asked]), key=int)
-    pooled = _rows(dataset, resamples, seed)
+    pooled = _rows(dataset, resamples)
     if len(repeats) > 1:
-        single = [_rows(dataset.subset("all", numbers == name), 0, seed) for name in repeats]
+        single = [_rows(dataset.subset("all", numbers == name), 0) for name in repeats]
         distinct = dataset.subset("all", _first_verdicts(dataset, opinions, numbers))
-        of_items = _rows(distinct, 0, seed)
+        of_items = _rows(distinct, 0)
     else:
         single, distinct, of_items = [pooled], dataset, pooled
     for statistic, row in pooled.items():
@@ -263,7 +260,7 @@ def _first_verdicts(dataset: Dataset, opinions: JudgeOpinions, numbers: Strings)
     return chosen
 
 
-def _rows(dataset: Dataset, resamples: int, seed: int) -> dict[str, AlignmentRow]:
-    estimates = judge_statistics(dataset, dataset.judges["cell"], EPSILON, resamples, seed)
+def _rows(dataset: Dataset, resamples: int) -> dict[str, AlignmentRow]:
+    estimates = judge_statistics(dataset, dataset.judges["cell"], EPSILON, resamples)
     rows = rows_from_estimates("cell", dataset.kind, dataset.criterion, dataset.group, estimates)
     return {row.statistic: row for row in rows}

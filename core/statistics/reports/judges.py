@@ -287,7 +287,6 @@ def rank_judges(
     abstentions: Abstentions = "error",
     rule: Rule | None = None,
     resamples: int = 1000,
-    seed: int = 0,
     findings: Findings | None = None,
 ) -> Ranking:
     """Evaluate every judge of a dataset with categories; raises ValueError if the scale has none.
@@ -306,7 +305,7 @@ def rank_judges(
         raise ValueError("the labels have no categories")
     constant = baselines(common)
     few = asked.sample is not None and asked.sample.has_few_labels(MIN_ITEMS)
-    settings = Settings(abstentions, rule or Rule(), findings, constant[:1], resamples, seed, few)
+    settings = Settings(abstentions, rule or Rule(), findings, constant[:1], resamples, few)
     evaluations, patterns = [], None
     for judge in common.judges:
         of_judge = without_repeated(asked, findings, judge)
@@ -318,7 +317,7 @@ def rank_judges(
         int((common.ratings.codes >= 0).any(axis=0).sum()),
         tuple(evaluations),
         # A judge with a verdict on every target leaves none out.
-        ceiling_difference(patterns_of(asked, np.zeros(asked.gold.size, np.int16)), resamples, seed, "annotators"),
+        ceiling_difference(patterns_of(asked, np.zeros(asked.gold.size, np.int16)), resamples, "annotators"),
         tuple(constant),
         source_mix(common, ~np.isnan(common.gold)) + repeated,
     )
@@ -343,7 +342,6 @@ class Settings:
     most_frequent: Sequence[Baseline]
     """The most frequent answer, if there is one."""
     resamples: int
-    seed: int
     few_of_stratum: bool = False
     """Whether a design has a stratum of which only few of several targets are labelled: it can hide every error."""
 
@@ -377,15 +375,15 @@ def with_concerns(evidence: Evidence, judge: str, accuracy: Estimate, settings: 
     return replace(evidence, refusals=refusals, doubts=doubts, objections=found)
 
 
-def comparable_judges(dataset: Dataset, min_share: float = MIN_SHARE) -> tuple[str, ...]:
-    """Return the judges that were asked about at least this share of the targets that the widest judge was asked about.
+def comparable_judges(dataset: Dataset) -> tuple[str, ...]:
+    """Return the judges that were asked about `MIN_SHARE` of the targets of the judge with the most, or more.
 
     A judge of few targets would leave only those for the comparison of all.
     """
     referenced = ~np.isnan(dataset.gold)
     counts = {judge: int((opinions.asked & referenced).sum()) for judge, opinions in dataset.judges.items()}
     widest = max(counts.values(), default=0)
-    return tuple(judge for judge, count in counts.items() if count and count >= min_share * widest)
+    return tuple(judge for judge, count in counts.items() if count and count >= MIN_SHARE * widest)
 
 
 def compare_judges(
@@ -393,7 +391,6 @@ def compare_judges(
     *,
     abstentions: Abstentions = "error",
     resamples: int = 1000,
-    seed: int = 0,
     findings: Findings | None = None,
 ) -> list[Comparison]:
     """Return the paired difference in accuracy of every two judges, on the targets that all were asked about.
@@ -408,7 +405,7 @@ def compare_judges(
         verdicts = verdict_codes(common, judge, abstentions)
         scores[judge] = np.where(verdicts < 0, np.nan, verdicts == common.gold)
     groups = common.ratings.groups
-    return compare_scores(scores, groups=groups, resamples=resamples, seed=seed, sample=common.sample)
+    return compare_scores(scores, groups=groups, resamples=resamples, sample=common.sample)
 
 
 def common_targets(dataset: Dataset) -> Bools:
@@ -447,7 +444,7 @@ def evaluate_judge(
     omega, targets = test.winning_rate, patterns.count_items(test.used)
     evidence = Evidence(
         coverage,
-        ceiling_difference(patterns, settings.resamples, settings.seed),
+        ceiling_difference(patterns, settings.resamples),
         omega,
         test.most_items if omega is None else targets,
         accuracy.items,
@@ -468,9 +465,7 @@ def answered_difference(asked: Dataset, judge: str, coverage: Estimate, settings
     """Return the judge's difference from the human ceiling where it has a verdict; None if that is not another one."""
     if settings.abstentions == "excluded" or (coverage.value or 0) >= settings.rule.min_coverage:
         return None
-    return ceiling_difference(
-        patterns_of(asked, verdict_codes(asked, judge, "excluded")), settings.resamples, settings.seed
-    )
+    return ceiling_difference(patterns_of(asked, verdict_codes(asked, judge, "excluded")), settings.resamples)
 
 
 def only_answer(dataset: Dataset, judge: str) -> str:
@@ -527,7 +522,7 @@ def accuracy_estimate(dataset: Dataset, verdicts: Codes) -> Estimate:
 
 
 def ceiling_difference(
-    patterns: JudgedPatterns, resamples: int, seed: int, of: Literal["difference", "annotators"] = "difference"
+    patterns: JudgedPatterns, resamples: int, of: Literal["difference", "annotators"] = "difference"
 ) -> Estimate:
     """Estimate the judge's accuracy against the other annotators minus the annotators' own, or the latter alone."""
     patterns = patterns.merged
@@ -538,7 +533,7 @@ def ceiling_difference(
         reason = "two annotators with the same targets are needed for the human ceiling"
         return Estimate(None, None, None, 0, total, 0, 0, 0, reason)
     statistic = ceiling.difference if of == "difference" else ceiling.annotators
-    (result,) = bootstrap(stack_statistics([statistic]), patterns.units, resamples, seed)
+    (result,) = bootstrap(stack_statistics([statistic]), patterns.units, resamples)
     items = patterns.count_items(ceiling.used)
     low, high = result.low, result.high
     if of == "difference" and result.value is not None and result.missing is NoInterval.NO_SPREAD:
@@ -678,7 +673,6 @@ def judge_comparison_rows(
     gold: pd.DataFrame | None = None,
     by: By = "all",
     resamples: int = 1000,
-    seed: int = 0,
 ) -> list[JudgeComparisonRow]:
     """Compare every two judges: accuracy with gold on nominal scales, Pearson's r with annotators on others.
 
@@ -687,10 +681,10 @@ def judge_comparison_rows(
     rows = []
     for dataset in build_datasets(labels, opinions, gold, scales, by):
         pairs = combinations(dataset.judges, 2)
-        compared = [judge_difference(dataset, judge, other, resamples, seed) for judge, other in pairs]
+        compared = [judge_difference(dataset, judge, other, resamples) for judge, other in pairs]
         subject: Any = {"kind": dataset.kind, "criterion": dataset.criterion, "group": dataset.group}
         subject |= {"statistic": compared_statistic(dataset)}
-        rows += [JudgeComparisonRow(**vars(one), **subject) for one in correct_comparisons(compared, "holm")]
+        rows += [JudgeComparisonRow(**vars(one), **subject) for one in correct_comparisons(compared)]
     return rows
 
 
@@ -699,16 +693,16 @@ def compared_statistic(dataset: Dataset) -> str:
     return "accuracy_gold" if dataset.scale.level == "nominal" else "pearson"
 
 
-def judge_difference(dataset: Dataset, judge: str, other: str, resamples: int, seed: int) -> Comparison:
+def judge_difference(dataset: Dataset, judge: str, other: str, resamples: int) -> Comparison:
     """Return the paired difference of two judges in that statistic, on targets with both verdicts and a reference."""
     groups, gold = dataset.ratings.groups, dataset.gold
     first, second = (dataset.judges[name].values for name in (judge, other))
     if dataset.scale.level == "nominal":
         missing = np.isnan(first) | np.isnan(second) | np.isnan(gold)
         differences = np.where(missing, np.nan, (first == gold).astype(float) - (second == gold))
-        return paired_comparison(judge, other, differences, groups, resamples, seed, dataset.sample)
+        return paired_comparison(judge, other, differences, groups, resamples, dataset.sample)
     columns = np.column_stack([dataset.gold_scores, dataset.to_numbers(first), dataset.to_numbers(second)])
-    return correlation_difference(judge, other, columns, groups, resamples, seed, dataset.sample)
+    return correlation_difference(judge, other, columns, groups, resamples, dataset.sample)
 
 
 def correlation_difference(
@@ -717,7 +711,6 @@ def correlation_difference(
     columns: Floats,
     groups: tuple[str, ...] | None,
     resamples: int,
-    seed: int,
     sample: Sample | None = None,
 ) -> Comparison:
     """Return the difference of two judges' correlations from the scores (N, 3) of the annotators and both judges."""
@@ -730,12 +723,12 @@ def correlation_difference(
     rows, units = distinct_scores(columns[present], present_groups, None if sample is None else sample.select(present))
     reference, first, second = rows.T
     statistic = difference(continuous.pearson(reference, first), continuous.pearson(reference, second))
-    (result,) = bootstrap(stack_statistics([statistic]), units, resamples, seed)
+    (result,) = bootstrap(stack_statistics([statistic]), units, resamples)
     if result.value is None:
         return replace(comparison, reason="all scores of one side are equal: there is no correlation")
     if result.low is None:  # nothing that a test could use either
         return replace(comparison, difference=result.value, reason=result.problem)
-    resampled = np.concatenate([statistic(weights) for weights in units.resample_weights(resamples, seed)])
+    resampled = np.concatenate([statistic(weights) for weights in units.resample_weights(resamples)])
     return replace(
         comparison, difference=result.value, low=result.low, high=result.high,
         p_bootstrap=bootstrap_p_value(result.value, resampled), p_t=williams_p_value(rows, units, n),

@@ -110,7 +110,6 @@ def plan_report(
     overlap: int,
     *,
     abstentions: Abstentions = "error",
-    target_width: float = TARGET_WIDTH,
 ) -> PlanReport:
     """Plan the further labels of a dataset with categories; `overlap` is the number of labels of a target."""
     pairs = [pair_plan(dataset, judge, other, overlap, abstentions) for judge, other in combinations(judges, 2)]
@@ -121,7 +120,7 @@ def plan_report(
     if not is_labelled or not isinstance(dataset.ratings, Ratings):
         return PlanReport(tuple(pairs), name, None)
     labelled = dataset.ratings.select(items=(dataset.ratings.codes >= 0).sum(axis=1) > 1)
-    return PlanReport(tuple(pairs), name, plan_labels(labelled, name, target_width))
+    return PlanReport(tuple(pairs), name, plan_labels(labelled, name, TARGET_WIDTH))
 
 
 def accuracy_plan(dataset: Dataset, judge: str, abstentions: Abstentions = "error") -> AccuracyPlan | None:

@@ -79,7 +79,6 @@ def compare_runs(
     *,
     unmatched: frozenset[str] = frozenset(),
     resamples: int = 1000,
-    seed: int = 0,
 ) -> RunComparison:
     """Compare the columns of a dataset; `pairs` are by default all.
 
@@ -87,12 +86,10 @@ def compare_runs(
     """
     names = list(dataset.judges)
     alone = replace(dataset, ratings=dataset.ratings.select(raters=()))  # annotators are no part of any figure here
-    figures = [_figures(alone, name, name in unmatched, resamples, seed) for name in names]
+    figures = [_figures(alone, name, name in unmatched, resamples) for name in names]
     chosen = list(combinations(names, 2)) if pairs is None else pairs
-    compared = [
-        _pair(alone, first, second, bool({first, second} & unmatched), resamples, seed) for first, second in chosen
-    ]
-    differences = correct_comparisons([pair.difference for pair in compared], "holm")
+    compared = [_pair(alone, first, second, bool({first, second} & unmatched), resamples) for first, second in chosen]
+    differences = correct_comparisons([pair.difference for pair in compared])
     return RunComparison(
         tuple(figures),
         tuple(replace(pair, difference=one) for pair, one in zip(compared, differences, strict=True)),
@@ -108,17 +105,17 @@ def changed_targets(dataset: Dataset, first: str, second: str) -> Bools:
     return changed
 
 
-def _figures(dataset: Dataset, name: str, is_reference: bool, resamples: int, seed: int) -> RunFigures:
+def _figures(dataset: Dataset, name: str, is_reference: bool, resamples: int) -> RunFigures:
     opinions = dataset.judges[name]
     estimates: Mapping[str, Estimate] = {}
     if not is_reference:
-        found = judge_statistics(dataset, opinions, EPSILON, resamples, seed)
+        found = judge_statistics(dataset, opinions, EPSILON, resamples)
         estimates = {statistic: found[statistic] for statistic in WITH_REFERENCE if statistic in found}
     missing = int(np.isnan(opinions.values[opinions.asked]).sum())
     return RunFigures(name, int(opinions.asked.sum()), missing, estimates)
 
 
-def _pair(dataset: Dataset, first: str, second: str, is_reference: bool, resamples: int, seed: int) -> Pair:
+def _pair(dataset: Dataset, first: str, second: str, is_reference: bool, resamples: int) -> Pair:
     asked = dataset.judges[first].asked & dataset.judges[second].asked
     changed = changed_targets(dataset, first, second)[asked]
     share = share_estimate(changed, selected_groups(dataset.ratings.groups, asked))
@@ -126,15 +123,15 @@ def _pair(dataset: Dataset, first: str, second: str, is_reference: bool, resampl
         second, first, None, None, None, 0, None, None, None, "the reference is the verdicts of one of the runs"
     )
     if not is_reference:
-        difference = judge_difference(dataset, second, first, resamples, seed)
+        difference = judge_difference(dataset, second, first, resamples)
     return Pair(
         first, second, share.items, int(changed.sum()), share.value, share.low, share.high,
-        _agreement(dataset, first, second, resamples, seed),
+        _agreement(dataset, first, second, resamples),
         compared_statistic(dataset), difference,
     )  # fmt: skip
 
 
-def _agreement(dataset: Dataset, first: str, second: str, resamples: int, seed: int) -> dict[str, Estimate]:
+def _agreement(dataset: Dataset, first: str, second: str, resamples: int) -> dict[str, Estimate]:
     values = np.column_stack([dataset.judges[name].values for name in (first, second)])
     both: Bools = np.asarray(~np.isnan(values).any(axis=1))
     if not both.any():
@@ -143,10 +140,10 @@ def _agreement(dataset: Dataset, first: str, second: str, resamples: int, seed: 
     names = ("0", "1")
     if isinstance(ratings, Scores):
         found = estimate_score_statistics(
-            Scores(ratings.items, names, values[both], ratings.groups), resamples=resamples, seed=seed
+            Scores(ratings.items, names, values[both], ratings.groups), resamples=resamples
         )
         return {name: found[name] for name in SCORE_AGREEMENT}
     codes = values[both].astype(np.int16)
     wanted = NOMINAL_AGREEMENT if dataset.scale.level == "nominal" else (*NOMINAL_AGREEMENT, *SCORE_AGREEMENT)
     pair = Ratings(ratings.items, names, codes, ratings.categories, ratings.groups)
-    return estimate_statistics(pair, wanted, resamples=resamples, seed=seed)
+    return estimate_statistics(pair, wanted, resamples=resamples)

@@ -78,7 +78,7 @@ Once = Callable[[Hashable, Callable[[], Strengths]], Strengths]
 
 
 def rate_by_games(
-    games: pd.DataFrame, *, resamples: int = 1000, seed: int = 0, once: Once = lambda _, compute: compute()
+    games: pd.DataFrame, *, resamples: int = 1000, once: Once = lambda _, compute: compute()
 ) -> list[SystemRow]:
     """Return the win rate of each system, of all targets and of each scenario, the best first.
 
@@ -93,7 +93,7 @@ def rate_by_games(
     rows = []
     for scenario, part in _parts(games):
         systems = sorted(set(part["first"]) | set(part["second"]))
-        strengths = once((scenario, tuple(systems)), partial(_strengths, part, systems, resamples, seed))
+        strengths = once((scenario, tuple(systems)), partial(_strengths, part, systems, resamples))
         ranked = [_win_row(part, scenario, system, strengths[system]) for system in systems]
         rows += sorted(ranked, key=_value_or_lowest, reverse=True)
     return rows
@@ -281,7 +281,7 @@ def _notes_on_judge(values: _Values, mean: DesignMean, abstained: int) -> list[s
     return notes
 
 
-def _strengths(games: pd.DataFrame, systems: Sequence[str], resamples: int, seed: int) -> Strengths:
+def _strengths(games: pd.DataFrame, systems: Sequence[str], resamples: int) -> Strengths:
     """Return the Bradley-Terry strength of each system from people's labels, resampled by item."""
     labelled = games[games["people"].notna() & (games["first"] != games["second"])]
     if len(labelled) < 2 or len(systems) < 2:
@@ -294,7 +294,7 @@ def _strengths(games: pd.DataFrame, systems: Sequence[str], resamples: int, seed
     if "stratum" in games.columns:
         is_labelled = games.index.isin(labelled.index)
         sample = _sample(games, is_labelled).select(is_labelled)
-    ratings = rate_systems(first, second, winner, systems, groups=groups, resamples=resamples, seed=seed, sample=sample)
+    ratings = rate_systems(first, second, winner, systems, groups=groups, resamples=resamples, sample=sample)
     return {rating.system: rating for rating in ratings}
 
 

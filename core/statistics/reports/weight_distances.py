@@ -232,9 +232,7 @@ def _unit_weights(unit: WeightUnit) -> Iterator[tuple[str, bool, Weights]]:
 DISTANCE_NAMES = ("weights_distance", "rank_distance", "rank_distance_undefined_as_0")
 
 
-def annotator_weight_statistics(
-    labels: "LabelTable | pd.DataFrame", *, resamples: int = 1000, seed: int = 0
-) -> dict[str, Estimate]:
+def annotator_weight_statistics(labels: "LabelTable | pd.DataFrame", *, resamples: int = 1000) -> dict[str, Estimate]:
     """Estimate the distances between every two annotators, and Kendall's W of all, averaged over items."""
     table = as_table(labels)
     by_target = weights_by_target(target_codes(table), table["rater"].tolist(), table["value"].tolist())
@@ -245,12 +243,12 @@ def annotator_weight_statistics(
     ]
     raters = len({rater for by_rater in shared for rater in by_rater})
     pairs = sum(len(by_rater) * (len(by_rater) - 1) // 2 for by_rater in shared)
-    estimate = partial(mean_estimate, total=len(by_target), raters=raters, pairs=pairs, resamples=resamples, seed=seed)
+    estimate = partial(mean_estimate, total=len(by_target), raters=raters, pairs=pairs, resamples=resamples)
     return {name: estimate([row[name] for row in distances]) for name in (*DISTANCE_NAMES, "kendall_w")}
 
 
 def judge_weight_statistics(
-    labels: "pd.DataFrame", opinions: "pd.DataFrame", *, resamples: int = 1000, seed: int = 0
+    labels: "pd.DataFrame", opinions: "pd.DataFrame", *, resamples: int = 1000
 ) -> dict[str, Estimate]:
     """Estimate the distances between the judge, named in the column `judge`, and each annotator, over items."""
     targets = frames.target_codes(labels, opinions)
@@ -261,7 +259,7 @@ def judge_weight_statistics(
     distances = [pair_distances([(matrix[0], row) for row in matrix[1:]]) for matrix in matrices]
     raters = len({rater for by_rater, _ in shared for rater in by_rater})
     pairs = sum(len(by_rater) for by_rater, _ in shared)
-    estimate = partial(mean_estimate, total=len(opinions), raters=raters, pairs=pairs, resamples=resamples, seed=seed)
+    estimate = partial(mean_estimate, total=len(opinions), raters=raters, pairs=pairs, resamples=resamples)
     return {name: estimate([row[name] for row in distances]) for name in DISTANCE_NAMES}
 
 

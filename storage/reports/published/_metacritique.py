@@ -133,7 +133,7 @@ def _less_baselines(
             continue
         columns = np.array([[scorers.gold[k], scorers.scores[name][k], scorers.scores[baseline][k]] for k in shared])
         groups = tuple(item for item, _ in shared)
-        row = correlation_difference(name, baseline, columns, groups, resamples, 0)
+        row = correlation_difference(name, baseline, columns, groups, resamples)
         p = f"{equate_p(row.p_bootstrap)} (paired bootstrap)" if row.p_bootstrap is not None else ""
         note = "; ".join(filter(None, (p, row.reason)))
         statistic = f"pearson less {baseline}"

@@ -82,7 +82,7 @@ def test_groups_are_drawn_whole():
     groups = [f"d{item // 5}" for item in range(20)]
     units = row_patterns(ratings_from_codes(codes, 2, groups)).units
     assert units.size == 4
-    for weights in units.resample_weights(50, 0):
+    for weights in units.resample_weights(50):
         assert (weights % 5 == 0).all()
         assert (weights.sum(axis=1) == 20).all()
 
@@ -241,6 +241,6 @@ def test_the_difference_from_the_ceiling_is_that_of_the_patterns_of_each_item(
     rng: np.random.Generator, raters: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patterns = make_patterns(rng, raters)
-    fast = ceiling_difference(patterns, 300, 0)
+    fast = ceiling_difference(patterns, 300)
     monkeypatch.setattr(JudgedPatterns, "merged", property(lambda patterns: patterns))
-    assert ceiling_difference(patterns, 300, 0) == fast
+    assert ceiling_difference(patterns, 300) == fast

@@ -136,7 +136,7 @@ def test_agreement_of_one_item_has_no_value_beyond_chance() -> None:
     from core.statistics.reports.agreement import LabelGroup, group_statistics
 
     one = Ratings(("i",), ("ann", "ben"), np.array([[1, 2]], np.int16), (0, 1, 2))
-    found = group_statistics(LabelGroup("preference", "", "all", PREFERENCE, one), 100, 0)
+    found = group_statistics(LabelGroup("preference", "", "all", PREFERENCE, one), 100)
     assert found["percent"].value == 0
     for name in ("fleiss_kappa", "cohen_kappa", "krippendorff_alpha_nominal", "gwet_ac1"):
         assert found[name].value is None and "not enough items to say" in found[name].reason

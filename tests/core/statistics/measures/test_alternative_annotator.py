@@ -110,7 +110,7 @@ def test_a_t_test_without_variance_is_flagged():
     test = run_by_category(np.zeros((40, 2)), np.zeros(40), ("a", "b"), units=Units(np.ones(40)))
     assert [one.p for one in test.tests] == [None, None]
     assert test.winning_rate == 1
-    assert "no variance" in annotator_test_estimates(test, 40, 50, 0)["winning_rate"].reason
+    assert "no variance" in annotator_test_estimates(test, 40, 50)["winning_rate"].reason
 
 
 @pytest.mark.parametrize("seed", range(5))

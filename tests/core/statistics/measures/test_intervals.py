@@ -33,7 +33,7 @@ def mean_family(values: np.ndarray):
 
 def test_the_interval_equals_scipys_bca(rng):
     values = rng.exponential(size=120)
-    ours = bootstrap(mean_family(values), Units(np.ones(120)), 20_000, 0)[0]
+    ours = bootstrap(mean_family(values), Units(np.ones(120)), 20_000)[0]
     theirs = stats.bootstrap((values,), np.mean, method="BCa", n_resamples=20_000, rng=1).confidence_interval
     width = theirs.high - theirs.low
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.03 * width)
@@ -59,7 +59,7 @@ def test_the_bootstrap_of_patterns_spreads_like_resampled_items():
     rng = np.random.default_rng(2)
     of_items = [fleiss_kappa(ratings_from_codes(ratings.codes[rng.integers(0, 60, 60)], 3)) for _ in range(1500)]
     patterns = count_patterns(ratings)
-    weights = np.concatenate(list(patterns.units.resample_weights(1500, 3)))
+    weights = np.concatenate(list(patterns.units.resample_weights(1500)))
     of_patterns = function(patterns.counts, numbers)(weights)
     assert np.mean(of_patterns) == pytest.approx(np.mean(of_items), abs=4 * np.std(of_items) / np.sqrt(750))
     assert np.std(of_patterns) == pytest.approx(np.std(of_items), rel=0.1)
@@ -76,7 +76,7 @@ def test_undefined_resamples_are_counted():
 
 def test_resampling_a_constant_gives_no_interval():
     family = stack_statistics([coefficients.percent_agreement(np.array([[2.0, 0], [0, 2]]))])
-    (result,) = bootstrap(family, Units(np.array([5.0, 5])), 100, 0)
+    (result,) = bootstrap(family, Units(np.array([5.0, 5])), 100)
     assert (result.value, result.low, result.high, result.missing) == (1, None, None, NoInterval.NO_SPREAD)
 
 
@@ -131,11 +131,11 @@ def test_intervals_cover_the_truth_at_their_nominal_rate():
     """400 studies of 200 items: 95 % within four standard errors. The whole table is in the docs."""
     rng, covered, raters = np.random.default_rng(4), [], 3
     truth = 0.7**2  # two even categories, each rater right in .7 and guessing else
-    for study in range(400):
+    for _ in range(400):
         true = rng.integers(0, 2, (200, 1))
         codes = np.where(rng.random((200, raters)) < 0.7, true, rng.integers(0, 2, (200, raters)))
         ratings = ratings_from_codes(codes, 2)
-        estimate = estimate_statistic(ratings, "fleiss_kappa", resamples=400, seed=study)
+        estimate = estimate_statistic(ratings, "fleiss_kappa", resamples=400)
         covered.append(estimate.low <= truth <= estimate.high)
     assert abs(np.mean(covered) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 400)
 
@@ -143,7 +143,7 @@ def test_intervals_cover_the_truth_at_their_nominal_rate():
 def interval_of_mean(values: np.ndarray, groups: np.ndarray | None = None) -> tuple[float, float]:
     statistic = stack_statistics([weighted_mean(values, np.ones(values.size, bool))])
     units = Units(np.ones(values.size), group_indicator(None if groups is None else groups.astype(object)))
-    (result,) = bootstrap(statistic, units, 1000, 0)
+    (result,) = bootstrap(statistic, units, 1000)
     assert result.low is not None and result.high is not None
     return result.low, result.high
 
@@ -192,7 +192,7 @@ def test_wanted_statistics_have_the_resamples_of_the_whole_family(rng, items):
     values = rng.normal(size=(items, 3))
     used = np.ones(items, bool)
     family = stack_statistics([weighted_mean(column, used) for column in values.T])
-    every = bootstrap(family, Units(np.ones(items)), 200, seed=1)
-    assert bootstrap(family, Units(np.ones(items)), 200, seed=1, wanted=[2, 0]) == [every[2], every[0]]
-    assert bootstrap(family, Units(np.ones(items)), 200, seed=1, wanted=[]) == []
-    assert bootstrap(family, Units(np.zeros(items)), 200, seed=1, wanted=[1]) == [Resampled(None, None, None, 0)]
+    every = bootstrap(family, Units(np.ones(items)), 200)
+    assert bootstrap(family, Units(np.ones(items)), 200, wanted=[2, 0]) == [every[2], every[0]]
+    assert bootstrap(family, Units(np.ones(items)), 200, wanted=[]) == []
+    assert bootstrap(family, Units(np.zeros(items)), 200, wanted=[1]) == [Resampled(None, None, None, 0)]

@@ -49,7 +49,7 @@ def test_the_pages_judges_and_alignment_have_the_same_interval(clustered: bool):
         groups = tuple(f"d{n // 3}" for n in range(90))
         dataset = replace(dataset, ratings=replace(dataset.ratings, groups=groups))
     (ranked,) = rank_judges(dataset, resamples=50).judges
-    aligned = judge_statistics(dataset, dataset.judges["judge"], 0.15, 50, 0)["accuracy_gold"]
+    aligned = judge_statistics(dataset, dataset.judges["judge"], 0.15, 50)["accuracy_gold"]
     assert (ranked.accuracy.value, ranked.accuracy.low, ranked.accuracy.high) == (
         aligned.value,
         aligned.low,
