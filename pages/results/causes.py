@@ -20,13 +20,7 @@ from pages.results import renderer
 from pages.results.parts import alignment_data, item_drilldown
 from pages.results.renderer import Drawn, Result, Section
 from storage.accounts.access import Permission
-from storage.reports import (
-    discordance,
-    judge_errors,
-    judge_ranking,
-    opinions,
-    rationales,
-)
+from storage.reports import discordance, judge_errors, judge_ranking, opinions, rationales
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import Drilldown
 from storage.reports.discordance import Conditions
@@ -190,23 +184,21 @@ def show_slices(study: Study, data: AlignmentData, query: JudgeQuery, report: Sl
 
 def draw_slices(study: Study, data: AlignmentData, query: JudgeQuery, report: SlicesReport) -> None:
     """Draw the targets of the chosen slice, the saved slices, and the comparison of two."""
-    chosen, measured = chosen_slice(), contentions_of(study, data)
-    if chosen is not None:
-        viewer = shell.current_annotator()
-        draw_slice(study, query[1], discordance.differing_targets(data, query[0], measured, query[1], chosen, viewer))
+    measured = contentions_of(study, data)
+    draw_slice(study, query[1], partial(discordance.differing_targets, data, query[0], measured, query[1]))
     found = list(dict.fromkeys(row.slice for row in report[0]))
-    draw_save(study, found, chosen)
+    draw_save(study, found, chosen_slice())
 
-    def compare(names: tuple[str, str], slices: tuple[Conditions, Conditions]) -> list[SliceRow]:
-        return discordance.compare_slices(data, query[0], measured, names, slices)
-
-    draw_comparison(study, found, compare)
+    draw_comparison(study, data, query[0], measured, found)
 
 
-def draw_slice(study: Study, judge: str, differing: Drilldown) -> None:
-    """Draw the targets of the chosen slice on which the judge differs."""
-    text = f"{judge} differs from people on {SEPARATOR.join(chosen_slice() or ())}"
-    item_drilldown.draw_targets(study, differing, text, lambda: item_drilldown.pick(slice=None))
+def draw_slice(study: Study, judge: str, find: Callable[[Slice, str | None], Drilldown]) -> None:
+    """Draw the targets of the chosen slice, if there is one, on which the judge differs."""
+    chosen = chosen_slice()
+    if chosen is not None:
+        text = f"{judge} differs from people on {SEPARATOR.join(chosen)}"
+        found = find(chosen, shell.current_annotator())
+        item_drilldown.draw_targets(study, found, text, lambda: item_drilldown.pick(slice=None))
 
 
 def summarize(judge: str, tested: Sequence[SliceRow]) -> str:
@@ -252,9 +244,7 @@ def draw_save(study: Study, found: Sequence[Slice], chosen: Slice | None) -> Non
 
 
 def draw_comparison(
-    study: Study,
-    found: Sequence[Slice],
-    compare: Callable[[tuple[str, str], tuple[Conditions, Conditions]], list[SliceRow]],
+    study: Study, data: AlignmentData, query: RankingQuery, measured: discordance.Contentions, found: Sequence[Slice]
 ) -> None:
     """Draw the choice of two slices, saved or of the table, and the difference of each judge between them."""
     slices: dict[str, Conditions] = {SEPARATOR.join(one): (one,) for one in found}
@@ -267,7 +257,7 @@ def draw_comparison(
         second = st.selectbox("with", names, index=None, key="second", bind="query-params", placeholder="another one")
     if first is None or second is None or first == second:
         return
-    rows = compare((first, second), (slices[first], slices[second]))
+    rows = discordance.compare_slices(data, query, measured, (first, second), (slices[first], slices[second]))
     if not rows:
         st.caption("Each slice needs five targets that the other one does not have.")
         return
@@ -300,10 +290,7 @@ def show_rationales(study: Study, data: AlignmentData, query: JudgeQuery, report
 
 def draw_rationales(study: Study, data: AlignmentData, query: JudgeQuery, report: RationaleReport) -> None:
     """Draw the targets of the chosen cluster."""
-    chosen = chosen_slice()
-    if chosen is not None:
-        viewer = shell.current_annotator()
-        draw_slice(study, query[1], rationales.differing_targets(data, query[0], report, query[1], chosen, viewer))
+    draw_slice(study, query[1], partial(rationales.differing_targets, data, query[0], report, query[1]))
 
 
 # More labels of the targets that tell most about the causes.
@@ -350,48 +337,23 @@ def draw_request(study: Study, data: AlignmentData, query: JudgeQuery, found: li
 
 
 QUESTION = "Where a judge and people disagree: is the judge wrong, or the people?"
-SECTIONS: Sequence[Section[Any, Any]] = (
-    Section(
-        name="causes",
-        title="Causes",
-        question=QUESTION,
-        filters=filters,
-        compute=lambda study, data, query: errors_of(data, query),
-        show=show_causes,
-        empty=judge_ranking.why_unranked,
-        below=draw_reasons,
+# Name, title, filters, what is computed, shown, and drawn below.
+PARTS: Sequence[tuple[Any, ...]] = (
+    ("causes", "Causes", filters, lambda study, data, query: errors_of(data, query), show_causes, draw_reasons),
+    ("slices", "Slices", judge_filters, compute_slices, show_slices, draw_slices),
+    (
+        "rationales", "Replies", judge_filters,
+        lambda study, data, query: resources.read(rationales.report, data, *query), show_rationales, draw_rationales,
     ),
-    Section(
-        name="slices",
-        title="Slices",
-        question=QUESTION,
-        filters=judge_filters,
-        compute=compute_slices,
-        show=show_slices,
-        empty=judge_ranking.why_unranked,
-        below=draw_slices,
+    (
+        "to_label", "To label", judge_filters,
+        lambda study, data, query: errors_of(data, query[0]), show_request, draw_request,
     ),
-    Section(
-        name="rationales",
-        title="Replies",
-        question=QUESTION,
-        filters=judge_filters,
-        compute=lambda study, data, query: resources.read(rationales.report, data, *query),
-        show=show_rationales,
-        empty=judge_ranking.why_unranked,
-        below=draw_rationales,
-    ),
-    Section(
-        name="to_label",
-        title="To label",
-        question=QUESTION,
-        filters=judge_filters,
-        compute=lambda study, data, query: errors_of(data, query[0]),
-        show=show_request,
-        empty=judge_ranking.why_unranked,
-        below=draw_request,
-    ),
-)
+)  # fmt: skip
+SECTIONS: Sequence[Section[Any, Any]] = [
+    Section(name, title, QUESTION, choices, compute, show, judge_ranking.why_unranked, below=below)
+    for name, title, choices, compute, show, below in PARTS
+]
 
 
 def draw_page(study: Study) -> None:

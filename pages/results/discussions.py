@@ -47,22 +47,18 @@ def show(study: Study, data: AlignmentData, query: str, reports: list[PanelRepor
         tables=[Table("discussions", panel.changes, discussions.CHANGE_COLUMNS, discussions.table(reports))],
         on_click=lambda row, _: item_drilldown.pick(change=panel.changes[row].judge),
     )
+    votes = Result(
+        title="Effective number of votes",
+        tables=[Table("votes", panel.votes, discussions.VOTES_COLUMNS, ())],
+        caption="Judges that err on the same targets count less than their number: their unanimous verdict is weaker "
+        "evidence. A discussion makes opinions more alike, errors too.",
+    )
     return Result(
         headline=panel.sentence,
         caption=f"{format_count(panel.debates, 'debate')} · {format_count(panel.rounds, 'round')}.\n\n{METHOD}",
         figures=[influence_chart(panel, shown)],
         remark=left_out if len(shown) < len(panel.influences) else "",
-        rest=[changes, ablation_result(panel), votes_result(panel)],
-    )
-
-
-def votes_result(panel: PanelReport) -> Result:
-    """Return how many independent votes the opinions are worth, before and after the discussion."""
-    return Result(
-        title="Effective number of votes",
-        tables=[Table("votes", panel.votes, discussions.VOTES_COLUMNS, ())],
-        caption="Judges that err on the same targets count less than their number: their unanimous verdict is weaker "
-        "evidence. A discussion makes opinions more alike, errors too.",
+        rest=[changes, ablation_result(panel), votes],
     )
 
 

@@ -219,7 +219,10 @@ def show_comparisons(study: Study, data: AlignmentData, query: RankingQuery, fou
     if report is None or not comparisons:
         return why_unranked(data, query, report) or "A comparison needs two judges."
     names = [judge.judge for judge in report.ranking.judges]
-    rows = ordered_pairs(comparisons, names)
+    rows = sorted(  # the smallest corrected p first, then the largest difference; undefined ones last
+        (better_first(comparison, names) for comparison in comparisons),
+        key=lambda one: (1.0 if one.p_corrected is None else one.p_corrected, -abs(one.difference or 0.0)),
+    )
     significant = sum(map(is_significant, comparisons))
     columns = (
         Column("A × B", partial(pair_numbers, names), "figure"),
@@ -238,17 +241,6 @@ def show_comparisons(study: Study, data: AlignmentData, query: RankingQuery, fou
         remark=PAIRS,
         tables=[Table("pairs", rows, columns, ())],
         on_click=lambda row, _: item_drilldown.pick(pair=f"{rows[row].judge} × {rows[row].other_judge}"),
-    )
-
-
-def ordered_pairs(comparisons: Sequence[Comparison], judges: Sequence[str]) -> list[Comparison]:
-    """Return the comparisons with the better ranked judge of each first; `judges` is the ranking.
-
-    The smallest corrected p is first, then the largest difference; undefined ones are last.
-    """
-    return sorted(
-        (better_first(comparison, judges) for comparison in comparisons),
-        key=lambda one: (1.0 if one.p_corrected is None else one.p_corrected, -abs(one.difference or 0.0)),
     )
 
 
@@ -295,8 +287,7 @@ def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuer
     """Draw the targets on which the two judges of the address differ, with people's labels."""
     selected = st.query_params.get("pair", "")
     judge, _, other = selected.partition(" × ")
-    names = {} if found[0] is None else {one.judge for one in found[0].ranking.judges}
-    if judge in names and other in names:
+    if found[0] is not None and {judge, other} <= {one.judge for one in found[0].ranking.judges}:
         targets = judge_ranking.differing_targets(data, query, judge, other, shell.current_annotator())
         text = f"{judge} and {other} have different values"
         item_drilldown.draw_targets(study, targets, text, clear_selection)

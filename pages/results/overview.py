@@ -117,7 +117,9 @@ def draw_page(study: Study) -> None:
     alignment_data.computed(study, PAGE, version, start, compute)
     cases = people[1]
     if permissions.allows(study.id, Permission.edit):
-        draw_row(study, "Next", *next_steps(counts, waiting, cases, leaders))
+        plan = None if isinstance(leaders, str) else leaders.plan
+        more_labels = "" if plan is None or plan.evidence.separated else escape_markdown(plan.sentence)
+        draw_row(study, "Next", *next_step(counts, waiting, cases, leaders), more_labels)
     left, right = st.columns(2)
     with left:
         links = [TRACES, JUDGES] if counts.traces else [JUDGES]
@@ -265,13 +267,6 @@ def open_clicked(chart: str, script: str, parameter: str) -> None:
     """Open a page with the clicked point of a chart as a choice."""
     if (clicked := charts.clicked_point(chart)) is not None:
         st.session_state["open_from_overview"] = script, {parameter: clicked}
-
-
-def next_steps(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | str) -> tuple[str, Link, str]:
-    """Return what to do next, the page on which to do it, and the labels that tell the best judges apart."""
-    plan = None if isinstance(leaders, str) else leaders.plan
-    more_labels = "" if plan is None or plan.evidence.separated else escape_markdown(plan.sentence)
-    return *next_step(counts, waiting, cases, leaders), more_labels
 
 
 def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | str) -> tuple[str, Link]:

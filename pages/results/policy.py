@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from io import StringIO
 from math import ceil
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -41,11 +42,11 @@ PROMISE_HELP = (
 )
 LOOKS_HELP = "How often you will look while labels arrive. Each look spends an equal part of 1 − confidence."
 CALIBRATION_COLUMNS = (
-    Column("Judge", "judge"),
-    Column("Signal", "name"),
-    Column("Calibration error", "error error_low error_high", "estimate", "error error_low error_high"),
-    Column("AUROC", "auroc auroc_low auroc_high", "estimate", "auroc auroc_low auroc_high"),
-    Column("n", "n", "count", "n"),
+    Column("Judge", itemgetter("judge")),
+    Column("Signal", itemgetter("name")),
+    Column("Calibration error", itemgetter("error", "error_low", "error_high"), "estimate"),
+    Column("AUROC", itemgetter("auroc", "auroc_low", "auroc_high"), "estimate"),
+    Column("n", itemgetter("n"), "count"),
 )
 
 
@@ -78,11 +79,6 @@ def filters(study: Study, data: AlignmentData) -> PolicyQuery | None:
     return replace(query, signal=signal, risk=round(risk / 100, 6), confidence=share, looks=int(looks))
 
 
-def compute(study: Study, data: AlignmentData, query: PolicyQuery) -> PolicyReport:
-    """Return the policy."""
-    return resources.read(policy.report, study, data, query)
-
-
 def show(study: Study, data: AlignmentData, query: PolicyQuery, report: PolicyReport) -> Result:
     """Return the answer and the curve of each judge."""
     number = f"{policy.describe_number(report)} · {report.design}"
@@ -108,15 +104,8 @@ def show_signals(report: PolicyReport) -> Result:
             for place, part in enumerate(report.parts)
             if part.signal in part.calibrations
         ],
-        tables=[Table("signals", [_Row(row) for row in calibrations], CALIBRATION_COLUMNS, calibrations)],
+        tables=[Table("signals", calibrations, CALIBRATION_COLUMNS, calibrations)],
     )
-
-
-class _Row:
-    """A row of a table with its keys as attributes."""
-
-    def __init__(self, row: dict[str, object]) -> None:
-        self.__dict__.update(row)
 
 
 # The curve.
@@ -142,35 +131,21 @@ def risk_figure(
     """Return the figure: the bound, the observed share of errors, the promise, and the chosen point."""
     import plotly.graph_objects as go
 
+    def place(point: ThresholdRisk, value: float | None) -> charts.Point:
+        observed = f"{point.errors:,} of {numbers.format_count(point.labelled, 'label')} differ"
+        accepted = numbers.format_count(point.accepted, "verdict")
+        lines = (f"confidence from {point.threshold:.3g}", accepted, observed, f"bound {point.upper:.3f}")
+        return charts.Point(point.accepted / verdicts, value, lines, opens=point.upper)
+
     accent = charts.accent_colour()
-    figure = go.Figure()
-    series = (
-        ("upper bound", "lines+markers", "circle-open", accent, [point.upper for point in points]),
-        ("observed", "markers", "x-thin-open", charts.GREY, [point.risk for point in points]),
-    )
-    for name, mode, symbol, colour, values in series:
-        figure.add_trace(
-            go.Scatter(
-                x=[point.accepted / verdicts for point in points],
-                y=values,
-                name=name,
-                mode=mode,
-                line={"color": colour, "width": 2},
-                marker={"size": 11, "color": colour, "symbol": symbol, "line": {"width": 2}},
-                customdata=[point.upper for point in points],
-                hovertext=[_hover(point) for point in points],
-                hoverinfo="text",
-                cliponaxis=False,
-            )
-        )
+    bounds, observed = ([place(one, getattr(one, name)) for one in points] for name in ("upper", "risk"))
+    drawn = [
+        charts.scatter(bounds, accent, "lines+markers", symbol="circle-open", name="upper bound"),
+        charts.scatter(observed, charts.GREY, symbol="x-thin-open", name="observed"),
+    ]
+    figure = go.Figure([one.update(marker_line_width=2) for one in drawn])
     if chosen is not None:
-        figure.add_trace(
-            go.Scatter(
-                x=[chosen.accepted / verdicts], y=[chosen.upper], name="chosen", mode="markers",
-                marker={"size": 18, "color": accent, "symbol": "circle"}, customdata=[chosen.upper],
-                hovertext=[_hover(chosen)], hoverinfo="text", cliponaxis=False,
-            )
-        )  # fmt: skip
+        figure.add_trace(charts.scatter([place(chosen, chosen.upper)], accent, name="chosen").update(marker_size=18))
     figure.add_hline(
         y=promised, line={"color": charts.GREY, "dash": "dash"}, annotation_text=f"promised: {100 * promised:g} %",
         annotation_position="top left",
@@ -181,14 +156,6 @@ def risk_figure(
     figure.update_xaxes(title="Coverage: verdicts at or above the threshold", range=[0, 1.02], tickformat=".0%")
     figure.update_yaxes(title="Risk", range=[0, top], tickformat=".0%")
     return charts.apply_layout(figure, f"Risk of {judge} by coverage", 340, legend=True)
-
-
-def _hover(point: ThresholdRisk) -> str:
-    """Return the lines of a point; they have numbers only."""
-    observed = f"{point.errors:,} of {numbers.format_count(point.labelled, 'label')} differ"
-    accepted = numbers.format_count(point.accepted, "verdict")
-    lines = (f"<b>confidence from {point.threshold:.3g}</b>", accepted, observed, f"bound {point.upper:.3f}")
-    return "<br>".join(lines)
 
 
 def select_point(key: str) -> None:
@@ -214,20 +181,11 @@ def reliability_figure(values: Sequence[tuple[float, float, int]], name: str) ->
     """Return the figure; on the diagonal the confidence is the share of right verdicts."""
     import plotly.graph_objects as go
 
-    figure = go.Figure(
-        go.Scatter(
-            x=[confidence for confidence, _, _ in values],
-            y=[correct for _, correct, _ in values],
-            mode="lines+markers",
-            marker={"size": 9, "color": charts.accent_colour()},
-            line={"color": charts.accent_colour()},
-            hovertext=[
-                f"confidence {confidence:.2f}<br>right {correct:.2f}<br>{numbers.format_count(labels, 'label')}"
-                for confidence, correct, labels in values
-            ],
-            hoverinfo="text",
-        )
-    )
+    points = []
+    for confidence, correct, labels in values:
+        lines = (f"confidence {confidence:.2f}", f"right {correct:.2f}", numbers.format_count(labels, "label"))
+        points.append(charts.Point(confidence, correct, lines))
+    figure = go.Figure(charts.scatter(points, charts.accent_colour(), "lines+markers"))
     figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, line={"color": charts.GREY, "dash": "dash"})
     figure.update_xaxes(title="Mean confidence", range=[0, 1.02])
     figure.update_yaxes(title="Share of right verdicts", range=[0, 1.02])
@@ -355,7 +313,7 @@ def draw_page(study: Study) -> None:
         title="Policy",
         question=QUESTION,
         filters=partial(filters, study),
-        compute=compute,
+        compute=lambda study, data, query: resources.read(policy.report, study, data, query),
         show=show,
         empty="A policy needs verdicts on a scale with categories, and labels of people. This study has none yet.",
         links=(shell.RUN, (shell.STUDIES, "Import labels or judgements", ":material/upload_file:")),

@@ -25,7 +25,7 @@ from pages.results.parts import alignment_data
 from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Intervals, Mark, Result
 from storage.reports import weights
-from storage.reports.weights import AspectQuality, VerdictAgreement, WeightingDetail, WeightTables
+from storage.reports.weights import WeightingDetail, WeightTables
 from storage.studies.studies import Study
 
 PAGE = "weights"
@@ -75,9 +75,18 @@ def draw_page(study: Study) -> None:
         draw_distances(study, live.cached(study, version, "distances", measured, choice), choice)
         draw_averages(found)
     if found.qualities:
-        draw_qualities(found.qualities)
+        st.subheader("Quality of the aspects", anchor=False)
+        st.caption(
+            "Mean of people's ratings, from 1 to 5, of each judge's set of aspects, with the 95 % interval over items."
+        )
+        ratings = {(quality.judge, quality.quality.capitalize()): quality.rating for quality in found.qualities}
+        draw_grid("Judge", sorted({judge for judge, _ in ratings}), ratings, format_estimate)
     if found.agreements:
-        renderer.draw_result(agreement_result(found.agreements))
+        caption = (
+            "The share of verdicts that equal people's preference; without ties: only items without a tie by people."
+        )
+        table = Table("preferences", found.agreements, weights.AGREEMENT_COLUMNS, ())
+        renderer.draw_result(Result(title="Agreement with people's preferences", caption=caption, tables=[table]))
     if not found.largest and not found.qualities and not found.agreements:
         empty_state(study)
 
@@ -256,26 +265,6 @@ def draw_averages(found: WeightTables) -> None:
             f":material/warning: {escape_markdown(judge.judge)}: {share} did not sum to 100 %. They are stored as "
             "stated; the run's setting `totals` says how its weighted sums use them."
         )
-
-
-def draw_qualities(qualities: Sequence[AspectQuality]) -> None:
-    """Draw people's ratings of the aspects by judge."""
-    st.subheader("Quality of the aspects", anchor=False)
-    st.caption(
-        "Mean of people's ratings, from 1 to 5, of each judge's set of aspects, with the 95 % interval over items."
-    )
-    ratings = {(quality.judge, quality.quality.capitalize()): quality.rating for quality in qualities}
-    draw_grid("Judge", sorted({judge for judge, _ in ratings}), ratings, format_estimate)
-
-
-def agreement_result(agreements: Sequence[VerdictAgreement]) -> Result:
-    """Return the agreement of each run's verdicts with people's preferences, with and without ties."""
-    return Result(
-        title="Agreement with people's preferences",
-        caption="The share of verdicts that equal people's preference; without ties: only items without a tie by "
-        "people.",
-        tables=[Table("preferences", agreements, weights.AGREEMENT_COLUMNS, ())],
-    )
 
 
 def draw_grid(
