@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from pydantic import Field, field_validator
 
@@ -23,6 +23,13 @@ Kind = Literal[
     "misleading_peer",
 ]
 Value = bool | int | float | str | dict[str, float]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a number; True is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 Level = Literal["nominal", "ordinal", "interval"]
 Source = Literal["adjudicated", "unanimous", "majority", "mean", "single", "unresolved", "judges", "policy"]
 # Kinds with the annotators' mean as gold, if their values are numbers on a scale that is not nominal.
@@ -53,10 +60,10 @@ class Scale(Frozen):
 
     def covers(self, value: object) -> bool:
         """Return whether `value` is on this scale or between two of its numbers, as a mean of labels can be."""
-        numbers = [c for c in self.categories if isinstance(c, int | float) and not isinstance(c, bool)]
+        numbers = [category for category in self.categories if is_number(category)]
         if self.contains(value) or len(numbers) < max(len(self.categories), 1):
             return self.contains(value)
-        return isinstance(value, int | float) and not isinstance(value, bool) and min(numbers) <= value <= max(numbers)
+        return is_number(value) and min(numbers) <= value <= max(numbers)
 
 
 # The number of the better response; 0 for a tie.
@@ -241,7 +248,7 @@ def _mean(values: Sequence[Value]) -> Value | None:
     if isinstance(first, dict):
         weights = [value for value in values if isinstance(value, dict) and value.keys() == first.keys()]
         return {name: fmean(each[name] for each in weights) for name in first} if len(weights) == len(values) else None
-    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    numbers = [value for value in values if is_number(value)]
     if len(numbers) < len(values):
         return None
     mean = fmean(numbers)

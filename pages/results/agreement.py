@@ -74,7 +74,8 @@ def draw_page(study: Study) -> None:
     item_drilldown.apply_selection()
     row = alignment_data.draw_row()
     with row:
-        group = choose_group()
+        titles = dict(zip(GROUPS, GROUPS, strict=True))
+        group = GROUPS[alignment_data.choose_segment("Agreement between", titles, "between", item_drilldown.select)]
     start, version = time.thread_time(), alignment_data.shown_version(study, PAGE)
 
     def compute(newer: Version) -> AgreementReport:
@@ -94,26 +95,12 @@ def draw_page(study: Study) -> None:
         (st.caption if view is None else shell.draw_note)(agreement.describe_unmeasured(report.unmeasured))
     if view is None:
         return None if report.unmeasured else empty_state(study, group)
-    kind, criterion, judges = view
-    panels = [panel for panel in report.panels if panel.judges == judges]
-    draw_report(study, report, panels, ItemQuery(group, kind, criterion, judges=judges), version)
-    item_drilldown.draw_selected_items(study, ItemQuery(group, kind, criterion, judges=judges), version)
+    query = ItemQuery(group, *view[:2], judges=view[2])
+    panels = [panel for panel in report.panels if panel.judges == query.judges]
+    draw_report(study, report, panels, query, version)
+    item_drilldown.draw_selected_items(study, query, version)
     if group == "people":
         agreement_rows.draw_tags(study, load_tags(study, version))
-
-
-def choose_group() -> RaterGroup:
-    """Draw the choice of people or judges; like all choices here, it is in the URL."""
-    selected = st.segmented_control(
-        "Agreement between",
-        list(GROUPS),
-        default="People",
-        required=True,
-        key="between",
-        bind="query-params",
-        on_change=item_drilldown.clear_selection,
-    )
-    return GROUPS[selected or "People"]
 
 
 def choose_view(report: AgreementReport) -> tuple[str, str, str] | None:
@@ -131,7 +118,7 @@ def choose_view(report: AgreementReport) -> tuple[str, str, str] | None:
 def _choose(label: str, options: Sequence[str], key: str) -> str:
     """Draw a choice; a single option is returned without a widget."""
     name = agreement_rows.criterion_name if key == "criterion" else str
-    return alignment_data.choose(label, options, key, name, item_drilldown.clear_selection)
+    return alignment_data.choose(label, options, key, name, item_drilldown.select)
 
 
 def empty_state(study: Study, group: str) -> None:

@@ -4,6 +4,7 @@ Each question has one test for each judge, with Holm's correction.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from core.formats.tables import Table
 from core.provenance import BIAS_TESTS
@@ -13,7 +14,7 @@ from pages.parts import resources, shell
 from pages.parts.chart_files import ChartData
 from pages.results.parts import alignment_data
 from pages.results.renderer import Intervals, Mark, Result, Section
-from storage.reports import alignment, judge_biases
+from storage.reports import alignment, judge_biases, judge_ranking
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import RankingQuery
 from storage.studies.studies import Study
@@ -35,8 +36,8 @@ FORMAT_METHOD = "Paired differences, BCa bootstrap of targets (1,000 resamples, 
 
 def filters(data: AlignmentData) -> RankingQuery | None:
     """Draw the choices of a criterion and a scenario."""
-    criteria = judge_biases.choices(data)
-    return alignment_data.choose_query(data, [("preference", name) for name in criteria]) if criteria else None
+    keys = [("preference", name) for name in judge_biases.choices(data)]
+    return alignment_data.choose_query(keys, partial(judge_ranking.scenarios, data)) if keys else None
 
 
 def compute(study: Study, data: AlignmentData, query: RankingQuery) -> Report:

@@ -58,7 +58,7 @@ DEFINITIONS = (
 def filters(data: AlignmentData) -> RankingQuery | None:
     """Draw the choices of a kind, a criterion and a scenario."""
     keys = judge_ranking.rankable(data)
-    return alignment_data.choose_query(data, keys) if keys else None
+    return alignment_data.choose_query(keys, partial(judge_ranking.scenarios, data)) if keys else None
 
 
 def judge_filters(data: AlignmentData) -> JudgeQuery | None:

@@ -15,8 +15,8 @@ from pages.parts import live, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
-from pages.results.parts import agreement_rows, alignment_data, item_drilldown
-from pages.results.parts.alignment_data import KINDS, Version
+from pages.results.parts import alignment_data, item_drilldown
+from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Intervals, Mark, Result
 from storage.db import connections
 from storage.reports import run_comparison as report
@@ -65,6 +65,7 @@ def draw_page(study: Study) -> None:
     if not alignment_data.has_first_figures(study, PAGE, version, load):
         return
     compared = load(version)
+
     scope = choose_scope(compared, row) if compared.keys else None
 
     def compute(newer: Version) -> RunComparison | None:
@@ -103,7 +104,7 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
         names,
         key=key,
         max_selections=MAX_RUNS,
-        on_change=item_drilldown.close_item,
+        on_change=item_drilldown.pick,
         help="The first run is the one that the others are compared with.",
     )
     if len(chosen) < 2:
@@ -209,18 +210,13 @@ def run_chart(statistic: str, titles: Mapping[str, str], comparison: RunComparis
 
 def choose_scope(compared: ComparedRuns, row: DeltaGenerator) -> Scope:
     """Draw the choices of kind, criterion and scenario into a row, if there are several."""
-    kinds = list(dict.fromkeys(kind for kind, _ in compared.keys))
+
+    def scenarios(kind: str, criterion: str) -> list[str]:
+        return sorted(set(map(str, compared.dataset(kind, criterion).scenario.tolist())))
+
     with row:
-        kind = alignment_data.choose(
-            "Kind", kinds, "kind", lambda name: KINDS.get(name, name), item_drilldown.close_item
-        )
-        criteria = [criterion for key, criterion in compared.keys if key == kind]
-        criterion = alignment_data.choose(
-            "Criterion", criteria, "criterion", agreement_rows.criterion_name, item_drilldown.close_item
-        )
-        found = sorted(set(map(str, compared.dataset(kind, criterion).scenario.tolist())))
-        scenario = alignment_data.choose_scenario(found, item_drilldown.close_item)
-    return kind, criterion, scenario
+        query = alignment_data.choose_query(compared.keys, scenarios, item_drilldown.pick)
+    return query.kind, query.criterion, query.scenario
 
 
 def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, comparison: RunComparison) -> None:
@@ -235,7 +231,7 @@ def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, compari
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = short_names(list(compared.columns))
         titles = {f"{names[pair.first]} → {names[pair.second]}": pair for pair in changed}
-        pair = titles[alignment_data.choose("Pair", list(titles), "compared", on_change=item_drilldown.close_item)]
+        pair = titles[alignment_data.choose("Pair", list(titles), "compared", on_change=item_drilldown.pick)]
         transition = choose_transition(dataset, pair)
     drilldown = report.changed(
         dataset,
@@ -258,7 +254,7 @@ def choose_transition(dataset: Dataset, pair: Pair) -> Transition | None:
     titles = {f"{first} → {second}": (first, second) for first, second in counts}
     if len(titles) < 2:
         return None
-    chosen = alignment_data.choose("Change", [ALL_CHANGES, *titles], "change", on_change=item_drilldown.close_item)
+    chosen = alignment_data.choose("Change", [ALL_CHANGES, *titles], "change", on_change=item_drilldown.pick)
     listed = [f"{title}: {counts[transition]:,}" for title, transition in list(titles.items())[:MAX_TRANSITIONS]]
     more = f" · {len(titles) - MAX_TRANSITIONS} more" if len(titles) > MAX_TRANSITIONS else ""
     st.caption(escape_markdown(" · ".join(listed)) + more, width="content")

@@ -58,29 +58,14 @@ def draw_page(study: Study) -> None:
 
 def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
     """Draw the choices of the judge and of the level of averaging; both are in the URL."""
-    sources = list(dict.fromkeys(row.source for row in rows))
+    sources = {row.source: "People" if row.source == PEOPLE else escape_markdown(row.source) for row in rows}
+    weighted = (
+        "Macro: every critique has the same weight, and F1 is the mean of their F1. Micro: every AIU has the same "
+        "weight."
+    )
     with alignment_data.draw_row():
-        source = st.segmented_control(
-            "Judged by",
-            sources,
-            format_func=lambda name: "People" if name == PEOPLE else escape_markdown(name),
-            default=sources[0],
-            required=True,
-            key="source",
-            bind="query-params",
-        )
-        level = st.segmented_control(
-            "Average",
-            list(LEVELS),
-            format_func=LEVELS.__getitem__,
-            default="macro",
-            required=True,
-            key="level",
-            bind="query-params",
-            help="Macro: every critique has the same weight, and F1 is the mean of their F1. Micro: every AIU has the "
-            "same weight.",
-        )
-    return (source if source in sources else sources[0]), (level or "macro")
+        source = alignment_data.choose_segment("Judged by", sources, "source")
+        return source, alignment_data.choose_segment("Average", LEVELS, "level", help=weighted)
 
 
 def empty_state(study: Study) -> None:

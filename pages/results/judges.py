@@ -82,7 +82,7 @@ def filters(data: AlignmentData) -> RankingQuery | None:
     keys = judge_ranking.keys(data)
     if not keys:
         return None
-    query = alignment_data.choose_query(data, keys, clear_selection)
+    query = alignment_data.choose_query(keys, partial(judge_ranking.scenarios, data), clear_selection)
     policies: dict[str, Abstentions] = {policy: policy for policy in get_args(Abstentions)}
     chosen = alignment_data.choose(
         "Targets without a verdict", list(policies), "abstentions", lambda name: ABSTENTION_POLICIES[policies[name]],

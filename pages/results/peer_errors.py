@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from core.formats.tables import records
+from core.formats.tables import Column, Table, records
 from core.provenance import WILSON
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports import peer_errors as error_analysis
@@ -31,6 +31,15 @@ SHARE_TITLES = {
     "led astray": ("Wrong with a peer right", "The chair was wrong, and at least one of its peers was right."),
     "alone": ("Right with no peer right", "The chair was right, and none of its peers was."),
 }
+
+
+INFLUENCE_COLUMNS = (
+    Column("Chair asked again", "name"),
+    Column("n", "items", "count"),
+    Column("Verdict changed by", "change.value change.low change.high", "estimate"),
+    Column("Distance", "distance.value distance.low distance.high", "estimate"),
+    Column("Error with all peers, more", "error.value error.low error.high", "estimate"),
+)
 
 
 def choose(runs: list[Run]) -> tuple[Run, str, float]:
@@ -211,17 +220,7 @@ def draw_influences(run: Run, found: Sequence[PeerInfluence]) -> None:
             f"In a terminal: `cli.py judges influence {escape_markdown(shlex.quote(run.name))} --altered --study S`."
         )
         return
-    rows = [
-        {
-            "Chair asked again": one.name,
-            "n": one.items,
-            "Verdict changed by": numbers.format_estimate(one.change.value, one.change.low, one.change.high),
-            "Distance": numbers.format_estimate(one.distance.value, one.distance.low, one.distance.high),
-            "Error with all peers, more": numbers.format_estimate(one.error.value, one.error.low, one.error.high),
-        }
-        for one in found
-    ]
-    st.dataframe(rows, hide_index=True, key="influences")
+    tables.draw(Table("influences", found, INFLUENCE_COLUMNS, ()))
     st.caption(
         "The verdict with all peers less the one without a peer, with an altered review, of another chair or of a "
         "jury, on the same items, with 95 % intervals over items. Error: the distance from people's value with all "

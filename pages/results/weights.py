@@ -103,14 +103,10 @@ def empty_state(study: Study) -> None:
 def choose_distance(largest: int) -> DistanceChoice:
     """Draw the choice of a distance; `largest` is the highest number of aspects in a set."""
     with alignment_data.draw_row():
-        name = st.segmented_control(
+        name = alignment_data.choose_segment(
             "Distance",
-            list(MEASURES),
-            format_func=MEASURES.__getitem__,
-            default="kendall",
-            required=True,
-            key="distance",
-            bind="query-params",
+            MEASURES,
+            "distance",
             help="Kendall: (1 − τ_b) / 2 of the order of the weights. K⁽ᵖ⁾ (Fagin et al. 2003): the number of pairs of "
             "aspects that two lists of the heaviest aspects order differently; a pair that only one of them ties "
             "counts p.",
@@ -119,7 +115,7 @@ def choose_distance(largest: int) -> DistanceChoice:
             return DistanceChoice()
         k = st.selectbox("Number of aspects", range(1, largest + 1), index=min(2, largest) - 1, key="k", width=160)
         p = st.selectbox("Penalty p for a tie", list(PENALTIES), format_func=PENALTIES.__getitem__, key="p", width=160)
-    return DistanceChoice(str(name), int(k or 1), float(0.5 if p is None else p))
+    return DistanceChoice(name, int(k or 1), float(0.5 if p is None else p))
 
 
 def identity(row: RaterDistance) -> list[str | bool]:

@@ -23,13 +23,12 @@ from core.statistics.reports.agreement import AgreementRow, Annotators, agreemen
 from core.wording import format_count, report_criterion, scenario_group
 from storage.db import connections
 from storage.db.tables import AnnotatorRow, LabelRow
-from storage.labels import designs, targets
+from storage.labels import designs, labels, targets
 from storage.reports.opinions import (
     RaterGroup,
     RaterPanel,
     Scales,
     TargetNames,
-    annotator_panel,
     find_scales,
     judge_panels,
     undecided_targets,
@@ -219,7 +218,7 @@ def _drawn_panel(session: Session, study: Study) -> RaterPanel:
 
     See `core.statistics.reports.agreement.label_sample` for the columns.
     """
-    panel, design = annotator_panel(session, study), designs.frame(session, study.id)
+    panel, design = RaterPanel(labels.table(session, study.id)), designs.frame(session, study.id)
     if design is None or not len(panel.values):
         return panel
     from core.statistics.data.dataset import sample_of  # with pandas, which few studies need here
@@ -346,10 +345,8 @@ def prevalence_notes(
 
 
 def _has_prevalence(values: Mapping[str, float]) -> bool:
-    if not {"percent", "fleiss_kappa", "gwet_ac1"} <= values.keys():
-        return False
-    kappa = values["fleiss_kappa"]
-    return values["percent"] >= HIGH_AGREEMENT and kappa < LOW_KAPPA and values["gwet_ac1"] - kappa >= AC1_MARGIN
+    percent, kappa, ac1 = (values.get(name, np.nan) for name in ("percent", "fleiss_kappa", "gwet_ac1"))
+    return percent >= HIGH_AGREEMENT and kappa < LOW_KAPPA and ac1 - kappa >= AC1_MARGIN
 
 
 def _prevalence_note(

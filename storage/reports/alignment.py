@@ -5,7 +5,7 @@ same target in several runs, or with several models, is a separate judge for eac
 """
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -20,7 +20,7 @@ from core.critiques import RECALL_SEPARATOR
 from core.errors import TiebreakError
 from core.families import find_family
 from core.items import pair_numbers, pair_part
-from core.labels import Scale
+from core.labels import Scale, is_number
 from core.statistics.conversions import pairwise_preferences
 from core.statistics.data.dataset import (
     NUMBER_COLUMNS,
@@ -137,15 +137,12 @@ def _derive(
     for rows in by_source.values():
         first = next(iter(rows.values()))
         count = responses[first["item"]]
-        numbers = [_number(rows.get(place, {}).get(value)) for place in range(1, count + 1)]
+        given = [rows.get(place, {}).get(value) for place in range(1, count + 1)]
+        numbers = [float(one) if is_number(one) else None for one in given]
         for (i, j), preference in pairwise_preferences(numbers).items():
             if i in rows and j in rows:
                 part = pair_part(i, j, count)
                 yield first | {"kind": "preference", "part": part, "value": preference}
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _append(frame: "pd.DataFrame", rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
@@ -390,11 +387,18 @@ def _raters_by_run(session: Session, study_id: int, opinions: "pd.DataFrame") ->
     """Return the raters that are a separate judge in each run: with other models, or on the same targets again."""
     once = opinions.drop_duplicates(["rater", "run", "target"])
     repeated = set(once["rater"][once.duplicated(["rater", "target"])])
-    models: dict[str, set[str]] = defaultdict(set)
+    return repeated | judge_models(session, study_id, opinions)[1]
+
+
+def judge_models(
+    session: Session, study_id: int, opinions: "pd.DataFrame"
+) -> tuple[dict[tuple[str, int], str], set[str]]:
+    """Return (rater, run) -> the model of a judge, empty if it is not known, and the raters that have several ones."""
     settings = {run.id: run.settings for run in runs.of_study(session, study_id)}
-    for rater, run in opinions[["rater", "run"]].drop_duplicates().itertuples(index=False):
-        models[rater].add(judge_model(settings.get(run), rater))
-    return repeated | {rater for rater, used in models.items() if len(used) > 1}
+    pairs = opinions[["rater", "run"]].drop_duplicates().itertuples(index=False, name=None)
+    models = {(rater, run): judge_model(settings.get(run), rater) for rater, run in pairs}
+    counts = Counter(rater for rater, _ in {(rater, model) for (rater, _), model in models.items()})
+    return models, {rater for rater, count in counts.items() if count > 1}
 
 
 TIE, AS_TIE = 0, "_no_verdict_as_tie"
@@ -737,8 +741,7 @@ def is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> "npt.NDAr
 
 def continuous_scale(scale: Scale) -> Scale:
     """Return an interval scale with the same ends; the scale itself if it is not one of numbers."""
-    ends = [category for category in scale.categories if isinstance(category, int | float)]
-    ends = [end for end in ends if not isinstance(end, bool)]
+    ends = [category for category in scale.categories if is_number(category)]
     if len(ends) < max(len(scale.categories), 1):
         return scale
     return Scale(level="interval", low=min(ends), high=max(ends))

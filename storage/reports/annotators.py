@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, tzinfo
 from statistics import fmean, median
-from typing import Any, TypeGuard
+from typing import Any, Self
 
 from sqlalchemy import Text, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.labels import Value
+from core.labels import Value, is_number
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import wilson_proportion
@@ -61,6 +61,11 @@ class Share:
 
     hits: int
     n: int
+
+    @classmethod
+    def of(cls, right: Sequence[bool]) -> Self:
+        """Return the share of those that are true."""
+        return cls(sum(right), len(right))
 
     @property
     def interval(self) -> tuple[float | None, float | None, float | None]:
@@ -190,19 +195,11 @@ def summaries(session: Session, study_id: int, zone: tzinfo) -> list[AnnotatorSu
     for event in current:
         if event.value is not None and event.kind not in CONTINUOUS_KINDS:
             by_target[event.target][event.annotator] = event.value
-    gold = _adjudicated_values(session, study_id)
+    gold = {target: decided.value for target, decided in _gold(session, study_id).items()}
     changed = changes(session, study_id, events)
     given, own = _by_annotator(events), _by_annotator(current)
     return [
-        _summary(
-            name,
-            given.get(name, []),
-            own.get(name, []),
-            by_target,
-            gold,
-            changed.get(name, Changes()),
-            zone,
-        )
+        _summary(name, given[name], own.get(name, []), by_target, gold, changed.get(name, Changes()), zone)
         for name in sorted(given)
     ]
 
@@ -253,7 +250,7 @@ def _summary(
             pairs=sum(len(by_target[event.target]) - 1 for event in shared),
             resamples=RESAMPLES,
         ),
-        gold=Share(sum(_equal(event.value, gold[event.target]) for event in decided), len(decided)),
+        gold=Share.of([_equal(event.value, gold[event.target]) for event in decided]),
         drift=tuple(_drift(shared, by_target, zone)),
         changes=changed,
     )
@@ -320,14 +317,10 @@ def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> di
 
 def _closeness(kind: str, value: Value, opinions: Sequence[Value]) -> float:
     """Return the closeness of a value to the judges' opinions; 0 without opinions."""
-    numbers = [float(opinion) for opinion in opinions if _is_number(opinion)]
-    if kind in NUMERIC_KINDS and numbers and _is_number(value):
+    numbers = [float(opinion) for opinion in opinions if is_number(opinion)]
+    if kind in NUMERIC_KINDS and numbers and is_number(value):
         return -abs(float(value) - fmean(numbers))
     return sum(_equal(value, opinion) for opinion in opinions) / len(opinions) if opinions else 0.0
-
-
-def _is_number(value: Value) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _equal(a: Value | None, b: Value | None) -> bool:
@@ -346,7 +339,7 @@ def _drift(
             day = event.at.astimezone(zone).date()
             weeks[date.fromordinal(day.toordinal() - day.weekday())].append(_equal(event.value, majority))
     for monday in sorted(weeks):
-        yield monday, Share(sum(weeks[monday]), len(weeks[monday]))
+        yield monday, Share.of(weeks[monday])
 
 
 def _seconds_by_target(events: Iterable[LabelEvent]) -> dict[int, float]:
@@ -356,16 +349,6 @@ def _seconds_by_target(events: Iterable[LabelEvent]) -> dict[int, float]:
         if event.seconds is not None and event.value is not None:
             seconds[event.target] += event.seconds
     return seconds
-
-
-def _adjudicated_values(session: Session, study_id: int) -> dict[int, Value]:
-    query = (
-        select(col(AdjudicationRow.target_id), col(AdjudicationRow.value))
-        .join(TargetRow, col(TargetRow.id) == col(AdjudicationRow.target_id))
-        .where(col(TargetRow.study_id) == study_id)
-        .order_by(col(AdjudicationRow.id))
-    )
-    return dict(session.execute(query).all())
 
 
 def _views(session: Session, study_id: int) -> set[tuple[int, str]]:
@@ -434,16 +417,12 @@ def results(session: Session, study: Study) -> list[TrainingResult]:
             TrainingResult(
                 annotator=name,
                 attempts=max((row.attempt for _, row in own), default=0),
-                first=_share([row.correct for _, row in own if row.attempt == 1]),
+                first=Share.of([row.correct for _, row in own if row.attempt == 1]),
                 passed=all(finished.values()) if finished else None,
-                checks=_share(checks.get(name, [])),
+                checks=Share.of(checks.get(name, [])),
             )
         )
     return found
-
-
-def _share(right: Sequence[bool]) -> Share:
-    return Share(sum(right), len(right))
 
 
 def _answers(session: Session, study_id: int) -> dict[str, list[tuple[str, TrainingAnswerRow]]]:

@@ -4,7 +4,7 @@ Decided once for the labels and for the reference of each kind and criterion, wh
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -336,6 +336,11 @@ class _Disputes:
     """(T,): the number of the set of judges that were asked."""
     clusters: Ints | None
 
+    def select(self, mask: Bools) -> "_Disputes":
+        """Return what is known of some of the targets."""
+        clusters = None if self.clusters is None else self.clusters[mask]
+        return _Disputes(tuple(one[mask] for one in self.disputed), self.strata[mask], clusters)
+
 
 def _disputes(encoded: EncodedOpinions, disputed: "pd.DataFrame") -> _Disputes:
     of_runs = is_among(encoded.targets, select_rows(disputed, encoded.kind, encoded.criterion))
@@ -384,18 +389,19 @@ def _chosen_of_drawn(
         return None
     own = draws.drawn
     known = np.unique(draws.strata.astype(str), return_inverse=True)[1].reshape(-1)
-    strata = disputes.strata * (known.max(initial=0) + 1) + known
-    of_drawn = _Disputes(
-        tuple(mask[own] for mask in disputes.disputed),
-        strata[own],
-        None if disputes.clusters is None else disputes.clusters[own],
-    )
-    return _chosen(encoded.targets[own], of_drawn, [mask[own] for mask in masks])
+    of_strata = replace(disputes, strata=disputes.strata * (known.max(initial=0) + 1) + known)
+    return _chosen(encoded.targets[own], of_strata.select(own), [mask[own] for mask in masks])
 
 
 def _chosen(targets: "pd.DataFrame", disputes: _Disputes, masks: Sequence[Bools]) -> ChosenLabels | None:
     """Return the kind of dispute by which labels were chosen most clearly; None for none."""
-    found = list(_ratios(disputes, masks))
+    found = [
+        (ratio, count_labels(labelled, disputed), disputed)
+        for labelled in masks
+        if labelled.any() and not labelled.all()
+        for disputed in disputes.disputed
+        if (ratio := dispute_ratio(labelled, disputed, disputes.strata, disputes.clusters)) is not None
+    ]
     if not found:
         return None
     _, counts, disputed = max(found, key=lambda one: (one[0], one[1].disputed_labelled))
@@ -411,9 +417,8 @@ def _few_labels(
     """
     scenario = encoded.attributes["scenario"]
     if draws is not None:
-        labelled, clusters = labelled[draws.drawn], disputes.clusters
+        labelled, disputes = labelled[draws.drawn], disputes.select(draws.drawn)
         scenario = None if scenario is None else scenario[draws.drawn]
-        disputes = replace(disputes, clusters=None if clusters is None else clusters[draws.drawn])
     if scenario is None or not labelled.any() or labelled.all():
         return None
     names, codes = np.unique(scenario.astype(str), return_inverse=True)
@@ -421,15 +426,6 @@ def _few_labels(
     own = np.isin(codes, few)
     named = tuple(scenario_name(names[code]) for code in few)
     return FewLabels(named, int((labelled & own).sum()), int(own.sum())) if few else None
-
-
-def _ratios(disputes: _Disputes, masks: Sequence[Bools]) -> Iterator[tuple[float, LabelCounts, Bools]]:
-    for labelled in masks:
-        if labelled.any() and not labelled.all():
-            for disputed in disputes.disputed:
-                ratio = dispute_ratio(labelled, disputed, disputes.strata, disputes.clusters)
-                if ratio is not None:
-                    yield ratio, count_labels(labelled, disputed), disputed
 
 
 # Rankings and comparisons of judges by labels that are mainly of disputed targets: see `chosen_labels`.

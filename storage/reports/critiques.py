@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
@@ -26,9 +26,10 @@ from core.wording import format_count, format_estimate, format_range, format_rea
 from storage.db import connections
 from storage.db.tables import ItemRow, RunRow, TraceRow
 from storage.labels import labels
+from storage.reports.alignment import judge_models
 from storage.reports.chosen_labels import NOTHING, Choices
 from storage.reports.opinions import opinion_frame
-from storage.runs import aius, runs
+from storage.runs import aius
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -130,19 +131,8 @@ def _judge_values(session: Session, study_id: int) -> dict[str, dict[Target, boo
 
 def _judge_names(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[tuple[int, str], str]:
     """Return (run id, rater) -> the judge's name, with its model if judges of that name have different ones."""
-    models: dict[tuple[int, str], str] = {}
-    for run in runs.of_study(session, study_id):
-        for judge in run.settings.get("judges") or ():
-            if isinstance(judge, dict) and isinstance(judge.get("spec"), dict):
-                models[run.id, str(judge.get("name"))] = str(judge["spec"].get("model"))
-    keys = sorted(set(zip(opinions["run"].tolist(), opinions["rater"].tolist(), strict=True)))
-    models_by_rater: dict[str, set[str]] = defaultdict(set)
-    for run_id, rater in keys:
-        models_by_rater[rater].add(models.get((run_id, rater), ""))
-    return {
-        (run_id, rater): rater if len(models_by_rater[rater]) == 1 else f"{rater} ({models.get((run_id, rater), '')})"
-        for run_id, rater in keys
-    }
+    models, several = judge_models(session, study_id, opinions)
+    return {(run, rater): f"{rater} ({model})" if rater in several else rater for (rater, run), model in models.items()}
 
 
 def _score_by_annotators(critiques_by_item: CritiquesByItem, gold: AiuValues) -> Iterator[ScoredCritique]:
@@ -301,22 +291,13 @@ def leaderboard(engine: Engine, study: Study, *, choices: Choices = NOTHING, res
 def drill_down(session: Session, study_id: int, source: str, author: str, group: bool) -> list[CritiqueDetail]:
     """Return the critiques of an author, or of a group of authors, as judged by a source; the lowest F1 first."""
     scored = load_data(session, study_id).scored().get(source, [])
-    selected = [
-        entry for entry in scored if (GROUPS[entry.critique.source] if group else entry.critique.author) == author
-    ]
     traces = _newest_traces(session, study_id)
-    details = [
-        CritiqueDetail(
-            entry.item,
-            entry.critique.id,
-            entry.critique.author,
-            entry.critique.text,
-            entry.score,
-            (*entry.factual, *entry.covered).count(None),
-            traces.get(entry.item),
-        )
-        for entry in selected
-    ]
+    details = []
+    for entry in scored:
+        one, unread = entry.critique, (*entry.factual, *entry.covered).count(None)
+        if (GROUPS[one.source] if group else one.author) == author:
+            trace = traces.get(entry.item)
+            details.append(CritiqueDetail(entry.item, one.id, one.author, one.text, entry.score, unread, trace))
     return sorted(details, key=lambda detail: (detail.score.f1 is not None, detail.score.f1 or 0.0))
 
 
@@ -353,28 +334,18 @@ def _author_rows(
     unread = sum((*entry.factual, *entry.covered).count(None) for entry in scored)
     judgements = sum(len(entry.factual) + len(entry.covered) for entry in scored)
     ranges = _ranges(scored) if unread else {}
+    aius, coverage = sum(len(entry.factual) for entry in scored), 1 - unread / judgements if judgements else None
     for level in LEVELS:
-        precision, recall, f1 = scores = [estimates[f"{name}_{level}"] for name in SCORES]
+        found: dict[str, Any] = {}
+        for name in SCORES:
+            score = estimates[f"{name}_{level}"]
+            found |= {name: score.value, f"{name}_interval": _interval(score)}
+            found |= {f"{name}_range": ranges.get(f"{name}_{level}")}
+        reason = "; ".join(dict.fromkeys(filter(None, (estimates[f"{name}_{level}"].reason for name in SCORES))))
         yield Row(
-            author,
-            source,
-            level,
-            precision.value,
-            recall.value,
-            f1.value,
-            len(scored),
-            sum(len(entry.factual) for entry in scored),
-            group,
-            unread,
-            1 - unread / judgements if judgements else None,
-            ranges.get(f"precision_{level}"),
-            ranges.get(f"recall_{level}"),
-            ranges.get(f"f1_{level}"),
-            _interval(precision),
-            _interval(recall),
-            _interval(f1),
-            "; ".join(dict.fromkeys(score.reason for score in scores if score.reason)),
-        )
+            author, source, level, critiques=len(scored), aius=aius, group=group, unread=unread, coverage=coverage,
+            reason=reason, **found,
+        )  # fmt: skip
 
 
 def _ranges(scored: Sequence[ScoredCritique]) -> dict[str, Range]:

@@ -91,15 +91,13 @@ def describe_unnamed(number: int) -> str:
     return f"{format_count(number, 'target')} without a scenario: outside of the slice of every scenario."
 
 
-def report(data: AlignmentData, query: RankingQuery, measured: Contentions) -> list[SliceRow]:
-    """Compare the slices of every judge of a query; p-values are corrected over all of them together."""
-    return _rows(data, query, measured, slices_of)
-
-
-def _rows(
-    data: AlignmentData, query: RankingQuery, measured: Contentions, slices: "Callable[[Compared], Slices]"
+def report(
+    data: AlignmentData,
+    query: RankingQuery,
+    measured: Contentions,
+    slices: "Callable[[Compared], Slices] | None" = None,
 ) -> list[SliceRow]:
-    """Compare slices of the targets of every judge of a query."""
+    """Compare the slices, or others, of every judge of a query; p-values are corrected over all of them together."""
     dataset = find_dataset(data, query)
     if dataset is None:
         return []
@@ -107,7 +105,7 @@ def _rows(
     people = majorities_of(dataset)
     for judge in comparable_judges(dataset):
         compared = compare_with_people(dataset, judge, measured, people)
-        rows += slice_rows(judge, compared.differs, slices(compared), compared.groups)
+        rows += slice_rows(judge, compared.differs, (slices or slices_of)(compared), compared.groups)
     population = judge_ranking.population_of_labels(data, query, weighted=False)
     return [replace(row, population=population) for row in correct_rows(rows)]
 
@@ -371,7 +369,7 @@ def compare_slices(
         (first, first_known), (second, second_known) = (targets_of(compared, one) for one in slices)
         return {names: (first & ~second, first_known & second_known & (first ^ second))}
 
-    return _rows(data, query, measured, both)
+    return report(data, query, measured, both)
 
 
 def of_two_slices(engine: Engine, study: Study, selection: Selection, first: str, second: str) -> list[SliceRow]:

@@ -139,10 +139,10 @@ ABLATION_COLUMNS = (
     Column("Rounds", "rounds", "count", "rounds"),
     Column("Accuracy", "accuracy", "estimate", "value"),
     Column("Decided", "decided", "estimate", "decided"),
-    Column("Difference", "difference low high", "estimate", "difference difference_low difference_high"),
-    in_file("p"),
-    Column("p", "p_corrected", "p", "p_corrected"),
-    in_file("reason"),
+    Column("Difference", "gain.difference gain.low gain.high", "estimate", "difference difference_low difference_high"),
+    in_file("gain.p_bootstrap", "p"),
+    Column("p", "gain.p_corrected", "p", "p_corrected"),
+    in_file("gain.reason"),
 )
 VOTES_COLUMNS = (
     Column("Opinions", lambda row: "first" if row.rounds == 1 else "last"),

@@ -257,19 +257,14 @@ def _verdicts(
     if not len(verdicts):
         return replace(data, opinions=verdicts)
     with reading(engine) as session:
-        failed = _failed_items(session, runs)
+        query = (
+            select(col(TraceRow.run_id), col(ItemRow.key), col(TraceRow.part))
+            .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+            .where(col(TraceRow.run_id).in_(runs), col(TraceRow.outcome) == "failed")
+        )
+        failed = [(run, item, part) for run, item, part in session.execute(query)]
     verdicts = _with_failed(verdicts, failed, runs)
     return replace(data, opinions=verdicts, scales=comparable_scales(verdicts, data.scales))
-
-
-def _failed_items(session: Session, runs: Mapping[int, RunOfCell]) -> list[tuple[int, str, str]]:
-    """Return the (run, item, part) of the failed traces."""
-    query = (
-        select(col(TraceRow.run_id), col(ItemRow.key), col(TraceRow.part))
-        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
-        .where(col(TraceRow.run_id).in_(runs), col(TraceRow.outcome) == "failed")
-    )
-    return [(run, item, part) for run, item, part in session.execute(query)]
 
 
 def _with_failed(
@@ -359,21 +354,12 @@ def _mean_by_cell(
     for run_id, run in runs.items():
         if run_id in values:
             by_cell.setdefault(run.levels, []).append(run_id)
-    return [
-        CellResult(
-            levels,
-            "",
-            "",
-            fmean(values[run] for run in ids),
-            stdev([values[run] for run in ids]) if len(ids) > 1 else None,
-            None,
-            None,
-            max(traces[run] for run in ids),
-            tuple(traces[run] for run in ids),
-            "no interval is computed for this statistic",
-        )
-        for levels, ids in by_cell.items()
-    ]
+    found = []
+    for levels, ids in by_cell.items():
+        own, counts = [values[run] for run in ids], tuple(traces[run] for run in ids)
+        deviation, reason = stdev(own) if len(own) > 1 else None, "no interval is computed for this statistic"
+        found.append(CellResult(levels, "", "", fmean(own), deviation, None, None, max(counts), counts, reason))
+    return found
 
 
 def table_of(
@@ -404,32 +390,25 @@ def render(
     return values, text
 
 
-# The columns of differences on a page.
+# The columns of differences and of effects on a page.
+LEVELS = (Column("Axis", "axis"), Column("Level", "level"), Column("less", "other_level"))
+TESTED = (Column("n", "items", "count"), Column("p", "p_corrected", "p"))
+LAST = (Column("Criterion", "criterion"), Column("Note", "reason"))
 DIFFERENCE_COLUMNS = (
-    Column("Axis", "axis"),
-    Column("Level", "level"),
-    Column("less", "other_level"),
+    *LEVELS,
     Column("Difference", "difference low high", "estimate"),
-    Column("n", "items", "count"),
-    Column("p", "p_corrected", "p"),
+    *TESTED,
     Column("Others", lambda row: ", ".join(f"{name} {level}" for name, level in row.fixed.items())),
-    Column("Criterion", "criterion"),
-    Column("Note", "reason"),
+    *LAST,
 )
-
-
 EFFECT_COLUMNS = (
-    Column("Axis", "axis"),
-    Column("Level", "level"),
-    Column("less", "other_level"),
+    *LEVELS,
     Column("Effect", "difference low high", "estimate"),
-    Column("n", "items", "count"),
-    Column("p", "p_corrected", "p"),
+    *TESTED,
     Column("Bounds", lambda row: "" if row.lowest is None else f"{row.lowest:+.3f} to {row.highest:+.3f}"),
     Column("Combinations", "combinations", "count"),
     Column("Cost", lambda row: row.cost, "estimate"),
-    Column("Criterion", "criterion"),
-    Column("Note", "reason"),
+    *LAST,
 )
 VALUE_COLUMNS = (
     Column("Cell", "cell"),

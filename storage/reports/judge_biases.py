@@ -230,21 +230,14 @@ FORMAT_COLUMNS = (
 
 
 def compute_formats(engine: Engine, study: Study, data: AlignmentData, query: RankingQuery) -> list[FormatRow]:
-    """Compare the formats of a study's judges; empty if no runs differ in their format only."""
+    """Compare the formats of every judge of a query; empty if no runs differ in their format only."""
     with connections.reading(engine) as session:
         run_formats = formats_of_runs(session, study.id)
-    return report_formats(data, query, run_formats)
-
-
-def report_formats(
-    data: AlignmentData, query: RankingQuery, run_formats: RunFormats, *, resamples: int = 1000
-) -> list[FormatRow]:
-    """Compare the formats of every judge of a query; empty if no runs differ in their format only."""
     dataset = find_dataset(data, query)
     if dataset is None or not run_formats:
         return []
     pairs = [pair for pair in _format_pairs(data, run_formats) if {pair.base_name, pair.name} <= dataset.judges.keys()]
-    return format_rows(dataset, pairs, resamples=resamples)
+    return format_rows(dataset, pairs)
 
 
 def formats_of_study(

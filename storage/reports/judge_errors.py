@@ -18,7 +18,7 @@ from core.statistics.measures.annotator_dependence import Dependence, State
 from core.statistics.measures.causes import CAUSES, Causes, Votes, causes_of_votes, count_votes
 from core.statistics.measures.planning import entropy
 from core.statistics.reports.judge_findings import describe_dependence, without_annotators
-from core.wording import format_percent, list_names
+from core.wording import format_percent, join_notes, list_names
 from storage.db import audit
 from storage.db.audit import Action, Filter
 from storage.db.guards import LABEL_REQUESTS, reading_for
@@ -189,11 +189,8 @@ def _share_of(cause: str) -> Callable[[JudgeErrors], object]:
     return read
 
 
-def _reason(errors: JudgeErrors) -> str:
-    return "; ".join(filter(None, (CAVEATS.get(errors.population), errors.causes.reason)))
-
-
-def _keys_of(cause: str) -> str:
+def keys_of(cause: str) -> str:
+    """Return the keys of the share of a cause in files."""
     name = cause.replace(" ", "_")
     return f"{name} {name}_low {name}_high"
 
@@ -202,11 +199,11 @@ COLUMNS = (
     Column("Judge", "judge", key="judge"),
     in_file("causes.decided causes.disagreements", "targets disagreements"),
     Column("Disagreements", lambda one: f"{one.causes.disagreements:,} of {one.causes.decided:,}", "figure"),
-    *(Column(cause.capitalize(), _share_of(cause), "estimate", _keys_of(cause)) for cause in CAUSES),
+    *(Column(cause.capitalize(), _share_of(cause), "estimate", keys_of(cause)) for cause in CAUSES),
     Column("Wrong on clear targets", "causes.error_rate", "estimate", "error_rate_on_clear"),
     in_file("causes.kappa"),
     Column("Without labels of", lambda one: ", ".join(one.without), key="without"),
-    Column("", _reason, key="reason"),
+    Column("", lambda one: join_notes(CAVEATS.get(one.population, ""), one.causes.reason), key="reason"),
     in_file("population"),
 )
 

@@ -343,8 +343,7 @@ COLUMNS = (
         help="The accuracy if every missing verdict were wrong, and if every one were right. Empty if none is missing. "
         "The distance from the ceiling and ω have no such range: read them with the coverage.",
     ),
-    Column("", lambda row: (row.evaluation.accuracy_range or (None, None))[0], key="lowest"),
-    Column("", lambda row: (row.evaluation.accuracy_range or (None, None))[1], key="highest"),
+    Column("", lambda row: row.evaluation.accuracy_range or (None, None), key="lowest highest"),
     in_file("evaluation.accuracy.items evaluation.accuracy.effective", "targets effective"),
     Column(
         "Coverage", "evaluation.coverage.value evaluation.coverage.low evaluation.coverage.high", "estimate",

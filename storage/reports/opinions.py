@@ -22,13 +22,13 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.annotator_names import is_unknown
-from core.labels import Kind, Scale, Value
+from core.labels import Kind, Scale, Value, is_number
 from core.statistics.data.columns import Column, as_text
 from core.statistics.data.frames import ALL
 from core.statistics.data.label_table import LabelTable, combined_codes, groups
 from core.wording import report_criterion
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow
-from storage.labels import current_labels, labels, targets
+from storage.labels import current_labels, targets
 from storage.runs import trace_opinions
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -120,7 +120,7 @@ def find_scales(session: Session, study: Study, panels: list[RaterPanel]) -> Sca
             kind, criterion = cast(tuple[Kind, str], key)
             scale = scales.get((kind, criterion)) or studies.DEFAULT_SCALES.get(kind)
             values = panel.values["value"].take(rows)
-            if scale is None and values.where(_is_number).all():
+            if scale is None and values.where(is_number).all():
                 scale = Scale(level="interval")
             if scale is not None:
                 scales[kind, criterion] = _with_values(scale, values.tolist()) if scale.is_open else scale
@@ -141,22 +141,13 @@ def with_values(scales: Scales, *frames: "pd.DataFrame") -> dict[tuple[str, str]
 
 
 def _with_values(scale: Scale, values: Iterable[object]) -> Scale:
-    used = {*scale.categories, *filter(_is_number, values)}
+    used = {*scale.categories, *filter(is_number, values)}
     return scale.model_copy(update={"categories": tuple(sorted(used, key=float))})
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def frame_panel(values: "pd.DataFrame") -> RaterPanel:
     """Return a panel with the columns of a data frame from which `find_scales` finds scales."""
     return RaterPanel(LabelTable.from_frame(values[["kind", "criterion", "value"]]))
-
-
-def annotator_panel(session: Session, study: Study) -> RaterPanel:
-    """Return the annotators with their current labels."""
-    return RaterPanel(labels.table(session, study.id))
 
 
 def judge_panels(session: Session, study: Study) -> list[RaterPanel]:

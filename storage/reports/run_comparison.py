@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_RUNS = 6
+NO_ESTIMATE = Estimate(None, None, None, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ def _conclusions(session: Session, study_id: int, chosen: Sequence[Run]) -> "pd.
 
 def estimate_columns(rows: Sequence[RunFigures | Pair], only_in_file: Collection[str] = ()) -> list[Column]:
     """Return the columns of the statistics that rows have: value, interval and n of each."""
-    names = dict.fromkeys(name for row in rows for name in _estimates(row))
+    names = dict.fromkeys(name for row in rows for name in row.estimates)
     columns = []
     for name in names:
         title = "" if name in only_in_file else catalogue.BY_ID[name].short
@@ -209,21 +210,16 @@ def estimate_columns(rows: Sequence[RunFigures | Pair], only_in_file: Collection
 
 def most_items(row: RunFigures | Pair) -> int | None:
     """Return the n of a row: of the statistic with the most targets; None without one."""
-    return max((estimate.items for estimate in _estimates(row).values()), default=None)
-
-
-def _estimates(row: RunFigures | Pair) -> Mapping[str, Estimate]:
-    return row.agreement if isinstance(row, Pair) else row.estimates
+    return max((estimate.items for estimate in row.estimates.values()), default=None)
 
 
 def _interval(name: str, row: RunFigures | Pair) -> tuple[float | None, ...]:
-    estimate = _estimates(row).get(name)
-    return (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+    estimate = row.estimates.get(name, NO_ESTIMATE)
+    return estimate.value, estimate.low, estimate.high
 
 
 def _items(name: str, row: RunFigures | Pair) -> int:
-    estimate = _estimates(row).get(name)
-    return 0 if estimate is None else estimate.items
+    return row.estimates.get(name, NO_ESTIMATE).items
 
 
 COST_COLUMNS = (
@@ -264,7 +260,7 @@ def pair_columns(comparison: RunComparison, titles: Mapping[str, str] | None = N
         Column("p", "difference.p_corrected", "p"),
         Column("n", "difference.items", "count"),
         in_file("first second targets changed"),
-        in_file("changed_share changed_low changed_high"),
+        in_file("changed_share.value changed_share.low changed_share.high", "changed_share changed_low changed_high"),
         *estimate_columns(comparison.pairs, ONLY_IN_FILE),
         Column("n of both", lambda pair: "–" if most_items(pair) is None else f"{most_items(pair):,}", "figure"),
         in_file("statistic difference.difference difference.low difference.high"),
@@ -275,7 +271,7 @@ def pair_columns(comparison: RunComparison, titles: Mapping[str, str] | None = N
 
 
 def _changed(pair: Pair) -> str:
-    share = format_estimate(pair.changed_share, pair.changed_low, pair.changed_high)
+    share = format_estimate(pair.changed_share.value, pair.changed_share.low, pair.changed_share.high)
     return f"{pair.changed:,} of {pair.targets:,}: {share}" if pair.targets else "no common target"
 
 

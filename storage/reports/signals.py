@@ -24,9 +24,10 @@ from storage.runs import annotator_examples, runs
 from storage.runs.runs import Run
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
-    from core.statistics.data.arrays import Bools, Floats, Ints
+    from core.statistics.data.arrays import Bools, Floats
 
 
 class Signal(Described):
@@ -175,23 +176,24 @@ def _repeats(of_study: "Iterable[Run]", judge: _Judge) -> "Floats":
     rows = rows[chosen.to_numpy(bool)]
     if rows["run"].nunique() < 2:
         return np.full(dataset.gold.size, np.nan)
-    keys = {key: place for place, key in enumerate(zip(dataset.item, dataset.part, strict=True))}
-    names = zip(rows["item"].tolist(), rows["part"].tolist(), strict=True)
-    return _equal_shares(judge, rows, np.array([keys.get(key, -1) for key in names], int))
+    return _equal_shares(judge, rows, "item", dataset.item)
 
 
 def _panel_shares(judge: _Judge) -> "Floats":
     """Return the share of the last opinions of the verdict's trace that are the verdict."""
     rows = judge.opinions
     rows = rows[((rows["stage"] == "last") & rows["run"].isin(judge.runs)).to_numpy(bool)]
-    traces = zip(judge.traces.tolist(), judge.dataset.part.tolist(), strict=True)
-    keys = {key: place for place, key in enumerate(traces)}
-    names = zip(rows["trace"].tolist(), rows["part"].tolist(), strict=True)
-    return _equal_shares(judge, rows, np.array([keys.get(key, -1) for key in names], int))
+    return _equal_shares(judge, rows, "trace", judge.traces)
 
 
-def _equal_shares(judge: _Judge, rows: "pd.DataFrame", places: "Ints") -> "Floats":
-    """Return the share of the rows of each target (N,) with the judge's value; nan for targets with fewer than two."""
+def _equal_shares(judge: _Judge, rows: "pd.DataFrame", column: str, names: "npt.NDArray[Any]") -> "Floats":
+    """Return the share of the rows of each target (N,) with the judge's value; nan for targets with fewer than two.
+
+    `names` (N,) are those of the targets in a column of the rows; the parts have to be equal too.
+    """
+    keys = {key: place for place, key in enumerate(zip(names.tolist(), judge.dataset.part.tolist(), strict=True))}
+    of_rows = zip(rows[column].tolist(), rows["part"].tolist(), strict=True)
+    places = np.array([keys.get(key, -1) for key in of_rows], int)
     values, known = judge.dataset.judges[judge.name].values, places >= 0
     given = encode_on_scale(rows["value"], judge.dataset.scale)[known]
     places = places[known]
@@ -235,11 +237,6 @@ def _rounds(session: Session, judge: _Judge) -> dict[int, float]:
         rounds[trace].add(number)
     if max(map(len, rounds.values()), default=0) < 2:
         return {}
-    agreed = _agreed(session, judge.runs)
+    of_runs = col(TraceRow.run_id).in_(judge.runs)
+    agreed = set(session.scalars(select(col(TraceRow.id)).where(of_runs, col(TraceRow.outcome) == "agreed")))
     return {trace: 1 / len(found) if trace in agreed else 0.0 for trace, found in rounds.items()}
-
-
-def _agreed(session: Session, run_ids: Collection[int]) -> set[int]:
-    query: Any = select(col(TraceRow.id)).where(col(TraceRow.run_id).in_(run_ids), col(TraceRow.outcome) == "agreed")
-    ids: Iterable[int] = session.scalars(query)
-    return set(ids)

@@ -33,12 +33,12 @@ from storage.reports import (
     systems,
 )
 from storage.reports.alignment import load_data
-from storage.reports.chosen_labels import CAVEATS
 from storage.reports.judge_ranking import Selection
 from storage.studies.studies import Study
 
 COMPARISONS, DISAGREEMENTS = "Differences between judges", "Causes of disagreements"
-ROWS = {"value": "value low high", "n": "items", "caveat": "reason"}
+# What is printed: a column of the values with its name, or of others, three for an interval.
+ROWS = "value: value low high", "n: items", "caveat: reason"
 
 
 def sections(engine: Engine, study: Study, *, reference: str | None = None) -> list[Section]:
@@ -78,16 +78,8 @@ def _overview(engine: Engine, study: Study) -> Section:
 def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
     report = judge_ranking.of_study(engine, study, judge_ranking.Selection(), reference=reference)
     ranking = report.ranking
-    columns = {
-        "judge": "judge",
-        "decision": "decision",
-        "accuracy": "accuracy low high",
-        "targets": "targets",
-        "coverage": "coverage",
-        "from_ceiling": "from_ceiling from_ceiling_low from_ceiling_high",
-        "winning_rate": "winning_rate",
-        "reason": "reason",
-    }
+    from_ceiling = "from_ceiling: from_ceiling from_ceiling_low from_ceiling_high"
+    measures = "accuracy: accuracy low high", "targets", "coverage", from_ceiling, "winning_rate"
     points, lines = judge_points(ranking)
     sizes, method = [ranking.targets], judge_ranking.describe_method(report)
     return Section(
@@ -95,7 +87,7 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
         [summarize(ranking), *filter(None, [report.chosen]), *report.notes],
         interval_svg(points, "Accuracy and 95 % interval", lines) if points else "",
         caption("Accuracy of each judge on the same targets", sizes, "targets", method),
-        _printed(judge_ranking.table(report), columns),
+        _printed(judge_ranking.table(report), "judge", "decision", *measures, "reason"),
         caption("Judges, the human ceiling and baselines", sizes, "targets", method),
     )
 
@@ -104,19 +96,12 @@ def _comparisons(engine: Engine, study: Study, reference: str | None) -> Section
     found, _ = judge_ranking.comparisons_of_study(engine, study, judge_ranking.Selection(), reference=reference)
     if not found:
         return Section(COMPARISONS, ["Fewer than two judges can be compared on the same targets."])
-    columns = {
-        "judge": "judge",
-        "other_judge": "other_judge",
-        "difference": "difference low high",
-        "targets": "items",
-        "p_corrected": "p_corrected",
-        "caveat": "reason",
-    }
+    figures = "difference: difference low high", "targets: items", "p_corrected"
     title, sizes = "Differences in accuracy on the same targets", [row.items for row in found]
     return Section(
         COMPARISONS,
         references.debate_note(engine, study.id, reference),
-        rows=_printed(found, columns),
+        rows=_printed(found, "judge", "other_judge", *figures, "caveat: reason"),
         table_caption=caption(title, sizes, "targets", PAIRED_DIFFERENCES),
     )
 
@@ -124,18 +109,8 @@ def _comparisons(engine: Engine, study: Study, reference: str | None) -> Section
 def _causes(engine: Engine, study: Study, reference: str | None) -> Section:
     """Return the causes; they are of people's labels, whatever the reference is."""
     found = judge_errors.of_study(engine, study, judge_ranking.Selection())
-    rows = []
-    for errors in found:
-        shares = {share.cause: format_estimate(share.value, share.low, share.high, 3) for share in errors.causes.shares}
-        rows.append(
-            {
-                "judge": errors.judge,
-                "targets": errors.causes.decided,
-                "disagreements": errors.causes.disagreements,
-                **{cause: shares.get(cause, "") for cause in CAUSES},
-                "caveat": "; ".join(filter(None, (CAVEATS.get(errors.population), errors.causes.reason))),
-            }
-        )
+    causes = (f"{cause}: {judge_errors.keys_of(cause)}" for cause in CAUSES)
+    rows = _printed(judge_errors.table(found), "judge", "targets", "disagreements", *causes, "caveat: reason")
     title, sizes = "Causes of the disagreements of judges and people", [errors.causes.decided for errors in found]
     sentences = [errors.sentence for errors in found]
     return Section(DISAGREEMENTS, sentences, rows=rows, table_caption=caption(title, sizes, "targets", CAUSE_MODEL))
@@ -154,17 +129,10 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
         if value is not None
     ]
     verdicts = f"verdicts of {report.judge}" if report.judge else "no verdicts"
-    columns = {
-        "system": "system",
-        "scenario": "scenario",
-        "together": "value low high",
-        "people_alone": "people people_low people_high",
-        "verdicts_alone": "verdicts verdicts_low verdicts_high",
-        "labelled": "labelled",
-        "only_judged": "judged",
-        "bradley_terry": "strength strength_low strength_high",
-        "caveat": "reason",
-    }
+    people = "people_alone: people people_low people_high"
+    alone = people, "verdicts_alone: verdicts verdicts_low verdicts_high"
+    strength = "bradley_terry: strength strength_low strength_high"
+    columns = "system", "scenario", "together: value low high", *alone, "labelled", "only_judged: judged", strength
     sizes = [row.labelled for row in overall]
     title, method = f"{unit} of each system by {systems.basis(report)}", systems.method(report)
     return Section(
@@ -175,26 +143,18 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
         ],
         interval_svg(points, f"{unit} and 95 % interval") if points else "",
         caption(title, sizes, "labelled targets", method),
-        _printed(report.rows, columns),
+        _printed(report.rows, *columns, "caveat: reason"),
         caption(f"Systems by {systems.basis(report)}", sizes, "labelled targets", method),
     )
 
 
 def _biases(engine: Engine, study: Study, reference: str | None) -> Section:
     rows = judge_biases.of_study(engine, study, reference=reference)
-    columns = {
-        "judge": "judge",
-        "bias": "bias",
-        "effect": "effect low high",
-        "n": "n",
-        "p_corrected": "p_corrected",
-        "found": "found",
-        "caveat": "note",
-    }
+    columns = "judge", "bias", "effect: effect low high", "n", "p_corrected", "found", "caveat: note"
     return Section(
         "Biases of judges",
         [*references.debate_note(engine, study.id, reference), judge_biases.sentence(engine, study, rows)],
-        rows=_printed(judge_biases.table(rows), columns),
+        rows=_printed(judge_biases.table(rows), *columns),
         table_caption=caption("Biases of judges", [row.effect.items for row in rows], "verdicts", BIAS_TESTS),
     )
 
@@ -205,13 +165,12 @@ def _agreement(engine: Engine, study: Study) -> Section:
         return Section("Inter-annotator agreement", ["Agreement needs labels by at least two annotators."])
     headline, drawn = agreement_values(engine, study, rows)
     points = agreement_marks(drawn)
-    names = ("kind", "criterion", "group", "statistic")
     return Section(
         "Inter-annotator agreement",
         [],
         interval_svg(points, f"{headline} and 95 % interval") if points else "",
         caption(f"Agreement beyond chance ({headline})", [row.items for row in drawn]),
-        _printed(rows, dict(zip(names, names, strict=True)) | ROWS),
+        _printed(rows, "kind", "criterion", "group", "statistic", *ROWS),
         caption("Agreement between annotators and between judges", [row.items for row in rows]),
     )
 
@@ -255,20 +214,19 @@ def _alignment(engine: Engine, study: Study, reference: str | None) -> Section:
     if not rows:
         return Section("Alignment of judges", ["No judge has given an opinion yet."])
     used = ", ".join(dict.fromkeys(row.reference for row in rows if row.reference))
-    names = ("judge", "kind", "criterion", "statistic")
     return Section(
         "Alignment of judges",
         [f"Reference: {used}."] if used else [],
-        rows=_printed(rows, dict(zip(names, names, strict=True)) | ROWS),
+        rows=_printed(rows, "judge", "kind", "criterion", "statistic", *ROWS),
         table_caption=caption("Every statistic of every judge", [row.items for row in rows]),
     )
 
 
-def _printed(rows: Iterable[Any], columns: Mapping[str, str]) -> list[Mapping[str, Any]]:
-    """Return rows for print; `columns` has the name of each column and its values, three for an interval."""
+def _printed(rows: Iterable[Any], *columns: str) -> list[Mapping[str, Any]]:
+    """Return rows for print; see `ROWS`."""
+    names = [(title, values or title) for title, _, values in (column.partition(": ") for column in columns)]
     return [
-        {title: _print(title, [cell(row, name) for name in names.split()]) for title, names in columns.items()}
-        for row in rows
+        {title: _print(title, [cell(row, name) for name in values.split()]) for title, values in names} for row in rows
     ]
 
 

@@ -26,15 +26,7 @@ from core.statistics.reports.systems import (
 )
 from storage.reports import alignment, opinions, references
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.chosen_labels import (
-    ALL_TARGETS,
-    CAVEATS,
-    NO_VALUES,
-    NOT_KNOWN,
-    Population,
-    is_among,
-    of_key,
-)
+from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, NO_VALUES, NOT_KNOWN, Population, is_among, of_key
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:

@@ -36,9 +36,9 @@ from core.wording import report_criterion
 from storage.db import connections
 from storage.labels import labels, targets
 from storage.reports import references
-from storage.reports.alignment import judge_model, load_data
+from storage.reports.alignment import judge_models, load_data
 from storage.reports.chosen_labels import Choices
-from storage.reports.opinions import annotator_panel, find_scales, opinion_columns, opinion_frame
+from storage.reports.opinions import RaterPanel, find_scales, opinion_columns, opinion_frame
 from storage.runs import aius, aspects, runs, turns
 from storage.runs.aspects import KIND
 from storage.runs.runs import Run
@@ -226,15 +226,15 @@ def verdict_agreement(engine: Engine, study: Study, choices: Choices | None = No
 
 def _agreement(run: str, protocol: str, criterion: str, verdicts: LabelTable) -> VerdictAgreement:
     """Return the agreement of verdicts with their gold labels."""
+
+    def share_equal(some: LabelTable) -> Estimate:
+        equal = some["verdict"].array() == some["gold"].array()
+        return share_estimate(equal, pairs=len(some), reason="there is no item with a verdict and a gold label")
+
     decided = verdicts.take(verdicts["verdict"].present())
     without_ties = decided.take(decided["gold"].where(lambda label: label != TIE))
     missing = len(verdicts) - len(decided)
-    return VerdictAgreement(run, protocol, criterion, _share_equal(decided), _share_equal(without_ties), missing)
-
-
-def _share_equal(verdicts: LabelTable) -> Estimate:
-    equal = verdicts["verdict"].array() == verdicts["gold"].array()
-    return share_estimate(equal, pairs=len(verdicts), reason="there is no item with a verdict and a gold label")
+    return VerdictAgreement(run, protocol, criterion, share_equal(decided), share_equal(without_ties), missing)
 
 
 def load_units(engine: Engine, study: Study) -> list[WeightUnit]:
@@ -254,14 +254,9 @@ def units(session: Session, study_id: int) -> list[WeightUnit]:
 def _weight_opinions(session: Session, study_id: int) -> "pd.DataFrame":
     """Return the judges' weights; a judge that has different models in several runs is one rater for each model."""
     opinions = opinion_frame(session, study_id, [KIND])
-    settings = {run.id: run.settings for run in runs.of_study(session, study_id)}
-    pairs = dict.fromkeys(zip(opinions["rater"].tolist(), opinions["run"].tolist(), strict=True))
-    models = {(rater, run): judge_model(settings.get(run), rater) for rater, run in pairs}
-    used: dict[str, set[str]] = {}
-    for (rater, _), model in models.items():
-        used.setdefault(rater, set()).add(model)
+    models, several = judge_models(session, study_id, opinions)
     names = {
-        pair: f"{pair[0]} · {model}" if model and len(used[pair[0]]) > 1 else pair[0] for pair, model in models.items()
+        pair: f"{pair[0]} · {model}" if model and pair[0] in several else pair[0] for pair, model in models.items()
     }
     keys = zip(opinions["rater"].tolist(), opinions["run"].tolist(), strict=True)
     return opinions.assign(rater=[names[key] for key in keys])
@@ -322,7 +317,7 @@ def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> di
         scoring = _scoring_runs(session, study.id)
         if not scoring:
             return {}
-        panel = annotator_panel(session, study)
+        panel = RaterPanel(labels.table(session, study.id))
         frame = references.frame(session, study.id, chosen, find_scales(session, study, [panel]))
         # Weights are fitted to people alone.
         frame = frame[(frame["source"] != references.BY_THE_DEBATE) & (frame["kind"] == "preference")]

@@ -11,23 +11,11 @@ import krippendorff
 import numpy as np
 
 from core.statistics import catalogue, notes
-from core.statistics.data.arrays import (
-    Codes,
-    Estimate,
-    Floats,
-    Ints,
-    normal_quantile,
-    students_t_quantile,
-)
+from core.statistics.data.arrays import Codes, Estimate, Floats, Ints, normal_quantile, students_t_quantile
 from core.statistics.data.patterns import Patterns, distinct_patterns, distinct_scores
 from core.statistics.data.ratings import Ratings, Scores, category_numbers
 from core.statistics.measures import coefficients, continuous, pairwise
-from core.statistics.measures.pairwise import (
-    CORRELATIONS,
-    MAX_TABLE_CELLS,
-    TableStatistic,
-    pair_tables,
-)
+from core.statistics.measures.pairwise import CORRELATIONS, MAX_TABLE_CELLS, TableStatistic, pair_tables
 from core.statistics.measures.resampling import Family, Resampled, Statistic, bootstrap, mean_by_items, stack_statistics
 
 # Up to this many categories two raters are compared by their K x K table; above, it is larger than the data.

@@ -11,6 +11,7 @@ winning rate omega is the share of annotators that the judge wins against; the j
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -79,16 +80,6 @@ class AlternativeAnnotatorTest:
         return sum(test.won for test in self.tests) / len(self.tests)
 
 
-def run_on_scores(
-    annotators: Floats, judge: Floats, names: tuple[str, ...], *, units: Units, epsilon: float = EPSILON
-) -> AlternativeAnnotatorTest:
-    """Test a judge's numbers (N,) against the annotators' (N, R), nan missing, by minus the mean squared difference.
-
-    `units` gives how often each of the N rows occurs.
-    """
-    return run(names, numeric_closeness(annotators, judge), units, epsilon)
-
-
 def run_on_patterns(patterns: JudgedPatterns, *, epsilon: float = EPSILON) -> AlternativeAnnotatorTest:
     """Test the judge of patterns by the share of the other annotators with the same category.
 
@@ -124,7 +115,7 @@ Closeness = tuple[Ints, Floats, Floats]
 
 
 def numeric_closeness(annotators: Floats, judge: Floats) -> Iterator[Closeness]:
-    """Yield for each annotator minus the mean squared differences to the others' numbers."""
+    """Yield for each annotator (N, R) and the judge (N,) minus the mean squared differences to the others' numbers."""
     for rater in range(annotators.shape[1]):
         rows = np.flatnonzero(~np.isnan(judge) & ~np.isnan(annotators[:, rater]))
         others = np.delete(annotators[rows], rater, axis=1)
@@ -145,17 +136,10 @@ def pattern_closeness(patterns: JudgedPatterns) -> Iterator[Closeness]:
     judged = np.flatnonzero(verdicts >= 0)
     rows, verdicts = labels.rows[judged], verdicts[judged]
     same = patterns.labels.counts[rows, verdicts] - (verdicts == labels.codes[judged])
-    scores = ratio(same, labels.others[judged]), labels.same[judged]
-    yield from by_rater(len(patterns.names), labels.raters[judged], (rows, *scores))
-
-
-def by_rater(number: int, raters: Ints, closeness: Closeness) -> Iterator[Closeness]:
-    """Yield the parts of each of a number of annotators; `raters` (M,) is sorted."""
-    rows, judge_scores, rater_scores = closeness
-    ends = np.searchsorted(raters, np.arange(1, number + 1))
-    for rater, end in enumerate(ends.tolist()):
-        own_cells = slice(int(ends[rater - 1]) if rater else 0, end)
-        yield rows[own_cells], judge_scores[own_cells], rater_scores[own_cells]
+    columns = rows, ratio(same, labels.others[judged]), labels.same[judged]
+    ends = np.searchsorted(labels.raters[judged], np.arange(len(patterns.names) + 1))  # they are sorted
+    for start, end in pairwise(ends.tolist()):
+        yield columns[0][start:end], columns[1][start:end], columns[2][start:end]
 
 
 def annotator_test(

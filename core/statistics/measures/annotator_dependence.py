@@ -120,22 +120,17 @@ def find_dependence(
         if (dependence := _test(contested, codes, place, ratings.raters[place])) is not None
     ]
     corrected = correct_p_values([dependence.p_corrected for _, dependence in found])
-    by_judge: dict[str, tuple[Dependence, ...]] = {}
+    by_judge: dict[str, list[Dependence]] = {}
     for (judge, dependence), p in zip(found, corrected, strict=True):
-        if p < LEVEL and not dependence.few_annotators:
-            state = State.repeats
-        elif dependence.can_be_copy:
-            state = State.unclear
-        else:
-            continue
-        by_judge[judge] = (*by_judge.get(judge, ()), replace(dependence, state=state, p_corrected=p))
-    # Those that are certain; without one, the most probable.
-    certain = {
-        judge: tuple(one for one in of_judge if one.state is State.repeats) for judge, of_judge in by_judge.items()
-    }
+        repeats = p < LEVEL and not dependence.few_annotators
+        if repeats or dependence.can_be_copy:
+            state = State.repeats if repeats else State.unclear
+            by_judge.setdefault(judge, []).append(replace(dependence, state=state, p_corrected=p))
+    certain = {judge: [one for one in own if one.state is State.repeats] for judge, own in by_judge.items()}
+    # Without a certain one, the most probable.
     return {
-        judge: certain[judge] or (min(of_judge, key=lambda one: (one.p_corrected, -one.share)),)
-        for judge, of_judge in by_judge.items()
+        judge: tuple(certain[judge] or [min(own, key=lambda one: (one.p_corrected, -one.share))])
+        for judge, own in by_judge.items()
     }
 
 

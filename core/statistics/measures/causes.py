@@ -275,7 +275,6 @@ class Fit:
     posterior: Floats
     """(P, K): the probability of each true category."""
     log_likelihood: float
-    iterations: int
     converged: bool
     """Whether EM converged; if not, the values are not final."""
 
@@ -302,7 +301,7 @@ def fit_counts(counts: Floats, frequencies: Floats | None = None) -> Fit:
         posterior, likelihood = e_step(counts, frequencies, shares, np.nan_to_num(confusion))
         converged = likelihood - previous < TOLERANCE * (1 + abs(likelihood))
         previous, iteration = likelihood, iteration + 1
-    return Fit(shares, confusion, posterior, likelihood, iteration, converged)
+    return Fit(shares, confusion, posterior, likelihood, converged)
 
 
 def m_step(counts: Floats, frequencies: Floats, posterior: Floats) -> tuple[Floats, Floats]:

@@ -46,14 +46,8 @@ def better_first(comparison: Comparison, judges: Sequence[str]) -> Comparison:
     difference, low, high = (
         None if value is None else -value for value in (comparison.difference, comparison.high, comparison.low)
     )
-    return replace(
-        comparison,
-        judge=comparison.other_judge,
-        other_judge=comparison.judge,
-        difference=difference,
-        low=low,
-        high=high,
-    )
+    first, second = comparison.judge, comparison.other_judge
+    return replace(comparison, judge=second, other_judge=first, difference=difference, low=low, high=high)
 
 
 def compare_scores(

@@ -17,7 +17,14 @@ from core.statistics.data.patterns import Units, distinct_scores
 from core.statistics.data.sample import Sample
 from core.statistics.measures.coefficients import alpha_from_moments
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION, mask_small_samples, sign_matrix
-from core.statistics.measures.resampling import Family, Statistic, bootstrap, percentile_interval, stack_statistics
+from core.statistics.measures.resampling import (
+    Family,
+    Statistic,
+    bootstrap,
+    percentile_interval,
+    stack_statistics,
+    weighted_mean,
+)
 
 # Up to this many items Kendall's tau is a product of N x N matrices (18 MB each); above, scipy computes each
 # resample in N log N.
@@ -204,12 +211,7 @@ def item_level_correlations(
 
 
 def group_level_correlations(
-    judge: Floats,
-    reference: Floats,
-    groups: Names,
-    *,
-    resamples: int = 1000,
-    weights: Floats | None = None,
+    judge: Floats, reference: Floats, groups: Names, *, resamples: int = 1000, weights: Floats | None = None
 ) -> dict[str, Estimate]:
     """Estimate the mean over groups of the correlation within each; groups (N,) are resampled.
 
@@ -227,7 +229,10 @@ def group_level_correlations(
     estimates = {}
     for name, function in FUNCTIONS.items():
         correlations = np.array([correlate(function, *scores) for scores in scores_by_group])
-        estimates[name] = mean_over_groups(correlations, x.size, judge.size, resamples)
+        defined = correlations[~np.isnan(correlations)]
+        mean = weighted_mean(defined, np.ones(defined.size, bool))
+        (result,) = bootstrap(stack_statistics([mean]), Units(np.ones(defined.size)), resamples)
+        estimates[name] = notes.group_mean_estimate(result, defined.size, correlations.size, x.size, judge.size)
     return estimates
 
 
@@ -237,17 +242,6 @@ def correlate(
     """Return the correlation of two columns, each row with its weight, or 1; nan if it is undefined."""
     counted = np.ones(x.size) if weights is None else weights
     return float(function(x, y)(counted[None])[0]) if x.size > 1 else np.nan
-
-
-def mean_over_groups(correlations: Floats, items: int, items_total: int, resamples: int) -> Estimate:
-    """Estimate the mean of the correlations (G,) that are defined, resampling groups."""
-    defined = correlations[~np.isnan(correlations)]
-
-    def family(weights: Floats) -> Floats:
-        return ratio(weights @ defined, weights.sum(axis=1))[None]
-
-    (result,) = bootstrap(family, Units(np.ones(defined.size)), resamples)
-    return notes.group_mean_estimate(result, defined.size, correlations.size, items, items_total)
 
 
 def system_level_correlations(

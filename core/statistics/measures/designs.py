@@ -24,16 +24,15 @@ def permanent_numbers(seed: int, keys: Sequence[str]) -> Floats:
     return np.array([permanent_number(seed, key) for key in keys], float)
 
 
-def allocate(counts: Sequence[int], size: int, spreads: Sequence[float] | None = None, least: int = 2) -> list[int]:
+def allocate(counts: Sequence[int], size: int, spreads: Sequence[float] | None = None) -> list[int]:
     """Return how many of `size` labels each stratum gets: in proportion to its targets, or to targets x spread.
 
-    `spreads` are standard deviations (Neyman 1934). No stratum gets more than its targets or less than `least` of them.
+    `spreads` are standard deviations (Neyman 1934). No stratum gets more than its targets or less than two of them.
     Remainders go to the largest fractions, so the sum is `size` if the targets suffice.
     """
     targets = np.asarray(counts, int)
     shares = targets * (np.ones(targets.size) if spreads is None else np.asarray(spreads, float))
-    floors = np.minimum(targets, least)
-    found = floors.copy()
+    found = np.minimum(targets, 2)
     while (left := min(size, int(targets.sum())) - int(found.sum())) > 0:
         open_strata = found < targets
         weights = np.where(open_strata, shares, 0)

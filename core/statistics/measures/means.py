@@ -32,30 +32,16 @@ def mean_estimate(
     numbers = np.asarray(values, float)  # None becomes nan
     is_defined = ~np.isnan(numbers)
     defined = numbers[is_defined]
-    units = item_units(defined.size, groups, is_defined, sample)
+    drawn = None if sample is None else sample.select(is_defined)
+    clusters = group_indicator(None if groups is None else np.array(groups, object)[is_defined])
+    units = Units(np.ones(defined.size), clusters, draw=None if drawn is None else draw_of(drawn))
     mean = weighted_mean(defined, np.ones(defined.size, bool))
     (result,) = bootstrap(stack_statistics([mean]), units, resamples)
     missing = numbers.size - defined.size
     caveats = [f"undefined for {missing} of {numbers.size} items, left out"] if missing else []
     caveats += notes.mean_caveats(result, defined.size, units.size)
-    return Estimate(
-        result.value,
-        result.low,
-        result.high,
-        defined.size,
-        total or numbers.size,
-        raters,
-        pairs,
-        result.dropped,
-        "; ".join(caveats),
-        kish(None if sample is None else sample.select(is_defined)),
-    )
-
-
-def item_units(size: int, groups: Sequence[str] | None, used: Bools, sample: Sample | None) -> Units:
-    """Return the used ones of N items as sampling units, each a pattern of its own."""
-    clusters = group_indicator(None if groups is None else np.array(groups, object)[used])
-    return Units(np.ones(size), clusters, draw=None if sample is None else draw_of(sample.select(used)))
+    counts = (defined.size, total or numbers.size, raters, pairs, result.dropped)
+    return Estimate(result.value, result.low, result.high, *counts, "; ".join(caveats), kish(drawn))
 
 
 # MetaCritique's scores of critiques, from true and false atomic information units (AIUs).
@@ -64,14 +50,7 @@ def item_units(size: int, groups: Sequence[str] | None, used: Bools, sample: Sam
 # critique's AIUs that the critique covers. F1 is their harmonic mean. Micro: over all AIUs. Macro: over critiques with
 # equal weights; macro F1 is the mean of the critiques' F1, as in the authors' code, not the F1 of the means.
 
-SCORE_NAMES = (
-    "precision_micro",
-    "recall_micro",
-    "f1_micro",
-    "precision_macro",
-    "recall_macro",
-    "f1_macro",
-)
+SCORE_NAMES = [f"{score}_{level}" for level in ("micro", "macro") for score in ("precision", "recall", "f1")]
 
 
 @dataclass(frozen=True)

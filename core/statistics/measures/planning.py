@@ -1,6 +1,7 @@
 """Planning of further labels: the targets whose labels inform most, and how many labels an interval width takes."""
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -196,18 +197,19 @@ def plan_separation(scores: Floats, groups: Sequence[str] | None = None) -> Sepa
     caveat = notes.few_groups(clusters) if clusters < min(n, notes.FEW_GROUPS) else ""
     if n >= MIN_SEPARATED and abs(advantage) > confidence * error:
         return Separation(n, wins, losses, advantage, True, 0, caveat)
+    needed = None
     if n < MIN_PLANNED:
         have = format_count(n, "labelled target has", "labelled targets have")
-        reason = f"{have} different verdicts of the two judges, {MIN_PLANNED} are needed for a plan"
-        return Separation(n, wins, losses, advantage, False, None, reason)
-    if wins == losses:
-        reason = "the judges are right equally often, so no number of labels is expected to separate them"
-        return Separation(n, wins, losses, advantage, False, None, reason)
-    needed = np.ceil(padded.size * ((confidence + normal_quantile(POWER)) * error / advantage) ** 2)
-    if needed > MAX_TARGETS:
-        reason = f"more than {MAX_TARGETS:,} targets on which they differ are needed"
-        return Separation(n, wins, losses, advantage, False, None, reason)
-    return Separation(n, wins, losses, advantage, False, max(1, int(needed) - n), caveat)
+        caveat = f"{have} different verdicts of the two judges, {MIN_PLANNED} are needed for a plan"
+    elif wins == losses:
+        caveat = "the judges are right equally often, so no number of labels is expected to separate them"
+    else:
+        size = np.ceil(padded.size * ((confidence + normal_quantile(POWER)) * error / advantage) ** 2)
+        if size > MAX_TARGETS:
+            caveat = f"more than {MAX_TARGETS:,} targets on which they differ are needed"
+        else:
+            needed = max(1, int(size) - n)
+    return Separation(n, wins, losses, advantage, False, needed, caveat)
 
 
 def standard_error(values: Floats, groups: Sequence[str] | None) -> float:
@@ -250,7 +252,7 @@ def plan_strata(targets: Ints, labelled: Ints, hits: Ints, target_width: float) 
         return np.maximum(allocate(targets.tolist(), size, spreads.tolist()), labelled)
 
     everything, share = int(targets.sum()), float(weights @ shares)
-    size = _smallest(everything, lambda n: width_of(sizes_of(n)) <= target_width)
+    size = 1 + bisect_left(range(1, everything), True, key=lambda n: width_of(sizes_of(n)) <= target_width)
     variance = share * (1 - share) * (2 * normal_quantile((1 + CONFIDENCE) / 2) / target_width) ** 2
     at_random = int(np.ceil(1 / (1 / variance + 1 / everything)))
     more = sizes_of(size) - labelled if not labelled.all() or width_of(labelled) > target_width else 0 * labelled
@@ -259,12 +261,3 @@ def plan_strata(targets: Ints, labelled: Ints, hits: Ints, target_width: float) 
         max(0, at_random - int(labelled.sum())),
         width_of(labelled) if labelled.all() else None,
     )
-
-
-def _smallest(most: int, suffices: Callable[[int], bool]) -> int:
-    """Return the smallest number up to `most` that suffices, as larger ones do."""
-    low, high = 1, most
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle + 1, high)
-    return low

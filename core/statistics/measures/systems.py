@@ -1,7 +1,7 @@
 """Bradley-Terry ratings: the strength of each system from pairwise preferences.
 
 P(i beats j) = s_i / (s_i + s_j) (Bradley & Terry 1952; Zermelo 1929). A tie is half a win for each. The log-strengths
-theta = ln s have mean 0; 400 / ln 10 of them is one point of the Elo scale.
+theta = ln s have mean 0.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,8 @@ from scipy.sparse.csgraph import connected_components
 from core.statistics.data.arrays import Floats, Ints
 from core.statistics.data.patterns import Units, cluster_table, drawn_units
 from core.statistics.data.sample import Sample
-from core.statistics.measures.resampling import Resampled, bootstrap
-from core.wording import format_count
-
-ELO = 400 / np.log(10)
-# A log-strength above this means that a system won, or lost, every game: no estimate exists.
-MAX_STRENGTH = 15.0
-# Newton's method needs about six; a step of more than 2 is clipped, which can add a few.
-MAX_ITERATIONS = 30
-TOLERANCE = 1e-10
+from core.statistics.measures.resampling import bootstrap
+from core.wording import format_count, join_notes
 
 
 @dataclass(frozen=True)
@@ -33,16 +26,14 @@ class SystemRating:
     """theta: mean 0 over the systems; None if no estimate exists."""
     low: float | None
     high: float | None
-    wins: float
-    """A tie counts one half."""
-    games: int
-    dropped: int = 0
     reason: str = ""
 
-    @property
-    def elo(self) -> float | None:
-        """1000 + 400 theta / ln 10."""
-        return None if self.strength is None else 1000 + ELO * self.strength
+
+# A log-strength above this means that a system won, or lost, every game: no estimate exists.
+MAX_STRENGTH = 15.0
+# Newton's method needs about six; a step of more than 2 is clipped, which can add a few.
+MAX_ITERATIONS = 30
+TOLERANCE = 1e-10
 
 
 def rate_systems(
@@ -73,37 +64,23 @@ def rate_systems(
     # Every system can be reached from every other by wins (Ford 1957), or there are no estimates.
     components = connected_components(wins > 0, connection="strong")[0]
     if components != 1:
-        return undefined_ratings(wins, systems, components)
+        reason = (
+            f"the systems form {components} groups without losses or without games between them: "
+            "strengths of different groups cannot be compared"
+        )
+        return [SystemRating(name, None, None, None, reason) for name in systems]
     strengths = fit_strengths(win_tables(units.counted[None]))[0]
 
     def family(weights: Floats) -> Floats:
         return fit_strengths(win_tables(weights), strengths).T
 
-    results = bootstrap(family, units, resamples)
-    return [
-        system_rating(name, result, wins, number)
-        for number, (name, result) in enumerate(zip(systems, results, strict=True))
-    ]
-
-
-def system_rating(name: str, result: Resampled, wins: Floats, number: int) -> SystemRating:
-    """Return the rating of one system with its wins and games."""
-    games = round(wins[number].sum() + wins[:, number].sum())
-    notes = [result.problem] if result.problem else []
-    if result.dropped:
-        notes.append(
-            f"{format_count(result.dropped, 'resample has', 'resamples have')} a system without a win or a loss"
-        )
-    return SystemRating(
-        name,
-        result.value,
-        result.low,
-        result.high,
-        float(wins[number].sum()),
-        games,
-        result.dropped,
-        "; ".join(notes),
-    )
+    ratings = []
+    for name, result in zip(systems, bootstrap(family, units, resamples), strict=True):
+        undefined = format_count(result.dropped, "resample has", "resamples have")
+        dropped = f"{undefined} a system without a win or a loss" if result.dropped else ""
+        reason = join_notes(result.problem, dropped)
+        ratings.append(SystemRating(name, result.value, result.low, result.high, reason))
+    return ratings
 
 
 def fit_strengths(wins: Floats, start: Floats | None = None) -> Floats:
@@ -129,19 +106,6 @@ def fit_strengths(wins: Floats, start: Floats | None = None) -> Floats:
     diverged = np.abs(step).max(axis=1) > 1e-6
     theta[diverged | (np.abs(theta).max(axis=1) > MAX_STRENGTH)] = np.nan
     return theta
-
-
-def undefined_ratings(wins: Floats, systems: Sequence[str], components: int) -> list[SystemRating]:
-    """Return ratings without a value, with the reason."""
-    reason = (
-        f"the systems form {components} groups without losses or without games between them: "
-        "strengths of different groups cannot be compared"
-    )
-    games = wins.sum(axis=1) + wins.sum(axis=0)
-    return [
-        SystemRating(name, None, None, None, float(wins[number].sum()), round(games[number]), 0, reason)
-        for number, name in enumerate(systems)
-    ]
 
 
 def distinct_games(

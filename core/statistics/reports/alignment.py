@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,8 +21,9 @@ from core.statistics.measures.alternative_annotator import (
     EPSILON,
     AlternativeAnnotatorTest,
     human_ceiling,
+    numeric_closeness,
+    run,
     run_on_patterns,
-    run_on_scores,
 )
 from core.statistics.measures.coefficients import quadratic_weights
 from core.statistics.measures.continuous import spearman
@@ -39,7 +40,7 @@ from core.statistics.measures.resampling import (
     stack_statistics,
     weighted_mean,
 )
-from core.statistics.measures.shares import pattern_share, possible_range, selected_groups, share_estimate
+from core.statistics.measures.shares import pattern_share, selected_groups, share_estimate
 from core.statistics.reports import judge_findings, weight_distances
 from core.wording import format_count, list_names, scenario_group
 
@@ -210,15 +211,10 @@ def unread_ranges(dataset: Dataset, patterns: JudgedPatterns) -> dict[str, Estim
         if not unread:
             continue
         known = float((counted * is_read) @ values)
-        limits = possible_range(partial(_share_with, known, unread, total))
         note = f"{unread:g} of {total:g} items have no verdict; all of them count one way"
-        for end, limit in zip(("lowest", "highest"), limits or (), strict=False):
+        for end, limit in (("lowest", known / total), ("highest", (known + unread) / total)):
             estimates[f"{name}_{end}"] = Estimate(limit, None, None, int(total), int(total), 0, 0, 0, note)
     return estimates
-
-
-def _share_with(known: float, unread: float, total: float, value: bool) -> float:
-    return (known + unread * value) / total
 
 
 def measure_estimate(measure: Measure, result: Resampled | None, patterns: JudgedPatterns, asked: int) -> Estimate:
@@ -308,8 +304,7 @@ def score_statistics(
     annotators = dataset.to_numbers(dataset.labels)
     correlations = judge_correlations(dataset, judge, dataset.gold_scores, resamples)
     rows, units = distinct_scores(np.column_stack([annotators, judge]), dataset.ratings.groups, dataset.sample)
-    names = dataset.ratings.raters
-    test = run_on_scores(rows[:, :-1], rows[:, -1], names, units=units, epsilon=epsilon)
+    test = run(dataset.ratings.raters, numeric_closeness(rows[:, :-1], rows[:, -1]), units, epsilon)
     asked = int(opinions.asked.sum())
     raters = int((~np.isnan(annotators[~np.isnan(judge)])).any(axis=0).sum())
     return {
@@ -369,12 +364,11 @@ def ceiling_estimates(rows: Floats, units: Units, asked: int, resamples: int) ->
     if not tests:
         reason = f"no annotator shares {MIN_ITEMS_FOR_CORRELATION} items with another annotator and the judge"
         return dict.fromkeys(CEILING_STATISTICS, Estimate(None, None, None, 0, asked, 0, 0, 0, reason))
-    tested = [test.tested for test in tests]
-    annotators = mean_by_items([test.annotator for test in tests], tested)
-    judge = mean_by_items([test.judge for test in tests], tested)
+    of_annotators, of_judge, tested = zip(*tests, strict=True)
+    annotators, judge = mean_by_items(of_annotators, tested), mean_by_items(of_judge, tested)
     family = stack_statistics([annotators, judge, difference(judge, annotators)])
     items = int(units.frequencies[np.any(tested, axis=0)].sum())
-    pairs = int(sum(units.frequencies[test.tested].sum() for test in tests))
+    pairs = int(sum(units.frequencies[one].sum() for one in tested))
     note = f"mean over {len(tests)} annotators left out in turn, weighted by their items"
     return {
         name: Estimate(
@@ -385,23 +379,17 @@ def ceiling_estimates(rows: Floats, units: Units, asked: int, resamples: int) ->
     }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class LeftOutTest:
-    """The correlations of one annotator and of the judge with the mean of the other annotators."""
+def leave_out(rows: Floats, rater: int, units: Units) -> tuple[Statistic, Statistic, Bools] | None:
+    """Return the correlations of an annotator and of the judge with the mean of the others, and the tested patterns.
 
-    annotator: Statistic
-    judge: Statistic
-    tested: Bools
-
-
-def leave_out(rows: Floats, rater: int, units: Units) -> LeftOutTest | None:
-    """Return the test of one annotator; None if fewer than three items can be tested."""
+    None if fewer than three items can be tested.
+    """
     others = mean_scores(np.delete(rows[:, :-1], rater, axis=1))
     tested = ~np.isnan(others) & ~np.isnan(rows[:, rater]) & ~np.isnan(rows[:, -1])
     if units.frequencies[tested].sum() < MIN_ITEMS_FOR_CORRELATION:
         return None
     annotator, judge = (spearman(rows[tested, column], others[tested]) for column in (rater, -1))
-    return LeftOutTest(on_subset(annotator, tested), on_subset(judge, tested), tested)
+    return on_subset(annotator, tested), on_subset(judge, tested), tested
 
 
 By = Literal["all", "scenario", "criterion"]
@@ -526,11 +514,7 @@ def judge_rows(dataset: Dataset, judge: str, estimates: Mapping[str, Estimate]) 
 
 
 def judge_statistics(
-    dataset: Dataset,
-    opinions: JudgeOpinions,
-    epsilon: float,
-    resamples: int,
-    patterns: JudgedPatterns | None = None,
+    dataset: Dataset, opinions: JudgeOpinions, epsilon: float, resamples: int, patterns: JudgedPatterns | None = None
 ) -> dict[str, Estimate]:
     """Estimate the statistics that apply to the scale; `patterns` are those of `asked_patterns`, if known."""
     estimates: dict[str, Estimate] = {}
@@ -646,44 +630,31 @@ def critique_rows(datasets: Sequence[Dataset], resamples: int) -> list[Alignment
 
 def aiu_counts(datasets: list[Dataset], judge: str) -> tuple[AiuCounts, AiuCounts]:
     """Count the true AIUs by the judge's verdicts and by gold, if both are present."""
-    critique, recall, judge_true, gold_true = [], [], [], []
+    parts = []
     for dataset in datasets:
-        if judge not in dataset.judges:
-            continue
-        verdicts = dataset.judges[judge].values
-        both = ~np.isnan(verdicts) & ~np.isnan(dataset.gold)
-        true_code = dataset.scale.categories.index(True)
-        critique.append(dataset.critique[both])
-        recall.append(np.full(int(both.sum()), RECALL_BY_KIND[dataset.kind]))
-        judge_true.append(verdicts[both] == true_code)
-        gold_true.append(dataset.gold[both] == true_code)
-    names, is_recall = np.concatenate(critique), np.concatenate(recall)
-    return (
-        count_aius(names, is_recall, np.concatenate(judge_true)),
-        count_aius(names, is_recall, np.concatenate(gold_true)),
-    )
+        if judge in dataset.judges:
+            verdicts, true_code = dataset.judges[judge].values, dataset.scale.categories.index(True)
+            both = ~np.isnan(verdicts) & ~np.isnan(dataset.gold)
+            is_recall = np.full(int(both.sum()), RECALL_BY_KIND[dataset.kind])
+            true = [values[both] == true_code for values in (verdicts, dataset.gold)]
+            parts.append((dataset.critique[both], is_recall, *true))
+    names, is_recall, judge_true, gold_true = map(np.concatenate, zip(*parts, strict=True))
+    return count_aius(names, is_recall, judge_true), count_aius(names, is_recall, gold_true)
 
 
 def weight_distance_rows(labels: pd.DataFrame, opinions: pd.DataFrame, by: By, resamples: int) -> list[AlignmentRow]:
     """Return the distance of each judge's aspect weights from the annotators'; it needs no scale."""
-    weight_opinions = opinions[opinions["kind"] == "aspect_weights"] if len(opinions) else opinions
+    given = opinions[opinions["kind"] == "aspect_weights"] if len(opinions) else opinions
+    if not len(given):
+        return []
+    groups = given["scenario"].map(as_text).map(scenario_group) if by == "scenario" else ALL
+    keys = {"criterion": given["criterion"].map(as_text), "name": groups, "of": given["judge"].astype(str)}
     rows = []
-    for (criterion, group, judge), judge_weights in split_weight_opinions(weight_opinions, by):
-        criterion_labels = select_rows(labels, "aspect_weights", criterion)
-        estimates = weight_distances.judge_weight_statistics(criterion_labels, judge_weights, resamples=resamples)
+    key: Any
+    for key, weights in given.assign(**keys).groupby([*keys], sort=True):
+        criterion, group, judge = map(str, key)
+        own = select_rows(labels, "aspect_weights", criterion)
+        estimates = weight_distances.judge_weight_statistics(own, weights, resamples=resamples)
         weight_rows = rows_from_estimates(judge, "aspect_weights", criterion, group, estimates)
         rows += [replace(row, reference=f"{row.items} {BY_PEOPLE}") for row in weight_rows]
     return rows
-
-
-def split_weight_opinions(opinions: pd.DataFrame, by: By) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
-    """Yield ((criterion, group, judge), rows)."""
-    if not len(opinions):
-        return
-    group = pd.Series(ALL, index=opinions.index)
-    if by == "scenario":
-        group = opinions["scenario"].map(as_text).map(scenario_group)
-    for (criterion, name, judge), rows in opinions.groupby(
-        [opinions["criterion"].map(as_text), group.map(as_text), opinions["judge"]], sort=True
-    ):
-        yield (str(criterion), str(name), str(judge)), rows

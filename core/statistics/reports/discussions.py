@@ -14,7 +14,7 @@ from core.labels import majority_value
 from core.statistics.data.arrays import Floats
 from core.statistics.data.patterns import Units, cluster_table
 from core.statistics.measures.bias import binomial_p
-from core.statistics.measures.comparison import correct_comparisons, paired_comparison, with_corrected
+from core.statistics.measures.comparison import Comparison, correct_comparisons, paired_comparison, with_corrected
 from core.statistics.measures.resampling import Statistic, bootstrap, stack_statistics
 from core.statistics.measures.shares import effective_counts, wilson_interval
 
@@ -89,6 +89,10 @@ class InfluenceRow:
     """The traces in which it was adopted."""
 
 
+# Of the whole debate with itself.
+NOT_COMPARED = Comparison("", "", None, None, None, 0, None, None, None)
+
+
 @dataclass(frozen=True)
 class AblationRow:
     """The panel's majority without a judge or without later rounds, against that of all judges and rounds."""
@@ -103,14 +107,8 @@ class AblationRow:
     """The share of targets with a majority."""
     accuracy: float
     """No majority is an error."""
-    difference: float | None = None
-    """The accuracy minus that of the whole debate."""
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    p_corrected: float | None = None
-    """Holm's, over the rows."""
-    reason: str = ""
+    gain: Comparison = NOT_COMPARED
+    """The accuracy minus that of the whole debate; p is corrected by Holm's method over the rows."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +166,9 @@ class PanelReport:
             )
         whole = next((row for row in self.ablations if not row.left_out and row.rounds == self.rounds), None)
         first = next((row for row in self.ablations if not row.left_out and row.rounds == 1), None)
-        if whole is not None and first is not None and first.difference is not None:
-            gain = 0.0 - first.difference
-            ends = "" if first.low is None or first.high is None else f" [{0 - first.high:+.2f}, {0 - first.low:+.2f}]"
+        if whole is not None and first is not None and first.gain.difference is not None:
+            gain, low, high = 0.0 - first.gain.difference, first.gain.low, first.gain.high
+            ends = "" if low is None or high is None else f" [{0 - high:+.2f}, {0 - low:+.2f}]"
             text += (
                 f" The majority is right on {whole.accuracy:.2f} of {whole.targets:,} targets, before the discussion "
                 f"on {first.accuracy:.2f}: a difference of {gain:+.2f}{ends}."
@@ -333,19 +331,12 @@ def ablation_rows(
             for variant in variants[1:]
         ]
     )
-    rows = [
+    return [
         AblationRow(
             judge, number, len(compared), sum(v is not None for v in choices[judge, number]) / len(compared),
-            float(right[judge, number].mean()),
+            float(right[judge, number].mean()), gain,
         )
-        for judge, number in variants
-    ]  # fmt: skip
-    return [rows[0]] + [
-        replace(
-            row, difference=one.difference, low=one.low, high=one.high, p=one.p_bootstrap,
-            p_corrected=one.p_corrected, reason=one.reason,
-        )
-        for row, one in zip(rows[1:], comparisons, strict=True)
+        for (judge, number), gain in zip(variants, [NOT_COMPARED, *comparisons], strict=True)
     ]  # fmt: skip
 
 

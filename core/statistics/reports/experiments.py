@@ -25,6 +25,7 @@ from core.statistics.reports.alignment import (
     reference_mix,
     rows_from_estimates,
 )
+from core.wording import join_notes
 
 # Between an item and the number of the repeat in the name of a unit.
 REPEAT_SEPARATOR = "\x1f"
@@ -191,8 +192,7 @@ def _cell_results(dataset: Dataset, sample: Sample, levels: Levels, resamples: i
     items = [name.rpartition(REPEAT_SEPARATOR)[0] for name in dataset.item]
     shared = sample.restrict(opinions, items, dataset.part)
     left_out = int((~np.isnan(opinions.values)).sum() - (~np.isnan(shared.values)).sum())
-    every = dict(_results_on(dataset, levels, resamples))
-    some = every
+    every = some = dict(_results_on(dataset, levels, resamples))
     if left_out:
         some = dict(_results_on(replace(dataset, judges={"cell": shared}), levels, resamples))
     known = opinions.asked & (~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores))
@@ -231,22 +231,12 @@ def _results_on(dataset: Dataset, levels: Levels, resamples: int) -> Iterator[tu
         has_some = 0 < len(values) < len(counts)
         missing = f"{len(values)} of {len(counts)} repeats have a value" if has_some else ""
         items = max(0, *counts, of_items[statistic].items if statistic in of_items else 0)
-        yield (
-            statistic,
-            CellResult(
-                levels,
-                dataset.kind,
-                dataset.criterion,
-                fmean(values) if values else None,
-                stdev(values) if len(values) > 1 else None,
-                row.low,
-                row.high,
-                items,
-                counts,
-                "; ".join(filter(None, [missing, row.reason])),
-                reference_mix(distinct, distinct.judges["cell"], reference_basis(distinct, statistic)),
-            ),
-        )
+        mean, deviation = fmean(values) if values else None, stdev(values) if len(values) > 1 else None
+        yield statistic, CellResult(
+            levels, dataset.kind, dataset.criterion, mean, deviation, row.low, row.high, items, counts,
+            join_notes(missing, row.reason),
+            reference_mix(distinct, distinct.judges["cell"], reference_basis(distinct, statistic)),
+        )  # fmt: skip
 
 
 def _first_verdicts(dataset: Dataset, opinions: JudgeOpinions, numbers: Strings) -> Bools:

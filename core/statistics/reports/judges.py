@@ -124,7 +124,7 @@ class Evidence:
     only_answer: str = ""
     """The answer of a judge that gives no other one."""
     answered: Estimate | None = None
-    """The same as `less_ceiling` of the targets with a verdict, if missing verdicts count in it."""
+    """The same as `less_ceiling` of the targets with a verdict, if missing verdicts count in it and are many."""
     objections: Sequence[str] = ()
     """What else speaks against use without review, in words."""
     refusals: Sequence[str] = ()
@@ -301,14 +301,15 @@ def rank_judges(
     dataset = judge_findings.with_independent_reference(dataset, findings)
     asked = dataset.subset(dataset.group, asked_targets(dataset))
     common = asked.subset(dataset.group, ~np.isnan(asked.gold))
-    if not isinstance(common.ratings, Ratings):
-        raise ValueError("the labels have no categories")
+    assert isinstance(asked.ratings, Ratings)
+    assert isinstance(common.ratings, Ratings)
     constant = baselines(common)
     few = asked.sample is not None and asked.sample.has_few_labels(MIN_ITEMS)
     settings = Settings(abstentions, rule or Rule(), findings, constant[:1], resamples, few)
     evaluations, patterns = [], None
     for judge in common.judges:
-        of_judge = without_repeated(asked, findings, judge)
+        own_ratings = judge_findings.without_annotators(asked.ratings, findings.repeated(judge))
+        of_judge = replace(asked, ratings=own_ratings)
         patterns = patterns_of(of_judge, verdict_codes(asked, judge, abstentions), patterns)
         evaluations.append(evaluate_judge(common, of_judge, patterns, judge, settings))
     evaluations.sort(key=_place)
@@ -346,13 +347,6 @@ class Settings:
     """Whether a design has a stratum of which only few of several targets are labelled: it can hide every error."""
 
 
-def without_repeated(dataset: Dataset, findings: Findings, judge: str) -> Dataset:
-    """Return the dataset without the labels of the annotators whom a judge repeats."""
-    people = findings.repeated(judge)
-    assert isinstance(dataset.ratings, Ratings)
-    return replace(dataset, ratings=judge_findings.without_annotators(dataset.ratings, people)) if people else dataset
-
-
 def with_concerns(evidence: Evidence, judge: str, accuracy: Estimate, settings: Settings) -> Evidence:
     """Return the evidence with what speaks against a judge apart from its difference from annotators, in words."""
     findings, rule = settings.findings, settings.rule
@@ -387,11 +381,7 @@ def comparable_judges(dataset: Dataset) -> tuple[str, ...]:
 
 
 def compare_judges(
-    dataset: Dataset,
-    *,
-    abstentions: Abstentions = "error",
-    resamples: int = 1000,
-    findings: Findings | None = None,
+    dataset: Dataset, *, abstentions: Abstentions = "error", resamples: int = 1000, findings: Findings | None = None
 ) -> list[Comparison]:
     """Return the paired difference in accuracy of every two judges, on the targets that all were asked about.
 
@@ -440,6 +430,10 @@ def evaluate_judge(
     if not judge_findings.is_reference_independent(dataset, findings, judge):
         no_reference, limits = judge_findings.NO_REFERENCE, None
         accuracy = Estimate(None, None, None, 0, accuracy.items_total, 0, 0, 0, no_reference)
+    answered = None
+    if settings.abstentions != "excluded" and (coverage.value or 0) < rule.min_coverage:
+        decided = patterns_of(asked, verdict_codes(asked, judge, "excluded"))
+        answered = ceiling_difference(decided, settings.resamples)
     test = run_on_patterns(patterns, epsilon=rule.epsilon)
     omega, targets = test.winning_rate, patterns.count_items(test.used)
     evidence = Evidence(
@@ -450,7 +444,7 @@ def evaluate_judge(
         accuracy.items,
         no_reference,
         only_answer(dataset, judge),
-        answered_difference(asked, judge, coverage, settings),
+        answered,
     )
     decision, reason = decide(with_concerns(evidence, judge, accuracy, settings), rule)
     is_silent = decision is Decision.do_not_use and is_only_silent(evidence.answered, rule)
@@ -459,13 +453,6 @@ def evaluate_judge(
         tuple(findings.dependence.get(judge, ())), findings.biases_of(judge),
         describe_silence(evidence) if is_silent else "",
     )  # fmt: skip
-
-
-def answered_difference(asked: Dataset, judge: str, coverage: Estimate, settings: Settings) -> Estimate | None:
-    """Return the judge's difference from the human ceiling where it has a verdict; None if that is not another one."""
-    if settings.abstentions == "excluded" or (coverage.value or 0) >= settings.rule.min_coverage:
-        return None
-    return ceiling_difference(patterns_of(asked, verdict_codes(asked, judge, "excluded")), settings.resamples)
 
 
 def only_answer(dataset: Dataset, judge: str) -> str:
@@ -729,17 +716,12 @@ def correlation_difference(
     if result.low is None:  # nothing that a test could use either
         return replace(comparison, difference=result.value, reason=result.problem)
     resampled = np.concatenate([statistic(weights) for weights in units.resample_weights(resamples)])
-    return replace(
-        comparison, difference=result.value, low=result.low, high=result.high,
-        p_bootstrap=bootstrap_p_value(result.value, resampled), p_t=williams_p_value(rows, units, n),
-        reason=result.problem,
-    )  # fmt: skip
-
-
-def williams_p_value(rows: Floats, units: Units, n: int) -> float | None:
-    """Return p of Williams' test from the scores (P, 3) of the annotators and two judges."""
     r12, r13, r23 = (
-        float(continuous.pearson(rows[:, a], rows[:, b])(units.counted[None])[0]) for a, b in ((0, 1), (0, 2), (1, 2))
+        float(continuous.pearson(*rows[:, pair].T)(units.counted[None])[0]) for pair in ([0, 1], [0, 2], [1, 2])
     )
     test = williams_test(r12, r13, r23, n)
-    return None if test is None else test[1]
+    return replace(
+        comparison, difference=result.value, low=result.low, high=result.high,
+        p_bootstrap=bootstrap_p_value(result.value, resampled), p_t=None if test is None else test[1],
+        reason=result.problem,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.formats.tables import Column, in_file
-from core.labels import Scale, Value
+from core.labels import Scale, Value, is_number
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import share_estimate, wilson_proportion
@@ -77,7 +77,7 @@ COLUMNS = (
 
 def score_tolerance(scale: Scale, threshold: float = THRESHOLD) -> float | None:
     """Return the largest error of a correct score, a share of the scale's length; None for a scale without ends."""
-    numbers = [float(category) for category in scale.categories if _is_number(category)]
+    numbers = [float(category) for category in scale.categories if is_number(category)]
     low, high = (min(numbers), max(numbers)) if numbers else (scale.low, scale.high)
     return None if low is None or high is None else threshold * (high - low)
 
@@ -86,9 +86,9 @@ def is_correct(value: Value | None, truth: Value, tolerance: float | None = None
     """Return whether a value equals the truth or lies at most `tolerance` from it."""
     if value is None:
         return False
-    if tolerance is not None and _is_number(value) and _is_number(truth):
+    if tolerance is not None and is_number(value) and is_number(truth):
         # Decimal fractions such as 2.6 - 2.1 exceed .5 in binary by a rounding error.
-        return abs(float(value) - float(truth)) <= tolerance + 1e-9  # type: ignore[arg-type]
+        return abs(float(value) - float(truth)) <= tolerance + 1e-9
     if isinstance(value, str) and isinstance(truth, str):
         return value.strip().casefold() == truth.strip().casefold()
     return value == truth
@@ -188,8 +188,9 @@ def peer_influence(
 ) -> PeerInfluence:
     """Compare the chair's verdicts by item, with all peers and without one; intervals are over items."""
     both = [(item, a, b) for item, a in whole.items() if a is not None and (b := other.get(item)) is not None]
-    is_score = all(_is_number(a) and _is_number(b) for _, a, b in both)
-    changes = [float(a) - float(b) for _, a, b in both] if is_score else []  # type: ignore[arg-type]
+    changes = [float(a) - float(b) for _, a, b in both if is_number(a) and is_number(b)]
+    is_score = len(changes) == len(both)
+    changes = changes if is_score else []
     errors = [error_of(a, truths[item]) - error_of(b, truths[item]) for item, a, b in both if item in truths]
     distance = (
         mean_estimate([abs(one) for one in changes]) if is_score else share_estimate([a != b for _, a, b in both])
@@ -199,8 +200,8 @@ def peer_influence(
 
 def error_of(value: Value, truth: Value) -> float:
     """Return the distance of a score from the truth; of an answer 0 if it is right, otherwise 1."""
-    if _is_number(value) and _is_number(truth):
-        return abs(float(value) - float(truth))  # type: ignore[arg-type]
+    if is_number(value) and is_number(truth):
+        return abs(float(value) - float(truth))
     return float(not is_correct(value, truth))
 
 
@@ -214,10 +215,6 @@ def _is_same_error(value: Value | None, chair: Value, truth: Value) -> bool:
     """Return whether a wrong value is the chair's answer or, for scores, on the same side of the truth."""
     if value is None:
         return False
-    if _is_number(value) and _is_number(chair) and _is_number(truth):
-        return (float(value) - float(truth)) * (float(chair) - float(truth)) > 0  # type: ignore[arg-type]
+    if is_number(value) and is_number(chair) and is_number(truth):
+        return (float(value) - float(truth)) * (float(chair) - float(truth)) > 0
     return value == chair
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

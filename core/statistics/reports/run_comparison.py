@@ -50,12 +50,9 @@ class Pair:
     targets: int
     changed: int
     """Targets with another verdict; a verdict instead of none is another one."""
-    changed_share: float | None
-    changed_low: float | None
-    changed_high: float | None
-    """The 95 % interval of the share."""
-    agreement: Mapping[str, Estimate]
-    """On targets with a verdict of both."""
+    changed_share: Estimate
+    estimates: Mapping[str, Estimate]
+    """Of their agreement, on targets with a verdict of both."""
     statistic: str
     """The statistic whose difference is tested: accuracy_gold on nominal scales, pearson on others."""
     difference: Comparison
@@ -125,7 +122,7 @@ def _pair(dataset: Dataset, first: str, second: str, is_reference: bool, resampl
     if not is_reference:
         difference = judge_difference(dataset, second, first, resamples)
     return Pair(
-        first, second, share.items, int(changed.sum()), share.value, share.low, share.high,
+        first, second, share.items, int(changed.sum()), share,
         _agreement(dataset, first, second, resamples),
         compared_statistic(dataset), difference,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """The labels, opinions and reference of a study, loaded once at each version for all visitors."""
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 
 import streamlit as st
@@ -233,6 +233,22 @@ def choose(
     return options[0] if choice is None else choice
 
 
+def choose_segment(
+    label: str,
+    titles: Mapping[str, str],
+    key: str,
+    on_change: Callable[[], None] | None = None,
+    help: str | None = None,
+) -> str:
+    """Draw a choice of few options (option -> title) beside each other; the first is the default."""
+    options = list(titles)
+    chosen = st.segmented_control(
+        label, options, format_func=titles.__getitem__, default=options[0], required=True, key=key,
+        bind="query-params", on_change=on_change, help=help,
+    )  # fmt: skip
+    return chosen if chosen in titles else options[0]
+
+
 def follow_default(key: str, default: object, *, is_chosen: bool) -> None:
     """Set the widget of a key, before it is drawn, to the default of newer data unless the visitor chose a value.
 
@@ -282,14 +298,16 @@ def choose_scenario(scenarios: Sequence[str], on_change: Callable[[], None] | No
 
 
 def choose_query(
-    data: AlignmentData, keys: Sequence[tuple[str, str]], on_change: Callable[[], None] | None = None
+    keys: Sequence[tuple[str, str]],
+    scenarios: Callable[[str, str], Sequence[str]],
+    on_change: Callable[[], None] | None = None,
 ) -> RankingQuery:
-    """Draw the choices of one of the kinds and criteria, and of a scenario."""
+    """Draw the choices of one of the kinds and criteria, and of one of their scenarios."""
     kinds = list(dict.fromkeys(kind for kind, _ in keys))
     kind = choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), on_change)
     criteria = [criterion for key, criterion in keys if key == kind]
     criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, on_change)
-    scenario = choose_scenario(judge_ranking.scenarios(data, kind, criterion), on_change)
+    scenario = choose_scenario(scenarios(kind, criterion), on_change)
     return RankingQuery(kind, criterion, scenario)
 
 

@@ -39,19 +39,9 @@ def pick(**parameters: str | None) -> None:
 
 
 def select(scenario: str | None = None, criterion: str | None = None, raters: tuple[str, ...] = ()) -> None:
-    """Select the items of a scenario, criterion or pair in place of the last selection."""
+    """Select the items of a scenario, criterion or pair in place of the last selection, or nothing."""
     selection = {"scenario": scenario, "criterion": criterion, "raters": " × ".join(raters) or None}
     pick(**{PARAMETERS[name]: value for name, value in selection.items()})
-
-
-def clear_selection() -> None:
-    """Clear the selection, after a click on something that changes the figures."""
-    select()
-
-
-def close_item() -> None:
-    """Close the open item, after a change of a widget that has a URL parameter of its own."""
-    pick()
 
 
 def apply_selection() -> None:
@@ -101,7 +91,7 @@ def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]
     )
     parts = [agreement_rows.criterion_name(selected_criterion or ""), scenario, " × ".join(raters)]
     found = Drilldown(tuple(judged_items), hidden=0, more=total - len(judged_items))
-    draw_targets(study, found, " · ".join(filter(None, parts)), clear_selection)
+    draw_targets(study, found, " · ".join(filter(None, parts)), select)
 
 
 def draw_targets(study: Study, drilldown: Drilldown, selection: str, close: Callable[[], None]) -> None:

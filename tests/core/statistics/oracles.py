@@ -94,4 +94,6 @@ def category_closeness(annotators: Floats, judge: Floats) -> Iterator[Closeness]
     own, others = codes[rows, raters], counts.sum(axis=1)[rows] - 1
     judge_scores = ratio(counts[rows, verdicts[rows]] - (verdicts[rows] == own), others)
     rater_scores = ratio(counts[rows, own] - 1, others)
-    yield from alternative_annotator.by_rater(annotators.shape[1], raters, (rows, judge_scores, rater_scores))
+    for rater in range(annotators.shape[1]):
+        own_cells = raters == rater
+        yield rows[own_cells], judge_scores[own_cells], rater_scores[own_cells]

@@ -92,8 +92,8 @@ def test_each_run_is_compared_with_the_reference(compared: ComparedRuns) -> None
 def test_a_pair_has_changes_agreement_and_a_paired_difference(compared: ComparedRuns) -> None:
     (pair,) = compared.compare(compared.dataset()).pairs
     assert (pair.first, pair.second, pair.targets, pair.changed) == ("first", "second", 40, 17)
-    assert pair.changed_share == 17 / 40
-    assert pair.agreement["percent"].value == pytest.approx(23 / 39) and pair.agreement["percent"].items == 39
+    assert pair.changed_share.value == 17 / 40
+    assert pair.estimates["percent"].value == pytest.approx(23 / 39) and pair.estimates["percent"].items == 39
     difference = pair.difference
     assert (difference.difference, difference.items) == (pytest.approx(16 / 39), 39)
     assert difference.low is not None and difference.low > 0.2

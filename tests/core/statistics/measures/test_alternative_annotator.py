@@ -13,8 +13,11 @@ from core.statistics.measures.alternative_annotator import (
     annotator_test,
     decide_winners,
     human_ceiling,
+    numeric_closeness,
     run_on_patterns,
-    run_on_scores,
+)
+from core.statistics.measures.alternative_annotator import (
+    run as run_test,
 )
 from core.statistics.measures.resampling import weighted_mean
 from core.statistics.reports.alignment import annotator_test_estimates
@@ -70,14 +73,14 @@ def test_an_annotator_needs_thirty_items(items, tested):
 
 
 def test_without_annotators_nobody_is_tested():
-    test = run_on_scores(np.empty((3, 0)), np.zeros(3), (), units=Units(np.ones(3)))
+    test = run_test((), numeric_closeness(np.empty((3, 0)), np.zeros(3)), Units(np.ones(3)))
     assert test.tests == () and test.winning_rate is None and not test.used.any()
 
 
 def test_scores_are_tested_by_their_distance():
     annotators = np.column_stack([np.arange(40.0), np.arange(40.0) + 2, np.arange(40.0) - 2])
     near, far = (
-        run_on_scores(annotators, judge, tuple("abc"), units=Units(np.ones(40)))
+        run_test(tuple("abc"), numeric_closeness(annotators, judge), Units(np.ones(40)))
         for judge in (np.arange(40.0) + 0.5, np.arange(40.0) + 9)
     )
     assert far.winning_rate == 0

@@ -54,9 +54,10 @@ def test_sequential_judges_have_read_the_earlier_replies_of_their_round() -> Non
 def test_the_majority_is_compared_with_fewer_rounds_and_without_each_judge() -> None:
     found = [debate(number, "122", "112") for number in range(6)] + [debate(6 + n, "111", "111") for n in range(6)]
     rows = {(row.left_out, row.rounds): row for row in ablation_rows(found, "ABC", 2, resamples=200)}
-    assert rows["", 2].accuracy == 1.0 and rows["", 2].difference is None
-    assert rows["", 1].accuracy == 0.5 and rows["", 1].difference == -0.5
-    assert rows["", 1].low is not None and rows["", 1].low < -0.5 < (rows["", 1].high or 0)
+    assert rows["", 2].accuracy == 1.0 and rows["", 2].gain.difference is None
+    assert rows["", 1].accuracy == 0.5 and rows["", 1].gain.difference == -0.5
+    low, high = rows["", 1].gain.low, rows["", 1].gain.high
+    assert low is not None and low < -0.5 < (high or 0)
     assert rows["C", 2].accuracy == 1.0 and rows["A", 2].decided == 0.5  # B and C differ on six of twelve
     assert not ablation_rows(found[:9], "ABC", 2)
 
