@@ -185,11 +185,6 @@ def test_the_first_shown_and_the_longer_response_are_known(engine: Engine) -> No
     assert (row["shown_first"], row["longer"]) == (2, 2)
 
 
-def test_by_scenario_a_group_is_a_scenario(engine: Engine) -> None:
-    rows = alignment_of(engine, import_study(engine, labelled_records("1122", "1121")), "scenario")
-    assert {row.group for row in rows} == {"math"}
-
-
 def test_a_study_without_judges_has_no_rows(engine: Engine) -> None:
     assert alignment_of(engine, import_study(engine, [ItemRecord(item=make_item()), make_label(1)])) == []
 

@@ -1,6 +1,5 @@
 """Targets on which a judge and the annotators disagree, and changed opinions."""
 
-from dataclasses import replace
 from functools import cache
 from statistics import fmean
 from typing import Any
@@ -17,7 +16,7 @@ from storage.db.connections import reading, writing
 from storage.labels import labels
 from storage.reports import alignment, disagreements
 from storage.reports.alignment import AlignmentData
-from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, JudgeValues, format_value
+from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues, format_value
 from storage.reports.references import Reference
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -67,27 +66,12 @@ def changes_of(data: AlignmentData, judge: str) -> JudgeValues:
     return disagreements.load_changes(data, query(judge), ["helpfulness"])
 
 
-def listed_of(values: JudgeValues) -> Drilldown:
-    return disagreements.list_targets(values, np.arange(len(values)), "j1", None, limit=9)
-
-
 def items_at(values: JudgeValues, places: Any) -> list[str]:
     return values.opinions["item"].iloc[places].tolist()
 
 
 def cells_at(values: JudgeValues, places: Any) -> dict[str, tuple[str, str]]:
     return dict(zip(items_at(values, places), values.cells.take(places).tolist(), strict=True))
-
-
-def test_a_pair_has_the_judges_value_and_the_labels(engine: Engine) -> None:
-    _, data = load(engine)
-    values = values_of(data, query())
-    assert dict(zip(items_at(values, np.arange(4)), values.values.tolist(), strict=True)) == {
-        "a": 2, "b": 2, "c": None, "d": 2,
-    }  # fmt: skip
-    listed = {one.target.item: one for one in listed_of(values).items}
-    assert listed["a"].values == {"j1": (2,), "ann": (2,), "ben": (2,), "cat": (1,)}
-    assert listed["d"].values == {"j1": (2,)}
 
 
 def test_a_cell_has_the_judges_value_and_the_strict_majority(engine: Engine) -> None:
@@ -100,19 +84,6 @@ def test_a_cell_has_the_judges_value_and_the_strict_majority(engine: Engine) -> 
         "d": ("2", NO_MAJORITY),
     }
     assert items_at(values, np.flatnonzero(values.labelled)) == ["a", "b", "c"]
-
-
-def test_all_criteria_of_a_kind_are_one_query(engine: Engine) -> None:
-    _, data = load(engine)
-    every = listed_of(values_of(data, replace(query(), criterion="all")))
-    assert every.items and every == listed_of(values_of(data, query()))
-
-
-def test_a_missing_verdict_or_majority_is_not_a_disagreement(engine: Engine) -> None:
-    _, data = load(engine)
-    values = values_of(data, query("j0"))
-    assert cells_at(values, values.select(None, categorical=True)) == {"a": ("1", "2"), "c": ("0", "1")}
-    assert not values_of(data, query()).select(None, categorical=True).size
 
 
 def test_a_matrix_has_every_category_and_missing_values_where_they_occur(engine: Engine) -> None:
@@ -132,16 +103,6 @@ def test_pairs_can_be_limited_to_a_scenario(engine: Engine) -> None:
         assert items_at(values_of(data, query(scenario=scenario)), slice(None)) == items
 
 
-def test_a_drilldown_counts_targets_that_the_viewer_has_not_labelled(engine: Engine) -> None:
-    _, data = load(engine)
-    values = values_of(data, query("j0"))
-    labelled = np.flatnonzero(values.labelled)
-    drilldown = disagreements.list_targets(values, labelled, "j0", "cat", limit=9)
-    assert [item.target.item for item in drilldown.items] == ["a"] and drilldown.hidden == 2
-    assert drilldown.items[0].values == {"j0": (1,), "ann": (2,), "ben": (2,), "cat": (1,)}
-    assert len(disagreements.list_targets(values, labelled, "j0", None, limit=9).items) == 3
-
-
 def test_a_list_ends_at_its_limit_but_has_the_opened_item(engine: Engine) -> None:
     _, data = load(engine)
     values = values_of(data, query("j0"))
@@ -150,14 +111,6 @@ def test_a_list_ends_at_its_limit_but_has_the_opened_item(engine: Engine) -> Non
     assert [item.target.item for item in listed.items] == ["a"] and (listed.total, listed.more) == (4, 3)
     opened = disagreements.list_targets(values, places, "j0", None, limit=1, item="c")
     assert [item.target.item for item in opened.items] == ["a", "c"] and (opened.total, opened.more) == (4, 2)
-
-
-def test_a_missing_verdict_is_shown_beside_the_labels(engine: Engine) -> None:
-    _, data = load(engine)
-    values = values_of(data, query())
-    places = values.select(f"{NO_VERDICT} × 1", categorical=True)
-    (item,) = disagreements.list_targets(values, places, "j1", None, limit=9).items
-    assert item.values["j1"] == (NO_VERDICT,)
 
 
 def test_opinion_changes_are_counted_towards_and_away_from_the_majority(engine: Engine) -> None:

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from nltk.metrics.agreement import AnnotationTask
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
-from statsmodels.stats.inter_rater import cohens_kappa
 
 from core.statistics.data.patterns import row_patterns
 from core.statistics.data.ratings import category_numbers
 from core.statistics.measures import agreement, pairwise
-from tests.core.statistics.builders import random_ratings, ratings_from_codes, ratings_from_table
+from tests.core.statistics.builders import random_ratings
 from tests.core.statistics.oracles import SCIPY_CORRELATIONS, estimate_values, is_equal, mean_over_pairs, top_k_distance
 from tests.core.statistics.strategies import generated_ratings
 
@@ -33,16 +32,6 @@ def test_cohens_kappa_equals_scikit_learn_on_the_declared_scale(ratings):
             warnings.simplefilter("ignore")
             expected = float(cohen_kappa_score(a, b, labels=labels, weights=weights))
         assert is_equal(value, expected), name
-
-
-def test_cohens_kappa_equals_statsmodels():
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        table = rng.integers(1, 9, (4, 4))
-        ratings = ratings_from_table(table)
-        for name, weights in (("cohen_kappa", None), ("cohen_kappa_quadratic", "quadratic")):
-            expected = cohens_kappa(table, wt=weights, return_results=False)
-            assert is_equal(estimate_values(ratings, name)[0], float(expected))
 
 
 @given(generated_ratings(raters=(2, 4), missing=False, items=(2, 10)))
@@ -130,10 +119,6 @@ def test_every_pair_of_raters_is_counted_once():
     assert tables.cells[:, :, 0, 0].tolist() == [[2, 0], [0, 3]]
     assert tables.cells[:, :, 1, 0].tolist() == [[0, 2], [3, 0]]
     assert tables.n[:, 0].tolist() == [5] * 6
-
-
-def test_two_raters_with_one_category_have_no_kappa():
-    assert estimate_values(ratings_from_codes(np.zeros((9, 2)), 3), "cohen_kappa") == [None]
 
 
 # Aspect weights as shares of a whole.

@@ -93,26 +93,12 @@ def test_equal_scores_of_one_rater_are_the_reason():
     assert "a used one label only" in kappa.reason
 
 
-def test_pairs_without_a_shared_item_are_counted_in_the_reason():
-    labels = preferences(["11-", "22-", "12-", "00-", "--1"])
-    (row,) = rows_of(labels, "cohen_kappa")
-    assert "mean of 1 rater pair; undefined for 2 more" in row.reason
-
-
 def test_each_scenario_has_its_rows():
     labels = preferences(["11", "22", "12"] * 3)
     labels["scenario"] = ["math" if vote == 2 else "writing" for vote in labels["value"]]
     labels["scenario"] = labels.groupby("item")["scenario"].transform("max")
     rows = rows_of(labels, "percent", by="scenario")
     assert [(row.group, row.items, row.value) for row in rows] == [("math", 3, 1), ("writing", 6, 0.5)]
-
-
-def test_criteria_on_one_scale_are_also_pooled():
-    first = preferences(["11", "22", "12"])
-    second = first.assign(criterion="depth")
-    rows = rows_of(pd.concat([first, second]), "percent")
-    assert [(row.criterion, row.items) for row in rows] == [("", 3), ("all", 6), ("depth", 3)]
-    assert [row.criterion for row in rows_of(pd.concat([first, second]), "percent", by="criterion")] == ["", "depth"]
 
 
 def test_parts_of_an_item_are_separate_targets():
@@ -197,18 +183,6 @@ def test_the_interval_is_the_same_in_any_order_of_rows():
 
 def test_no_labels_give_no_rows():
     assert agreement_rows(make_frame(), by="all", scales={}) == []
-
-
-def test_scenarios_and_pairs_of_raters_are_pooled_over_criteria():
-    first = preferences(["11", "22", "12"])
-    labels = pd.concat([first, first.assign(criterion="depth")])
-    for by, group in (("scenario", "writing"), ("raters", "a × b")):
-        rows = rows_of(labels, "percent", by=by)
-        assert [(row.criterion, row.group, row.items) for row in rows] == [
-            ("", group, 3),
-            ("all", group, 6),
-            ("depth", group, 3),
-        ]
 
 
 def test_the_pairs_of_a_crowd_have_values_without_intervals():

@@ -141,15 +141,6 @@ def test_biases_have_rows_where_their_columns_are_present():
     assert not {name for name in by_name if name.startswith("own")}
 
 
-def test_self_preference_has_rows_where_the_own_response_is_given():
-    opinions = frame_from_words({"gpt": "1121"}, name_column="judge").assign(own=[1, 1, 1, 0])
-    rows = alignment_rows(frame_from_words({"a1": "1221"}), opinions, scales=SCALES)
-    by_name = {row.statistic: row.value for row in rows if row.statistic.startswith("own")}
-    assert by_name == pytest.approx(
-        {"own_preferred": 2 / 3, "own_preferred_people": 1 / 3, "own_preferred_less_people": 1 / 3}
-    )
-
-
 def test_other_numbers_of_opinions_change_no_bias():
     opinions = frame_from_words({"gpt": "112122"}, name_column="judge")
     opinions = opinions.assign(shown_first=[1, 2, 1, 2, 1, 2], longer=[1, 1, 1, 2, 2, 0], own=[1, 2, 2, 2, 0, 1])
