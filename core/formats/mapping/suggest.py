@@ -19,6 +19,8 @@ ROWS = 200
 ASSISTANT = "\n\nAssistant:"
 # How the paths of fields begin that say something of a row: no prompt is among them.
 META = re.compile(r"(.+_)?meta(data)?\.", re.IGNORECASE)
+# The gold of a file whose first response is the preferred one.
+CHOSEN = {"kind": "preference", "value": {"constant": "1"}, "source": "the chosen response of the file"}
 # What marks errors in translations.
 MARKS = ("<v>", "</v>")
 # Usual names of columns with the transcript of the only response.
@@ -38,6 +40,8 @@ def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.D
     preview = preview_table(path, ROWS, explode, join=join)
     if explode is None and preview.rows and (parallel := suggest_blocks.suggest_parallel(preview)):
         return parallel | joined
+    if explode is None and (pairs := _chosen_lists(preview)):
+        return pairs | joined
     draft = suggest(preview, explode)
     if explode is None and "responses" not in draft:
         for column in preview.lists:
@@ -103,8 +107,7 @@ def _responses(preview: Preview, draft: guess.Draft) -> guess.Draft:
     names |= {column.split(".")[0]: column for column in preview.columns if column in nested}
     if {"chosen", "rejected"} <= names.keys():
         responses = [_response(names[name], names.get(f"{name}_model")) for name in ("chosen", "rejected")]
-        gold = {"kind": "preference", "value": {"constant": "1"}, "source": "the chosen response of the file"}
-        return {"responses": responses, "gold": [gold], "shuffle": True}
+        return {"responses": responses, "gold": [CHOSEN], "shuffle": True}
     if "decoded" in names and "text" in names:  # summaries of texts
         return {"prompt": names["text"]}
     if "responses" not in draft and (target := guess.first_of(names, ("target", "hypothesis"))):
@@ -113,6 +116,19 @@ def _responses(preview: Preview, draft: guess.Draft) -> guess.Draft:
     if "responses" not in draft and summary:
         return {"responses": [_response(summary, guess.first_of(names, ("system", "model")))]}
     return {} if "responses" in draft else _by_system(preview) or _list_of_two(preview)
+
+
+def _chosen_lists(preview: Preview) -> guess.Draft | None:
+    """Return the mapping of lists of chosen and of rejected responses, an item for each pair; None without them."""
+    names = ["chosen", "rejected"]
+    cells = [parse_cell(row.get(name, "")) for row in preview.rows for name in names]
+    if not _are_texts(cells) or all(len(cell) == 1 for cell in cells):
+        return None
+    draft = guess.suggest_mapping([column for column in preview.columns if column not in names])
+    is_unique = len(_rows_by(preview, [draft["id"]])) == len(preview.rows)
+    name = f"{{{draft['id']}}}" if is_unique and not is_template(draft["id"]) else "{row}"
+    own = {"explode": names, "id": f"{name}-{{element_1}}-{{element}}", "group": name, "gold": [CHOSEN]}
+    return draft | own | {"responses": [{"text": name} for name in names], "shuffle": True}
 
 
 def _by_system(preview: Preview) -> guess.Draft:

@@ -222,3 +222,15 @@ def test_percentages_of_several_aspects_are_weights(tmp_path: Path) -> None:
     path.write_text("id,question,answer_a,answer_b,rater,clarity_weight,depth_weight\n1,Q?,x,y,Ann,75%,25%\n")
     _, values = values_of(path)
     assert [*values.values()] == [[{"clarity": 75, "depth": 25}]] and [who for *_, who in values] == ["Ann"]
+
+
+def test_each_chosen_and_rejected_response_of_lists_are_a_pair(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [{"id": str(n), "prompt": f"Q{n}?", "chosen": ["x"], "rejected": ["y", "z"]} for n in range(2)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    items, values = values_of(path)
+    assert [item.id for item in items] == ["0-1-1", "0-1-2", "1-1-1", "1-1-2"] and {item.group for item in items} == {
+        "0",
+        "1",
+    }
+    assert items[0].responses[values["", "", "gold"][0] - 1].text == "x"

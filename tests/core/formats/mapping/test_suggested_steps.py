@@ -149,10 +149,10 @@ def test_scores_of_a_list_beside_the_name_of_a_judge_are_its_verdicts(tmp_path: 
 
 
 def test_no_column_without_values_is_a_response_and_further_texts_of_a_list_are_named(tmp_path: Path) -> None:
-    path = write(tmp_path, [{"prompt": "q", "generation": None, "chosen": ["x"], "rejected": ["y", "z"]}])
+    path = write(tmp_path, [{"prompt": "q", "generation": None, "response_a": ["x"], "response_b": ["y", "z"]}])
     mapping = build_mapping(suggest_table(path))
-    assert [own.text for own in mapping.responses] == ["chosen.0", "rejected.0"]
-    assert unused_fields(path, mapping) == ["generation", "rejected.1:"]
+    assert [own.text for own in mapping.responses] == ["response_a.0", "response_b.0"]
+    assert unused_fields(path, mapping) == ["generation", "response_b.1:"]
     assert suggest_table(write(tmp_path, [{"prompt": "q", "is_quality_control": False}])).keys() == {"id", "prompt"}
 
 
