@@ -160,11 +160,11 @@ def stated_lines(path: Path, mapping: "Mapping") -> list[str]:
     from core.formats.mapping.table import statements
 
     try:
-        stated, omissions = statements(path, mapping)
+        stated, notes = statements(path, mapping)
     except FileFormatError:  # the import reports it
         return []
     lines = [line for own in stated for line in (own.title(), *(f"  {line}" for line in own.lines()))]
-    return [*lines, *omissions.notes()]
+    return [*lines, *notes]
 
 
 def with_annotators(records: "ImportedRecords", annotators: set[str]) -> "ImportedRecords":

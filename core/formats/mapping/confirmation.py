@@ -147,6 +147,31 @@ class Statement:
         return [*lines, f"other values: {self.others:,} times"] if self.others else lines
 
 
+@dataclass
+class Level:
+    """What the rows of a file are: which of them are one item, and which items are a group."""
+
+    rows: int = 0
+    items: set[str] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+
+    def count(self, scopes: Iterable[Scope], mapping: TableMapping) -> Iterator[Scope]:
+        """Yield the scopes, and count their items and groups."""
+        for scope in scopes:
+            self.rows += 1
+            self.items.add(scope.resolve(mapping.id) or "")
+            if isinstance(mapping.group, str) and (group := scope.resolve(mapping.group)):
+                self.groups.add(group)
+            yield scope
+
+    def lines(self) -> list[str]:
+        """Return a sentence if rows are not simply items; items of a group are not independent."""
+        if len(self.items) == self.rows and not 0 < len(self.groups) < self.rows:
+            return []
+        groups = f" in {len(self.groups):,} groups" if self.groups else ""
+        return [f"{self.rows:,} rows are {len(self.items):,} items{groups}"]
+
+
 def describe_steps(steps: StepCount) -> str:
     """Return what names a step, such as the number of a message from 0."""
     noun, _, first = steps.partition(" from ")

@@ -7,7 +7,15 @@ from itertools import chain
 from pathlib import Path
 
 from core.errors import FileFormatError
-from core.formats.mapping.confirmation import Question, Statement, leave_open, open_questions, refusal, state_values
+from core.formats.mapping.confirmation import (
+    Level,
+    Question,
+    Statement,
+    leave_open,
+    open_questions,
+    refusal,
+    state_values,
+)
 from core.formats.mapping.fields import MISSING, Row, get_value, join_keys, parse_path, quote_key
 from core.formats.mapping.items import ItemReader, shuffle_responses
 from core.formats.mapping.joins import read_joined
@@ -17,7 +25,6 @@ from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, fie
 from core.formats.mapping.rows import SUFFIXES, has_header
 from core.formats.mapping.scope import (
     WHOLE_RECORD,
-    Omissions,
     RequiredFields,
     Scope,
     current_omissions,
@@ -55,13 +62,15 @@ def questions(path: Path, mapping: Mapping) -> list[Question]:
         return open_questions(_iter_file(path, mapping), mapping)
 
 
-def statements(path: Path, mapping: Mapping) -> tuple[list[Statement], Omissions]:
-    """Return how the values of all labels, verdicts and gold are read, and the rows that are left out.
+def statements(path: Path, mapping: Mapping) -> tuple[list[Statement], list[str]]:
+    """Return how the values of all labels, verdicts and gold are read, and notes on what rows are and are left out.
 
     Raises FileFormatError for a row that cannot be read.
     """
     with recording_omissions() as omissions:
-        return state_values(_iter_file(path, mapping), mapping), omissions
+        level = Level()
+        stated = state_values(level.count(_iter_file(path, mapping), mapping), mapping)
+        return stated, [*level.lines(), *omissions.notes()]
 
 
 def refuse_open(path: Path, mapping: Mapping) -> None:

@@ -13,7 +13,7 @@ from core.formats.mapping.confirmation import Found, Question, Statement, answer
 from core.formats.mapping.guess import warn_of_models
 from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import format_unused, unused_fields
-from core.formats.mapping.scope import Omissions, recording_omissions
+from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import suggested_annotators
 from core.formats.mapping.table import questions, statements
 from core.formats.plain_yaml import parse_fields
@@ -183,18 +183,18 @@ def _draw_first_item(plan: ImportPlan) -> bool:
     return True
 
 
-def _statements(path: Path, mapping: str) -> tuple[list[Statement], Omissions]:
+def _statements(path: Path, mapping: str) -> tuple[list[Statement], list[str]]:
     return statements(path, mappings.build_mapping(parse_fields(mapping)))
 
 
-def _draw_statements(stated: list[Statement], omissions: Omissions) -> None:
+def _draw_statements(stated: list[Statement], notes: list[str]) -> None:
     """Draw what the values of each block mean, and the rows that are left out."""
     if stated:
         with st.expander("Meaning of the values", expanded=True, key="meanings"):
             for own in stated:
                 lines = "\n".join(f"- {escape_markdown(line)}" for line in own.lines())
                 st.markdown(f"**{escape_markdown(own.title())}**\n\n{lines}")
-    for note in omissions.notes():
+    for note in notes:
         st.caption(escape_markdown(note))
 
 

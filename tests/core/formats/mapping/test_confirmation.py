@@ -60,10 +60,10 @@ def test_the_meaning_and_the_count_of_each_value_are_stated_with_the_rows_that_a
     path = write_pairs(tmp_path, ["0", "1", "0", "n/a", ""])
     gold = {"kind": "preference", "value": "label", "values": {"0": 1, "1": 2, "n/a": None}}
     mapping = build_mapping(suggest_table(path) | {"gold": [gold], "where_not": {"id": "p1"}})
-    (stated,), omissions = statements(path, mapping)
+    (stated,), notes = statements(path, mapping)
     assert stated.title() == "gold, block 1 (preference) from label"
     assert stated.lines() == ["'0' -> response 1: 2 times", "'n/a' -> no value: 1 times"]
-    assert omissions.notes() == ["1 of 5 rows left out by `where` or `where_not`"]
+    assert notes == ["1 of 5 rows left out by `where` or `where_not`"]
     literal = build_mapping(suggest_table(path) | {"gold": [gold | {"values": {"n/a": None}}]})
     assert statements(path, literal)[0][0].lines()[:2] == ["'0' -> a tie: 2 times", "'1' -> response 1: 1 times"]
 

@@ -13,7 +13,7 @@ from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import suggest_table
-from core.formats.mapping.table import questions
+from core.formats.mapping.table import questions, statements
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
@@ -97,6 +97,7 @@ def test_rows_of_one_prompt_are_one_item_of_several_people_or_a_group_of_systems
     systems.write_text("prompt,model,response,score\np,a,x,1\np,b,y,2\nq,a,v,3\nq,b,w,4")
     items, values = values_of(systems)
     assert [(item.id, item.group) for item in items] == [("p-a", "p"), ("p-b", "p"), ("q-a", "q"), ("q-b", "q")]
+    assert statements(systems, confirmed(systems, {}))[1] == ["4 rows are 4 items in 2 groups"]
 
 
 def test_files_are_joined_by_the_fields_that_pair_up_and_wrong_keys_are_counted(tmp_path: Path) -> None:
