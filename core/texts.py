@@ -7,7 +7,6 @@ and compiles the catalogues (`make texts`); reading them does not need it.
 
 import gettext
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,7 +17,6 @@ SOURCE = "en"
 # Language -> its own name, and its separator of thousands.
 LANGUAGES = {SOURCE: ("English", ","), "de": ("Deutsch", ".")}
 FOLDER = Path(__file__).parent / "locales"
-_ENTRY = re.compile(r"\s*([a-z]{2,3})(?:-[a-z0-9-]+)?\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*", re.IGNORECASE)
 _language = ContextVar("language", default="")
 # Returns the language of contexts for which none is set; empty for English.
 elsewhere: Callable[[], str] = str
@@ -55,16 +53,6 @@ def speaking(code: str) -> Iterator[None]:
         yield
     finally:
         _language.reset(token)
-
-
-def preferred(accepted: str, chosen: str = "") -> str:
-    """Return the chosen language if it has a catalogue, otherwise the one that a header Accept-Language prefers."""
-    if chosen in LANGUAGES:
-        return chosen
-    entries = [found for entry in accepted.split(",") if (found := _ENTRY.fullmatch(entry))]
-    weights = [(float(entry[2] or 1), entry[1].lower()) for entry in entries]
-    known = [(weight, code) for weight, code in weights if weight and code in LANGUAGES]
-    return max(known, key=lambda entry: entry[0], default=(1.0, SOURCE))[1]  # the first of equal weights
 
 
 def _(text: str, /, **values: object) -> str:

@@ -1,4 +1,4 @@
-"""The language of a visitor: the one that a cookie has after a choice, otherwise the one that the browser prefers."""
+"""The language of a visitor: English, until a link has set a cookie with another one."""
 
 from collections.abc import Mapping
 from html import escape
@@ -14,15 +14,16 @@ COOKIE = "tiebreak_language"
 CHOICE = "/account/language"
 
 
-def of_request(headers: Mapping[str, str], cookies: Mapping[str, str]) -> str:
-    """Return the language of a request."""
-    return texts.preferred(headers.get("accept-language", ""), cookies.get(COOKIE, ""))
+def chosen(cookies: Mapping[str, str]) -> str:
+    """Return the chosen language; English without a choice, and for one without a catalogue."""
+    stated = cookies.get(COOKIE, "")
+    return stated if stated in texts.LANGUAGES else texts.SOURCE
 
 
 def of_script_run() -> str:
     """Return the language of the visitor whose page Streamlit draws in this thread; English in other threads."""
     is_drawing = get_script_run_ctx(suppress_warning=True) is not None
-    return of_request(st.context.headers, st.context.cookies) if is_drawing else texts.SOURCE
+    return chosen(st.context.cookies) if is_drawing else texts.SOURCE
 
 
 def links(following: str = "") -> str:

@@ -54,7 +54,7 @@ class RequestGuard:
         else:
             request = HTTPConnection(scope)
             is_page = scope["method"] == "GET" and VISITOR_COOKIE not in request.cookies
-            with texts.speaking(languages.of_request(request.headers, request.cookies)):
+            with texts.speaking(languages.chosen(request.cookies)):
                 await self._app(scope, receive, _with_headers(send, new_visitor() if is_page else ""))
 
     def _is_allowed(self, scope: Scope) -> bool:

@@ -102,7 +102,9 @@ WORDS = """() => {
 
 
 def test_an_annotator_who_reads_german_sees_no_english_from_the_sign_in_to_the_reveal(guarded, visit):
-    page = visit(f"{guarded[0].address}/home?study={LABELLED}", locale="de-DE")
+    page = visit(f"{guarded[0].address}/home?study={LABELLED}")
+    page.get_by_role("link", name="Deutsch").click()
+    page.get_by_role("button", name="Anmelden").wait_for()
 
     def assert_german(expected: str) -> None:
         page.wait_for_function(f"(expected) => ({WORDS})().includes(expected)", arg=expected)

@@ -13,23 +13,6 @@ from tests.paths import ROOT
 TRANSLATED = [code for code in texts.LANGUAGES if code != texts.SOURCE]
 
 
-@pytest.mark.parametrize(
-    ("accepted", "language"),
-    [
-        ("", "en"),
-        ("de", "de"),
-        ("de-AT,de;q=0.9,en;q=0.8", "de"),
-        ("fr, DE; q=0.5, en;q=0.7", "en"),
-        ("de;q=0, en;q=0.1", "en"),
-        ("en, de", "en"),
-        ("ja, *;q=0.5", "en"),
-        ("../de, de;q=nan, " + "x" * 5000, "en"),
-    ],
-)
-def test_the_language_is_the_one_with_a_catalogue_that_the_browser_prefers(accepted, language):
-    assert texts.preferred(accepted) == language
-
-
 def test_texts_plurals_and_numbers_are_in_the_language_of_the_context_and_english_without_one():
     assert (texts._("Password"), texts.number(1000)) == ("Password", "1,000")
     many, minutes = "Too many failed sign-ins; try again in {minutes} minutes.", {"minutes": 3}

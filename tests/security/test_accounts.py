@@ -390,26 +390,18 @@ def test_a_claim_that_streamlit_signed_becomes_a_session(engine, monkeypatch):
     assert client.get("/api/label/session", params=QUEUE).json()["annotator"]["name"] == "bob"
 
 
-def test_pages_before_a_session_are_in_the_language_of_the_browser(engine):
-    german = {"accept-language": "de-DE,de;q=0.9"}
-    page = browser().get("/account/sign-in", headers=german).text
-    assert '<html lang="de">' in page and "Anmelden" in page
-    assert '<html lang="en">' in browser().get("/account/sign-in", headers={"accept-language": "fr"}).text
-    wrong = {"name": "ann", "password": "wrong"}
-    assert (
-        "Der Name oder das Passwort ist falsch." in browser().post("/account/sign-in", data=wrong, headers=german).text
-    )
-
-
-def test_a_chosen_language_precedes_that_of_the_browser_and_an_unknown_one_is_not_stored(engine):
+def test_pages_before_a_session_are_in_the_chosen_language_and_an_unknown_one_is_not_stored(engine):
     client = browser()
     client.headers["accept-language"] = "de"
-    [link] = re.findall(r'href="([^"]*)" [^>]*>English<', client.get("/account/sign-in?next=/traces").text)
+    page = client.get("/account/sign-in?next=/traces").text
+    assert '<html lang="en">' in page
+    [link] = re.findall(r'href="([^"]*)" [^>]*>Deutsch<', page)
     assert client.get(unescape(link)).headers["location"] == "/traces"
-    client.get("/account/language", params={"language": "../de"})
-    assert '<html lang="en">' in client.get("/account/sign-in").text
+    client.get("/account/language", params={"language": "../en"})
+    assert '<html lang="de">' in client.get("/account/sign-in").text
+    assert "Der Name oder das Passwort ist falsch." in post_sign_in(client, password="wrong").text
     followed = {"accept": "text/html", "sec-fetch-site": "cross-site"}
-    assert '<html lang="en">' in client.get("/home", headers=followed).text
+    assert '<html lang="de">' in client.get("/home", headers=followed).text
 
 
 def test_every_word_of_the_pages_before_a_session_is_in_the_catalogue(engine, monkeypatch):
