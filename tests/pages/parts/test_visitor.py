@@ -1,5 +1,9 @@
 """Who visits a page: read once in each run of it."""
 
+from types import SimpleNamespace
+
+import pytest
+
 from pages.parts import account_guard
 from storage.accounts.registry import Identity
 from storage.db import guards
@@ -18,3 +22,10 @@ def test_a_page_reads_once_who_visits_it_and_a_change_reads_it_again(engine, mon
     with guards.reading_operation():
         account_guard.current_identity()
     assert len(read) == 3, "the next run reads it again"
+
+
+@pytest.mark.parametrize(("accounts", "name"), [(False, "ann"), (True, "")])
+def test_a_name_in_a_cookie_signs_nobody_in_where_there_are_accounts(engine, monkeypatch, accounts, name):
+    monkeypatch.setattr(account_guard, "current_identity", lambda: Identity(accounts))
+    monkeypatch.setattr(account_guard.st, "context", SimpleNamespace(cookies={account_guard.COOKIE: "ann"}))
+    assert account_guard.current_actor().name == name

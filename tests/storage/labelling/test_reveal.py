@@ -1,10 +1,13 @@
 """References to "Submission 1" and quotations in the texts of judges."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from core.items import Response
-from core.trace import Turn
-from storage.labelling.reveal import _turn, find_quotations, find_references, first_sentence
+from core.labels import Opinion
+from core.trace import Turn, Verdict, VerdictReached
+from storage.labelling.reveal import _outcome, _turn, find_quotations, find_references, first_sentence
 from tests.conftest import make_item, make_target
 
 
@@ -21,7 +24,7 @@ def test_references_mean_the_item_s_own_responses_after_a_swap():
 def test_a_bare_letter_of_an_imported_verdict_is_the_response_that_it_means():
     turn = Turn(speaker="j", step="opinion", round=0, model="", reply="A", reading=2, shown=(2, 1))
     shown = _turn(turn, make_target(), make_item(responses=(Response(text="a"), Response(text="b"))))
-    assert shown["text"] == "Response 2"
+    assert (shown["text"], shown["value"], shown["short"]) == ("Response 2", 2, "2")
     assert [one["column"] for one in shown["references"]] == ["response-2"]
 
 
@@ -56,6 +59,16 @@ def test_a_quotation_with_a_small_error_is_located_and_an_invented_one_is_not():
     [passage] = find_quotations('It writes "lake is named after an architect".', item)
     assert passage["block"] == "response-1"
     assert list(find_quotations('It writes "a river of many colours".', item)) == []
+
+
+def test_the_outcome_has_the_verdict_on_the_own_target_of_several():
+    target = make_target()
+    about = {"kind": target.kind, "judge": "panel", "stage": "verdict"}
+    opinions = (Opinion(**about, criterion=target.criterion, value=2), Opinion(**about, criterion="other", value=1))
+    reached = VerdictReached(verdict=Verdict(outcome="agreed", value=None, opinions=opinions))
+    trace = SimpleNamespace(status="agreed")
+    assert _outcome(trace, [reached], target) == {"outcome": "Verdict", "verdicts": [{"value": 2, "short": "2"}]}
+    assert _outcome(trace, [], target) == {"outcome": "Agreed", "verdicts": []}
 
 
 def test_a_reason_is_one_sentence():
