@@ -193,6 +193,13 @@ def prepare_suggestions(
     return Request(ask, judge.criterion, len(found))
 
 
+def examples_of(session: Session, study_id: int, criterion: str) -> list[RatedItem]:
+    """Return the items that people rated and that are not held out: a model may read them before it is evaluated."""
+    parts = splits.parts(session, study_id)
+    rated = peer_reviews.rated_items(session, study_id, criterion)
+    return [one for one in rated if parts.get(one.item.id) != "held-out"]
+
+
 def draft_guidelines(
     engine: Engine, study: Study, criterion: str, spec: Spec, count: int, model: Model | None = None
 ) -> tuple[Draft, list[RatedItem]]:
@@ -206,9 +213,7 @@ def draft_guidelines(
         found = next((one for one in studies.criteria(session, study.id) if one.name == criterion), None)
         if found is None:
             raise TiebreakError(f"The study has no criterion {criterion!r}.")
-        parts = splits.parts(session, study.id)
-        rated = peer_reviews.rated_items(session, study.id, criterion)
-        examples = auto_prompt.select_examples([one for one in rated if parts.get(one.item.id) != "held-out"], count)
+        examples = auto_prompt.select_examples(examples_of(session, study.id, criterion), count)
         ask = auto_prompt.guidelines_request(found, examples, spec, study.templates("refer"))
         audit.record(session, audit.Action.run, study_id=study.id, change="guidelines drafted", models=[spec.model])
 

@@ -21,7 +21,7 @@ from pages.setup.parts.settings_form import Draft, SettingsForm
 from storage.accounts.access import Permission
 from storage.db import audit, connections
 from storage.db.audit import Action
-from storage.reports import peer_reviews
+from storage.improvement import variants
 from storage.studies import studies
 from storage.studies.studies import Study
 
@@ -50,13 +50,13 @@ def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> Non
         return
     with connections.reading(resources.engine()) as session:
         study = studies.get(session, str(st.session_state["study"]))
-        rated = peer_reviews.rated_items(session, study.id, criterion.name)
+        rated = variants.examples_of(session, study.id, criterion.name)
     if len({rating.value for rating in rated}) < 2:
         st.caption(f"Items with different ratings of {escape_markdown(criterion.name)} by people are needed.")
         return
     st.caption(
         f"A model reads examples from {numbers.format_count(len(rated), 'rated item')} and drafts the meaning of "
-        "each score. Exclude these examples when you compare judges with people."
+        "each score; held-out items are none of them. Exclude the examples when you compare judges with people."
     )
     models = [offer.model for offer in available_models()]
     model = st.selectbox("Model", models, accept_new_options=True, key=f"{field}_model", placeholder="any litellm name")
