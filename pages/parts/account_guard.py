@@ -205,7 +205,6 @@ async def _reload(send: Send) -> None:
     message = ForwardMsg()
     message.metadata.cacheable = False
     message.auth_redirect.url = ""  # relative to the page's own address
-    message.auth_redirect.SetInParent()
     await send({"type": "websocket.send", "bytes": message.SerializeToString()})
     await send({"type": "websocket.close", "code": POLICY_VIOLATION})
 

@@ -8,7 +8,9 @@ import pytest
 from sqlalchemy import update
 
 from storage.db.connections import reading, writing
+from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import LeaseRow, TargetRow
+from storage.labelling import actions
 from storage.labelling.actions import OutOfSequence, perform
 from storage.labels import labels
 from storage.studies import studies
@@ -369,6 +371,19 @@ def test_the_same_request_twenty_times_at_once_is_one_label(ann, engine):
     run_in_threads(send, 20)
     assert len(stored(engine)) == 1
     assert len(set(results)) == 1
+
+
+def test_an_outage_of_the_database_is_no_refusal_and_the_action_is_stored_when_sent_again(ann, engine, monkeypatch):
+    def fail(_):
+        raise DatabaseUnavailable("The database cannot be reached.")
+
+    task = ann.tasks()[0]
+    with monkeypatch.context() as broken:
+        broken.setattr(actions, "carry_out", fail)
+        with pytest.raises(DatabaseUnavailable):
+            ann.label(task, 1)
+    assert ann.label(task, 1)["status"] == "accepted"
+    assert [row.value for row in stored(engine)] == [1]
 
 
 def test_two_windows_at_once_leave_one_label_and_one_stale_answer(ann, engine):
