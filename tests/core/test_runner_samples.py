@@ -137,7 +137,9 @@ def request_samples(model: str, count: int) -> tuple[list[Reply], int]:
             await router.close()
 
     with run_server() as server:
-        return asyncio.run(sample(server.address)), len(server.log)
+        replies = asyncio.run(sample(server.address))
+        server.wait_for_requests(1)  # it is recorded after its reply is sent
+        return replies, len(server.log)
 
 
 @pytest.mark.slow

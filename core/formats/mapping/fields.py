@@ -230,6 +230,7 @@ def source_name(source: ValueSource | None) -> str:
 # Renders a conversation in a cell, a list of messages with roles, as one text.
 
 CONTENT_KEYS = ("content", "value", "text", "utterance", "message")
+CALL_KEYS = ("tool_calls", "function_call")
 ROLE_KEYS = ("role", "from", "speaker", "author")
 
 
@@ -248,8 +249,8 @@ def render_messages(cell: Any) -> str | None:
 
 
 def _message(message: Any) -> tuple[str, str] | None:
-    """Return (role, content)."""
-    if not isinstance(message, dict):
+    """Return (role, content); None for what is no message, and for one that calls a tool."""
+    if not isinstance(message, dict) or any(message.get(key) for key in CALL_KEYS):
         return None
     role = next((message[key] for key in ROLE_KEYS if isinstance(message.get(key), str)), None)
     content = next((message[key] for key in CONTENT_KEYS if key in message), None)

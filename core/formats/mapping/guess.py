@@ -17,11 +17,11 @@ NUMBERS = {"first": "1", "second": "2"}
 IDS = (
     *("id", "item_id", "question_id", "instance_id", "original_id", "sample_id", "example_id", "idx", "index", "uid"),
     *("pair_id", "comparison_id", "message_id", "story_id", "seg_id", "item", "item_name", "prompt_id", "hitid"),
-    *("response_id", "output_id", "completion_id", "span_id", "run_id", "trace_id"),
+    *("response_id", "output_id", "completion_id", "span_id", "run_id", "trace_id", "task_id"),
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),
-    *("source", "src", "problem", "goal", "context", "text", "user_query"),
+    *("source", "src", "problem", "goal", "context", "text", "user_query", "prompt_text", "question_text"),
 )
 # Other fields of an item -> the usual names of their columns.
 USUAL = {
@@ -40,15 +40,17 @@ RESPONSES = re.compile(
     r"(?P<prefix>.+_(?=(?:response|answer|output|completion)[ _-]?[0-9a-h]$))?"
     r"(response|answer|final_answer|output|mt|system_output|completion|submission|reply|generation|text|conversation"
     r"|assistant|human_ref|story|decoded|orig_response|(?:response|answer|output|generated)_text|model_(?:output|response|answer)|"
-    r"(?:summary|translation|candidate|convo|dialogue|messages)(?=[ _-]?(?:[0-9]|[a-h]|first|second)$))" + NUMBERING
+    r"(?:summary|translation|candidate|convo|dialogue|messages|trajectory|transcript|trace)"
+    r"(?=[ _-]?(?:[0-9]|[a-h]|first|second)$))" + NUMBERING
 )
-SYSTEMS = re.compile(r"(model|system|model_name|system_name|model_id|system_id|generator)" + NUMBERING)
+SYSTEMS = re.compile(r"(model|system|agent|model_name|system_name|model_id|system_id|generator)" + NUMBERING)
 ANNOTATORS = (
     *("annotator", "annotator_id", "annotator_name", "rater", "rater_id", "worker_id", "workerid", "worker"),
     *("completed_by", "participant_id", "user_id", "judge"),
 )
 VALUES = (
     *("label", "labels", "value", "score", "rating", "preference", "choice", "winner", "judgement", "judgment"),
+    "preferred",
     *("preference_label", "better_response_id", "orig_score"),
 )
 # Names of scores that say nothing of what is judged.

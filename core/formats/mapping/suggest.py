@@ -76,17 +76,19 @@ def suggest(preview: Preview, explode: str | None = None) -> guess.Draft:
     if {"orig_instruction", "orig_response"} <= names.keys():  # a judge's prompt and reply, with what was judged
         columns = [column for column in columns if column.startswith("orig_")]
     draft = guess.suggest_mapping(columns, explode)
-    prompt = draft.get("prompt")
-    if isinstance(prompt, str) and (META.match(prompt) or not _have_blanks(preview, prompt)):
-        other = guess.suggest_mapping([column for column in columns if column != prompt], explode).get("prompt")
-        if META.match(prompt) or (isinstance(other, str) and _have_blanks(preview, other)):
-            draft["prompt"] = other
+    _settle_prompt(draft, preview, columns, explode)
     draft |= _responses(preview, draft)
     draft |= _transcript(preview, {field: value for field, value in draft.items() if value})
-    for response in draft.get("responses", []):
-        if _are_transcripts([parse_cell(row.get(response.get("text", ""), "")) for row in preview.rows]):
-            response["transcript"] = response.pop("text")
+    cells = [
+        [parse_cell(row.get(response.get("text", ""), "")) for row in preview.rows]
+        for response in draft.get("responses", [])
+    ]
+    if any(map(_are_transcripts, cells)):  # then all of them: a transcript is not compared with a text
+        for response, own in zip(draft["responses"], cells, strict=True):
+            if any(map(is_messages, own)):
+                response["transcript"] = response.pop("text")
     _refer_to_parts(draft, preview)
+    _refer_to_last_turn(draft, preview)
     draft |= suggest_blocks.BlockSuggester(preview, draft).suggest()
     status = guess.names_of(preview.columns).get("assignmentstatus")
     if status and any(row.get(status) == REJECTED for row in preview.rows):
@@ -95,9 +97,29 @@ def suggest(preview: Preview, explode: str | None = None) -> guess.Draft:
     return {field: value for field, value in draft.items() if value}
 
 
+def _settle_prompt(draft: guess.Draft, preview: Preview, columns: Sequence[str], explode: str | None) -> None:
+    """Replace a prompt that is the name of a source, take a task as prompt, and leave out references true and false."""
+    prompt = draft.get("prompt")
+    if isinstance(prompt, str) and (META.match(prompt) or not _have_blanks(preview, prompt)):
+        other = guess.suggest_mapping([column for column in columns if column != prompt], explode).get("prompt")
+        if META.match(prompt) or (isinstance(other, str) and _have_blanks(preview, other)):
+            draft["prompt"] = other
+    task = draft.get("scenario")
+    if not prompt and task and guess.normalize(task) == "task" and _are_long(preview, task):
+        draft |= {"prompt": draft.pop("scenario")}
+    if {row.get(draft.get("reference", ""), "") for row in preview.rows} <= {"true", "false", ""}:
+        draft.pop("reference", None)
+
+
 def _have_blanks(preview: Preview, column: str) -> bool:
     """Return whether a cell has several words, unlike the name of a source of prompts."""
     return any(" " in row.get(column, "").strip() for row in preview.rows)
+
+
+def _are_long(preview: Preview, column: str) -> bool:
+    """Return whether the cells of a column are instructions: most have several words, and they differ."""
+    cells = {row.get(column, "").strip() for row in preview.rows}
+    return 2 * sum(cell.count(" ") > 2 for cell in cells) > len(cells) > 1
 
 
 def _responses(preview: Preview, draft: guess.Draft) -> guess.Draft:
@@ -110,7 +132,8 @@ def _responses(preview: Preview, draft: guess.Draft) -> guess.Draft:
         return {"responses": responses, "gold": [CHOSEN], "shuffle": True}
     if "decoded" in names and "text" in names:  # summaries of texts
         return {"prompt": names["text"]}
-    if "responses" not in draft and (target := guess.first_of(names, ("target", "hypothesis"))):
+    target = guess.first_of(names, ("target", "hypothesis"))
+    if "responses" not in draft and target and _have_blanks(preview, target):
         return {"responses": [_response(target, guess.first_of(names, ("system", "model")))], "reference": None}
     summary = guess.first_of(names, ("summary", "translation")) if draft.get("prompt") else None
     if "responses" not in draft and summary:
@@ -199,6 +222,22 @@ def _refer_to_parts(draft: guess.Draft, preview: Preview) -> None:
             if isinstance(prompt := draft.get("prompt"), str):
                 draft["prompt"] = {"field": prompt, "remove": list(MARKS)}
     _refer_to_first(draft, preview)
+
+
+def _refer_to_last_turn(draft: guess.Draft, preview: Preview) -> None:
+    """Keep the rows about the last turn, if others are about an earlier one of the same conversation, and end there."""
+    turn = guess.names_of(preview.columns).get("turn")
+    columns = [response["transcript"] for response in draft.get("responses", []) if response.get("transcript")]
+    turns = [row.get(turn, "") for row in preview.rows] if turn else []
+    if not columns or not turns or not all(number.isascii() and number.isdecimal() for number in turns):
+        return
+    sizes = [[len(parse_cell(row.get(column, ""))) for column in columns] for row in preview.rows]
+    last = max(map(int, turns))
+    if any(size > 2 * int(number) for number, own in zip(turns, sizes, strict=True) for size in own):
+        draft["where"] = {turn: last}
+    if any(size > 2 * last for own in sizes for size in own):
+        for response in draft["responses"]:
+            response["transcript"] += f".:{2 * last}"
 
 
 def _are_different_talks(columns: Sequence[Any], preview: Preview) -> bool:

@@ -559,7 +559,9 @@ def _draw_responses(chooser: Chooser, start: list[Draft]) -> list[Draft]:
     count = st.session_state.setdefault(count_key, len(start))
     responses = []
     for number in range(count):
-        responses.append(_draw_response(chooser, number, start[number] if number < len(start) else {}))
+        # Another response beside one whose transcript is in a field is a transcript as well.
+        added: Draft = {"transcript": ""} if any("transcript" in one and "text" not in one for one in start) else {}
+        responses.append(_draw_response(chooser, number, start[number] if number < len(start) else added))
     with st.container(horizontal=True):
         if st.button("Add a response", key=chooser.key("add"), icon=":material/add:", type="tertiary"):
             st.session_state[count_key] = count + 1
@@ -585,5 +587,6 @@ def _draw_response(chooser: Chooser, number: int, start: Draft) -> Draft:
     system_field = "system" if chosen[system] in (*chooser.columns, start.get("system")) else "name"
     others = ("image", "optional", "each", *(["transcript"] if "text" in start else []))
     other_fields: Draft = {field: start[field] for field in others if field in start}
-    text_field = "transcript" if transcript and chosen[text] == transcript != start.get("text") else "text"
+    is_transcript = transcript is not None and transcript != start.get("text")
+    text_field = "transcript" if is_transcript and transcript in ("", chosen[text]) else "text"
     return drop_empty({text_field: chosen[text], system_field: chosen[system], **other_fields})

@@ -103,7 +103,7 @@ def test_questions_of_mt_bench_have_their_category_as_scenario(tmp_path: Path) -
 SUGGESTED: dict[str, dict[str, list[Any]]] = {
     **{name: VALUES[name] for name in ("chatbot_arena", "alpaca_eval", "summeval", "helpsteer2", "llmbar", "wmt_mqm")},
     **{name: VALUES[name] for name in ("hanna", "summarize_from_feedback", "webgpt", "judgebench")},
-    "mt_bench": {"labels": [2, 0, 2, 2]},
+    "mt_bench": {"labels": [2]},  # the only row about the whole of its conversations
     "feedback_bench": {"gold": [3, 5]},
     "beavertails": {"gold": [False]},
     "shp": {"labels": [1, 1]},

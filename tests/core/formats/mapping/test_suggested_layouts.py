@@ -235,3 +235,53 @@ def test_each_chosen_and_rejected_response_of_lists_are_a_pair(tmp_path: Path) -
         "1",
     }
     assert items[0].responses[values["", "", "gold"][0] - 1].text == "x"
+
+
+def talk(*texts: str, **more: object) -> list[dict[str, object]]:
+    """Return messages of a user and an assistant in turn; the last one has more fields."""
+    roles = ("user", "assistant")
+    found = [{"role": roles[place % 2], "content": text} for place, text in enumerate(texts)]
+    return [*found[:-1], found[-1] | more]
+
+
+CALL = {"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "search", "arguments": "{}"}}]}
+
+
+def rows_of(path: Path, *rows: dict[str, object]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_both_transcripts_of_a_pair_are_suggested_and_a_text_of_messages_has_their_calls(tmp_path):
+    row = {"task id": "p", "trajectory_1": talk("Go.", "", **CALL), "trajectory_2": talk("Go.", "No."), "preferred": 1}
+    path = rows_of(tmp_path / "a.jsonl", row | {"agent_1": "x", "agent_2": "y", "rater": "r"})
+    draft = suggest_table(path)
+    pairs = [(one["transcript"], one["system"]) for one in draft["responses"]]
+    assert pairs == [("trajectory_1", "agent_1"), ("trajectory_2", "agent_2")]
+    assert draft["labels"][0]["value"] == "preferred"
+    mapping = build_mapping({"id": "task id", "responses": [{"text": "trajectory_1"}]})
+    (item,) = [one.item for one in read_records(path, mapping=mapping) if isinstance(one, ItemRecord)]
+    assert "search" in item.responses[0].text
+
+
+def test_rows_about_a_part_of_a_conversation_are_left_out(tmp_path):
+    pair = {"question_id": 1, "model_a": "x", "model_b": "y", "judge": "r", "winner": "model_a"}
+    pair |= {name: talk("1", name, "2", f"{name} again") for name in ("conversation_a", "conversation_b")}
+    path = rows_of(tmp_path / "t.jsonl", *({**pair, "turn": turn} for turn in (1, 2)))
+    draft = suggest_table(path)
+    assert draft["where"] == {"turn": 2}
+    assert [one["transcript"] for one in draft["responses"]] == ["conversation_a", "conversation_b"]
+    (only,) = suggest_table(rows_of(tmp_path / "first.jsonl", {**pair, "turn": 1}))["responses"][:1]
+    assert only["transcript"] == "conversation_a.:2"
+
+
+def test_true_and_false_are_no_response_and_no_reference_and_a_task_in_words_is_the_prompt(tmp_path):
+    rows = [
+        {"task_id": f"w{n}", "task": f"How many were counted in {1900 + n}?", "target": True, "is_correct": False}
+        | {"trajectory": talk("Look.", "", **CALL)}
+        for n in range(12)
+    ]
+    draft = suggest_table(rows_of(tmp_path / "s.jsonl", *rows))
+    assert (draft["id"], draft["prompt"]) == ("task_id", "task")
+    assert draft["responses"] == [{"transcript": "trajectory"}]
+    assert draft.keys().isdisjoint(("reference", "scenario", "gold"))
