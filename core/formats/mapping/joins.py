@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import islice, zip_longest
+from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ def read_joined(path: Path, mapping: TableMapping) -> Iterator[tuple[int, Row]]:
         other = path.parent / join.file
         if not other.is_file():
             raise FileFormatError(f"there is no file {join.file!r} next to {path.name}", field="join.file")
-        rows = _by_key(rows, other, join, join.key) if join.key is not None else _by_number(rows, other, join)
+        rows = _by_key(rows, other, join) if join.keys else _by_number(rows, other, join)
     return rows
 
 
@@ -46,14 +46,14 @@ def _by_number(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iter
         yield pair[0], {**pair[1], join.name: second[1]}
 
 
-def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join, key: str) -> Iterator[tuple[int, Row]]:
-    other_key = join.other_key or key
-    records = [(parse_name(get_value(row, other_key), line, other_key), row) for line, row in read_rows(other)]
+def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterator[tuple[int, Row]]:
+    key, other_key = " and ".join(join.keys), " and ".join(join.other_keys)
+    records = [(_name(row, line, join.other_keys), row) for line, row in read_rows(other)]
     if doubled := [name for name, count in Counter(name for name, _ in records).items() if count > 1]:
         raise FileFormatError(f"{other.name} has {_listed(doubled)} more than once", field=other_key)
     by_key, used, omissions = dict(records), set[str](), current_omissions()
     for line, row in rows:
-        name = parse_name(get_value(row, key), line, key)
+        name = _name(row, line, join.keys)
         used.add(name)
         if name in by_key:
             yield line, {**row, join.name: by_key[name]}
@@ -61,12 +61,15 @@ def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join, key: str) 
             omissions.rows_without_record += 1
             yield line, row
         else:
-            missing = {name: None} | {
-                own: None for at, row in rows if (own := parse_name(get_value(row, key), at, key))
-            }
+            missing = {name: None} | {_name(row, at, join.keys): None for at, row in rows}
             names = [name for name in missing if name not in by_key]
             raise FileFormatError(f"{other.name} has no record {_listed(names)}", line=line, field=key)
     omissions.records_without_row += len(by_key.keys() - used)
+
+
+def _name(row: Row, line: int, keys: Sequence[str]) -> str:
+    """Return what the fields of a key have together; raises FileFormatError if one is empty."""
+    return " · ".join(parse_name(get_value(row, key), line, key) for key in keys)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -77,7 +80,7 @@ def find_joins(paths: Sequence[Path]) -> tuple[Path, list[dict[str, Any]]]:
     """Return the file whose rows are read, the first if possible, and the `join` of a mapping with the others.
 
     A file is joined by the only fields that pair up, or those with a usual name of an id: in it, each value is there
-    once. Raises FileFormatError if there are none.
+    once. Otherwise by the only two fields of which this is true together. Raises FileFormatError if there are none.
     """
     if len({path.parent.resolve() for path in paths}) > 1:
         raise FileFormatError("files that are joined are in one folder")
@@ -99,10 +102,17 @@ def _next_join(
 ) -> dict[str, Any] | None:
     """Return the join of the first file that pairs up with the rows so far; None and a refusal if there is none."""
     mapping = build_mapping({"id": "{row}", "prompt": {"constant": ""}, "join": joins})
+    try:
+        rows = list(islice(read_joined(table, mapping), SAMPLE))
+    except FileFormatError as error:
+        refusals.append(error)
+        return None
     for other in waiting:
         try:
-            key, to = _pair(table, _values(islice(read_joined(table, mapping), SAMPLE)), other)
+            key, to = _pair(table, _values(iter(rows)), other)
         except FileFormatError as error:
+            if both := _pair_of_two(rows, other):
+                return {"file": other.name, "key": both}
             refusals.append(error)
             continue
         return {"file": other.name, "key": key} | ({"other_key": to} if to else {})
@@ -125,6 +135,22 @@ def _pair(table: Path, ours: Mapping[str, list[str]], other: Path) -> tuple[str,
         raise FileFormatError(message)
     key, to = chosen[0]
     return key, None if key == to else to
+
+
+def _pair_of_two(rows: Sequence[tuple[int, Row]], other: Path) -> list[str] | None:
+    """Return the only two fields with the same names that together name each row of another file once."""
+    theirs = list(read_rows(other))
+    shared = [name for name in _values(iter(rows)) if name in _values(iter(theirs))]
+    found = []
+    for pair in combinations(shared, 2):
+        ours, names = ([_texts(row, pair) for _, row in of] for of in (rows, theirs))
+        if len({*names}) == len(names) and sum(map({*names}.__contains__, ours)) > PAIRED * len(ours):
+            found.append([*pair])
+    return found[0] if len(found) == 1 else None
+
+
+def _texts(row: Row, keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(format_value(get_value(row, key)) for key in keys)
 
 
 def _values(rows: Iterator[tuple[int, Row]]) -> dict[str, list[str]]:

@@ -373,10 +373,20 @@ class Join(Frozen):
 
     file: str
     """Its name, in the folder of the table."""
-    key: FieldPath | None = None
-    """The field of the table that names the second file's row; without it rows are joined by their number."""
-    other_key: FieldPath | None = None
-    """The field of the second file; by default the same."""
+    key: FieldPath | tuple[FieldPath, ...] | None = None
+    """The field of the table that names the second file's row, or several; without it rows are joined by number."""
+    other_key: FieldPath | tuple[FieldPath, ...] | None = None
+    """The field or fields of the second file; by default the same."""
+
+    @property
+    def keys(self) -> tuple[FieldPath, ...]:
+        """The fields of the table; none if rows are joined by their number."""
+        return (self.key,) if isinstance(self.key, str) else self.key or ()
+
+    @property
+    def other_keys(self) -> tuple[FieldPath, ...]:
+        """The fields of the second file."""
+        return (self.other_key,) if isinstance(self.other_key, str) else self.other_key or self.keys
 
     @field_validator("file")
     @classmethod
@@ -389,6 +399,8 @@ class Join(Frozen):
     def _check_key(self) -> Self:
         if self.other_key is not None and self.key is None:
             raise ValueError("`other_key` needs a `key`")
+        if len(self.keys) != len(self.other_keys):
+            raise ValueError("`other_key` has as many fields as `key`")
         return self
 
 

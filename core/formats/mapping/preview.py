@@ -53,7 +53,7 @@ def preview_table(
     rows, has_more = [], False
     levels = {"explode": explode, "parallel": parallel} if explode else {}
     mapping = build_mapping({"id": "{row}", "prompt": {"constant": ""}, "separator": separator, "join": join, **levels})
-    keys = {f"{own.name}.{own.other_key or own.key}" for own in mapping.join}  # the same as in the table
+    keys = {f"{own.name}.{key}" for own in mapping.join for key in own.other_keys}  # the same as in the table
     for row in islice(_iter_rows(path, mapping), rows_shown):
         cells = dict(islice(((name, cell) for name, cell in flatten(row) if name not in keys), MAX_FIELDS + 1))
         columns.update(dict.fromkeys(cells))
@@ -178,7 +178,7 @@ def format_unused(fields: Sequence[str]) -> str:
 
 
 def _used_paths(mapping: Mapping) -> Iterator[Keys]:
-    keys = [join.key for join in mapping.join if join.key is not None]
+    keys = [key for join in mapping.join for key in join.keys]
     exploded = [path for path in mapping.explode if path not in WHOLE_RECORD]
     for path in (*field_paths(mapping), *keys, *exploded):
         own = parse_path(path)

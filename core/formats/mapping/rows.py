@@ -325,9 +325,13 @@ def read_rows(path: Path, separator: str | None = None, quotes: bool | None = No
 
     `separator` and `quotes` are those of delimited text; None detects them.
 
-    A record that is a list, such as a dialogue, is the field `value`; of recorded traces a row is a trace. Raises
-    FileFormatError, possibly after some rows: callers must not store any of them before the last.
+    A record that is a list, such as a dialogue, is the field `value`; of recorded traces a row is a trace. Of a folder
+    with a JSON file for each record, the line is the number of the file. Raises FileFormatError, possibly after some
+    rows: callers must not store any of them before the last.
     """
+    if path.is_dir():
+        yield from _of_folder(path)
+        return
     suffix = data_suffix(path)
     if suffix not in SUFFIXES:
         raise FileFormatError(f"{path.name} is not a table; readable files end in {', '.join(SUFFIXES)}")
@@ -337,6 +341,21 @@ def read_rows(path: Path, separator: str | None = None, quotes: bool | None = No
         yield pair
     if is_empty:
         raise FileFormatError(f"{path.name} has no rows")
+
+
+def files_of_records(folder: Path) -> list[Path]:
+    """Return the JSON files of a folder, `2.json` before `10.json`; none if it has other data too."""
+    files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
+    only = all(data_suffix(path) == ".json" for path in files if data_suffix(path) in SUFFIXES)
+    return sorted((p for p in files if data_suffix(p) == ".json"), key=lambda p: (len(p.name), p.name)) if only else []
+
+
+def _of_folder(folder: Path) -> Iterator[tuple[int, Row]]:
+    for number, path in enumerate(files_of_records(folder), 1):
+        try:
+            yield from ((number, row) for _, row in read_rows(path))
+        except FileFormatError as error:
+            raise FileFormatError(f"{path.name}: {error}") from None
 
 
 def has_header(path: Path) -> bool:

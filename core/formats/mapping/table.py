@@ -22,7 +22,7 @@ from core.formats.mapping.joins import read_joined
 from core.formats.mapping.judges import JudgeReader, WeightsReader
 from core.formats.mapping.labels import GoldReader, LabelReader
 from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, field_paths
-from core.formats.mapping.rows import SUFFIXES, has_header
+from core.formats.mapping.rows import SUFFIXES, files_of_records, has_header
 from core.formats.mapping.scope import (
     WHOLE_RECORD,
     RequiredFields,
@@ -38,8 +38,8 @@ from core.labels import Scale
 
 
 def recognises(path: Path) -> bool:
-    """Return whether the file has the suffix of a table."""
-    return path.is_file() and data_suffix(path) in SUFFIXES
+    """Return whether a file has the suffix of a table, or a folder a JSON file for each record."""
+    return bool(files_of_records(path)) if path.is_dir() else path.is_file() and data_suffix(path) in SUFFIXES
 
 
 def read(path: Path, mapping: Mapping) -> Records:

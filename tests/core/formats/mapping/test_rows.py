@@ -335,3 +335,12 @@ def test_a_repeated_key_is_found_in_an_object_with_many(tmp_path: Path) -> None:
     keys = [*range(50_000), 49_999]
     with pytest.raises(FileFormatError, match="and '49999' is in it twice"):
         read_content(tmp_path / "t.jsonl", "{" + ", ".join(f'"{key}": 1' for key in keys) + "}\n")
+
+
+def test_a_folder_with_a_file_for_each_record_is_a_table(tmp_path):
+    for number in (10, 2):
+        (tmp_path / f"{number}.json").write_text(json.dumps({"id": number}))
+    assert list(read_rows(tmp_path)) == [(1, {"id": 2}), (2, {"id": 10})]
+    (tmp_path / "3.json").write_text("{")
+    with pytest.raises(FileFormatError, match=r"3\.json: "):
+        list(read_rows(tmp_path))

@@ -285,3 +285,17 @@ def test_true_and_false_are_no_response_and_no_reference_and_a_task_in_words_is_
     assert (draft["id"], draft["prompt"]) == ("task_id", "task")
     assert draft["responses"] == [{"transcript": "trajectory"}]
     assert draft.keys().isdisjoint(("reference", "scenario", "gold"))
+
+
+def test_a_file_is_joined_by_two_fields_that_name_its_rows_together(tmp_path):
+    keys = [{"hash": f"h{n // 2}", "model_name": f"m{n % 2}"} for n in range(6)]
+    texts = [own | {"article": f"Article {own['hash']}.", "summary": f"Summary {n}."} for n, own in enumerate(keys)]
+    table = rows_of(tmp_path / "texts.jsonl", *texts)
+    rated = rows_of(tmp_path / "rated.jsonl", *(own | {"rating": n} for n, own in enumerate(keys[::-1])))
+    path, joins = find_joins([table, rated])
+    assert (path, joins) == (table, [{"file": "rated.jsonl", "key": ["hash", "model_name"]}])
+    scale = {"level": "interval", "low": 0, "high": 5}
+    gold = [{"kind": "score", "value": "joined.rating", "scale": scale}]
+    mapping = build_mapping({"id": "{row}", "responses": [{"text": "summary"}], "gold": gold, "join": joins})
+    found = [one.ruling.value for one in read_records(table, mapping=mapping) if isinstance(one, AdjudicationRecord)]
+    assert found == [5, 4, 3, 2, 1, 0]
