@@ -7,7 +7,8 @@ from playwright.sync_api import Page, sync_playwright
 
 from core.formats import tiebreak
 from storage.db import connections
-from storage.db.tables import TraceRow
+from storage.reports import overview
+from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.browser.conftest import FLAGS, TEST_BROWSER, serve, start, stop_server
 from tests.paths import ROOT
@@ -25,12 +26,6 @@ PAGES = {
 }
 
 
-def disputed_trace(database: str) -> int:
-    """Return a debate in which a judge changed its opinion and that ended without consensus."""
-    with connections.reading(connections.connect(database)) as session:
-        return next(row.id for row in session.query(TraceRow).order_by(TraceRow.id) if row.outcome == "disputed")
-
-
 def take(page: Page, address: str, text: str, path: Path) -> None:
     page.goto(address)
     if "/disagreements" in address:
@@ -46,7 +41,8 @@ def main() -> None:
         engine = connections.connect(database)
         connections.upgrade(engine)
         imports.import_records(engine, samples.SHOWCASE_NAME, tiebreak.read(samples.SHOWCASE))
-        trace = disputed_trace(database)
+        with connections.reading(engine) as session:
+            trace = overview.find_dispute(session, studies.get(session, samples.SHOWCASE_NAME).id)["trace"]
         server = serve(database, Path(folder) / "log")
         try:
             with sync_playwright() as playwright:

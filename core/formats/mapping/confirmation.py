@@ -207,7 +207,7 @@ def _meaning(block: Block, source: ValueSource, text: str) -> str:
     if isinstance(source, SystemName) and text not in block.values:
         return f"the response of {text}"
     if not block.confirmed and _is_open(block, source, text):
-        return "not confirmed"
+        return f"{format_value(value)}, not confirmed" if text in block.values else "not confirmed"
     if block.kind == "preference":
         names = POSITIONS if getattr(block, "as_shown", False) else PREFERENCES
         return names.get(format_value(value), "not on the scale")
