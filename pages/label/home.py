@@ -52,14 +52,13 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
         columns[3].metric(_("Changed after reveal"), share, towards, help=hint, **plain)
 
 
-def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]) -> None:
-    """Draw the button that opens the target at which the annotator stopped."""
-    last = resources.read(home.last_queue, study.id, annotator_id)
+def draw_continue(study: Study, summaries: list[QueueSummary], preferred: str) -> None:
+    """Draw the button that opens the target at which the annotator stopped, in the preferred queue if it has any."""
     waiting = [summary for summary in summaries if summary.todo]
     if not waiting:
         st.success(_("You have no open targets in this study."), icon=":material/check:")
         return
-    chosen = next((summary for summary in waiting if summary.name == last), waiting[0])
+    chosen = next((summary for summary in waiting if summary.name == preferred), waiting[0])
     parts = [_("{n} to do", n=number(chosen.todo))]
     parts += [ngettext("{n} draft", "{n} drafts", chosen.drafts)] if chosen.drafts else []
     parts += [_("{n} of them training", n=number(chosen.training))] if 0 < chosen.training < chosen.todo else []
@@ -71,12 +70,13 @@ def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]
         st.switch_page(workbench.queue_page(chosen.name), query_params=address)
 
 
-def draw_queues(summaries: list[QueueSummary]) -> QueueSummary:
-    """Draw the choice of a queue, if there is one."""
+def draw_queues(summaries: list[QueueSummary], last: QueueSummary) -> QueueSummary:
+    """Draw the choice of a queue, if there is one; at first the one in which the annotator labelled last."""
     names = [workbench.QUEUE_PAGES[summary.name].title for summary in summaries]
     if len(names) == 1:
         return summaries[0]
-    return summaries[names.index(paging.choose_coded(_("Queue"), names, "queue", st.segmented_control, required=True))]
+    default, draw = names[summaries.index(last)], st.segmented_control
+    return summaries[names.index(paging.choose_coded(_("Queue"), names, "queue", draw, default, required=True))]
 
 
 def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
@@ -190,6 +190,13 @@ summaries = resources.read(home.summaries, study, annotator)
 if not summaries:
     draw_empty(study)
 else:
-    draw_continue(study, annotator_id, summaries)
-    draw_figures(study, annotator_id, annotator, summaries)
-    draw_lists(study, annotator, draw_queues(summaries))
+    last_name = resources.read(home.last_queue, study.id, annotator_id)
+    last = next((summary for summary in summaries if summary.name == last_name), summaries[0])
+    # The choice of a queue is below the button: it is drawn first, so that the button opens what is chosen.
+    top, below = st.container(), st.container()
+    with below:
+        chosen = draw_queues(summaries, last)
+        draw_lists(study, annotator, chosen)
+    with top:
+        draw_continue(study, summaries, chosen.name)
+        draw_figures(study, annotator_id, annotator, summaries)

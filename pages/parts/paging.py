@@ -29,17 +29,21 @@ def choose_filters(options: Mapping[str, Collection[str]]) -> dict[str, str | No
     }
 
 
-def choose_coded(label: str, codes: Sequence[str], parameter: str, draw: Callable[..., Any], **options: Any) -> str:
-    """Draw a choice with translated names, and return the code that is chosen; the address has the code.
+def choose_coded(
+    label: str, codes: Sequence[str], parameter: str, draw: Callable[..., Any], default: str = "", **options: Any
+) -> str:
+    """Draw a choice with translated names, and return the code that is chosen; the address has it, except `default`.
 
-    A widget that is bound to the address would write the translated name into it.
+    The default is the first code if none is named. A widget that is bound to the address would write the translated
+    name into it.
     """
-    stated, known = st.query_params.get(parameter, codes[0]), f"{parameter} of the address"
+    default = default or codes[0]
+    stated, known = st.query_params.get(parameter, default), f"{parameter} of the address"
     if parameter not in st.session_state or st.session_state.get(known) != stated:
-        st.session_state[parameter] = stated if stated in codes else codes[0]
+        st.session_state[parameter] = stated if stated in codes else default
     chosen: str = draw(label, codes, format_func=_, key=parameter, **options)
     st.session_state[known] = chosen
-    if chosen != codes[0]:
+    if chosen != default:
         st.query_params[parameter] = chosen
     else:
         st.query_params.pop(parameter, None)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from core.formats.records import ItemRecord
+from core.formats.records import ItemRecord, LabelRecord
+from core.labels import Label
 from pages.parts import resources
 from storage.db import connections
 from storage.labelling import home
@@ -58,3 +59,16 @@ def test_everything_that_a_search_lists_can_be_skipped_and_taken_back(waiting):
     assert counts() == (3, 0, 1)
     page.button(key="undo_skips").click().run()
     assert counts() == (2, 1, 1)
+
+
+def test_the_button_continues_the_queue_that_is_chosen_at_first_the_one_labelled_last():
+    items = [ItemRecord(item=make_item(f"gpt/{number}")) for number in range(2)]
+    labels = [make_label(1, "ann", "gpt/0")]
+    for number in range(2):
+        target = make_target(f"gpt/{number}", kind="score", criterion="clarity", part="0")
+        labels.append(LabelRecord(label=Label(target=target, annotator="bob", value=3)))
+    prepare_study([*items, RUN, *(a_trace(f"gpt/{number}") for number in range(2)), *labels])
+    page = visit("label/home", "ann", queue="Scores")
+    assert page.button(key="continue").label == "Continue: Scores (2 to do)"
+    page = visit("label/home", "ann")
+    assert page.button(key="continue").label == "Continue: Preferences (1 to do)"
