@@ -64,7 +64,11 @@ def import_file(
     map: Annotated[Path | None, typer.Option(help="The mapping of a table's fields: see docs/mappings.")] = None,
     join: Joined = None,
     confirm: Annotated[
-        bool, typer.Option("--confirm", help="The meanings of values that this command prints without it are right.")
+        bool,
+        typer.Option(
+            "--confirm",
+            help="With --map or --join: the meanings of values that this command prints without it are right.",
+        ),
     ] = False,
     database: DatabaseUrl = None,
     as_json: Json = False,
