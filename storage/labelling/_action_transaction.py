@@ -38,7 +38,7 @@ class Passage(Evidence):
 class Action(Frozen):
     """One action; which fields it has depends on its type."""
 
-    seq: int = Field(ge=1, lt=2**31)
+    seq: int
     type: Literal["label", "draft", "skip", "flag", "note", "undo", "redo", "edit", "read"]
     task: Name = ""
     target: Name = ""

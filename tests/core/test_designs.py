@@ -114,6 +114,7 @@ def test_what_is_not_given_stays_as_it_is():
         (Design(Form.random, 2**70, {WHOLE: 0.1}), "The seed of a design"),
         (Design(Form.random, 0, {WHOLE: 0.1}, SCENARIO), "'random' has no strata"),
         (Design(Form.weighted, 0, {WHOLE: 1.0}, floor=0), "The least probability"),
+        (Design(Form.weighted, 0, {WHOLE: 1.0}, floor=1.01), "The least probability"),
         (Design(Form.stratified, 0, {"x": 0.1}, CONTENTION), "no stratum 'x'; there are: disputed, agreed, unjudged"),
         (Design(Form.disputed, 0, shares(0.1), CONTENTION), "disputes alone has the share 1"),
         (Design(Form.stratified, 0, {AGREED: -0.1}, CONTENTION), "The share of agreed is -0.1"),
@@ -128,6 +129,16 @@ def test_uncertainty_has_a_floor():
     design = Design(Form.weighted, 0, {WHOLE: 0.5}, floor=0.05)
     found = [design.draw(State(False, True, uncertainty=value)).probability for value in (0, 0.5, 1)]
     assert found == [0.05, 0.25, 0.5]
+    assert [designs.grown(design, 7, share, 0.9).floor for share in (0.01, 0.2)] == [0.05, 0.2]
+
+
+def test_a_stratum_without_targets_may_not_shrink_unless_the_strata_are_others():
+    first = Design(Form.stratified, 1, {"math": 0.5, "law": 0.5}, SCENARIO)
+    of_math = [State(True, True, "math")]
+    with pytest.raises(TiebreakError, match="share of law is"):
+        further_round(first, Design(Form.stratified, 1, {"math": 0.5, "law": 0.2}, SCENARIO), of_math)
+    other = Design(Form.stratified, 1, {DISPUTED: 1.0, "law": 0.2}, CONTENTION)
+    assert further_round(first, other, of_math).by == CONTENTION
 
 
 def test_twenty_thousand_targets_are_drawn_in_less_than_a_second():

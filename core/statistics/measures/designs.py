@@ -141,7 +141,7 @@ def _unseen(left: Floats, probabilities: Floats, strata: Ints, length: float) ->
     missing = 0.0
     for stratum, count in enumerate(counts.tolist()):
         own = left[labelled & (strata == stratum)]
-        if 0 < own.size < count and np.ptp(own) < 1e-9:
+        if own.size < count and np.ptp(own) < 1e-9:
             smoothed = 1 / (own.size + 2)
             missing += (count / left.size) ** 2 * smoothed * (1 - smoothed) * length**2 / own.size
     return missing
@@ -210,7 +210,7 @@ def design_mean(
         independent = np.unique(clusters[labelled]).size
         variance, degrees = _with_degrees_of_clusters(total, n, independent, np.unique(strata).size, fitted.sum())
     if np.isfinite(limits[1] - limits[0]):
-        left = human if judge is None else human - weights[strata] * (judge - 0.5 * (limits[0] + limits[1]))
+        left = human if judge is None else human - weights[strata] * judge
         variance += _unseen(left, probabilities, strata, limits[1] - limits[0])
     if n < FEWEST_LABELS or degrees < 1 or variance <= 0:
         reason = f"no interval: fewer than {FEWEST_LABELS} labels" if n < FEWEST_LABELS else "no interval: no variance"
@@ -272,8 +272,7 @@ def _parts(values: Floats, labelled: Bools, probabilities: Floats, strata: Ints)
     counts, labels = np.bincount(strata), np.bincount(strata, labelled)
     value = float((counts * np.nan_to_num(means)).sum() / values.size)
     # A stratum's variance has one degree of freedom less than labels.
-    factor = np.sqrt(ratio(labels, labels - 1.0))
-    factor = np.where(np.isfinite(factor), factor, 1.0)
+    factor = np.sqrt(labels / np.maximum(labels - 1.0, 1))
     within = weights * ratio(counts, totals)[strata] * (values - means[strata]) * factor[strata]
     return value, (means[strata] - value + within) / values.size
 
@@ -288,7 +287,7 @@ def _corrections(judge: Floats, labelled: Bools, probabilities: Floats, strata: 
     means = np.bincount(strata, judge) / counts
     totals = np.bincount(strata, weights)
     of_labelled = ratio(np.bincount(strata, weights * judge), totals)
-    factor = np.sqrt(np.where(labels > 1, labels / np.maximum(labels - 1.0, 1), 1))
+    factor = np.sqrt(labels / np.maximum(labels - 1.0, 1))
     within = weights * (counts / totals * factor)[strata] * (judge - of_labelled[strata])
     return counts / judge.size * (means - of_labelled), (judge - means[strata] - within) / judge.size
 

@@ -58,7 +58,7 @@ def test_a_version_of_the_guidelines_that_does_not_exist_is_stored_as_the_newest
 
 def test_a_value_is_stored_as_the_scale_s_own_category(ann, engine):
     task = ann.tasks()[0]
-    assert ann.label(task, 1.0)["status"] == "accepted"
+    assert ann.label(task, 1.0, guidelines=0)["status"] == "accepted"
     assert type(stored(engine)[0].value) is int
     assert ann.label(task, True, base="1")["status"] == "rejected"
 

@@ -124,7 +124,7 @@ def test_a_label_from_a_second_window_never_overwrites_a_newer_one(ann, engine):
     assert other.label(task, 2, base=stale["version"])["status"] == "accepted"
 
 
-@pytest.mark.parametrize("base", ["", "1", "7", "-1", "yesterday", "#99", "#", "٣", "9" * 30])
+@pytest.mark.parametrize("base", ["", "1", "7", "-1", "yesterday", "#99", "#", "٣", "9" * 30, "#" + "9" * 11])
 def test_a_base_that_is_no_version_of_the_target_is_rejected_with_a_true_sentence(ann, base):
     task = ann.tasks()[0]
     refused = ann.label(task, 1, base=base)
@@ -167,6 +167,9 @@ def test_an_action_names_its_own_target_and_never_labels_another(ann, engine):
         {"reason": "x" * 30_000},
         {"evidence": [{"block": "response-1", "start": -1, "end": 2}]},
         {"seconds": -1},
+        {"seconds": 1_000_000.5},
+        {"guidelines": -1},
+        {"guidelines": 2**31},
         {"extra": 1},
     ],
 )

@@ -52,6 +52,7 @@ def test_a_share_of_the_queue_are_checks_at_other_places_for_each_annotator(stud
         for quarter, place in enumerate(places[name]):
             assert quarter * 34 / 4 - 2 <= place <= (quarter + 1) * 34 / 4 + 2, "one check in each stretch"
     assert places["ann"] != places["bob"]
+    assert Client(study, "ann").progress()["total"] == 34
 
 
 def test_a_check_that_others_have_completed_is_offered_and_answered_like_any_other_target(study):

@@ -145,6 +145,16 @@ def test_a_target_is_free_again_when_its_lease_expires(engine):
     assert claim(engine, queue, "bob", overlap=1) == claimed
 
 
+def test_a_lease_has_ended_at_its_last_moment(engine):
+    queue = debates(engine, 1)
+    claim(engine, queue, "ann", overlap=1)
+    with writing(engine) as session:
+        [(target_id, until)] = session.execute(select(LeaseRow.target_id, LeaseRow.until)).all()
+        work = open_context(session, "disagreements", "s", "bob")
+        claims._delete_expired(session, find_tasks(session, work, [target_id])[0], until)
+        assert session.scalars(select(LeaseRow.id)).all() == []
+
+
 def test_a_lease_lasts_as_many_minutes_as_the_study_says(engine):
     queue = debates(engine, 1)
     set_rules(engine, lease_minutes=7)

@@ -30,6 +30,7 @@ def test_an_allocation_spends_all_labels_that_fit(counts: list[int], size: int, 
 def test_neyman_allocation_follows_the_spread() -> None:
     assert designs.allocate([1000, 1000], 100, [0.5, 0.125]) == [80, 20]
     assert designs.allocate([700, 300], 100) == [70, 30]
+    assert designs.allocate([1000, 10], 20) == [18, 2]  # at least two of each stratum
 
 
 def test_effective_labels_are_kishs() -> None:

@@ -44,6 +44,7 @@ def test_a_tenth_of_the_labels_is_kept_aside_if_there_are_enough() -> None:
     numbers, labelled = np.random.default_rng(0).random(1_000), np.arange(1_000) < 300
     aside = policies.kept_aside(numbers, labelled)
     assert aside.sum() == 30 and not (aside & ~labelled).any()
+    assert policies.kept_aside(numbers, np.arange(1_000) < 200).any()
     assert not policies.kept_aside(numbers, np.arange(1_000) < 199).any()
     assert cascade(0)[0].verification is not None and cascade(0, labels=150)[0].verification is None
 

@@ -68,3 +68,16 @@ def test_too_few_labels_give_no_threshold_and_the_number_that_could() -> None:
     errors = np.where(np.arange(100) >= 80, 0.0, np.nan)
     curve = risk.risk_curve(confidence, errors, np.full(100, 0.2), np.full(100, 0.5), promised=0.05)
     assert (curve.chosen, curve.coverage, curve.more_labels) == (None, 0.0, 39)
+
+
+def test_ten_labels_tell_how_many_more_are_wanted_and_nine_do_not() -> None:
+    for labels, more in ((10, 49), (9, None)):  # 59 in all without an error
+        errors = np.where(np.arange(200) < labels, 0.0, np.nan)
+        curve = risk.risk_curve(np.ones(200), errors, np.full(200, 0.05), np.full(200, 0.5), promised=0.05)
+        assert curve.more_labels == more
+
+
+def test_coverage_is_the_share_of_all_verdicts() -> None:
+    curve = risk.risk_curve(np.repeat([1.0, 0.0], [100, 300]), np.repeat([0.0, 1.0], [100, 300]), np.ones(400),
+                            np.full(400, 0.5), promised=0.05)  # fmt: skip
+    assert curve.coverage == 0.25
