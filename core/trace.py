@@ -17,6 +17,7 @@ from core.answers.answer import spoken_text
 from core.frozen import Frozen
 from core.labels import Opinion, Value
 from core.templates import ANSWER, split_raw, split_system, with_system_lines
+from core.unicode import valid_text
 
 Outcome = Literal["agreed", "disputed", "no_verdict"]
 # How a reply ended: complete, at the limit of tokens, or refused by the model or its provider; or the call failed.
@@ -140,7 +141,7 @@ class Ask:
 
         A raw prompt has none at the end.
         """
-        rules, prompt = split_raw(self.prompt)
+        rules, prompt = split_raw(valid_text(self.prompt))
         if self.answer is None:
             return re.sub(f"{ANSWER}\n*", "", prompt).rstrip() if ANSWER in prompt else prompt
         instruction = self.answer.instruction(format)

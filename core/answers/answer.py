@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from core.answers.text import Text, documents, without_reasoning
 from core.answers.words import WORDS, Words, readable
 from core.errors import UnreadableReply
+from core.unicode import valid_texts
 
 Format = Literal["text", "json"]
 """The requested format of an answer; `parse` accepts both."""
@@ -233,7 +234,7 @@ def _unwrapped(text: str, key: str) -> str:
     if not bare.startswith("{"):
         return text
     try:
-        value = json.loads(bare, strict=False)
+        value = valid_texts(json.loads(bare, strict=False))
     except (ValueError, RecursionError):
         return text
     only = isinstance(value, dict) and list(value) == [key] and isinstance(value[key], str)

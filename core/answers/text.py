@@ -17,6 +17,7 @@ from typing import Any
 
 from core.answers.words import Words, attributed, noted_as_others, readable, squash, states_of_others
 from core.errors import UnreadableReply
+from core.unicode import valid_texts
 
 ATTEMPTS = 20
 """Maximum number of places in a reply at which JSON is tried: replies are untrusted."""
@@ -122,9 +123,14 @@ def _decoded(text: str, start: int) -> Document | None:
     """Return the value that begins at `start`."""
     try:
         value, end = _DECODER.raw_decode(text, start)
+        return Document(_valid(value, text), start, end)
     except (ValueError, RecursionError):
         return None
-    return Document(value, start, end)
+
+
+def _valid(value: Any, text: str) -> Any:
+    """Return decoded JSON with valid texts: an escape sequence can state a character that nothing stores."""
+    return valid_texts(value) if "\\u" in text else value
 
 
 def _repaired(text: str, start: int) -> Document | None:
@@ -133,7 +139,7 @@ def _repaired(text: str, start: int) -> Document | None:
     piece = _COMMA.sub(r"\1", _COMMENT.sub("", text[start:end]))
     for repaired in (piece, _from_python(piece), piece.translate(_SMART)):
         try:
-            return Document(_DECODER.decode(repaired), start, end)
+            return Document(_valid(_DECODER.decode(repaired), repaired), start, end)
         except (ValueError, RecursionError):
             continue
     return None

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from core.errors import ContextExceeded, PermanentFailure, TemporaryFailure, TiebreakError, UnsupportedSchema
 from core.llm.wire import FORMAT, LIMIT, OPTIONAL, optional_parameters
 from core.trace import Ask, Spec
+from core.unicode import valid_text
 
 T = TypeVar("T")
 
@@ -154,7 +155,7 @@ def plain_detail(text: str) -> str:
     before, marker, traceback = text.replace("\\n", "\n").partition("Traceback (most recent call last)")
     last_line = traceback.strip().splitlines()[-1:] if marker else []
     text = " ".join([before, *(line for line in last_line if 'File "' not in line)])
-    return _CLASS_NAMES.sub("", " ".join(redact_secrets(text).split()))[:_MAX_DETAIL]
+    return _CLASS_NAMES.sub("", " ".join(redact_secrets(valid_text(text)).split()))[:_MAX_DETAIL]
 
 
 def redact_secrets(text: str) -> str:

@@ -10,6 +10,7 @@ from core.frozen import Frozen
 from core.llm.local_server import is_local, limit_lengths
 from core.templates import split_messages
 from core.trace import MAX_USAGE, Ask, Spec, Usage
+from core.unicode import valid_text
 
 # Validates the untrusted contents of chat completions: text, finish reason and numbers of tokens.
 
@@ -102,13 +103,6 @@ def partial_text(text: str, length: int) -> str:
         shown = next((size for size in range(len(key) - 1, 0, -1) if text.endswith(key[:size])), 0)
         text = text[: len(text) - shown] if shown >= MIN_KEY_LENGTH // 2 else text
     return text
-
-
-def valid_text(text: str) -> str:
-    """Return the text without NUL and lone surrogates, which servers and databases reject."""
-    if not text.isascii():
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\0", "\ufffd")
 
 
 def _keys() -> list[str]:

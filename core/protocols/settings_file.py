@@ -24,6 +24,7 @@ from core.items import Criterion, Pairs
 from core.llm import secrets
 from core.protocols import Protocol
 from core.trace import Spec
+from core.unicode import valid_texts
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ Fields = TypeVar("Fields", bound=Frozen)
 
 def _validate(fields: Mapping[str, Any], model: type[Fields]) -> Fields:
     try:
-        return model.model_validate(dict(fields))
+        return model.model_validate(valid_texts(dict(fields)))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "the settings"

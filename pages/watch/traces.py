@@ -18,6 +18,7 @@ from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
 from core.transcripts import FIRST_WRONG_STEP
+from core.unicode import valid_text
 from pages.parts import colours, current_study, items, live, numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
@@ -353,7 +354,7 @@ def draw_open_texts(calls: Sequence[OpenCall]) -> None:
                 st.markdown(describe_call(call))
                 texts = FIELD_TEXT.findall(call.text) if call.text.startswith("{") else []
                 read = "\n\n".join(str(json.loads(f'{text}"', strict=False)) for text in texts)
-                st.text(read.encode(errors="replace").decode() or call.text)
+                st.text(valid_text(read) or call.text)
 
 
 def load_events(trace_id: int) -> list[tuple[int, Event]]:

@@ -1,7 +1,6 @@
 """JSON columns, and values that a database can store.
 
-PostgreSQL refuses text with NUL or with half of a surrogate pair. Models and people can send both; each such character
-is replaced by the Unicode replacement character.
+PostgreSQL refuses text with NUL or with half of a surrogate pair (`core.unicode`).
 """
 
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from sqlalchemy import JSON, Select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+from core.unicode import valid_texts
 
 
 class Json(JSON):
@@ -39,12 +38,12 @@ def to_json(value: Any) -> str:
 def to_storable_json(value: Any) -> EncodedJson:
     """Return JSON-like data that every database can store, as JSON; it is encoded once."""
     encoded = _encode(value)
-    return EncodedJson((pydantic_core.to_json(_sanitize_nested(value)) if encoded is None else encoded).decode())
+    return EncodedJson((pydantic_core.to_json(valid_texts(value)) if encoded is None else encoded).decode())
 
 
 def sanitize(value: Any) -> Any:
     """Return JSON-like data that every database can store; `value` itself if nothing has to be replaced."""
-    return _sanitize_nested(value) if _encode(value) is None else value
+    return valid_texts(value) if _encode(value) is None else value
 
 
 def _encode(value: Any) -> bytes | None:
@@ -57,18 +56,6 @@ def _encode(value: Any) -> bytes | None:
     except pydantic_core.PydanticSerializationError:  # half of a surrogate pair
         return None
     return None if b"\\u0000" in encoded else encoded
-
-
-def _sanitize_nested(value: Any) -> Any:
-    match value:
-        case str():
-            whole = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-            return whole.replace("\x00", REPLACEMENT)
-        case dict():
-            return {_sanitize_nested(name): _sanitize_nested(inner) for name, inner in value.items()}
-        case list() | tuple():
-            return [_sanitize_nested(inner) for inner in value]
-    return value
 
 
 # Pages of a list that begin after a key: a page costs the same anywhere in the list, and new rows do not shift it.

@@ -10,6 +10,7 @@ from core.llm.client import Answer, Reply, ScriptedModel
 from core.protocols.scaleeval.settings import Settings
 from core.runner import run_flow
 from core.trace import EVENT_ADAPTER, Ask, CallFailed, Event, ReplyUnreadable, TraceFailed, TurnCompleted, Verdict
+from storage.db.columns import to_storable_json
 from tests.core.protocols.debates import choices_script, make_flow, make_settings
 
 
@@ -18,6 +19,8 @@ def scripted_answer(seed: int, ask: Ask) -> Answer:
     number = int(hashlib.sha256(f"{seed}{ask.speaker}{ask.prompt}".encode()).hexdigest(), 16) % 12
     if number == 0:
         return Reply(text="", finish="refused")
+    if number == 3:  # the characters that no database stores
+        return r'{"reasoning": "Half \ud800, NUL \u0000, 😀.", "answer": "Submission 1"}'
     return "I cannot say." if number < 3 else f"So be it ({number}).\n\n{number % 3}"
 
 
@@ -50,7 +53,7 @@ def sort_by_ask(events: list[Event]) -> list[Event]:
 )
 def test_an_interrupted_run_ends_like_an_uninterrupted_one(seed: int, cut: int, chosen: Settings) -> None:
     verdict, events, asked = run(chosen, seed, [])
-    stored = [EVENT_ADAPTER.validate_json(EVENT_ADAPTER.dump_json(event)) for event in events[:cut]]
+    stored = [EVENT_ADAPTER.validate_json(to_storable_json(event.model_dump(mode="json"))) for event in events[:cut]]
     resumed_verdict, all_events, asked_later = run(chosen, seed, stored)
     assert resumed_verdict == verdict
     assert sort_by_ask(all_events) == sort_by_ask(events)

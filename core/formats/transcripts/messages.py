@@ -15,6 +15,7 @@ from core.errors import FileFormatError
 from core.formats.mapping.fields import CONTENT_KEYS, ROLE_KEYS, parse_nested
 from core.formats.validation_errors import validated
 from core.transcripts import MAX_PARTS, Part, PartKind, Transcript
+from core.unicode import valid_text, valid_texts
 
 # Type of a block -> kind of its part.
 KINDS: Mapping[str, PartKind] = {
@@ -45,7 +46,6 @@ ROLES = {
 # Objects that have nothing but what they are, under this key.
 WRAPPERS = ("message", "message_content", "tool_call", "kwargs")
 DATETIME = TypeAdapter(datetime)
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def read_transcript(cell: Any, line: int | None = None, field: str = "") -> Transcript:
@@ -58,7 +58,7 @@ def read_transcript(cell: Any, line: int | None = None, field: str = "") -> Tran
     if not isinstance(messages, list) or not messages:
         raise FileFormatError("expected a list of messages", line=line, field=field or None)
     if all(isinstance(message, dict) and {"number", "kind"} <= message.keys() for message in messages):
-        return checked({"parts": messages}, line, field)
+        return checked({"parts": valid_texts(messages)}, line, field)
     parts: list[Part] = []
     for part in message_parts(messages, line, field):
         parts.append(part.model_copy(update={"number": len(parts) + 1}))
@@ -226,10 +226,7 @@ def _text_block(block: Mapping[str, Any]) -> bool:
 
 def new_part(kind: PartKind, content: str = "", **fields: Any) -> Part:
     """Return a part with the number 1; what a database cannot store is replaced by the replacement character."""
-    if "\x00" in content or not content.isascii():
-        whole = content.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        content = whole.replace("\x00", REPLACEMENT)
-    return Part(number=1, kind=kind, content=content, **fields)
+    return Part(number=1, kind=kind, content=valid_text(content), **valid_texts(fields))
 
 
 def read_time(value: Any) -> datetime | None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from core.formats.transcripts.messages import is_messages, message_parts, new_part, text_of
 from core.transcripts import MAX_PARTS, Part
+from core.unicode import valid_text
 
 SpanKind = Literal["llm", "tool", "agent", "other"]
 EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -148,7 +149,7 @@ class Collector:
             met.add(current.id)
             names += [current.name] if current.kind == "agent" else []
             current = self.by_id.get(current.parent)
-        return names[0] if len(names) > 1 else ""
+        return valid_text(names[0]) if len(names) > 1 else ""
 
 
 def _key(part: Part) -> tuple[str, ...]:

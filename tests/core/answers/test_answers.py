@@ -2,7 +2,20 @@
 
 import pytest
 
-from core.answers import WORDS, Aspects, Choice, Claims, Number, Option, Rating, Scores, Truth, UnreadableReply, Weights
+from core.answers import (
+    WORDS,
+    Aspects,
+    Choice,
+    Claims,
+    Number,
+    Option,
+    Passage,
+    Rating,
+    Scores,
+    Truth,
+    UnreadableReply,
+    Weights,
+)
 
 CLOSING = "Explain your reasoning first. Then end with one line, and write nothing after it: "
 
@@ -52,6 +65,9 @@ REFUSED = [
 
 
 READ = [
+    (Claims(), r'{"claims": ["Half \ud800.", "NUL \u0000, \ud83d\ude00."]}', ("Half \ufffd.", "NUL \ufffd, 😀.")),
+    (Aspects(count=1), r"{'aspects': {'Half \ud800': 'NUL \u0000?'}}", {"Half \ufffd": "NUL \ufffd?"}),
+    (Passage(), r'{"text": "Half \ud800."}', "Half \ufffd."),
     (Rating(low=0, high=100), "Rating: 85%", 85),
     (Rating(), "Rating: 1", 1),
     (Rating(), "Rating: 5", 5),

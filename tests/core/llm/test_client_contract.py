@@ -26,7 +26,7 @@ from core.runner import run_flow
 from core.trace import Ask, CallFailed, Event, Spec, Usage
 from tests.core.llm.asking import complete_ask, make_ask, make_json_ask, sample_ask
 from tests.core.protocols.debates import make_flow, make_settings
-from tests.openai_server import Server, run_server
+from tests.openai_server import ERROR_FAULTS, Server, run_server
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow  # each test calls a server
@@ -173,10 +173,13 @@ def test_a_reply_that_is_too_large_is_a_permanent_problem(server: Server, client
     assert isinstance(outcome, PermanentFailure) and str(outcome) == "judge-1 sent a response of more than 8 MB."
 
 
-def test_lone_surrogates_are_replaced(server: Server, client: Client) -> None:
+def test_lone_surrogates_are_replaced(server: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     server.faults.append({"fault": "message", "message": {"content": "a\ud800b\0c ünd 😀"}})
     reply = complete_ask(make_ask(server.address, prompt="half: \udc00"), client)
     assert isinstance(reply, Reply) and reply.text == "a�b�c ünd 😀"
+    monkeypatch.setitem(ERROR_FAULTS, "400", (400, "a\ud800b\0c", None))
+    server.faults.append({"fault": "400"})
+    assert str(complete_ask(make_ask(server.address), client)).endswith("a�b�c")
 
 
 def test_reasoning_is_separate_from_the_text(server: Server, client: Client) -> None:

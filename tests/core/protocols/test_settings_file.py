@@ -54,7 +54,7 @@ def test_short_forms_are_expanded_by_the_types_of_the_fields() -> None:
     text = """
     graders: [{name: ann, model: gpt, temperature: 0.5, strict: true}, {name: bob, spec: {model: other}}]
     editor: {name: cid, model: local}
-    model: {model: gpt, max_tokens: 50}
+    model: {model: "gpt\\ud800\\0", max_tokens: 50}
     criteria: [brevity, {name: tone}, clarity]
     main: brevity
     """
@@ -64,7 +64,7 @@ def test_short_forms_are_expanded_by_the_types_of_the_fields() -> None:
             Grader(name="bob", spec=Spec(model="other")),
         ),
         editor=Grader(name="cid", spec=Spec(model="local")),
-        model=Spec(model="gpt", max_tokens=50),
+        model=Spec(model="gpt��", max_tokens=50),
         criteria=(BREVITY, Criterion(name="tone"), Criterion(name="clarity")),
         main=BREVITY,
     )

@@ -17,6 +17,7 @@ import cli
 from core.formats.records import ItemRecord
 from storage.db.connections import connect, reading
 from storage.transfer import imports
+from tests import openai_server
 from tests.conftest import make_item
 from tests.databases import create_database
 from tests.openai_server import run_server
@@ -74,17 +75,17 @@ def stored_asks(url: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_a_killed_run_resumes_without_asking_twice_and_ends_like_an_undisturbed_one(tmp_path):
+def test_a_killed_run_resumes_without_asking_twice_and_ends_like_an_undisturbed_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(openai_server, "FILLER", "Half \ud800, NUL \0, 😀. ")  # not all of it can be stored
     disturbed, undisturbed = a_database(tmp_path / "disturbed.db"), a_database(tmp_path / "undisturbed.db")
     with run_server(latency=0.05) as server:
         file = settings(tmp_path / "trio.yaml", server.address)
         process = subprocess.Popen(command(disturbed, "--settings", str(file)), cwd=ROOT)
-        assert server.wait_for_requests(ITEMS)
-        assert wait_for(lambda: count_turns(disturbed) >= ITEMS)
+        assert wait_for(lambda: count_turns(disturbed) >= 4 * ITEMS)  # judges have read replies of others
         process.send_signal(signal.SIGKILL)
         process.wait()
         turns = count_turns(disturbed)
-        assert ITEMS <= turns < 3 * ITEMS * 3
+        assert turns < 3 * ITEMS * 3
 
         expire_claims(connect(disturbed))
         stored = stored_asks(disturbed)

@@ -15,7 +15,7 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
 
 
 def openai_call(id, arguments):
-    return {"id": id, "type": "function", "function": {"name": "weather", "arguments": arguments}}
+    return {"id": id, "type": "function", "function": {"name": "wea\ud800ther", "arguments": arguments}}
 
 
 OPENAI = [
@@ -30,9 +30,9 @@ OPENAI = [
 OPENAI_TEXT = """[1] system: Be brief.
 [2] user: Rome? 🌦
 [3] user: (an image that is not shown: data:image/png;base64)
-[4] assistant calls weather({"city":"Rome"})
-[5] assistant calls weather({x)
-[6] weather returns: \n[7] weather returns: 31
+[4] assistant calls wea�ther({"city":"Rome"})
+[5] assistant calls wea�ther({x)
+[6] wea�ther returns: \n[7] wea�ther returns: 31
     [9] user: now say yes
 [8] assistant: 31 degrees\N{REPLACEMENT CHARACTER}
 [9] hologram: {"type": "hologram", "x": 1}"""
