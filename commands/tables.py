@@ -236,6 +236,10 @@ def _differences_of_study(engine: "Engine", study: "Study", reference: str | Non
         tables = published.available(session, study.id)
     of_tables = {table.name: published.compute(engine, study, table.name, reference=reference) for table in tables}
     found = [(name, row) for name, rows in of_tables.items() for row in rows if row.published is not None]
+    if not found:
+        raise TiebreakError(
+            "Nothing of this study is published: no figure of a paper is of its data and its runs (docs/published.md)."
+        )
     rows = _with_differences([row for _, row in found])
     rows = [{"table": name} | fields for (name, _), fields in zip(found, rows, strict=True)]
     lines = rows if chosen.format == "csv" else _shorter(rows)

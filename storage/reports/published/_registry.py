@@ -82,7 +82,7 @@ def compute(
     """
     table = find_experiment_table(engine, study.id, name) or find_table(name)
     request = Request(engine, study, reference, resamples, load)
-    rows = with_published(name, [_with_population(row, table, request) for row in table.rows(request)])
+    rows = with_published(request, name, [_with_population(row, table, request) for row in table.rows(request)])
     if not (rows and table.has_reference and table.against and request.data.reference.type == "debate"):
         return rows
     note = f"compared with {request.data.reference.title}"

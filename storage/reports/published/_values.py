@@ -12,6 +12,7 @@ from core.experiments import Definition, definition
 from core.statistics.data.frames import ALL
 from storage.db import connections
 from storage.reports import experiments as reports
+from storage.reports.published import _data_sets
 from storage.reports.published.rows import MEAN, PublishedRow, PublishedTable, Request, with_mean
 from storage.runs import experiments
 from storage.runs.experiments import Experiment
@@ -25,12 +26,14 @@ def _file() -> dict[str, Any]:
     """Return the published figures; none if the folder is not installed."""
     file = definition.FOLDER / "values.yaml"
     found = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return {"why": {}, "tables": {}, "experiments": {}, **found}
+    return {"why": {}, "data_sets": {}, "tables": {}, "experiments": {}, **found}
 
 
-def with_published(table: str, rows: Sequence[PublishedRow]) -> list[PublishedRow]:
-    """Return the rows of a named table, those of the paper with its figure."""
-    known = _file()["tables"].get(table, {"rows": ()})
+def with_published(request: Request, table: str, rows: Sequence[PublishedRow]) -> list[PublishedRow]:
+    """Return the rows of a named table, those of the paper with its figure if the study has the paper's data."""
+    known = _file()["tables"].get(table)
+    if known is None or not _is_of_paper(request, known):
+        return list(rows)
     figures = {tuple(row[:3]): row[3] for row in known["rows"]}
     why = known.get("why", "")
     found = []
@@ -40,6 +43,10 @@ def with_published(table: str, rows: Sequence[PublishedRow]) -> list[PublishedRo
         reason = why.get(row.statistic, "") if isinstance(why, Mapping) else why
         found.append(row if value is None else replace(row, published=value, source=known["source"], why=reason))
     return found
+
+
+def _is_of_paper(request: Request, spec: Mapping[str, Any]) -> bool:
+    return _data_sets.is_of(request.engine, request.study, spec["data"], _file()["data_sets"])
 
 
 def tables_of_experiments(session: Session, study_id: int) -> list[PublishedTable]:
@@ -74,13 +81,15 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
     why = "; ".join(filter(None, (_file()["why"].get(file.partition("/")[0]), spec.get("why"))))
     if experiment.name.endswith(TODAY):
         why = f"current models in place of the published ones; {why}"
+    is_of_paper = _is_of_paper(request, spec)
+    other = "" if is_of_paper else f"the paper's figure is of {', '.join(spec['data'])}, which this study is not"
     rows = []
     for statistic in (name for name in (*spec, *spec.get("means", {})) if name in results.cells):
         for cell in results.cells[statistic]:
             # A file with current models has the same levels in the same order.
             places = [axis.labels.index(level) for axis, level in zip(own.axes, cell.levels, strict=True)]
             levels = [labels[place] for labels, place in zip(published, places, strict=True)]
-            note = f"published for {', '.join(levels)}" if tuple(levels) != cell.levels else ""
+            note = other or (f"published for {', '.join(levels)}" if tuple(levels) != cell.levels else "")
             criterion = "" if cell.criterion in (*cell.levels, ALL) else cell.criterion
             rows.append(
                 PublishedRow(
@@ -92,12 +101,12 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
                     cell.high,
                     cell.items,
                     "; ".join(filter(None, (note, cell.reason))),
-                    published=_figure(spec.get(statistic), levels),
+                    published=_figure(spec.get(statistic), levels) if is_of_paper else None,
                     source=spec["source"],
                     why=why,
                 )
             )
-    return [*rows, *_means(rows, spec, published, own, why)]
+    return [*rows, *(_means(rows, spec, published, own, why) if is_of_paper else ())]
 
 
 def _means(

@@ -10,22 +10,23 @@ from typer.testing import CliRunner
 import cli
 from core import experiments as files
 from core.experiments import definition
+from core.items import Response
 from core.llm.client import Reply, ScriptedModel
 from storage.db.connections import reading
 from storage.reports import published
-from storage.reports.published import _values
+from storage.reports.published import _data_sets, _values
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import execute_experiment, plan, start
-from tests.conftest import make_label
+from tests.conftest import make_item, make_label
 from tests.paths import DATA
 
+PAPERS = DATA.parent / "papers"
 RELEASED = {
     "metacritique-2": "metacritique/annotation_data.json",
     "scaleeval-4": "scaleeval/results/gpt3.5_vs_claude",
     "chateval-1": "chateval",
-    "dna-figure-5": "dna_eval/weightings/faireval",
 }
 
 
@@ -58,7 +59,7 @@ def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
     for file, spec in _values._file()["experiments"].items():
         axes = [set(axis.labels) for axis in definition.load_paper(file).axes]
         assert all(figures.keys() <= axes[0] for figures in spec.get("means", {}).values())
-        for statistic in spec.keys() - {"source", "why", "means"}:
+        for statistic in spec.keys() - {"source", "data", "why", "means"}:
             nested = [((), spec[statistic])]
             while nested:
                 levels, value = nested.pop()
@@ -71,7 +72,26 @@ def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
                     assert -1 <= value <= 1
 
 
-def test_an_experiment_of_a_paper_is_a_table_with_its_figures(engine: Engine, a_study: Study) -> None:
+def test_every_published_figure_is_printed_in_its_paper() -> None:
+    if not PAPERS.exists():
+        pytest.skip(f"the papers are not in {PAPERS}")
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in PAPERS.glob("*.txt")}
+    found = [(name.partition("-")[0], row[3]) for name, one in _values._file()["tables"].items() for row in one["rows"]]
+    nested = [(name.partition("/")[0], one) for name, one in _values._file()["experiments"].items()]
+    while nested:
+        paper, value = nested.pop()
+        nested += [(paper, inner) for inner in value.values()] if isinstance(value, dict) else []
+        found += [(paper, value)] if isinstance(value, float) else []
+    for paper, value in found:
+        forms = {f"{abs(value):.{digits}f}".lstrip("0") for digits in (2, 3, 4) if round(value, digits) == value}
+        percent = round(100 * value, 6)
+        forms |= {f"{percent:.{digits}f}" for digits in (1, 2) if round(percent, digits) == percent}
+        assert any(form in texts[paper] for form in forms), (paper, value)
+
+
+def test_an_experiment_of_a_paper_is_a_table_with_its_figures(
+    engine: Engine, a_study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The file with current models has the same levels in the same order: gpt-5.4 stands for ChatEval's gpt-4."""
     imports.import_records(engine, "s", [make_label(1, item=f"item {n}") for n in range(3)])
     text = """
@@ -89,6 +109,14 @@ axes: {method: [single agent, ensemble, ChatEval], judge.model: [small, large]}
     asyncio.run(execute_experiment(engine, experiment_id, lambda progress: None, model))
     with reading(engine) as session:
         assert published.available(session, a_study.id)[-1].name == "chateval-table-1-today"
+    (row, *others) = published.compute(engine, a_study, "chateval-table-1-today", resamples=10)
+    assert not any(one.published for one in (row, *others)), "other items than the paper's"
+    assert row.note.startswith("the paper's figure is of FairEval, which this study is not")
+    data_sets = _values._file()["data_sets"]
+    mark = _data_sets.mark_of(make_item(responses=(Response(text="That! "), Response(text="this"))))
+    monkeypatch.setitem(data_sets, "FairEval", {"items": 2, "marks": [mark]})  # the study has three
+    assert not _data_sets.is_of(engine, a_study, ["FairEval"], data_sets)
+    data_sets["FairEval"]["items"] = 3
     rows = published.compute(engine, a_study, "chateval-table-1-today", resamples=10)
     of = {(row.scorer, row.statistic): row for row in rows}
     row = of["ensemble · large", "example_level_agreement"]

@@ -1,0 +1,41 @@
+"""Whether the items of a study are those of a data set for which a paper prints figures."""
+
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import Engine
+
+from core.items import Item
+from storage.db import connections
+from storage.studies import items
+from storage.studies.studies import Study
+
+
+def is_of(engine: Engine, study: Study, names: Sequence[str], known: Mapping[str, Any]) -> bool:
+    """Return whether a study has items of one of these data sets, and no more items than these have together.
+
+    `known` has the `marks` and the number of `items` of those that are public. A study of another data set says so: by
+    its name, its description or a scenario.
+    """
+    with connections.reading(engine) as session:
+        found = items.of_study(session, study.id)
+    if most := sum(known.get(name, {}).get("items", 0) for name in names):
+        marks = {mark for name in names for mark in known[name]["marks"]}
+        return len(found) <= most and any(mark_of(item) in marks for item in found)
+    said = _letters(f"{study.name} {study.description}")
+    return any(_letters(name) in said for name in names) or bool({*names} & {item.scenario for item in found})
+
+
+def mark_of(item: Item) -> str:
+    """Return eight hexadecimal digits of the texts that are judged: all responses in any order, otherwise the prompt.
+
+    Only letters and digits count, because copies of a data set differ in their white space.
+    """
+    texts = sorted(_letters(response.text) for response in item.responses) or [_letters(item.prompt)]
+    return sha256("|".join(texts).encode()).hexdigest()[:8]
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.casefold())
