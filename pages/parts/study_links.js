@@ -24,10 +24,28 @@ function closeSidebar(event) {
   if (link && PHONE.matches) document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click();
 }
 
+// When Streamlit opens another page, it first gives this page's address the parameters of the other one, as a step of the
+// history: Back would show this page without its own. The other page takes the place of that step.
+const SOON = 1000; // milliseconds
+
+function withoutExtraStep(push) {
+  let stepped = -SOON;
+  return function (state, title, address) {
+    const { pathname, search } = new URL(address, location.href);
+    const isOtherPage = pathname !== location.pathname;
+    const isExtra = isOtherPage && search === location.search && performance.now() - stepped < SOON;
+    stepped = isOtherPage ? -SOON : performance.now();
+    (isExtra ? history.replaceState : push).call(history, state, title, address);
+  };
+}
+
 export default function () {
   EVENTS.forEach((name) => document.addEventListener(name, nameStudy));
   document.addEventListener("click", closeSidebar);
+  const { pushState } = history;
+  history.pushState = withoutExtraStep(pushState);
   return () => {
+    history.pushState = pushState;
     EVENTS.forEach((name) => document.removeEventListener(name, nameStudy));
     document.removeEventListener("click", closeSidebar);
   };

@@ -98,6 +98,15 @@ def test_back_returns_from_a_trace_to_the_filtered_list(visit, served):
     assert "outcome=Disputed" in page.url
 
 
+def test_back_returns_from_another_page_to_what_was_searched(visit, served):
+    page = visit(f"{served.address}/search?study=Sample:+ScaleEval&text=the")
+    page.locator("[data-testid=stMain] a[href*='name=']").first.click()
+    page.wait_for_url("**/traces?*name=*")
+    page.go_back()
+    page.locator("mark").first.wait_for()
+    assert "text=the" in page.url
+
+
 def test_the_tour_is_not_shown_again_after_it_was_skipped(visit, served):
     page = visit(f"{served.address}/?study=Sample:+ScaleEval")
     step = page.get_by_role("link", name="Watch a dispute")
