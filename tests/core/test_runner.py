@@ -15,7 +15,6 @@ from core.trace import (
     CallFailed,
     Event,
     Flow,
-    ReplyUnreadable,
     TraceFailed,
     TurnCompleted,
     Usage,
@@ -124,23 +123,6 @@ def test_calls_continue_while_replies_are_stored_and_the_flow_waits_for_them() -
     asyncio.run(run_flow(flow, model, recorded.record, limits=quick_limits(parallel=1)))
     assert still_waiting == [3, 3, 3]
     assert recorded.types()[-1] == "VerdictReached"
-
-
-def test_an_unreadable_reply_is_requested_once_more_with_the_reason() -> None:
-    asked: list[str] = []
-
-    def script(ask: Ask) -> Answer:
-        if ask.speaker != "b":
-            return "1"
-        asked.append(ask.prompt)
-        return "Hmm." if len(asked) == 1 else "1"
-
-    verdict, recorded, _ = run(script)
-    assert verdict and verdict.outcome == "agreed"
-    unreadable = next(e for e in recorded.events if isinstance(e, ReplyUnreadable))
-    assert (unreadable.ask, unreadable.turn.reply) == (1, "Hmm.")
-    assert unreadable.turn.problem and unreadable.turn.problem in asked[1]
-    assert {e.turn.prompt for e in recorded.events if isinstance(e, TurnCompleted) and e.ask == 1} == {asked[1]}
 
 
 def test_a_second_unreadable_reply_is_a_turn_with_a_problem() -> None:

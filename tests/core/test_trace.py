@@ -27,12 +27,6 @@ OLD_TURN = {"speaker": "a", "step": "opinion", "round": 0, "model": "m", "reply"
 OLD_OPINION = {"kind": "preference", "judge": "a", "stage": "last", "value": 1, "criterion": "", "part": ""}
 
 
-def test_an_event_stored_before_the_field_criterion_loads_and_is_written_without_it() -> None:
-    event = EVENT_ADAPTER.validate_python({"type": "turn", "ask": 0, "turn": OLD_TURN})
-    assert isinstance(event, TurnCompleted) and event.turn.criterion == ""
-    assert "criterion" not in event.model_dump(mode="json")["turn"]
-
-
 def test_what_a_turn_and_a_verdict_did_not_have_in_version_0_1_is_written_only_where_present() -> None:
     event = EVENT_ADAPTER.validate_python({"type": "turn", "ask": 0, "turn": OLD_TURN})
     new = {"format", "reading_rule", "reading_span", "read_by", "notes", "criterion"}

@@ -1,15 +1,11 @@
 """Edits of AIUs in the database, their export, and views of judges' answers."""
 
-import io
-from pathlib import Path
-
 import pytest
 from sqlalchemy import Engine
 
-from core.aius import Add, Adopt, Merge, NotAtomic, Piece, Undo, apply_edits
+from core.aius import Adopt, Merge, NotAtomic, Piece, Undo, apply_edits
 from core.critiques import Aiu, Critique, precision_target, recall_target
 from core.errors import TiebreakError
-from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from storage.db import connections
 from storage.labels import labels, views
@@ -17,12 +13,11 @@ from storage.reports import critiques
 from storage.runs import aius
 from storage.studies import items
 from storage.studies.studies import Study
-from storage.transfer import exports, imports
+from storage.transfer import imports
 from tests.conftest import make_item
 from tests.storage.critique_studies import (
     SPLIT,
     answers,
-    import_study,
     save_answer,
     save_edit,
 )
@@ -82,22 +77,6 @@ def test_a_merged_aiu_counts_only_labels_of_its_own(engine: Engine, study: Study
     save_answer(engine, study, precision_target("ladder", "c1.e1"), True)
     rows = {(row.author, row.level): row for row in critiques.leaderboard(engine, study, resamples=20).rows}
     assert (rows["author 1", "micro"].precision, rows["author 1", "micro"].aius) == (1.0, 1)
-
-
-def test_an_exported_study_is_imported_with_its_edits(engine: Engine, study: Study, tmp_path: Path) -> None:
-    save_edit(engine, study, SPLIT)
-    save_edit(engine, study, Add(critique="c2", piece=Piece(text="Five.", at=(0, 3))), "bob")
-    save_answer(engine, study, precision_target("ladder", "c1.e1a"), True)
-    first = io.StringIO()
-    tiebreak.write(exports.export_records(engine, study), first)
-    path = tmp_path / "study.jsonl"
-    path.write_text(first.getvalue())
-    copy = import_study(engine, *tiebreak.read(path), name="copy")
-    assert imports.import_records(engine, "copy", tiebreak.read(path)).edits == 0
-    second = io.StringIO()
-    tiebreak.write(exports.export_records(engine, copy), second)
-    assert second.getvalue() == first.getvalue()
-    assert sum('"aiu_edit"' in line for line in first.getvalue().splitlines()) == 2
 
 
 def test_a_file_with_other_edits_under_the_same_numbers_is_refused(engine: Engine, study: Study) -> None:

@@ -16,9 +16,8 @@ from storage.labels import targets
 from storage.reports import weights
 from storage.runs import aius, aspects, inputs, runs
 from storage.runs.inputs import Input
-from storage.studies import items, studies
+from storage.studies import items
 from storage.studies.studies import Study
-from storage.transfer import exports, imports
 from storage.worker._launch import RunRequest, create_run, estimate_run, execute_here
 from tests.core.protocols.scorings import make_item, make_settings
 from tests.storage.critique_studies import import_study
@@ -130,11 +129,3 @@ def test_invalid_inputs_are_refused_in_a_sentence(engine: Engine, study: Study) 
         save(engine, study, aspects=("a", "A"))
     with writing(engine) as session, pytest.raises(TiebreakError, match="There is no item 'x' in this study"):
         inputs.save(session, study.id, "eve", {"x": Input(reference="r")})
-
-
-def test_inputs_are_exported_and_imported(engine: Engine, study: Study) -> None:
-    save(engine, study, aspects=THREE, reference="Warm.")
-    imports.import_records(engine, "copy", list(exports.export_records(engine, study)))
-    with reading(engine) as session:
-        (row,) = inputs.standing(session, studies.get(session, "copy").id)
-    assert (row.reference, row.aspects) == ("Warm.", THREE)

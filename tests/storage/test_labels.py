@@ -160,13 +160,6 @@ def test_gold_comes_from_adjudications_then_labels_and_never_from_judges(engine,
     assert gold_values()[1] == ("item 1", "adjudicated", 0)
 
 
-def test_gold_without_people_is_empty(engine, a_study):
-    agreed = [a_trace(f"item {n}", a_verdict("agreed", (2, 2, 2))) for n in range(3)]
-    imports.import_records(engine, "s", [RUN, *agreed])
-    with reading(engine) as session:
-        assert list(labels.gold_labels(session, a_study.id)) == []
-
-
 def test_an_adjudication_needs_a_reason_and_a_value_on_the_scale(engine, a_study):
     with writing(engine) as session:
         with pytest.raises(TiebreakError, match="needs a reason"):

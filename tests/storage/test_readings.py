@@ -20,7 +20,6 @@ from storage.runs.outcomes import UnreadFilter
 from storage.runs.traces import Filter
 from storage.studies import studies
 from storage.studies.items import ItemSelection
-from storage.transfer.exports import export_records
 from storage.transfer.imports import import_records
 from storage.transfer.participation import annotator_names
 from storage.worker import _launch
@@ -278,20 +277,6 @@ def test_an_extractor_of_a_run_is_stored_counted_in_cost_and_marked(engine, a_st
     assert (totals.calls, totals.dollars, totals.unpriced) == (3, 1.5, 0)
     assert listed(engine, a_study) == []
     assert {reply.read_by for reply in listed(engine, a_study, read=True)} == {"extractor: reader"}
-
-
-def test_readings_survive_export_and_import(engine, a_study, a_single_trace):
-    with writing(engine) as session:
-        readings.state(session, a_single_trace, 0, 2, "ann")
-    records = list(export_records(engine, a_study))
-    import_records(engine, "copy", records)
-    with reading(engine) as session:
-        copy = studies.get(session, "copy")
-        imported = next(t for t in traces.find(session, Filter(copy.id)) if t.item == "item 0")
-        assert traces.events_with_prompts(session, imported.id) == traces.events_with_prompts(session, a_single_trace)
-        assert imported.status == "agreed"
-    assert verdict_opinions(engine, copy, imported.id) == verdict_opinions(engine, a_study, a_single_trace)
-    assert [reply.read_by for reply in listed(engine, copy, read=True)] == ["person: ann"]
 
 
 def test_an_unreadable_sample_of_a_chair_can_be_stated_and_an_unreadable_peer_cannot(engine, a_study):

@@ -12,18 +12,6 @@ from core.trace import Spec
 from tests.core.llm.asking import complete_ask, make_ask
 from tests.openai_server import run_server
 
-SETTINGS = {"top_p": 0.9, "seed": 7, "system": "You are strict.", "extra": {"top_k": 20}}
-
-
-def test_settings_are_sent_and_the_system_message_comes_first() -> None:
-    with run_server() as server:
-        reply = complete_ask(make_ask(server.address, **SETTINGS))
-    assert isinstance(reply, Reply) and reply.notes == ()
-    (body,) = server.bodies
-    assert (body["top_p"], body["seed"], body["top_k"]) == (0.9, 7, 20)
-    assert [message["role"] for message in body["messages"]] == ["system", "user"]
-    assert body["messages"][0]["content"] == "You are strict."
-
 
 def test_the_system_message_of_a_template_precedes_that_of_the_settings() -> None:
     with run_server() as server:
@@ -31,14 +19,6 @@ def test_the_system_message_of_a_template_precedes_that_of_the_settings() -> Non
         complete_ask(replace(ask, system="You judge texts."))
     (body,) = server.bodies
     assert body["messages"][0] == {"role": "system", "content": "You judge texts.\n\nReply in English."}
-
-
-def test_settings_without_a_value_are_not_sent() -> None:
-    with run_server() as server:
-        complete_ask(make_ask(server.address))
-    (body,) = server.bodies
-    assert not {"top_p", "seed", "reasoning_effort", "top_k", "response_format"} & body.keys()
-    assert [message["role"] for message in body["messages"]] == ["user"]
 
 
 @pytest.mark.litellm

@@ -284,9 +284,3 @@ def test_reading_a_queue_adds_no_annotator(engine):
     assert not states(engine, queue, "visitor")["item 0"].labelled
     with reading(engine) as session:
         assert annotators.names(session) == []
-
-
-def test_there_is_nothing_to_claim_when_all_is_labelled(engine):
-    queue = debates(engine, 1)
-    label(engine, queue, "ann", make_target("item 0"))
-    assert claim(engine, queue, "ann") is None

@@ -8,11 +8,10 @@ from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
 from core.formats.study_records import StudyRules
 from core.items import Response
 from core.labels import Label, Scale, Target
-from storage.db.connections import reading, writing
+from storage.db.connections import writing
 from storage.labelling import training
-from storage.labels import labels
 from storage.studies import studies
-from storage.transfer import exports, imports, samples
+from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.storage.labelling.test_critique_tasks import clients, key  # noqa: F401 - a fixture
 from tests.storage.labelling.workbench import Client, set_rules, stored
@@ -169,19 +168,6 @@ def test_the_reason_of_a_training_item_refers_to_the_responses_where_they_are_sh
     feedback = press(ann, task, "1")["feedback"]
     assert feedback["correct"] and feedback["references"] == [{"start": 0, "end": 10, "column": "response-2"}]
     assert task["columns"][0]["id"] == "response-2" and task["columns"][0]["title"] == "Response 1"
-
-
-def test_an_export_and_its_import_keep_the_order_of_each_label(ann, engine):
-    for task in ann.tasks(count=60):
-        press(ann, task, "2")
-    with reading(engine) as session:
-        study = studies.get(session, "s")
-        before = [(label.value, label.shown) for label in labels.of_study(session, study.id)]
-    records = list(exports.export_records(engine, study))
-    imports.import_records(engine, "copy", records)
-    with reading(engine) as session:
-        after = [(label.value, label.shown) for label in labels.of_study(session, studies.get(session, "copy").id)]
-    assert sorted(after) == sorted(before) and {shown for _, shown in after} == {(1, 2), (2, 1)}
 
 
 def test_a_label_of_a_file_has_an_order_with_every_number_once():

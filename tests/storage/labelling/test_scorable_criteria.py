@@ -8,7 +8,7 @@ from storage.db.connections import reading, writing
 from storage.db.tables import TargetRow
 from storage.labelling import offers
 from storage.labelling.queue import Queue, has_targets, target_query
-from storage.labels import labels, targets
+from storage.labels import targets
 from storage.runs import runs
 from storage.studies import studies
 from storage.transfer import imports, samples
@@ -68,14 +68,6 @@ def test_created_targets_are_full_when_the_overlap_is_reached(engine, a_study):
         store_label(session, a_study.id, created[0], "ann", 4)
         first, second, *_ = queue_states(session, queue, "bob", 1)
     assert (first.full, second.full) == (True, False)
-
-
-def test_an_unlabelled_target_has_no_gold(engine, a_study):
-    created = create_targets(engine, a_study)
-    with writing(engine) as session:
-        store_label(session, a_study.id, created[0], "ann", 4)
-    with reading(engine) as session:
-        assert [gold.target for gold in labels.gold_labels(session, a_study.id)] == [created[0]]
 
 
 def test_a_queue_of_all_targets_can_be_limited_to_one_run(engine):

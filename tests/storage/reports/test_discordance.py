@@ -1,13 +1,11 @@
 """The slices of a study's judges, and the targets behind them."""
 
-import pytest
 from sqlalchemy import Engine
 
-from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from storage.reports import alignment, disagreements, discordance, judge_ranking
 from storage.reports.disagreements import JudgeQuery
-from storage.reports.judge_ranking import RankingQuery, Selection
+from storage.reports.judge_ranking import RankingQuery
 from tests.conftest import make_item, make_label
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study, make_trace
@@ -73,9 +71,3 @@ def test_a_study_without_scenarios_leaves_none_out(engine: Engine) -> None:
     ]
     data = alignment.load_data(engine, import_study(engine, unnamed))
     assert set(discordance.without_scenario(data, QUERY).values()) == {0}
-
-
-def test_a_study_without_labels_has_no_slices(engine: Engine) -> None:
-    study = import_study(engine, [ItemRecord(item=make_item("i"))])
-    with pytest.raises(TiebreakError, match="No judge can be ranked"):
-        discordance.of_study(engine, study, Selection())

@@ -2,7 +2,6 @@ import asyncio
 import json
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
@@ -23,7 +22,7 @@ from storage.reports import experiments as report
 from storage.runs import experiments
 from storage.studies import studies
 from storage.studies.studies import Study
-from storage.transfer import exports, imports
+from storage.transfer import imports
 from storage.worker import execute_experiment, plan, start
 from tests.conftest import make_item, make_label
 from tests.databases import create_database
@@ -288,22 +287,6 @@ def test_an_unknown_axis_is_refused(finished: tuple[Engine, Study]) -> None:
     words = ["experiments", "table", "e", "--study", "s", "--database", str(engine.url), "--rows", "format"]
     refused = CliRunner().invoke(cli.app, words)
     assert (refused.exit_code, "has no axis 'format'; its axes: judge.model, words" in refused.stderr) == (2, True)
-
-
-def test_an_imported_study_has_the_same_results(
-    finished: tuple[Engine, Study], results: report.Results, tmp_path: Path
-) -> None:
-    engine, study = finished
-    copy = connect(create_database(tmp_path / "copy.db"))
-    imports.import_records(copy, "copy", exports.export_records(engine, study))
-    with reading(copy) as session:
-        imported = studies.get(session, "copy")
-        (experiment,) = experiments.of_study(session, imported.id)
-    again = report.results(copy, imported, experiment)
-    assert again.cells == results.cells
-    assert report.differences(copy, imported, experiment, "accuracy_gold") == report.differences(
-        engine, study, results.experiment, "accuracy_gold"
-    )
 
 
 def test_every_statistic_of_calls_has_differences(finished: tuple[Engine, Study], results: report.Results) -> None:

@@ -1,19 +1,15 @@
 """The causes of the disagreements of a study's judges, and labels requested of them."""
 
 import numpy as np
-import pytest
 from sqlalchemy import Engine
 
-from core.errors import TiebreakError
-from core.formats.records import ItemRecord
 from core.labels import majority_value
 from core.statistics.measures.planning import entropy
 from storage.db.connections import reading, writing
 from storage.labelling import home
 from storage.reports import alignment, judge_errors
 from storage.reports.judge_errors import INFORMATIVE
-from storage.reports.judge_ranking import RankingQuery, Selection
-from tests.conftest import make_item
+from storage.reports.judge_ranking import RankingQuery
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study
 from tests.storage.shared import store_label
@@ -61,9 +57,3 @@ def test_requested_targets_are_in_the_queue_until_they_have_one_more_label(engin
     with reading(engine) as session:
         (queue,) = home.summaries(session, study, "eve")
     assert queue.todo == 2
-
-
-def test_a_study_without_labels_has_one_sentence(engine: Engine) -> None:
-    study = import_study(engine, [ItemRecord(item=make_item("i"))])
-    with pytest.raises(TiebreakError, match="No judge can be ranked"):
-        judge_errors.of_study(engine, study, Selection())

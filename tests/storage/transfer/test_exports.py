@@ -1,4 +1,3 @@
-import io
 import itertools
 from dataclasses import replace
 
@@ -7,24 +6,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import TiebreakError
-from core.formats import tiebreak
-from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
 from core.formats.turns import turn_row
 from core.trace import PastReading, ReadingReplaced, ReplyExtracted, TraceRestarted, Turn
 from storage.db.connections import connect, reading, upgrade, writing
 from storage.db.fingerprints import to_utc
-from storage.labelling import queue
-from storage.labels import labels, views
-from storage.runs import call_totals, claims, outcomes, runs
-from storage.runs.outcomes import NewEvent
+from storage.runs import call_totals, runs
 from storage.studies import studies
 from storage.transfer import exports, imports
-from storage.transfer._spool import UNFINISHED
 from storage.transfer.exports import turn_rows
 from storage.transfer.participation import rename_readers
 from tests.conftest import make_item, make_target
 from tests.core.formats import strategies
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, an_unreadable, store_label
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, an_unreadable
 from tests.storage.transfer.test_imports import export, one_of_each_type
 
 
@@ -33,50 +27,12 @@ def lines(records):
     return [record.model_dump_json() for record in records]
 
 
-def write_and_read(records, folder):
-    text = io.StringIO()
-    tiebreak.write(records, text)
-    path = folder / "study.jsonl"
-    path.write_text(text.getvalue(), encoding="utf-8", newline="\n")
-    return list(tiebreak.read(path))
-
-
 def test_exported_records_equal_the_imported_ones(engine):
     imports.import_records(engine, "s", one_of_each_type())
     exported = [record for record in export(engine, "s") if record.type not in ("guidelines", "annotator")]
     times = [{"times": ()} if record.type == "trace" else {} for record in exported]
     without_times = [record.model_copy(update=update) for record, update in zip(exported, times, strict=True)]
     assert lines(without_times) == lines(one_of_each_type())
-
-
-def test_an_imported_study_equals_the_exported_one(engine, a_study, tmp_path):
-    with writing(engine) as session:
-        run = runs.create(
-            session, a_study.id, "live", protocol="scaleeval", criterion="", settings={"a": 1.0}, prompts={"b": "c"}
-        )
-        claims.claim_run(session, run, "worker")
-        first, second, _ = (trace.id for trace in claims.claim_traces(session, run, "worker", 3))
-        turns = [a_turn(0, reading=True), a_turn(1, reading=1.0, prompt="p\n\u2028")]
-        events = [NewEvent(first, seq, event) for seq, event in enumerate([*turns, a_verdict()])]
-        outcomes.append_events(session, [*events, NewEvent(second, 0, a_turn())])
-        for value in (1, 2, None):
-            store_label(session, a_study.id, make_target(), "ann", value, reason="=1+1", seconds=0.1)
-        views.record(session, a_study.id, [make_target()], "bob")
-        store_label(session, a_study.id, make_target(), "bob", 0)
-        store_label(session, a_study.id, make_target(kind="aspect_weights"), "bob", {"depth": 30.0, "clarity": 70.0})
-        labels.adjudicate(session, a_study.id, make_target(), 1, rule="expert", reason="so", adjudicator="dee")
-        queue.set_mark(session, a_study.id, make_target("item 2"), "ann", "skip")
-        queue.set_mark(session, a_study.id, make_target("item 2"), "ann", "skip", on=False)
-    exported = write_and_read(export(engine, "s"), tmp_path)
-    imports.import_records(engine, "t", exported)
-    imported = export(engine, "t")
-    stopped = {"source": "imported", "state": "stopped", "problem": UNFINISHED}
-    expected = [record.model_copy(update=stopped) if record.type == "run" else record for record in exported]
-    assert lines(imported) == lines(expected)
-    assert [label.blind for label in (r.label for r in imported if isinstance(r, LabelRecord))][3] is False
-    assert [len(record.events) for record in imported if isinstance(record, TraceRecord)] == [3, 1, 0]
-    imports.import_records(engine, "u", write_and_read(imported, tmp_path))
-    assert lines(export(engine, "u")) == lines(imported)
 
 
 def people_records(sort, values):

@@ -265,21 +265,6 @@ def test_runs_at_once_use_the_servers_of_ten_models_together_and_share_the_ceili
     assert run("limited", 10, "ceiling: 0.45\n").totals.calls == 4
 
 
-def test_the_runs_of_an_experiment_are_claimed_one_after_another(engine: Engine, a_study: Study) -> None:
-    experiment_id = begin(engine, a_study)
-    with reading(engine) as session:
-        ids = [run.id for run in experiments.runs_of(session, experiment_id)]
-        assert claims.unclaimed(session) == ids[:1]
-    with writing(engine) as session:
-        assert claims.claim_run(session, ids[0], "w")
-    with reading(engine) as session:
-        assert claims.unclaimed(session) == []
-    with writing(engine) as session:
-        claims.release(session, ids[0], "w", "finished")
-    with reading(engine) as session:
-        assert claims.unclaimed(session) == ids[1:2]
-
-
 def test_a_cancelled_experiment_can_be_continued(engine: Engine, a_study: Study) -> None:
     experiment_id = begin(engine, a_study)
     with writing(engine) as session:

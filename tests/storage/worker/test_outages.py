@@ -4,7 +4,6 @@ import asyncio
 import logging
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -283,14 +282,3 @@ def test_a_deleted_database_file_is_noticed_before_a_label_is_confirmed(file_eng
     with pytest.raises(DatabaseUnavailable, match="deleted or replaced"):
         save()
     assert not path.exists(), "no empty database takes its place"
-
-
-def test_concurrent_writers_of_one_file_wait_for_each_other(file_engine):
-    def create(number):
-        with writing(file_engine) as session:
-            studies.create(session, f"study {number}")
-
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(create, range(40)))
-    with reading(file_engine) as session:
-        assert len(studies.names(session)) == 41

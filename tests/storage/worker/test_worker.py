@@ -49,14 +49,6 @@ def test_every_event_of_a_run_is_stored_with_its_usage(engine, a_study):
     assert progress.totals == call_totals.Totals(6, 0, 60, 12, 3.0, 1.5, 0)
 
 
-def test_a_run_has_one_worker_at_a_time(engine, a_study):
-    run_id = _launch.create_run(engine, make_request(a_study))
-    with writing(engine) as session:
-        assert claims.claim_run(session, run_id, "one")
-    with writing(engine) as session:
-        assert not claims.claim_run(session, run_id, "another")
-
-
 def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study, monkeypatch):
     monkeypatch.setattr("storage.worker._worker.HEARTBEAT_SECONDS", 0.1)
     run_id = _launch.create_run(engine, make_request(a_study, parallel=1))

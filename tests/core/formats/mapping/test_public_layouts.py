@@ -15,10 +15,13 @@ from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Re
 from core.formats.registry import read_records
 from core.labels import Value
 from core.trace import VerdictReached
-from tests.core.formats.mapping.public_layouts import FILES, write_files
 from tests.core.formats.mapping.test_judges_and_gold import read
 from tests.core.formats.shared import MAPPINGS
+from tests.paths import ROOT
 
+LAYOUTS = ROOT / "tests" / "fixtures" / "layouts"
+FIRST = {"alignbench": "data.jsonl", "faireval": "question.jsonl", "flask": "reviews.jsonl"}
+"""Layouts of several files -> the table."""
 PREFERRED = {"reward_bench": "!", "hh_rlhf": "Knock"}
 """Layouts whose first response is the preferred one -> a part of its text."""
 VALUES: dict[str, dict[str, list[Any]]] = {
@@ -51,8 +54,12 @@ VALUES: dict[str, dict[str, list[Any]]] = {
 }
 
 
-def imported(name: str, folder: Path) -> list[Record]:
-    return list(read_records(write_files(name, folder), mapping=load_mapping(MAPPINGS / f"{name}.yaml")))
+def table_of(name: str) -> Path:
+    return LAYOUTS / name / FIRST[name] if name in FIRST else next((LAYOUTS / name).iterdir())
+
+
+def imported(name: str) -> list[Record]:
+    return list(read_records(table_of(name), mapping=load_mapping(MAPPINGS / f"{name}.yaml")))
 
 
 def values(records: list[Record]) -> dict[str, list[Any]]:
@@ -74,15 +81,15 @@ def items(records: list[Record]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_a_public_layout_has_its_items_and_values(tmp_path: Path, name: str) -> None:
-    records = imported(name, tmp_path)
+def test_a_public_layout_has_its_items_and_values(name: str) -> None:
+    records = imported(name)
     assert values(records) == VALUES[name]
     assert all(item.prompt and all(response.text for response in item.responses) for item in items(records))
 
 
 @pytest.mark.parametrize("name", PREFERRED)
-def test_shuffled_responses_are_in_either_order_and_the_gold_names_the_chosen_one(tmp_path: Path, name: str) -> None:
-    records = imported(name, tmp_path)
+def test_shuffled_responses_are_in_either_order_and_the_gold_names_the_chosen_one(name: str) -> None:
+    records = imported(name)
     gold = values(records)["gold"]
     chosen = [item.responses[value - 1].text for item, value in zip(items(records), gold, strict=True)]
     assert set(gold) == {1, 2}
@@ -90,12 +97,12 @@ def test_shuffled_responses_are_in_either_order_and_the_gold_names_the_chosen_on
 
 
 def test_questions_of_mt_bench_have_their_category_as_scenario(tmp_path: Path) -> None:
-    assert [item.scenario for item in items(imported("mt_bench", tmp_path))] == [None]
-    path = write_files("mt_bench", tmp_path)
+    assert [item.scenario for item in items(imported("mt_bench"))] == [None]
+    path = tmp_path / "data.jsonl"
     question = (
         "Compose an engaging travel blog post about a recent trip to Hawaii, highlighting cultural experiences and"
     )
-    path.write_text(path.read_text().replace("Name a river.", f"{question} must-see attractions."))
+    path.write_text(table_of("mt_bench").read_text().replace("Name a river.", f"{question} must-see attractions."))
     records = list(read_records(path, mapping=load_mapping(MAPPINGS / "mt_bench.yaml")))
     assert [item.scenario for item in items(records)] == ["writing"]
 
@@ -129,10 +136,10 @@ def confirmed(path: Path, values: dict[str, Value | None]) -> Mapping:
 
 
 @pytest.mark.parametrize("name", SUGGESTED)
-def test_the_suggested_mapping_of_a_public_layout_is_imported(tmp_path: Path, name: str) -> None:
-    path = write_files(name, tmp_path)
+def test_the_suggested_mapping_of_a_public_layout_is_imported(name: str) -> None:
+    path = table_of(name)
     records = list(read_records(path, mapping=confirmed(path, STATED.get(name, {}))))
-    own = imported(name, tmp_path)
+    own = imported(name)
     by_id = {item.prompt: [response.text for response in item.responses] for item in items(own)}
     assert {name: sorted(own, key=str) for name, own in values(records).items()} == {
         name: sorted(own, key=str) for name, own in SUGGESTED[name].items()
@@ -144,7 +151,7 @@ def test_the_suggested_mapping_of_a_public_layout_is_imported(tmp_path: Path, na
 def test_every_mapping_in_the_documentation_has_a_test_of_its_layout() -> None:
     others = {"pandalm", "pandalm_judge", "topical_chat"}
     assert {path.stem for path in MAPPINGS.glob("*.yaml")} == {*VALUES, *PREFERRED, *others}
-    assert {*VALUES, *PREFERRED} == set(FILES)
+    assert {*VALUES, *PREFERRED} == {folder.name for folder in LAYOUTS.iterdir() if folder.is_dir()}
 
 
 @pytest.mark.parametrize("name", [*VALUES, *PREFERRED])
@@ -154,8 +161,8 @@ def test_a_dumped_mapping_is_read_back_equal(tmp_path: Path, name: str) -> None:
     assert load_mapping(tmp_path / "mapping.yaml") == mapping
 
 
-def test_a_conversation_is_one_text_with_its_roles(tmp_path: Path) -> None:
-    (item,) = items(imported("helpsteer3", tmp_path))
+def test_a_conversation_is_one_text_with_its_roles() -> None:
+    (item,) = items(imported("helpsteer3"))
     assert item.prompt == "user: Name a river.\n\nassistant: The Rhine.\n\nuser: Another one?"
 
 
@@ -167,8 +174,8 @@ def test_a_slice_of_a_conversation_and_its_last_message(tmp_path: Path) -> None:
     assert (item.prompt, item.responses[0].text) == ("Q", "A")
 
 
-def test_the_errors_of_one_rater_are_one_label_with_all_categories(tmp_path: Path) -> None:
-    labels = [record.label for record in imported("wmt_mqm", tmp_path) if isinstance(record, LabelRecord)]
+def test_the_errors_of_one_rater_are_one_label_with_all_categories() -> None:
+    labels = [record.label for record in imported("wmt_mqm") if isinstance(record, LabelRecord)]
     assert (labels[0].value, labels[0].reason) == (-6, "Accuracy/Omission\nFluency/Grammar")
 
 

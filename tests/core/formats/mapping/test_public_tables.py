@@ -4,12 +4,9 @@ The statistics are computed by reference implementations from the labels that th
 """
 
 from collections import Counter
-from itertools import combinations
 
-import krippendorff
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa
 
@@ -17,8 +14,6 @@ from core.formats.mapping.mapping import load_mapping
 from core.formats.records import ItemRecord, LabelRecord, Record
 from core.formats.registry import read_records
 from tests.core.formats.shared import MAPPINGS, public_file
-
-DIMENSIONS = ("Understandable", "Natural", "Maintains Context", "Engaging", "Uses Knowledge", "Overall")
 
 
 def imported(name: str, file: str) -> list[Record]:
@@ -51,31 +46,6 @@ def test_pandalm_has_its_published_agreement() -> None:
 def test_pandalm_groups_the_pairs_of_one_instruction() -> None:
     records = imported("pandalm", "pandalm/testset-v1.json")
     assert len({record.item.group for record in records if isinstance(record, ItemRecord)}) == 170
-
-
-def test_topical_chat_has_its_published_agreement_by_position_in_the_list() -> None:
-    records = imported("topical_chat", "topical_chat/usr_topical_chat.json")
-    rho, alpha = [], []
-    for dimension in DIMENSIONS:
-        labels = matrix(records, dimension)
-        assert labels.shape == (3, 360)
-        rho.append(np.mean([spearmanr(labels[a], labels[b]).statistic for a, b in combinations(range(3), 2)]))
-        alpha.append(krippendorff.alpha(reliability_data=labels, level_of_measurement="ordinal"))
-    assert rho == pytest.approx([0.5102, 0.4871, 0.5599, 0.5811, 0.7090, 0.7183], abs=5e-5)
-    assert alpha == pytest.approx([0.4828, 0.4214, 0.5191, 0.5465, 0.7090, 0.6647], abs=5e-5)
-
-
-def test_topical_chat_has_the_same_alpha_by_named_annotators() -> None:
-    """Alpha does not depend on which annotator gave which label; there are five annotators in ten pairs."""
-    whole = load_mapping(MAPPINGS / "topical_chat.yaml")
-    named = [labels.model_copy(update={"annotators": (), "annotators_field": "annotators"}) for labels in whole.labels]
-    mapping = whole.model_copy(update={"labels": tuple(named)})
-    records = list(read_records(public_file("topical_chat/usr_topical_chat.json"), mapping=mapping))
-    labels = matrix(records, "Overall")
-    assert labels.shape == (5, 360)
-    assert krippendorff.alpha(reliability_data=labels, level_of_measurement="ordinal") == pytest.approx(
-        0.6647, abs=5e-5
-    )
 
 
 def test_topical_chat_groups_the_responses_of_one_dialogue() -> None:

@@ -12,7 +12,7 @@ from core.llm.costs import estimate_run
 from core.protocols.chateval.protocol import turns_in_history
 from core.protocols.chateval.settings import ROLES, Persona, Settings
 from core.protocols.registry import PROTOCOLS
-from core.trace import EVENT_ADAPTER, Ask, Spec, TraceFailed, TurnCompleted
+from core.trace import Ask, Spec, TraceFailed
 from tests.core.protocols.discussions import (
     NATURAL,
     ScriptedTrace,
@@ -378,11 +378,6 @@ def test_settings_of_version_0_1_are_valid() -> None:
     assert Settings.model_validate(stored) == make_settings()
 
 
-def test_prompts_name_no_model() -> None:
-    trace = run_scripted(marked_reply, make_settings(strategy="simultaneous with summary", both_orders=True))
-    assert not any("model-" in ask.prompt for ask in trace.asked)
-
-
 def test_the_defaults_are_the_papers() -> None:
     defaults = Settings(personas=(Persona(name="Critic", spec=Spec(model="m")),))
     assert (defaults.strategy, defaults.turns, defaults.both_orders, defaults.outcome) == (
@@ -414,22 +409,6 @@ def test_an_item_with_another_number_of_responses_fails_the_trace() -> None:
     assert trace.events == [TraceFailed(problem="Item tides has 1 responses; this discussion compares two.")]
     with pytest.raises(TiebreakError, match="has 2 responses; this discussion judges one"):
         next(make_flow(make_settings(outcome="rating", criterion=NATURAL)))
-
-
-def test_text_with_dollars_and_braces_is_data() -> None:
-    trace = run_scripted(marked_reply, make_settings(), make_item(prompt="$history ${x} $$5 {criteria} %s"))
-    assert all("$history ${x} $$5 {criteria} %s" in ask.prompt for ask in trace.asked)
-
-
-@pytest.mark.parametrize("strategy", ["one by one", "simultaneous", "simultaneous with summary"])
-def test_resuming_asks_only_for_what_is_missing(strategy: str) -> None:
-    settings = make_settings(strategy=strategy, both_orders=True)
-    complete = run_scripted(marked_reply, settings)
-    stored = [EVENT_ADAPTER.validate_json(EVENT_ADAPTER.dump_json(event)) for event in complete.events[:8]]
-    assert all(isinstance(event, TurnCompleted) for event in stored)
-    resumed = run_scripted(marked_reply, settings, stored=stored)
-    assert len(resumed.asked) == len(complete.asked) - 8
-    assert resumed.verdict == complete.verdict and resumed.turns == complete.turns
 
 
 @pytest.mark.parametrize(

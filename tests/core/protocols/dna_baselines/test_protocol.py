@@ -21,11 +21,6 @@ def test_unreadable_scores_are_no_verdict() -> None:
     assert trace.verdict.reason == "no scores: it gives no score for Response 1 and Response 2"
 
 
-def test_judges_that_differ_are_disputed() -> None:
-    trace = run_scripted(lambda ask: {"a": "6 8", "b": "8 6"}[ask.speaker], Settings(judges=make_judges("ab")))
-    assert trace.verdict and trace.verdict.outcome == "disputed"
-
-
 @pytest.mark.parametrize(
     ("settings", "name", "calls"),
     [

@@ -3,10 +3,8 @@
 import pytest
 
 from core.errors import FileFormatError
-from core.protocols.refer.settings import Settings
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
-from tests.core.protocols.reviews import make_settings, reviews_script, run_scripted
 
 YAML = """
 peers: [{name: a, model: m}]
@@ -31,15 +29,3 @@ def test_both_keys_at_once_are_refused() -> None:
 def test_an_invalid_value_is_reported_under_the_key_of_the_file(key: str) -> None:
     with pytest.raises(FileFormatError, match=f"field '{key}': input should be 'scores', 'comments' or 'both'"):
         parse_settings(f"{YAML}{key}: nothing", PROTOCOLS["refer"], [])
-
-
-def test_a_run_stored_with_the_old_key_resumes_with_the_same_prompts() -> None:
-    settings = make_settings(shared_with_chair="both", samples=2)
-    complete = run_scripted(reviews_script([2, 3], a=1, b=2, c=3), settings)
-    stored_settings = settings.model_dump(mode="json")
-    stored_settings["told"] = stored_settings.pop("shared_with_chair")
-    resumed = run_scripted(
-        reviews_script([3], a=0, b=0, c=0), Settings.model_validate(stored_settings), stored=complete.events[:4]
-    )
-    assert resumed.prompts["chair"] == complete.prompts["chair"]
-    assert resumed.events == complete.events

@@ -58,10 +58,6 @@ def test_without_an_early_stop_all_rounds_are_run_and_the_last_opinions_count() 
     assert "stop_early" in settings.model_dump() and "stop_early" not in make_settings().model_dump()
 
 
-def test_one_round_is_no_discussion() -> None:
-    assert run_scripted(choices_script(a="1", b="2", c="0"), make_settings(rounds=1)).choices_by_round() == ["a1 b2 c0"]
-
-
 def test_agreeing_that_neither_is_better_is_agreement() -> None:
     debate = run_scripted(choices_script(a="0", b="0", c="0"), make_settings())
     assert debate.verdict and (debate.verdict.outcome, debate.verdict.value) == ("agreed", 0)
@@ -225,21 +221,9 @@ def test_a_judge_has_the_same_speaker_number_in_every_round() -> None:
         assert ask.prompt.startswith(f"You are Speaker {speakers.index(ask.speaker) + 1} of 3 speakers")
 
 
-def test_prompts_name_no_judge_and_no_model() -> None:
-    debate = run_scripted(choices_script(a="1", b="2", c="0"), make_settings())
-    assert not any("model-" in ask.prompt for ask in debate.asked)
-
-
 def test_an_item_without_two_responses_fails_the_trace() -> None:
     debate = run_scripted(choices_script(a="1", b="1", c="1"), make_settings(), make_item(responses=()))
     assert debate.events == [TraceFailed(problem="Item tides has 0 responses; ScaleEval compares two.")]
-
-
-def test_text_with_dollars_and_braces_is_data() -> None:
-    debate = run_scripted(
-        choices_script(a="1", b="2", c="0"), make_settings(), make_item(prompt="$question ${x} $$5 {criteria} %s")
-    )
-    assert all("$question ${x} $$5 {criteria} %s" in ask.prompt for ask in debate.asked)
 
 
 def test_the_context_precedes_the_question() -> None:

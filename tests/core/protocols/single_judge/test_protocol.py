@@ -172,13 +172,6 @@ def test_a_score_without_a_readable_sample_is_no_verdict() -> None:
     assert verdict.reason == "none of 2 ratings could be read: the reply was cut off at the limit of 2048 tokens"
 
 
-def test_resuming_asks_only_for_the_samples_that_are_missing() -> None:
-    complete, events, _ = run_scripted(lambda ask: "Rating: 3", make_score_settings())
-    stored = [EVENT_ADAPTER.validate_json(EVENT_ADAPTER.dump_json(event)) for event in events[:3]]
-    resumed, _, asked = run_scripted(lambda ask: "Rating: 3", make_score_settings(), stored)
-    assert len(asked) == 1 and resumed == complete
-
-
 def test_the_prompts_on_a_pair() -> None:
     assert_golden("single-judge/reasoned.txt", next(make_flow(make_pair_settings()))[0].request())
     (direct,) = next(make_flow(make_pair_settings(reasons=False)))

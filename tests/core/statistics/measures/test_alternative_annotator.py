@@ -87,13 +87,6 @@ def test_scores_are_tested_by_their_distance():
     assert near.winning_rate == pytest.approx(2 / 3)  # b and c, never the annotator in the middle
 
 
-def test_annotators_with_fewer_than_thirty_items_are_not_tested():
-    annotators = np.zeros((40, 3))
-    annotators[25:, 2] = np.nan
-    test = run_by_category(annotators, np.zeros(40), tuple("abc"), units=Units(np.ones(40)))
-    assert test.skipped == ("c",)
-
-
 def test_items_that_were_drawn_more_rarely_count_more():
     """Of 60 items of one stratum 20 were drawn, and all 20 of the other: the judge is right in the first one only."""
     strata = np.repeat([0, 1], 20)

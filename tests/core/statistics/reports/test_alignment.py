@@ -120,14 +120,6 @@ def test_a_judge_without_annotators_still_has_its_no_verdict_rate():
         assert "no item has both" in rows["accuracy_gold"].reason
 
 
-def test_the_columns_are_the_documented_ones():
-    row = next(iter(alignment_by_name(ANNOTATORS, {"gpt": "1122220012"}).values()))
-    assert list(vars(row)) == [
-        "judge", "kind", "criterion", "group", "statistic", "value",
-        "low", "high", "items", "raters", "pairs", "reason", "reference", "population", "effective",
-    ]  # fmt: skip
-
-
 def test_biases_have_rows_where_their_columns_are_present():
     opinions = frame_from_words({"gpt": "11112222??"}, name_column="judge")
     opinions = opinions.assign(longer=[1, 1, 1, 1, 2, 2, 1, 0, 1, 1], shown_first=[1, 2] * 5)
@@ -315,12 +307,6 @@ def test_every_judge_has_the_human_ceiling():
     assert rows["bad", "winning_rate"].value == 0
     assert rows["bad", "judge_less_ceiling"].high < 0
     assert rows["gpt", "dawid_skene_accuracy"].value > rows["bad", "dawid_skene_accuracy"].value
-
-
-def test_annotators_with_few_items_cannot_be_tested():
-    rows = alignment_by_name(ANNOTATORS, {"gpt": "1122220012"})
-    assert rows["gpt", "winning_rate"].value is None
-    assert "needs 30 items" in rows["gpt", "winning_rate"].reason
 
 
 def test_epsilon_is_what_the_test_concedes_to_the_judge():
