@@ -217,7 +217,7 @@ def _published(engine: "Engine", study: "Study", name: str, reference: str | Non
     heading = f"{table.paper}, {table.title}{published.compared_with(engine, study, table, reference)}"
     note = published.note_of(found)
     if found and (chosen.rows or chosen.columns or chosen.format in ("latex", "markdown")):
-        cells = published.layout(found, chosen.rows, chosen.columns)
+        cells = published.layout(found, chosen.rows, chosen.columns, chosen.statistic)
         caption = ". ".join(filter(None, (heading, note)))
         return _written(engine, study, rows, cells.render(caption, name, chosen.format), chosen.output)
     if chosen.format == "csv":

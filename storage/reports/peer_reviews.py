@@ -42,6 +42,8 @@ KIND: Kind = "misleading_peer"
 Fields = TypeVar("Fields", bound=Frozen)
 # The end of the name of an experiment that leaves out each peer of a run.
 INFLUENCE = " · influence"
+# The longest name of a peer in the label of a level.
+MAX_PEER = 40
 ALTERATIONS: tuple[Alteration, ...] = get_args(Alteration)
 # How many samples of a chair a front has points for.
 SAMPLES = (1, 2, 3, 5, 10, 20, 50, 100, 200)
@@ -129,6 +131,18 @@ def influence_name(run: str, *, altered: bool = False) -> str:
     return f"{run}{INFLUENCE}{', altered reviews' * altered}"
 
 
+def peer_labels(names: Sequence[str]) -> dict[str, str]:
+    """Return name of a peer -> its name in labels of levels, which are part of the names of runs.
+
+    Of a long name, such as a model's with its provider, the end; with a number if that is long too, or not unique.
+    """
+    ends = [" ".join(name.rpartition("/" if len(name) > MAX_PEER else "\0")[2].split()) for name in names]
+    return {
+        name: end if len(end) <= MAX_PEER and ends.count(end) == 1 else f"{number}. {end[: MAX_PEER - 4]}"
+        for number, (name, end) in enumerate(zip(names, ends, strict=True), 1)
+    }
+
+
 def load_altered(session: Session, run: Run) -> dict[str, dict[str, dict[str, dict[str, str]]]]:
     """Return name of the alteration -> `altered_reviews` of the settings, for each peer of a run."""
     settings = Settings.model_validate(run.settings)
@@ -139,13 +153,14 @@ def load_altered(session: Session, run: Run) -> dict[str, dict[str, dict[str, di
                 criterion = turn.criterion or settings.criterion.name
                 reviews[turn.speaker].setdefault(criterion, {})[trace.item] = turn
     found: dict[str, dict[str, dict[str, dict[str, str]]]] = {}
+    named = peer_labels([*reviews])
     for how, (peer, by_criterion) in product(ALTERATIONS, reviews.items()):
         texts = {
             criterion: altered_reviews(of_items, how, settings_of_criterion(settings, criterion))
             for criterion, of_items in by_criterion.items()
         }
         if any(texts.values()):
-            found[f"{peer}: {how}"] = {peer: texts}
+            found[f"{named[peer]}: {how}"] = {peer: texts}
     return found
 
 

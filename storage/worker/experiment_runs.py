@@ -294,10 +294,12 @@ def influence_definition(engine: Engine, run: Run, *, altered: bool = False) -> 
     peers = base.get("peers") or []
     if run.protocol not in registry.with_artifact("peer reviews") or len(peers) < 2:
         raise TiebreakError(f"The run {run.name!r} has no chair with several peers.")
+    named = peer_reviews.peer_labels([peer["name"] for peer in peers])
     chair = base.get("chair", {})
     seed = chair.get("spec", chair).get("seed") or 0
     levels = {"all peers, another seed": {"set": {"chair.seed": seed + 1}}} | {
-        f"without {peer['name']}": {"set": {"peers": [other for other in peers if other is not peer]}} for peer in peers
+        f"without {named[peer['name']]}": {"set": {"peers": [other for other in peers if other is not peer]}}
+        for peer in peers
     }
     with reading(engine) as session:
         if altered:

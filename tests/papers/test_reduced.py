@@ -187,10 +187,10 @@ def test_realcritic_counts_what_six_critics_correct(tmp_path: Path, url: str, co
         values = {statistic: (row["value"], row["items"]) for statistic, row in figures.items()}
         after, to_right, to_wrong = {"1": (3 / 6, 1 / 2, 2 / 4), "2": (2 / 6, 1 / 2, 3 / 4), "0": (0, 0, 1)}[name[-1]]
         assert values == {
-            "right before": (4 / 6, 18), "right after": (after, 18), "wrong to right": (to_right, 6),
-            "right to wrong": (to_wrong, 12), "right after less before": (pytest.approx(after - 4 / 6), 18),
+            "right before": (4 / 6, 6), "right after": (after, 6), "wrong to right": (to_right, 2),
+            "right to wrong": (to_wrong, 4), "right after less before": (pytest.approx(after - 4 / 6), 6),
         }  # fmt: skip
-        assert figures["right after"]["note"].startswith("18 corrections of 6 items")
+        assert figures["right after"]["note"].startswith("18 observations of 6 items")
     own = [row for row in rows if "self" in row["scorer"] and row["statistic"] == "right after less before"]
     assert len(own) == 18 and {row["value"] for row in own} == {0.0}
 

@@ -1,6 +1,7 @@
 """RealCritic: whether the corrections that critiques lead to are right (Tang et al. 2025, arXiv:2501.14492)."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.items import Item
@@ -8,7 +9,6 @@ from core.labels import Value
 from core.protocols.critique_baselines.correction import BEFORE, NAME, RIGHT, Settings
 from core.statistics.data.frames import ALL
 from core.statistics.measures.means import mean_estimate
-from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.peer_errors import is_correct
 from core.wording import scenario_name
 from storage.db import connections
@@ -16,7 +16,7 @@ from storage.reports import critiques as leaderboards
 from storage.reports import peer_reviews
 from storage.reports.opinions import opinion_frame
 from storage.reports.published._metacritique import score_row
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, without_repeat
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share, without_repeat
 from storage.runs import runs
 from storage.studies import items
 
@@ -76,10 +76,7 @@ def _groups(opinions: "pd.DataFrame", settings: Settings, all_items: Sequence[It
 def _rows(scorer: str, group: str, corrected: Sequence[Corrected]) -> Iterator[PublishedRow]:
     read = [(item, a, b) for item, a, b in corrected if a is not None and b is not None]
     unread = len(corrected) - len(read)
-    notes = [f"{unread} of {len(corrected)} left out: an answer could not be read"] if unread else []
-    if len(read) > len({item for item, _, _ in read}):
-        notes.append(f"{len(read)} corrections of {len({item for item, _, _ in read})} items")
-    note = "; ".join(notes)
+    note = f"{unread} of {len(corrected)} left out: an answer could not be read" if unread else ""
     shares = {
         "right before": [(item, a) for item, a, _ in read],
         "right after": [(item, b) for item, _, b in read],
@@ -87,11 +84,10 @@ def _rows(scorer: str, group: str, corrected: Sequence[Corrected]) -> Iterator[P
         "right to wrong": [(item, not b) for item, a, b in read if a],
     }
     for statistic, hits in shares.items():
-        yield from_estimate(
-            scorer, group, statistic, share_estimate([hit for _, hit in hits], [i for i, _ in hits]), note
-        )
-    gain = mean_estimate([float(b) - float(a) for _, a, b in read], groups=[item for item, _, _ in read])
-    yield from_estimate(scorer, group, "right after less before", gain, note)
+        yield share(scorer, group, statistic, [hit for _, hit in hits], [item for item, _ in hits], note)
+    own = [item for item, _, _ in read]
+    gain = mean_estimate([float(b) - float(a) for _, a, b in read], groups=own)
+    yield replace(from_estimate(scorer, group, "right after less before", gain, note), items=len({*own}))
 
 
 def _scores(request: Request, critics: set[str]) -> list[PublishedRow]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from core.items import pair_numbers
 from core.labels import Kind, Target, Value, majority_value
-from core.statistics.measures.shares import share_estimate
 from core.verdicts import Stance
 from core.wording import scenario_name
 from storage.db import connections
@@ -19,7 +18,6 @@ from storage.reports.published.rows import (
     PublishedRow,
     PublishedTable,
     Request,
-    from_estimate,
     share,
     with_mean,
     without_repeat,
@@ -190,17 +188,14 @@ def _agreement(
     for group, of_cell in sorted(cells.items()):
         used = [(target, value) for target, value in of_cell if target in debates.decisions]
         equal = [value == debates.decisions[target].value for target, value in used]
-        hits, items = sum(equal), [target.item for target, _ in used]
+        hits = sum(equal)
         note = _sources_note(Counter(debates.decisions[target].source for target, _ in used))
         if undecided := len(of_cell) - len(used):
             low, high = hits / len(of_cell), (hits + undecided) / len(of_cell)
             note += f"; {undecided} undecided and left out, which could make it {low:.3f} to {high:.3f}"
-        statistic = f"agreement with {debates.title}"
-        if len({target for target, _ in used}) < len(used):
-            note += f"; {len(used)} verdicts of {len(set(items))} items"
-            rows.append(from_estimate(name, group, statistic, share_estimate(equal, items), note))
-        else:
-            rows.append(share(name, group, statistic, hits, len(used), note))
+        rows.append(
+            share(name, group, f"agreement with {debates.title}", equal, [target.item for target, _ in used], note)
+        )
     yield from with_mean(rows)
 
 
@@ -218,12 +213,19 @@ def example_level(request: Request) -> list[PublishedRow]:
     scenarios = pairs_and_scenarios(request)
     rows = []
     for judge, values in _verdicts(request.data.opinions).items():
-        cells: dict[str, list[bool]] = defaultdict(list)
+        cells: dict[str, dict[Target, bool]] = defaultdict(dict)
         for target, value in values.items():
             if target in people:
-                cells[_cell(target, scenarios)].append(value == people[target])
+                cells[_cell(target, scenarios)][target] = value == people[target]
         rows += with_mean(
-            share(judge, group, "example-level agreement", sum(equal), len(equal), "no verdict is a disagreement")
+            share(
+                judge,
+                group,
+                "example-level agreement",
+                [*equal.values()],
+                [target.item for target in equal],
+                "no verdict is a disagreement",
+            )
             for group, equal in sorted(cells.items())
         )
     return rows
@@ -266,16 +268,16 @@ def system_wins(request: Request) -> list[PublishedRow]:
 def _wins(
     name: str, values: Mapping[Target, Value], systems: Mapping[str, tuple[str, ...]], scenarios: Mapping[str, str]
 ) -> Iterator[PublishedRow]:
-    games: dict[tuple[str, tuple[str, str]], list[Value]] = defaultdict(list)
+    games: dict[tuple[str, tuple[str, str]], list[tuple[str, Value]]] = defaultdict(list)
     for target, value in values.items():
         names = systems.get(target.item, ())
         a, b = pair_numbers(target.part) or (1, 2)
         if b <= len(names) and (target.part or len(names) == 2):
-            games[_cell(target, scenarios), (names[a - 1], names[b - 1])].append(value)
+            games[_cell(target, scenarios), (names[a - 1], names[b - 1])].append((target.item, value))
     for (cell, (first, second)), choices in sorted(games.items()):
-        counts = Counter(choices)
         for statistic, choice in ((f"{first} wins", 1), ("tie", 0), (f"{second} wins", 2)):
-            yield share(name, f"{cell}: {first} vs {second}", statistic, counts[choice], len(choices))
+            hits = [value == choice for _, value in choices]
+            yield share(name, f"{cell}: {first} vs {second}", statistic, hits, [item for item, _ in choices])
 
 
 def by_round(request: Request) -> list[PublishedRow]:
@@ -292,9 +294,9 @@ def by_round(request: Request) -> list[PublishedRow]:
         judges = dict.fromkeys(judge for _, of_trace in standing for latest in of_trace.values() for judge in latest)
         for number in rounds if len(rounds) > 1 else ():
             for judge in judges:
-                given = [(people[target], latest[number].get(judge)) for target, latest in standing]
+                given = [(target, latest[number].get(judge)) for target, latest in standing]
                 rows.append(_round_row(f"{judge} · {run}", number, given, request))
-            given = [(people[target], majority_value([*latest[number].values()])) for target, latest in standing]
+            given = [(target, majority_value([*latest[number].values()])) for target, latest in standing]
             rows.append(_round_row(f"{MAJORITY} · {run}", number, given, request))
     return rows
 
@@ -333,10 +335,9 @@ def _standing(stances: Sequence[Stance], rounds: Sequence[int]) -> dict[int, dic
     }
 
 
-def _round_row(name: str, number: int, given: Sequence[tuple[Value, Value | None]], request: Request) -> PublishedRow:
-    equal = [value == wanted for wanted, value in given if value is not None]
-    estimate = share_estimate(equal, total=len(given))
-    return from_estimate(name, f"after round {number}", "accuracy", estimate)
+def _round_row(name: str, number: int, given: Sequence[tuple[Target, Value | None]], request: Request) -> PublishedRow:
+    read = [(target.item, value == request.preferences[target]) for target, value in given if value is not None]
+    return share(name, f"after round {number}", "accuracy", [hit for _, hit in read], [item for item, _ in read])
 
 
 TABLES = (

@@ -11,7 +11,6 @@ from core.labels import Target
 from core.protocols import registry
 from core.protocols.dna_baselines import NAME as BASELINE
 from core.statistics.data.frames import ALL
-from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.judges import judge_comparison_rows
 from core.statistics.reports.weight_distances import average_weights as mean_weights
 from core.wording import format_p
@@ -46,8 +45,9 @@ def annotator_accuracy(request: Request) -> list[PublishedRow]:
     if labels["rater"].nunique() > 1:
         for name, given in labels.groupby("rater", sort=True):
             pairs = zip(targets.of_frame(given), given["value"], strict=True)
-            estimate = share_estimate([bool(value == decided[target]) for target, value in pairs if target in decided])
-            rows.append(from_estimate(str(name), "", "accuracy", estimate, PART_OF_MAJORITY))
+            both = [(target.item, bool(value == decided[target])) for target, value in pairs if target in decided]
+            hits, own = [hit for _, hit in both], [item for item, _ in both]
+            rows.append(share(str(name), "", "accuracy", hits, own, PART_OF_MAJORITY))
     return rows
 
 
@@ -134,9 +134,11 @@ def corrected_mistakes(request: Request) -> list[PublishedRow]:
         before, after = right[direct.id], right[run.id]
         both = [target for target in after if target in before]
         for statistic, is_right in (("corrected", True), ("made wrong", False)) if both else ():
-            changed = [target.item for target in both if (before[target], after[target]) == (not is_right, is_right)]
-            note = f"items: {', '.join(changed[:5])}{' ...' * (len(changed) > 5)}" if changed else ""
-            rows.append(share(run.name, f"instead of {direct.name}", statistic, len(changed), len(both), note))
+            hits = [(before[target], after[target]) == (not is_right, is_right) for target in both]
+            first = [*dict.fromkeys(target.item for target, hit in zip(both, hits, strict=True) if hit)]
+            note = f"items: {', '.join(first[:5])}{' ...' * (len(first) > 5)}" if first else ""
+            judged = [target.item for target in both]
+            rows.append(share(run.name, f"instead of {direct.name}", statistic, hits, judged, note))
     return rows
 
 

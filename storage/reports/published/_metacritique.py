@@ -9,7 +9,6 @@ from core.statistics.conversions import win
 from core.statistics.data.frames import select_rows
 from core.statistics.measures.continuous import item_level_correlations
 from core.statistics.measures.means import mean_estimate
-from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.judges import correlation_difference
 from core.wording import equate_p
 from storage.db import connections
@@ -164,8 +163,7 @@ def _pair_row(
     ties = sum(choices[pair] == 0 for pair in used), sum(gold[pair] == 0 for pair in used)
     note = f"ties: {ties[0]} by the scorer, {ties[1]} by gold; a tie equals a tie only"
     note += f"; {len(pairs) - len(used)} pairs without a choice" if len(used) < len(pairs) else ""
-    estimate = share_estimate(equal, [item for item, _, _ in used])
-    return from_estimate(name, group, "agreement", estimate, note)
+    return share(name, group, "agreement", equal, [item for item, _, _ in used], note)
 
 
 def refinement_wins(request: Request) -> list[PublishedRow]:
@@ -189,7 +187,7 @@ def _wins(
     note = f"{len(both) - len(decided)} pairs that the scorer ties are left out" if len(decided) < len(both) else ""
     group = f"refined answers compared by {judge}"
     for statistic, value in (("win", 1.0), ("tie", 0.5), ("loss", 0.0)):
-        yield share(name, group, statistic, won.count(value), len(won), note)
+        yield share(name, group, statistic, [one == value for one in won], [item for item, _, _ in decided], note)
     estimate = mean_estimate(won, groups=[item for item, _, _ in decided])
     yield from_estimate(name, group, "win rate", estimate, "; ".join(filter(None, ("a tie is one half", note))))
 

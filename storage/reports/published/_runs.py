@@ -2,7 +2,6 @@
 DnA-Eval's Table 6), ReFeR's Figures 3 and 6, and ScaleEval's Figure 4.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from core.statistics.reports import peer_errors
@@ -12,8 +11,8 @@ from storage.db import connections
 from storage.reports import peer_reviews
 from storage.reports.judge_costs import UNITS, RunCost, cost_by_run, cost_by_speaker
 from storage.reports.published._debates import pairs_and_scenarios
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, share
-from storage.runs import runs
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, share, without_repeat
+from storage.runs import experiments, runs
 
 REFER, SCALEEVAL = "ReFeR, Narsupalli et al. 2024", "ScaleEval, Chern et al. 2024"
 ALL_CALLS = "all calls"
@@ -47,12 +46,14 @@ def _cost_rows(group: str, costs: dict[int, RunCost], names: dict[int, str]) -> 
 
 
 def error_slices(request: Request) -> list[PublishedRow]:
-    """Return the shares of traces by peers right and chair right or wrong, of each run and of all together (Figure 3).
+    """Return the shares of traces by peers right and chair right or wrong, of each run and each experiment (Figure 3).
 
-    All traces are pooled as in the paper; a run on several criteria counts with each.
+    All traces of an experiment are pooled as in the paper; a run on several criteria counts with each, and the repeats
+    of a cell are one run. Intervals are over items.
     """
-    pooled: dict[str, list[TraceOutcome]] = {"all runs": []}
+    pooled: dict[str, list[TraceOutcome]] = {}
     with connections.reading(request.engine) as session:
+        names = {one.id: one.name for one in experiments.of_study(session, request.study.id)}
         for run in peer_reviews.find_runs(session, request.study.id):
             if peer_reviews.INFLUENCE in run.name:  # a run's own items again, without one of its peers
                 continue
@@ -61,14 +62,17 @@ def error_slices(request: Request) -> list[PublishedRow]:
                 is_score = errors.settings.kind == "score"
                 tolerance = peer_errors.score_tolerance(errors.settings.scale) if is_score else None
                 outcomes = peer_errors.classify_traces(errors.reviewed, tolerance)
-                pooled.setdefault(run.name, []).extend(outcomes)
-                pooled["all runs"] += outcomes
+                experiment = names.get(run.experiment_id or 0, "no experiment")
+                for scorer in (f"all runs of {experiment}", without_repeat(run)):
+                    pooled.setdefault(scorer, []).extend(outcomes)
     return [row for name, outcomes in pooled.items() if outcomes for row in _slices(name, outcomes)]
 
 
 def _slices(name: str, outcomes: Sequence[TraceOutcome]) -> Iterator[PublishedRow]:
+    own = [outcome.reviewed.item for outcome in outcomes]
     for one in peer_errors.outcome_slices(outcomes):
-        yield share(name, one.name, "share of traces", len(one.outcomes), len(outcomes))
+        found = {id(outcome) for outcome in one.outcomes}
+        yield share(name, one.name, "share of traces", [id(outcome) in found for outcome in outcomes], own)
 
 
 def label_distribution(request: Request) -> list[PublishedRow]:
@@ -77,9 +81,10 @@ def label_distribution(request: Request) -> list[PublishedRow]:
     scores = scores[scores["value"].notna()]
     rows = []
     for criterion, of_criterion in scores.groupby("criterion", sort=True):
-        counts = Counter(float(value) for value in of_criterion["value"])
-        for value in sorted(counts):
-            rows.append(share("people", str(criterion), f"share of {value:g}", counts[value], len(of_criterion)))
+        given, rated = [float(value) for value in of_criterion["value"]], of_criterion["item"].tolist()
+        for value in sorted({*given}):
+            hits = [one == value for one in given]
+            rows.append(share("people", str(criterion), f"share of {value:g}", hits, rated))
     return rows
 
 

@@ -1,7 +1,7 @@
 """The form of a published table: rows of estimates, each with its scorer and its group."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -12,8 +12,8 @@ from core.formats.cell_table import CellTable, Entry
 from core.formats.tables import MISSING, Column
 from core.labels import Target, Value
 from core.statistics.data.arrays import Estimate
-from core.statistics.measures.shares import wilson_proportion
-from core.wording import format_estimate
+from core.statistics.measures.shares import share_estimate
+from core.wording import format_count, format_estimate
 from storage.db import connections
 from storage.labels import targets
 from storage.reports import alignment, references
@@ -151,10 +151,18 @@ def without_repeat(run: Run) -> str:
     return run.name if run.experiment_id is None else run.name.removesuffix(f" · repeat {run.repeat}")
 
 
-def share(scorer: str, group: str, statistic: str, hits: int, items: int, note: str = "") -> PublishedRow:
-    """Return a share of items as a row, with Wilson's interval."""
-    value, low, high = wilson_proportion(hits, items)
-    return PublishedRow(scorer, group, statistic, value, low, high, items, note)
+def share(
+    scorer: str, group: str, statistic: str, hits: Sequence[bool], items: Sequence[str], note: str = ""
+) -> PublishedRow:
+    """Return a share of observations (N,) of `items` (N,) as a row, with an interval over items.
+
+    The repeats, criteria and setups of an item are not independent: n is the number of items, and the note has that of
+    the observations if they are more.
+    """
+    n = len({*items})
+    counts = f"{format_count(len(hits), 'observation')} of {format_count(n, 'item')}" if n < len(hits) else ""
+    row = from_estimate(scorer, group, statistic, share_estimate(hits, items), "; ".join(filter(None, (note, counts))))
+    return replace(row, items=n)
 
 
 def with_mean(rows: Iterable[PublishedRow]) -> list[PublishedRow]:
@@ -202,12 +210,14 @@ def layout(
 ) -> CellTable:
     """Return the rows of a published table with FIELDS as rows and columns, by default scorers in the rows.
 
-    `statistic` selects one or, separated by commas, several. Raises TiebreakError for an unknown field or statistic,
-    and for a layout in which two values would have the same place.
+    `statistic` selects one or, separated by commas, several: columns, if they have no other place. Raises TiebreakError
+    for an unknown field or statistic, and for a layout in which two values would have the same place.
     """
     rows = select(rows, statistic)
     chosen = tuple(row_fields or (name for name in FIELDS if name not in (column_fields or FIELDS[1:])))
     columns = tuple(column_fields or (name for name in FIELDS if name not in chosen))
+    if statistic is not None and "statistic" not in (*chosen, *columns) and len({row.statistic for row in rows}) > 1:
+        columns = (*columns, "statistic")  # several were asked for
     for name in (*chosen, *columns):
         if name not in FIELDS:
             raise TiebreakError(f"A published table has no {name!r}; rows and columns are of {', '.join(FIELDS)}.")

@@ -314,7 +314,7 @@ def test_the_chair_is_asked_again_without_each_peer_and_the_misleading_one_is_fo
 name: reviews
 protocol: refer
 base:
-  peers: [{name: p1, model: m1}, {name: p2, model: m2}]
+  peers: [{name: together_ai/meta-llama/Meta-Llama-3.1-8B-Instruct-Turbo, model: m1}, {name: p2, model: m2}]
   chair: {name: chair, model: c}
   criterion: {name: Engaging, scale: {level: ordinal, categories: [1, 2, 3]}}
 """
@@ -323,6 +323,8 @@ base:
         is_high = ask.spec.model == "m2" or (ask.spec.model == "c" and "Rating: 3" in ask.prompt)
         return Reply(text=f"Rating of Engaging: {3 if is_high else 1}", usage=Usage(dollars=0.001))
 
+    llama = "Meta-Llama-3.1-8B-Instruct-Turbo"
+    long = f"together_ai/meta-llama/{llama}"  # longer than a level may be, as in docs/papers/refer
     execute(engine, begin(engine, study, base), answer)
     run = find_run(engine, study, "reviews")
     definition = influence_definition(engine, run)
@@ -332,7 +334,7 @@ base:
         errors = peer_reviews.load_errors(session, run)
         rows = {row.name: row for row in peer_reviews.load_influences(session, run, errors)}
     values = {name: (row.items, row.change.value, row.error.value) for name, row in rows.items()}
-    assert values == {"all peers, another seed": (6, 0, 0), "without p1": (6, 0, 0), "without p2": (6, 2, 2)}
+    assert values == {"all peers, another seed": (6, 0, 0), f"without {llama}": (6, 0, 0), "without p2": (6, 2, 2)}
     # Another chair says 1, and the chair that follows the highest review is asked again with altered reviews.
     other = base.replace("model: c}", "model: d}").replace("name: reviews", "name: others")
     execute(engine, begin(engine, study, other), answer)
@@ -343,11 +345,11 @@ base:
         rows = {row.name: row for row in peer_reviews.load_influences(session, run, errors)}
         front = peer_reviews.load_front(session, run, errors)
     assert {name: (row.items, row.change.value, row.error.value) for name, row in rows.items()} == values | {
-        "p1: opposite": (6, 0, 0), "p2: opposite": (6, 2, 2), "p1: of another item": (6, 0, 0),
+        f"{llama}: opposite": (6, 0, 0), "p2: opposite": (6, 2, 2), f"{llama}: of another item": (6, 0, 0),
         "p2: of another item": (6, 0, 0), "chair d": (6, 2, 2), "jury of 2 chairs": (6, 1, 1),
     }  # fmt: skip
     points = {one.peers: (one.peer_count, one.samples, one.items, one.error.value, one.on_front) for one in front}
-    assert points == {"p1": (1, 1, 6, 0, True), "p2": (1, 1, 6, 2, False), "p1, p2": (2, 1, 6, 2, False)}
+    assert points == {long: (1, 1, 6, 0, True), "p2": (1, 1, 6, 2, False), f"{long}, p2": (2, 1, 6, 2, False)}
     assert [one.dollars for one in front] == pytest.approx([2, 2, 3])
 
 

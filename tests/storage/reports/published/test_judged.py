@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -10,7 +11,7 @@ import cli
 from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.mapping.mapping import load_mapping
-from core.formats.records import ItemRecord, LabelRecord
+from core.formats.records import ExperimentRecord, ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.formats.registry import read_records
 from core.items import Item, Response
 from core.labels import Label, Target
@@ -18,7 +19,7 @@ from storage.db import connections
 from storage.labels import labels
 from storage.reports import published
 from storage.reports.published import TABLES, PublishedRow
-from storage.reports.published.rows import MEAN
+from storage.reports.published.rows import MEAN, share
 from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.conftest import make_item, make_label
@@ -66,7 +67,7 @@ def test_people_decide_before_the_majority_of_the_panel(tmp_path: Path) -> None:
 def test_pooled_errors_costs_and_distributions_of_a_peer_review(tmp_path: Path) -> None:
     records = list(tiebreak.read(samples.path("refer")))
     slices = compute(tmp_path, records, "refer-figure-3")
-    pooled = [row.value or 0.0 for row in slices if row.scorer == "all runs"]
+    pooled = [row.value or 0.0 for row in slices if row.scorer == "all runs of no experiment"]
     assert sum(pooled) == pytest.approx(1) and any("chair" in row.group for row in slices)
     (tmp_path / "again").mkdir()
     costs = compute(tmp_path / "again", records, "costs")
@@ -77,6 +78,36 @@ def test_pooled_errors_costs_and_distributions_of_a_peer_review(tmp_path: Path) 
     scores = compute(tmp_path / "third", records, "refer-figure-6")
     of_first = [row.value or 0.0 for row in scores if row.group == scores[0].group]
     assert sum(of_first) == pytest.approx(1) and scores[0].statistic.startswith("share of ")
+
+
+def test_the_interval_of_a_pooled_share_is_over_items() -> None:
+    """Twenty items, each with nine correlated observations: three repeats on three criteria; the true share is .3."""
+    random = np.random.default_rng(1)
+    items = [f"item {number}" for number in range(20) for _ in range(9)]
+    covered = 0
+    for _ in range(200):
+        of_items = random.beta(0.6, 1.4, size=20).repeat(9)
+        row = share("s", "", "share", (random.random(180) < of_items).tolist(), items)
+        assert row.low is not None and row.high is not None
+        covered += row.low <= 0.3 <= row.high
+    assert 0.9 <= covered / 200 <= 0.99, "plain Wilson intervals cover it in about 70 %"
+    assert row.items == 20 and row.note.startswith("180 observations of 20 items")
+
+
+def test_errors_are_pooled_over_the_runs_of_an_experiment_alone(tmp_path: Path) -> None:
+    records = list(tiebreak.read(samples.path("refer")))
+    (run,) = (record for record in records if isinstance(record, RunRecord))
+    traces = [record for record in records if isinstance(record, TraceRecord)]
+    records.append(ExperimentRecord(name="e", definition="name: e\nprotocol: refer\naxes: {samples: [1]}"))
+    for repeat in (1, 2):
+        name = f"e · 1 · repeat {repeat}"
+        update = {"name": name, "experiment": "e", "cell": {"samples": "1"}, "repeat": repeat}
+        records += [run.model_copy(update=update), *(one.model_copy(update={"run": name}) for one in traces)]
+    rows = compute(tmp_path, records, "refer-figure-3")
+    assert {row.scorer for row in rows} == {"all runs of e", "e · 1", "all runs of no experiment", run.name}
+    own, other = ([row for row in rows if row.scorer == f"all runs of {name}"] for name in ("e", "no experiment"))
+    assert [row.value for row in own] == [row.value for row in other]
+    assert {(row.items, row.note.partition(";")[0]) for row in own} == {(8, "16 observations of 8 items")}
 
 
 def test_peoples_kappa_is_that_of_each_pair_of_systems(tmp_path: Path) -> None:

@@ -30,6 +30,11 @@ def test_a_statistic_is_selected_and_rows_and_columns_are_chosen() -> None:
     assert table.render("", "", "csv") == "group,chair,peer\nNatural,0.500,0.250\nmean,0.500,0.250\n"
 
 
+def test_several_statistics_are_columns_if_the_command_does_not_place_them() -> None:
+    headings = layout(ROWS, ["scorer"], ["group"], "spearman,kendall_tau_b").header
+    assert headings == ["scorer", *(f"{g} · {s}" for g in ("Natural", "mean") for s in ("spearman", "kendall_tau_b"))]
+
+
 def test_a_statistic_with_a_comma_in_its_name_is_selected() -> None:
     rows = [replace(row, statistic="accuracy, ties left out") for row in ROWS[:1]]
     assert layout([*rows, ROWS[1]], None, None, "accuracy, ties left out").texts() == [["chair", "0.500"]]
