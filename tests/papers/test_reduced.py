@@ -87,8 +87,8 @@ def test_scaleeval_compares_evaluators_with_the_debates_of_another_experiment(
     assert all(line[3].startswith("0.000") for line in lines_of(table))
     rows = json.loads(command("experiments", "table", "scaleeval-4", "--json"))
     of_judges = {row["scorer"]: row for row in rows if "table-5" in row["scorer"]}
-    assert len(of_judges) == 8 and {(row["value"], row["items"]) for row in of_judges.values()} == {(1, 6), (0, 6)}
-    assert all("6 verdicts of 3 items" in row["note"] for row in of_judges.values())
+    assert len(of_judges) == 8 and {(row["value"], row["items"]) for row in of_judges.values()} == {(1, 3), (0, 3)}
+    assert all("6 observations of 3 items" in row["note"] for row in of_judges.values())
     wins = command("experiments", "table", "scaleeval-figure-3", "--rows", "group,statistic", "--columns", "scorer")
     assert "ScaleEval, Chern et al. 2024, Figure 3" in wins
 

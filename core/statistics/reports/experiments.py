@@ -207,8 +207,13 @@ def _cell_results(dataset: Dataset, sample: Sample, levels: Levels, resamples: i
                 result, asked=int(known.sum()), no_verdict=missing, failed=sample.failed,
                 left_out=0 if is_of_all else left_out, lowest=lowest, highest=highest,
             )  # fmt: skip
+            reason = ""
             if sample.failed and sample.failed >= int(opinions.asked.sum()) and statistic in WITH_MISSING:
-                result = replace(result, value=None, low=None, high=None, reason="every trace failed")
+                reason = "every trace failed"
+            elif statistic == WITH_MISSING[0] and 0 < missing == result.asked:
+                reason = f"none of {missing:,} targets has a readable verdict"
+            if reason:  # not a share of 0: nothing was judged
+                result = replace(result, value=None, low=None, high=None, reason=reason)
             yield statistic, result
 
 

@@ -89,6 +89,7 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
             # A file with current models has the same levels in the same order.
             places = [axis.labels.index(level) for axis, level in zip(own.axes, cell.levels, strict=True)]
             levels = [labels[place] for labels, place in zip(published, places, strict=True)]
+            missing = f"{cell.no_verdict:,} of {cell.asked:,} without a verdict" if cell.no_verdict else ""
             note = other or (f"published for {', '.join(levels)}" if tuple(levels) != cell.levels else "")
             criterion = "" if cell.criterion in (*cell.levels, ALL) else cell.criterion
             rows.append(
@@ -100,10 +101,10 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
                     cell.low,
                     cell.high,
                     cell.items,
-                    "; ".join(filter(None, (note, cell.reason))),
+                    "; ".join(filter(None, (note, missing, cell.reason))),
                     published=_figure(spec.get(statistic), levels) if is_of_paper else None,
                     source=spec["source"],
-                    why=why,
+                    why=why if cell.value is not None else f"no value here: {cell.reason}",
                 )
             )
     return [*rows, *(_means(rows, spec, published, own, why) if is_of_paper else ())]

@@ -94,6 +94,10 @@ def test_a_cell_without_any_verdict_leaves_the_others_their_items() -> None:
 def test_a_cell_in_which_every_trace_failed_has_no_value() -> None:
     _, failed = cells_of({"1": "1112", "2": "xxxx"}, "example_level_agreement")
     assert (failed.value, failed.reason, failed.failed) == (None, "every trace failed", 4)
+    _, unread = cells_of({"1": "1112", "2": "...."}, "example_level_agreement")
+    assert (unread.value, unread.low, unread.reason) == (None, None, "none of 4 targets has a readable verdict")
+    _, unread = cells_of({"1": "1112", "2": "...."}, "no_verdict_rate")
+    assert unread.value == 1
 
 
 def difference_of(by_rounds: dict[str, str], statistic: str) -> AxisDifference:
