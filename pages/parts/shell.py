@@ -166,6 +166,7 @@ def require_annotator() -> str:
         entered_name = st.text_input(_("Your name"), key="your_name", max_chars=annotators.MAX_NAME_LENGTH, width=320)
         if st.form_submit_button(_("Continue"), type="primary"):
             st.session_state["entered_name"] = annotators.normalize_name(entered_name)
+    st.html(languages.links())  # the sidebar, which has them too, can be closed
     _focus_name(key="focus_name")
     if entered := st.session_state.get("entered_name"):
         _check_similar(entered)

@@ -119,7 +119,7 @@ def draw_page(study: Study) -> None:
     if permissions.allows(study.id, Permission.edit):
         plan = None if isinstance(leaders, str) else leaders.plan
         more_labels = "" if plan is None or plan.evidence.separated else escape_markdown(plan.sentence)
-        draw_row(study, "Next", *next_step(counts, waiting, cases, leaders), more_labels)
+        draw_row(study, _("Next"), *next_step(counts, waiting, cases, leaders), more_labels)
     left, right = st.columns(2)
     with left:
         links = [TRACES, JUDGES] if counts.traces else [JUDGES]
@@ -274,13 +274,14 @@ def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | 
     if not counts.runs:
         return "Run judges over the items, or import their verdicts.", RUN
     if waiting:
-        return f"Label the {numbers.format_count(waiting, 'target')} that wait for you.", LABEL
+        text = ngettext("Label the {n} target that waits for you.", "Label the {n} targets that wait for you.", waiting)
+        return text, LABEL
     if cases:
         return f"Decide the {numbers.format_count(cases, 'target')} on which people or judges disagree.", ADJUDICATE
     if isinstance(leaders, str):
         if counts.labels:
             return "See how close the judges are to people.", ALIGNMENT
-        return "Label some targets, so judges can be compared with people.", LABEL
+        return _("Label some targets, so judges can be compared with people."), LABEL
     return "See which judge can be used, and how sure that is.", JUDGES
 
 

@@ -15,7 +15,7 @@ from storage.db.tables import LiveTraceRow
 
 # Seconds after which a page that watches a trace has to say so again, and after which stated calls are not open any
 # more: a worker that was killed states nothing.
-WATCHED, STATED = timedelta(seconds=20), timedelta(seconds=10)
+WATCHED, STATED = timedelta(seconds=20), timedelta(seconds=4)
 
 
 def watch(session: Session, trace_id: int) -> None:

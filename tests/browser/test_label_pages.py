@@ -105,7 +105,7 @@ def test_axe_finds_no_serious_violation(opened: Callable[..., Any], name: str) -
     page = opened(kind)
     press(page, *keys)
     page.evaluate(source)
-    for width, theme in ((1440, "light"), (390, "dark")):
+    for width, theme in ((1440, "light"), (1280, "light"), (390, "dark")):
         page.set_viewport_size({"width": width, "height": 860})
         page.emulate_media(color_scheme=theme)
         page.wait_for_timeout(300)

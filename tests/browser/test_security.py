@@ -80,6 +80,7 @@ def picture_study(media):
         file.write_bytes(picture())
     text = (
         f"See ![shown](https://{HOST}/1.png) and ![hidden](https://beacon.example/1.png) <img src=https://{HOST}/3.png>"
+        r" and $x^2$ and $y \href{https://beacon.example}{z}$"
     )
     item = Item(
         id="item", prompt=text, image=f"https://{HOST}/2.png", responses=(Response(text=text), Response(text="that"))
@@ -102,6 +103,10 @@ def test_images_of_allowed_hosts_are_shown_from_this_server(hostile_server, visi
             break
         page.wait_for_timeout(100)
     assert widths.count(3) >= 3, "two texts and the image of the item"
+    page.locator(".maths .typeset").first.wait_for()
+    set, refused = page.locator(".maths").all()[:2]
+    assert set.locator("msup").count() == 1
+    assert refused.inner_text() == r"$y \href{https://beacon.example}{z}$"
     own = urlsplit(hostile_server.address).netloc
     assert [url for url in requested if urlsplit(url).netloc not in (own, "") and not url.startswith("blob:")] == []
 

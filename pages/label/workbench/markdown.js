@@ -218,8 +218,9 @@ function matched(match, start, context) {
 }
 
 let katex; // loaded with the first formula
+const REFUSED = "#fe0001"; // KaTeX draws a command that it refuses alone, in this colour
 
-/** A formula: its source until KaTeX has set it, and for good if it cannot or if a passage in it is marked. */
+/** A formula: its source until KaTeX has set it, and for good if it cannot set all of it or if a passage is marked. */
 function formula(source, start, end, { leaf }) {
   const node = h("span", { class: "maths", dir: "ltr" }, leaf(start, end));
   const display = source.startsWith("$$") || source.startsWith("\\[");
@@ -229,9 +230,9 @@ function formula(source, start, end, { leaf }) {
   katex
     .then(({ default: { render } }) => {
       const set = h("span", { class: "typeset", title: source, "data-at": start, "data-length": end - start });
-      const options = { output: "mathml", displayMode: display, trust: false, strict: "ignore", maxExpand: 200, maxSize: 20 };
-      render(source.slice(width, -width), set, options);
-      node.replaceChildren(set);
+      const limits = { trust: false, strict: "ignore", maxExpand: 200, maxSize: 20, errorColor: REFUSED };
+      render(source.slice(width, -width), set, { output: "mathml", displayMode: display, ...limits });
+      if (!set.querySelector(`[mathcolor="${REFUSED}"]`)) node.replaceChildren(set);
     })
     .catch(() => {}); // it is no formula
   return node;

@@ -33,6 +33,7 @@ def test_a_name_is_requested_first(sample, mounted):
     assert not page.exception
     assert "Sign in" in page_text(page)
     assert mounted == []
+    assert any("Deutsch" in one.proto.body for one in page.main.get("html"))  # the sidebar is closed
     page.text_input(key="your_name").set_value("newcomer")
     page.button[0].click().run()
     assert mounted == [{"study": "tour", "kind": "disagreements"}]
