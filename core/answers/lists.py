@@ -10,7 +10,7 @@ from typing import Any, Literal
 from core.answers.answer import Answer, Reading
 from core.answers.sentences import announcement
 from core.answers.single import is_confidence
-from core.answers.text import LONGEST, Text, without_markup
+from core.answers.text import LONGEST, Document, Text, without_markup
 from core.answers.words import Words, readable, squash
 from core.errors import UnreadableReply
 
@@ -44,16 +44,11 @@ def items(text: Text, noun: str) -> list[Item]:
     """Return the lines of a reply that may be items; `noun` is their name ("claim")."""
     lines: list[Item] = []
     start = 0
-    for raw, clean in zip(text.raw.split("\n"), _clean_lines(text), strict=True):
+    for raw in text.raw.split("\n"):
+        clean = text.clean[start : start + len(raw)]
         if clean.strip() and not _FENCE.match(clean) and not _RULE.match(clean):
             lines.append(_item(text.words, raw[:LONGEST], clean[:LONGEST], start, noun))
-        elif (
-            lines
-            and lines[-1].kind == "cell"
-            and "-" in clean
-            and "|" in clean
-            and len(lines) < 2 + sum(i.kind == "cell" for i in lines[-2:])
-        ):
+        elif "-" in clean and "|" in clean and [item.kind == "cell" for item in lines[-2:]] in ([True], [False, True]):
             lines.pop()  # the header above the rule of a table
         start += len(raw) + 1
         if len(lines) > ITEMS:
@@ -87,56 +82,32 @@ def plain(text: str) -> str:
     return next((group for group in match.groups() if group is not None), "").strip() if match else bare.strip()
 
 
-def declines(text: Text, lines: list[Item]) -> bool:
-    """Return whether the reply begins with a refusal, and marks no item."""
-    first = next((unit.text for unit in text.units), "")
-    match = text.words.find("refusal", first[:120])
-    return match is not None and not marked(lines)
-
-
-def joined(lines: list[Item]) -> Iterator[Item]:
-    """Yield the marked items, each with the indented lines that continue it."""
-    current: Item | None = None
+def joined(lines: list[Item]) -> list[Item]:
+    """Return the marked items, each with the indented lines that continue it."""
+    whole: list[Item] = []
     for item in lines:
         if item.kind != "plain":
-            if current:
-                yield current
-            current = item
-        elif current and item.indent > current.indent and current.kind != "cell":
-            current = replace(current, text=f"{current.text.rstrip()} {item.text.strip()}", end=item.end)
-    if current:
-        yield current
-
-
-def _clean_lines(text: Text) -> list[str]:
-    """Return the plain lines, cut where the reply's own lines are."""
-    lines, start = [], 0
-    for raw in text.raw.split("\n"):
-        lines.append(text.clean[start : start + len(raw)])
-        start += len(raw) + 1
-    return lines
+            whole.append(item)
+        elif whole and item.indent > whole[-1].indent and whole[-1].kind != "cell":
+            whole[-1] = replace(whole[-1], text=f"{whole[-1].text.rstrip()} {item.text.strip()}", end=item.end)
+    return whole
 
 
 def _item(words: Words, raw: str, clean: str, start: int, noun: str) -> Item:
     indent = len(clean) - len(clean.lstrip())
-    place = start + indent
-    if row := _CELLS.match(clean):
-        cells = tuple(cell.strip() for cell in raw.strip().strip("|").split("|"))
-        if len(cells) > 1 or clean.strip().endswith("|"):
-            return Item(row[1], "cell", indent, place, start + len(clean), cells)
-    match = _called(words, noun).match(clean) or _NUMBERED.match(clean)
-    if match:
-        opened = re.search(r"[*_]{2}", match[0])
-        body = raw[match.end() :]
-        body = f"{opened[0]}{body}" if opened and opened[0] in body and body.count(opened[0]) % 2 else body
-        return Item(body, "numbered", indent, place, start + len(clean))
-    if match := _BULLETED.match(clean):
-        body = raw[match.end() :]
-        if inner := _called(words, noun).match(clean[match.end() :]):
-            body = body[inner.end() :]
-        return Item(body, "bulleted", indent, place, start + len(clean))
+    cells = tuple(cell.strip() for cell in raw.strip().strip("|").split("|"))
     kind: Kind = "heading" if _HEADING.match(clean) else "plain"
-    return Item(raw.strip(), kind, indent, place, start + len(clean))
+    body, called = raw.strip(), _called(words, noun)
+    if (row := _CELLS.match(clean)) and (len(cells) > 1 or clean.strip().endswith("|")):
+        return Item(row[1], "cell", indent, start + indent, start + len(clean), cells)
+    if match := called.match(clean) or _NUMBERED.match(clean):
+        kind, body = "numbered", raw[match.end() :]
+        if (opened := re.search(r"[*_]{2}", match[0])) and body.count(opened[0]) % 2:
+            body = opened[0] + body
+    elif match := _BULLETED.match(clean):
+        inner = called.match(clean[match.end() :])
+        kind, body = "bulleted", raw[match.end() + (inner.end() if inner else 0) :]
+    return Item(body, kind, indent, start + indent, start + len(clean))
 
 
 @lru_cache(maxsize=64)
@@ -169,16 +140,11 @@ def _announces(text: Text, item: Item, left: int, titles: bool) -> bool:
     if item.kind == "heading" and item.text.lstrip().startswith("#"):
         return not titles
     start = text.words.starts("preamble", line)
-    rest = line[start.end() :].split() if start else []
-    return (
-        start is not None
-        and left > 1
-        and (
-            (len(rest) < 3 and len(line.split()) < 4)
-            or bool(text.words.find("preamble", line[start.end() :]))
-            or line.endswith("!")
-        )
-    )
+    if start is None or left < 2:
+        return False
+    rest = line[start.end() :]
+    short = len(rest.split()) < 3 and len(line.split()) < 4
+    return short or line.endswith("!") or text.words.find("preamble", rest) is not None
 
 
 # Lines of a reply to a request for a list that are no items: reasons, framing, errors of a provider, cut JSON.
@@ -248,18 +214,32 @@ _SERVER = re.compile(
 _OPENED = re.compile(r"^[ \t]*(?:```\w*[ \t]*\n\s*)?(?:\{\s*(?:[\"'][\w -]{1,40}[\"']\s*:|$)|\[\s*(?:[\"'{]|$))", re.M)
 
 
-def is_error(lines: list[Item]) -> bool:
-    """Return whether a reply is the message of a provider or a server instead of a list."""
-    if not 0 < len(lines) <= 4 or marked(lines):
-        return False
-    first = plain(lines[0].text)
-    return _ERROR.match(first) is not None or (len(lines) == 1 and _SERVER.search(first) is not None)
-
-
-def is_cut(text: Text) -> bool:
-    """Return whether a reply ends within JSON that is no document."""
+def answered_items(text: Text, noun: str) -> list[Item]:
+    """Return `items`; raises UnreadableReply for a refusal, an error of a provider, and JSON that is cut."""
+    lines = items(text, noun)
+    begins = next((unit.text for unit in text.units), "")
+    if text.words.find("refusal", begins[:120]) and not marked(lines):
+        raise UnreadableReply("it declines to answer")
+    first = plain(lines[0].text) if 0 < len(lines) <= 4 and not marked(lines) else ""
+    if _ERROR.match(first) or (len(lines) == 1 and _SERVER.search(first)):
+        raise UnreadableReply("it is an error message")
     opened = _OPENED.search(text.raw)
-    return opened is not None and not any(document.end > opened.start() for document in text.documents)
+    if opened and not any(document.end > opened.start() for document in text.documents):
+        raise UnreadableReply("its JSON is incomplete")
+    return lines
+
+
+def list_text(reply: str, words: Words, plural: str) -> Text:
+    """Return a reply to a request for a list; raises UnreadableReply if it is too long."""
+    text = Text(reply, words, lists=True)
+    if text.offset:
+        raise UnreadableReply(f"it is too long for a list of {plural}")
+    return text
+
+
+def own_documents(text: Text) -> Iterator[Document]:
+    """Yield the JSON that is not the words of others, the last first."""
+    return (one for one in reversed(text.documents) if not text.is_foreign(one.start, one.end, "json"))
 
 
 def without_remarks(lines: list[Item]) -> list[Item]:
@@ -294,6 +274,12 @@ _CATEGORY = re.compile(r"^\s*(?:\*\*|__)[^*_:\n]{2,40}(?::\s*(?:\*\*|__)|(?:\*\*
 _NONE_CHECKABLE = re.compile(
     r"\W*none of (?:the|its|these|this)\b.{0,40}\b(?:can|could) be (?:checked|verified|tested|extracted)\W*$", re.I
 )
+_SAYS_NONE = re.compile(
+    r"\W*(?:there(?:'s| are| is| were)|(?:the|this) (?:critique|text|comment|reference text)|it|no\b|"
+    r"i (?:find|found|see))",
+    re.I,
+)
+"""`It contains no checkable claims`"""
 _NO_CLAIMS = re.compile(r"\b(?:no|not|any|zero)\b.{0,40}\b(?:claims?|statements?|aius?)\b", re.I)
 
 
@@ -313,9 +299,7 @@ class Claims(Answer[tuple[str, ...]]):
         return tuple(f"This is a {self.noun} of about ten words, and it is number {number}." for number in range(1, 9))
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[tuple[str, ...]]:
-        text = Text(reply, self.words, lists=True)
-        if text.offset:
-            raise UnreadableReply(f"it is too long for a list of {self.noun}s")
+        text = list_text(reply, self.words, f"{self.noun}s")
         return self._structured(text) or self._listed(text)
 
     def _text_instruction(self) -> str:
@@ -340,39 +324,26 @@ class Claims(Answer[tuple[str, ...]]):
         return f"a list of {self.noun}s, [] if there is none"
 
     def _structured(self, text: Text) -> Reading[tuple[str, ...]] | None:
-        for document in reversed(text.documents):
-            if text.is_foreign(document.start, document.end, "json"):
-                continue
+        for document in own_documents(text):
             texts = _texts(document.value)
-            if (
-                texts is None
-                and not text.raw[: document.start].strip(" \n`json")
-                and isinstance(document.value, Mapping)
-            ):
-                raise UnreadableReply(f"its JSON holds no list of {self.noun}s")
             if texts is not None:
                 texts = () if len(texts) == 1 and self._is_nothing(texts[0]) else texts
                 return Reading(texts, "json", text.span(document.start, document.end))
+            if isinstance(document.value, Mapping) and not text.raw[: document.start].strip(" \n`json"):
+                raise UnreadableReply(f"its JSON holds no list of {self.noun}s")
         return None
 
     def _listed(self, text: Text) -> Reading[tuple[str, ...]]:
-        everything = items(text, self.noun)
-        if declines(text, everything):
-            raise UnreadableReply("it declines to answer")
-        if is_error(everything):
-            raise UnreadableReply("it is an error message")
-        if is_cut(text):
-            raise UnreadableReply("its JSON is incomplete")
+        everything = answered_items(text, self.noun)
         if self._is_none_explained(everything):
             return Reading((), "list", text.span(everything[0].start, everything[0].end))
         lines = without_remarks(_after_label(without_frame(text, everything)))
         if not lines:
-            raise UnreadableReply(
-                f"it holds no {self.noun}" if not everything else f"it announces {self.noun}s and lists none"
-            )
+            announced = f"it announces {self.noun}s and lists none"
+            raise UnreadableReply(announced if everything else f"it holds no {self.noun}")
         if self._none(text, lines):
             return Reading((), "list", text.span(lines[0].start, lines[-1].end))
-        single = _without_parents(list(joined(lines))) if marked(lines) else self._plain(lines, text)
+        single = _without_parents(joined(lines)) if marked(lines) else self._plain(lines, text)
         claims = [(claim, item) for item in single if re.search(r"[^\W\d]", claim := without_reason(self._claim(item)))]
         if not claims:
             raise UnreadableReply(f"it holds no {self.noun}")
@@ -413,7 +384,7 @@ class Claims(Answer[tuple[str, ...]]):
         line = readable(plain(_LABEL.sub("", lines[0].text)))
         if len(lines) > 1:
             return False
-        if _NONE_CHECKABLE.match(line):
+        if _NONE_CHECKABLE.match(line) or re.search(rf"[:,]\s*{NONE}\W*$", line):
             return True
         first = re.split(
             r"[.!;:](?:\s|$)|[。：；]|\s(?:because|since|as|weil|da|car|porque|perché)\s|\s[-–—(]\s?|,\s",
@@ -421,42 +392,19 @@ class Claims(Answer[tuple[str, ...]]):
             maxsplit=1,
         )[0]
         match = self.words.starts("nothing", first)
-        if re.search(rf"[:,]\s*{NONE}\W*$", line):
-            return True
         bare = match is not None and not squash(first[match.end() :])
         rest = squash(self.words.without("claim", first[match.end() :])) if match and not first.isascii() else None
         if rest is not None and self.words.find("claim", first) and len(rest.split()) < 2 and len(rest) < 16:
             return True
-        return bare or (
-            bool(_NO_CLAIMS.search(first))
-            and len(first) < 120
-            and self.words.find("claim", first.replace("claims", "claim").replace("statements", "statement"))
-            is not None
-            and _says_none(first)
-        )
-
-
-def _says_none(sentence: str) -> bool:
-    """Return whether the text states that there are none: `It contains no checkable claims`."""
-    return bool(
-        re.match(
-            r"\W*(?:there(?:'s| are| is| were)|(?:the|this) (?:critique|text|comment|reference text)|it|no\b|"
-            r"i (?:find|found|see))",
-            sentence,
-            re.I,
-        )
-    )
+        return bare or (len(first) < 120 and bool(_NO_CLAIMS.search(first) and _SAYS_NONE.match(first)))
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:
     """Return the texts of a structured answer: a list, a list of objects, or numbered fields."""
     if isinstance(value, list):
         texts = [_text(element) for element in value]
-        return (
-            tuple(" ".join(text.split()) for text in texts if text and text.strip())
-            if all(text is not None for text in texts)
-            else None
-        )
+        whole = tuple(" ".join(text.split()) for text in texts if text and text.strip())
+        return None if None in texts else whole
     if not isinstance(value, Mapping):
         return None
     for key, inner in value.items():
@@ -470,12 +418,8 @@ def _texts(value: Any) -> tuple[str, ...] | None:
 
 
 def _text(value: Any) -> str | None:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Mapping):
-        texts = [inner for inner in value.values() if isinstance(inner, str)]
-        return max(texts, key=len) if texts else None
-    return None
+    texts = [inner for inner in value.values() if isinstance(inner, str)] if isinstance(value, Mapping) else [value]
+    return max(texts, key=len, default=None) if all(isinstance(text, str) for text in texts) else None
 
 
 def _after_label(lines: list[Item]) -> list[Item]:
@@ -488,12 +432,11 @@ def _after_label(lines: list[Item]) -> list[Item]:
 
 def _without_parents(lines: list[Item]) -> list[Item]:
     """Return the items without those that end with a colon, which introduce the items below them."""
-    remaining = []
-    for item, following in zip_longest(lines, lines[1:]):
-        parent = plain(item.text).endswith((":", "：")) and following is not None
-        if item.kind != "heading" and not parent:
-            remaining.append(item)
-    return remaining
+    return [
+        item
+        for item in lines
+        if item.kind != "heading" and not (item is not lines[-1] and plain(item.text).endswith((":", "：")))
+    ]
 
 
 # A list of aspects: names, each with a definition or without.
@@ -531,9 +474,7 @@ class Aspects(Answer[dict[str, str]]):
         return {f"Quality {chr(65 + place)} of the response": definition for place in range(self.count or 10)}
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[dict[str, str]]:
-        text = Text(reply, self.words, lists=True)
-        if text.offset:
-            raise UnreadableReply("it is too long for a list of aspects")
+        text = list_text(reply, self.words, "aspects")
         lines, rule, start, end = self._structured(text) or self._listed(text)
         tail = end if rule == "json" else start
         if any(announcement(unit.text, self.words) for unit in text.units if unit.start >= tail):
@@ -585,19 +526,13 @@ class Aspects(Answer[dict[str, str]]):
         return dict(named)
 
     def _structured(self, text: Text) -> tuple[list[Named], str, int, int] | None:
-        for document in reversed(text.documents):
-            lines = _named(document.value)
-            if lines is not None and not text.is_foreign(document.start, document.end, "json"):
+        for document in own_documents(text):
+            if (lines := _named(document.value)) is not None:
                 return lines, "json", document.start, document.end
         return None
 
     def _listed(self, text: Text) -> tuple[list[Named], str, int, int]:
-        everything = items(text, "aspect")
-        if declines(text, everything):
-            raise UnreadableReply("it declines to answer")
-        if is_error(everything) or is_cut(text):
-            raise UnreadableReply("it is an error message" if is_error(everything) else "its JSON is incomplete")
-        lines = without_frame(text, everything)
+        lines = without_frame(text, answered_items(text, "aspect"))
         if not lines:
             raise UnreadableReply("it names no aspects")
         inline = self._inline(lines) if len(lines) == 1 else None
@@ -640,31 +575,16 @@ def _grouped(lines: list[Item]) -> list[Named]:
     tops = [item for item in tops if item.indent <= outer + 1]
     if tops[0].kind == "cell":
         return [_cells(item) for item in tops]
-    named = []
+    named: list[Named] = []
+    nested = False
     for item, following in zip_longest(tops, tops[1:]):
+        below = [line for line in lines if item.end <= line.start and (not following or line.start < following.start)]
+        if not following and not nested and item.kind != "heading":  # a plain line below the last item may be a remark
+            below = [line for line in below if line.kind != "plain" or line.indent > item.indent]
+        nested = nested or (item is tops[0] and bool(below))
         name, definition = _split(item.text)
-        below = [
-            line
-            for line in lines
-            if item.end <= line.start
-            and (
-                following.start > line.start
-                if following
-                else line.kind != "plain"
-                or line.indent > item.indent
-                or item.kind == "heading"
-                or (item is not tops[0] and _below(lines, tops))
-            )
-        ]
-        if not definition and below:
-            definition = plain(below[0].text)
-        named.append((name, definition))
+        named.append((name, definition or (plain(below[0].text) if below else "")))
     return named
-
-
-def _below(lines: list[Item], tops: list[Item]) -> bool:
-    """Return whether the first item has lines below it."""
-    return len(tops) > 1 and any(tops[0].end <= line.start < tops[1].start for line in lines)
 
 
 def _cells(item: Item) -> Named:
@@ -675,14 +595,12 @@ def _cells(item: Item) -> Named:
 def _split(text: str) -> Named:
     """Return a name and its definition."""
     text = re.sub(r"^\s*#+\s*", "", text)
+    bare = plain(text)
     if (match := _BOLD.match(text)) and not match["name"].rstrip().endswith(("?", "？")):
         match = (None if match["definition"].strip() else _SPLIT.match(match["name"])) or match
-        return _name(match["name"]), _definition(match["definition"])
-    bare = plain(text)
-    match = _SPLIT.match(bare) or _ASIDE.match(bare)
-    if match and len(match["name"].split()) <= 7:
-        return _name(match["name"]), _definition(match["definition"])
-    return _name(bare), ""
+    elif (match := _SPLIT.match(bare) or _ASIDE.match(bare)) and len(match["name"].split()) > 7:
+        match = None
+    return (_name(match["name"]), _definition(match["definition"])) if match else (_name(bare), "")
 
 
 def _name(text: str) -> str:
@@ -731,10 +649,9 @@ def _one(value: Any) -> Named | None:
     if not isinstance(value, Mapping):
         return None
     texts = [inner for inner in value.values() if isinstance(inner, str)]
-    if len(value) == 1 and texts and squash(str(next(iter(value)))) not in _NAMES:
+    names = [inner for key, inner in value.items() if squash(str(key)) in _NAMES]
+    if len(value) == 1 and texts and not names:
         return _name(str(next(iter(value)))), _definition(texts[0])
-    name = next((value[key] for key in value if squash(str(key)) in _NAMES), None)
-    if not isinstance(name, str):
-        name = texts[0] if texts else None
+    name = names[0] if names and isinstance(names[0], str) else texts[0] if texts else None
     rest = [text for text in texts if text != name]
     return (_name(name), _definition(rest[0]) if rest else "") if name else None

@@ -3,15 +3,15 @@
 import re
 from abc import abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
-from typing import Any, ClassVar
+from itertools import islice, pairwise, takewhile, zip_longest
+from typing import Any, ClassVar, NamedTuple
 
 from core.answers.answer import Answer, Reading, listed
 from core.answers.sentences import FINAL, PLAIN, in_doubt
-from core.answers.single import AMOUNT, NUMERAL, Candidate, Measure, decided, is_of_others, measure, whole
+from core.answers.single import AMOUNT, NUMERAL, Candidate, Measure, decided, is_of_others, measure, trailing, whole
 from core.answers.text import Text, Unit, listed_numbers, pairs
 from core.answers.words import Words, readable, squash
 
@@ -40,11 +40,10 @@ def value_cell(lines: Sequence[Unit], line: Unit, start: int, words: Words) -> t
     numeric = [(left, cell) for left, cell in cells if _is_number(cell, words)]
     if len(numeric) < 2:
         return start, True
-    header = _header(lines, line, len(borders), words)
+    titles = _header(lines, line, len(borders), words).split("|")[1:] or [""] * len(borders)
+    title = dict(zip(borders, titles, strict=True))
     for concepts in (("final", "total"), ("rating", "weight")):
-        named = [
-            left for left, _ in numeric if any(words.find(one, _cell(header, borders.index(left))) for one in concepts)
-        ]
+        named = [left for left, _ in numeric if any(words.find(one, title[left]) for one in concepts)]
         if len(named) == 1:
             return named[0] + 1, True
     return start, False
@@ -59,20 +58,9 @@ def _is_number(cell: str, words: Words) -> bool:
 def _header(lines: Sequence[Unit], line: Unit, borders: int, words: Words) -> str:
     """Return the nearest row above with as many borders and without a number; empty if there is none."""
     place = bisect_left(lines, line.start, key=lambda other: other.start)
-    for other in reversed(lines[max(0, place - ABOVE) : place]):
-        if other.text.count("|") == 0:
-            break
-        if other.text.count("|") == borders and not _RULE.fullmatch(other.text):
-            cells = other.text.split("|")
-            if not any(_is_number(cell, words) for cell in cells):
-                return other.text
-    return ""
-
-
-def _cell(header: str, place: int) -> str:
-    """Return the cell of a header after its border number `place`."""
-    cells = header.split("|")
-    return cells[place + 1] if place + 1 < len(cells) else ""
+    table = takewhile(lambda row: "|" in row, (other.text for other in reversed(lines[max(0, place - ABOVE) : place])))
+    like = (row for row in table if row.count("|") == borders and not _RULE.fullmatch(row))
+    return next((row for row in like if not any(_is_number(cell, words) for cell in row.split("|"))), "")
 
 
 MARKS = 30
@@ -88,12 +76,22 @@ LINES = 40
 """Maximum number of lines with a name, from the end."""
 
 _NUMBERED = re.compile(r"^(.*\S)\s+(\d{1,2})$")
-_NUMBERED_LINE = re.compile(r"[\s(#]{0,3}(\d{1,2})\)?\s*[:=]\s*(\d[\d.,]{0,8}\s*%?(?:\s*/\s*\d{1,3})?)\W{0,5}")
+_NUMBERED_LINE = re.compile(
+    r"[\s(#]{0,3}(\d{1,2})(?:\)?\s*[:=]\s*|[.)]\s+(?=[\d.,]+\s*%))(\d[\d.,]{0,8}\s*%?(?:\s*/\s*\d{1,3})?)\W{0,5}"
+)
 _AFTER = re.compile(
     r"[\s\"')\]|*>]*(?:$|[.,;:!?/)\]|+&=；。！？](?!\d)|[–—(\[-]|\s*+(?:points?|pts?|stars?|分|点|점|punkte?|puntos|pontos|punti|балл\w*|अंक|percent|because|since|as|and|"
     r"while|for|with|to|weight|due|reflecting|which|but|et|und|y|e|и|和|on|in|given|overall|out)(?![a-z])|[^\W\d_]\S*\s*+\d?\s*+[:=]|\n)",
     re.I,
 )
+
+
+class Mark(NamedTuple):
+    """A name in a text."""
+
+    name: str
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -127,46 +125,33 @@ class Block:
 
 def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
     """Return every number after a name, or before it ("70% for accuracy"), except in uncertain sentences."""
-    pattern = mentions(text.words, names)
+    marked = ((line, marks_in(line.text, text.words, names)) for line in reversed(text.lines))
     collected: list[Entry] = []
-    looked_at = 0
-    for line in reversed(text.lines):
-        marks = [(match, match.lastgroup or "") for match in pattern.finditer(line.text.lower())]
-        if not 0 < len(marks) <= MARKS:
-            continue
-        behind = list(_behind(text, line, marks, names))
-        before = list(_before(text, line, marks, names)) if len(behind) < len(marks) else []
-        here = before if len(before) > len(behind) else [*behind, *_each(text, line, marks, names)]
+    for line, marks in islice(((line, marks) for line, marks in marked if 0 < len(marks) <= MARKS), LINES):
+        behind = list(_behind(text, line, marks))
+        before = list(_before(text, line, marks)) if len(behind) < len(marks) else []
+        here = before if len(before) > len(behind) else [*behind, *_each(text, line, marks)]
         collected = [*(entry for entry in here if not _doubted(text, line, entry)), *collected]
-        looked_at += 1
-        if looked_at == LINES:
-            break
     return collected or list(_sections(text, names)) or _numbered(text, names)
 
 
 def _sections(text: Text, names: tuple[str, ...]) -> Iterator[Entry]:
     """Read a heading with a name alone, and the first "Score: 4" below it."""
-    pattern, place = mentions(text.words, names), None
+    pattern, name = mentions(text.words, names), ""
     for line in text.lines[-SECTION_LINES:]:
         heading = pattern.fullmatch(re.sub(r"^\d{1,2}[.)]\s+", "", line.text.lower()).strip(_HEADING))
-        if heading:
-            place = int((heading.lastgroup or "n0")[1:])
-        elif pattern.search(line.text.lower()):
-            place = None
+        if heading or pattern.search(line.text.lower()):
+            name = names[place_of(heading)] if heading else ""
         label = text.words.starts("rating", line.text) or text.words.starts("weight", line.text)
-        amount = measure(line.text[label.end() :].lstrip(" :=-–"), text.words) if label and place is not None else None
-        if (
-            label
-            and amount
-            and place is not None
-            and _AFTER.match(line.text[label.end() :].lstrip(" :=-–")[amount.end :])
-        ):
-            yield Entry(names[place], amount, line.start, line.end)
-            place = None
+        rest = line.text[label.end() :].lstrip(" :=-–") if label and name else ""
+        amount = measure(rest, text.words)
+        if amount and _AFTER.match(rest[amount.end :]):
+            yield Entry(name, amount, line.start, line.end)
+            name = ""
 
 
 def _numbered(text: Text, names: tuple[str, ...]) -> list[Entry]:
-    """Read `1: 5` and `2: 7` on lines of their own."""
+    """Read `1: 5` and `2: 7`, or `1. 30%` and `2. 70%`, on lines of their own."""
     found = [(line, match) for line in text.lines[-LINES:] if (match := _NUMBERED_LINE.fullmatch(line.text))]
     if [int(match[1]) for _, match in found] != list(range(1, len(names) + 1)):
         return []
@@ -178,14 +163,10 @@ def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:
     """Return the entries in groups: a repeated name, or a heading, begins the next group."""
     groups: list[list[Entry]] = []
     for entry in collected:
-        fresh = (
-            not groups
-            or entry.name in {member.name for member in groups[-1]}
-            or _apart(text, groups[-1][-1].end, entry.start)
-        )
-        groups += [[entry]] if fresh else []
-        if not fresh:
-            groups[-1].append(entry)
+        last = groups[-1] if groups else []
+        if not last or entry.name in {one.name for one in last} or _apart(text, last[-1].end, entry.start):
+            groups.append([])
+        groups[-1].append(entry)
     return [Block(tuple(group), _rank(text, group[0])) for group in groups]
 
 
@@ -204,6 +185,17 @@ def mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern with a group for each name."""
     order = sorted(range(len(names)), key=lambda place: -len(names[place]))
     return re.compile("|".join(rf"(?P<n{place}>{_forms(words, names, place)})" for place in order))
+
+
+def place_of(match: re.Match[str]) -> int:
+    """Return the place of the name that a match of `mentions` refers to."""
+    return int((match.lastgroup or "n0")[1:])
+
+
+def marks_in(text: str, words: Words, names: tuple[str, ...]) -> list[Mark]:
+    """Return the names in a text, in its order."""
+    found = mentions(words, names).finditer(text.lower())
+    return [Mark(names[place_of(match)], *match.span()) for match in found]
 
 
 def _forms(words: Words, names: tuple[str, ...], place: int) -> str:
@@ -234,24 +226,21 @@ def _shorter(names: tuple[str, ...], place: int) -> list[str]:
     ]
 
 
-def _behind(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
+def _behind(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
     """Read a number after each name, before the next one."""
-    for place, (match, group) in enumerate(marks):
-        limit = marks[place + 1][0].start() if place + 1 < len(marks) else len(line.text)
-        begin, is_single = match.end(), True
+    for mark, following in zip_longest(marks, marks[1:]):
+        limit = following.start if following else len(line.text)
+        begin, is_single = mark.end, True
         if "|" in line.text and len(marks) == 1:
-            begin, is_single = value_cell(text.lines, line, match.end(), text.words)
-        piece = line.text[begin:limit]
-        join = _joined(piece, text.words)
-        amount = measure(piece[join:], text.words) if join is not None else None
-        if join is None or amount is None or not _ends_there(line.text[begin + join + amount.end :], amount):
+            begin, is_single = value_cell(text.lines, line, mark.end, text.words)
+        join = _joined(line.text[begin:limit], text.words)
+        amount = measure(line.text[begin + join : limit], text.words) if is_single and join is not None else None
+        if join is None or amount is None:
             continue
-        if not is_single:
-            continue
-        if _SEVERAL.match(line.text[begin + join + amount.end : limit]):
-            amount = replace(amount, problem="it gives several numbers")
-        end = line.start + begin + join + amount.end
-        yield Entry(names[int(group[1:])], amount, line.start + match.start(), end)
+        end = begin + join + amount.end
+        if _ends_there(line.text[end:], amount):
+            problem = "it gives several numbers" if _SEVERAL.match(line.text[end:limit]) else amount.problem
+            yield Entry(mark.name, replace(amount, problem=problem), line.start + mark.start, line.start + end)
 
 
 _SEVERAL = re.compile(
@@ -289,31 +278,26 @@ def _joining(words: Words) -> re.Pattern[str]:
     return re.compile(rf"{aside}{filler}{{0,30}}?(?={AMOUNT}|{NUMERAL}|[★⭐])")
 
 
-def _before(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
+def _before(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
     """Read `70% accuracy`, `an 8 for Assistant 1`: a number right before each name."""
     done = 0
-    for match, group in marks:
-        done = max(done, match.start() - TAIL)
-        piece = line.text[done : match.start()]
-        numbers = list(_BEFORE.finditer(piece))
-        if numbers:
-            measured = measure(piece[numbers[-1].start("value") :], text.words)
-            if measured:
-                start = line.start + done + numbers[-1].start("value")
-                yield Entry(names[int(group[1:])], measured, start, line.start + match.end())
-        done = match.end()
+    for mark in marks:
+        done = max(done, mark.start - TAIL)
+        piece = line.text[done : mark.start]
+        numbers = [match.start("value") for match in _BEFORE.finditer(piece)]
+        if numbers and (amount := measure(piece[numbers[-1] :], text.words)):
+            yield Entry(mark.name, amount, line.start + done + numbers[-1], line.start + mark.end)
+        done = mark.end
 
 
-def _each(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
+def _each(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
     """Yield the amount that "each" assigns to the two names before it: `Helpfulness and accuracy: 40% each`."""
-    for place, ((left, first), (right, second)) in enumerate(pairwise(marks)):
-        limit = marks[place + 2][0].start() if place + 2 < len(marks) else len(line.text)
-        each = _EACH.match(line.text[right.end() : limit])
+    for left, right, following in zip_longest(marks, marks[1:], marks[2:]):
+        each = _EACH.match(line.text[right.end : following.start if following else None]) if right else None
         amount = measure(each["value"], text.words) if each else None
-        if each and amount and _AND.fullmatch(line.text[left.end() : right.start()]):
-            for match, group in ((left, first), (right, second)):
-                end = line.start + right.end() + each.end()
-                yield Entry(names[int(group[1:])], amount, line.start + match.start(), end)
+        if each and amount and _AND.fullmatch(line.text[left.end : right.start]):
+            for mark in (left, right):
+                yield Entry(mark.name, amount, line.start + mark.start, line.start + right.end + each.end())
 
 
 _EACH = re.compile(rf"[^\d:;.|\n]{{0,40}}[\s:(=–-]{{1,3}}(?P<value>{AMOUNT}\s*%?)\s*(?:points?\s*)?each\b", re.I)
@@ -407,17 +391,23 @@ def ratios(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
 
 def in_named_order(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
     """Read all names and then as many numbers, in the order of the line: `Response 2, Response 1: 8, 6`."""
-    pattern = mentions(text.words, names)
     for line in text.lines[-LAST:]:
-        marks = list(pattern.finditer(line.text.lower()))
-        order = tuple(names[int((mark.lastgroup or "n0")[1:])] for mark in marks)
+        marks = marks_in(line.text, text.words, names)
+        order = tuple(mark.name for mark in marks)
         if line.start >= end or len(marks) < 2 or sorted(order) != sorted(names):
             continue
-        parts = [line.text[: marks[0].start()], *(line.text[a.end() : b.start()] for a, b in pairwise(marks))]
-        found = _NUMBERS.fullmatch(re.sub(r"\s+", " ", line.text[marks[-1].end() :]))
+        parts = [line.text[: marks[0].start], *(line.text[one.end : other.start] for one, other in pairwise(marks))]
+        found = _NUMBERS.fullmatch(re.sub(r"\s+", " ", line.text[marks[-1].end :]))
         if found is None or any(_UNORDERED.search(part) for part in parts) or _is_no_answer(text, parts[0]):
             continue
         yield from _in_order(text, line, order, [number[0] for number in _NUMBER.finditer(found["numbers"])])
+
+
+def pair(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
+    """Read `70 % / 30 %` on the last line."""
+    for line in text.lines[-1:] if len(names) == 2 else ():
+        if slashed := _PAIR.fullmatch(line.text):
+            yield from _in_order(text, line, names, slashed.groups())
 
 
 def _in_order(text: Text, line: Unit, order: tuple[str, ...], parts: Sequence[str]) -> Iterator[Block]:
@@ -429,10 +419,9 @@ def _in_order(text: Text, line: Unit, order: tuple[str, ...], parts: Sequence[st
 
 def _is_other_order(text: Text, label: str, above: str, names: tuple[str, ...]) -> bool:
     """Return whether the numbers may stand in another order than the names were asked in: `Best first: 8 6`."""
-    pattern = mentions(text.words, names)
-    if _ORDER.search(label) or pattern.search(label.lower()):
+    if _ORDER.search(label) or mentions(text.words, names).search(label.lower()):
         return True
-    order = [int((mark.lastgroup or "n0")[1:]) for mark in pattern.finditer(above.lower())]
+    order = [names.index(mark.name) for mark in marks_in(above, text.words, names)]
     named = _FIRST.search(above) is not None and order != sorted(order)
     return named or (not order and above.rstrip().endswith(":") and _ORDER.search(above) is not None)
 
@@ -444,7 +433,7 @@ def _is_no_answer(text: Text, label: str) -> bool:
 
 def _row_header(text: Text, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names in the order in which a line without numbers gives them all; empty if it does not."""
-    order = [names[int((match.lastgroup or "n0")[1:])] for match in mentions(text.words, names).finditer(line.lower())]
+    order = [mark.name for mark in marks_in(line, text.words, names)]
     free = mentions(text.words, names).sub("", line.lower())
     other = bool(re.search(r"\d", free) if "|" in line else _SIGNS.sub("", free))
     return tuple(order) if sorted(order) == sorted(names) and not other and len(line) < 300 else ()
@@ -492,6 +481,7 @@ _UNORDERED = re.compile(
     r"\d|[!?]|\b(?:worse|behind|loses?|lower|below|trails|weaker|inferior|not|or)\b|[^\n]{41}", re.I
 )
 """Words between two names after which the numbers may stand in the other order."""
+_PAIR = re.compile(r"\W*(\d[\d.,]*)\s*%?\s*/\s*(\d[\d.,]*)\s*%?\W*")
 _ORDER = re.compile(
     r"\b(?:revers\w*|backwards?|best|better|worst|rank\w*|sorted|descending|ascending|decreasing|increasing|highest|lowest|"
     r"winner|loser|latter|former|order)\b|\b(?:second|2)\b[^.]{0,12}\bfirst\b|\b2,?\s+(?:then\s+)?1\b",
@@ -508,6 +498,7 @@ _RATIO = re.compile(
 # Answers with a number for each of several names; `Scores` and `Weights` differ in the numbers that they allow.
 
 Numbers = dict[str, float]
+RowForm = Callable[[Text, tuple[str, ...], int], Iterator[Block]]
 _TAGS = 40
 """Maximum number of tags that are searched, from the end."""
 _TAGGED = re.compile(r"<([^\W\d][\w -]{0,60})>\s*([^<>\n]{1,60}?)\s*</\1>", re.I)
@@ -520,6 +511,8 @@ class ByName(Answer[Numbers]):
     names: tuple[str, ...]
 
     rules: ClassVar[tuple[str, ...]] = ("json", "marked", "named", "row")
+    row_forms: ClassVar[tuple[RowForm, ...]] = (rows, in_named_order)
+    """How numbers without names may be written."""
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[Numbers]:
         text = Text(reply, self.words, shown)
@@ -527,9 +520,24 @@ class ByName(Answer[Numbers]):
         own = [one for one in candidates if not is_of_others(one, text)]
         return decided(own, text, "" if own else self._missing(text))
 
-    @abstractmethod
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
         """Yield the values in lines, sentences and rows."""
+        groups = blocks(text, self._entries(text))
+        for before, block in zip([None, *groups], groups, strict=False):
+            if len(block.entries) == len(self.names):
+                twice = repeated(before, block, text)
+                other = f"it gives {twice} two {self.key}" if twice else self._other(text, block)
+                yield self._candidate(block, "named", other)
+        end = trailing(text)
+        for form in self.row_forms:
+            yield from (self._candidate(block, "row") for block in form(text, self.names, end))
+
+    def _entries(self, text: Text) -> list[Entry]:
+        return entries(text, self.names)
+
+    def _other(self, text: Text, block: Block) -> str:
+        """Return why numbers next to a block contradict it; "" if none does."""
+        return ""
 
     @abstractmethod
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
@@ -602,8 +610,3 @@ class ByName(Answer[Numbers]):
     def _candidate(self, block: Block, rule: str, problem: str = "") -> Candidate[Numbers]:
         value, problem = (None, problem) if problem else self._checked(block.measures())
         return Candidate(value, rule, block.start, block.end, block.rank, problem)
-
-
-def place_of(match: re.Match[str] | None) -> int | None:
-    """Return the name that a match of `mentions` refers to."""
-    return int((match.lastgroup or "n0")[1:]) if match else None

@@ -7,22 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from core.answers.answer import listed
-from core.answers.named import (
-    Block,
-    ByName,
-    Entry,
-    Numbers,
-    blocks,
-    entries,
-    in_named_order,
-    mentions,
-    place_of,
-    ratios,
-    repeated,
-    rows,
-)
-from core.answers.sentences import FINAL, in_doubt
-from core.answers.single import Candidate, Measure, is_confidence, measure, trailing, whole
+from core.answers.named import Block, ByName, Entry, Numbers, in_named_order, mentions, pair, place_of, ratios, rows
+from core.answers.sentences import in_doubt
+from core.answers.single import SENTENCE, Candidate, Measure, is_confidence, measure, whole
 from core.answers.text import Text, shorten
 
 _BOTH = re.compile(r"\b(?:both|beide|les deux|ambas|ambos|entrambi)\b[^\d.]{0,60}(?=\d)", re.I)
@@ -76,34 +63,19 @@ class Scores(ByName):
 
     def _place(self, key: str) -> int | None:
         pattern = mentions(self.words, self.names)
-        return place_of(pattern.search(key) or pattern.search(_KEY.sub(r"response \1", key)))
+        match = pattern.search(key) or pattern.search(_KEY.sub(r"response \1", key))
+        return place_of(match) if match else None
 
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
-        groups = blocks(text, entries(text, self.names))
-        for before, block in zip([None, *groups], groups, strict=False):
-            if len(block.entries) == len(self.names):
-                twice = repeated(before, block, text)
-                yield self._candidate(block, "named", f"it gives {twice} two scores" if twice else "")
-        end = trailing(text)
-        for block in (*rows(text, self.names, end), *in_named_order(text, self.names, end)):
-            yield self._candidate(block, "row")
-        yield from self._both(text)
-
-    def _both(self, text: Text) -> list[Candidate[Numbers]]:
-        """Read `Both deserve 8/10.`"""
-        candidates = []
-        for unit in text.units[-2:]:
+        yield from super()._written_out(text)
+        for unit in text.units[-2:] if len(self.names) == 2 else ():  # `Both deserve 8/10.`
             spoken = mentions(self.words, self.names).sub(lambda name: " " * len(name[0]), unit.text.lower())
             match = _BOTH.search(spoken)
-            measured = measure(spoken[match.end() :], self.words) if match else None
-            if (
-                measured
-                and (measured.top == self.high or _GIVEN.search(unit.text))
-                and not in_doubt(unit.text, self.words)
-            ):
-                value, problem = self._checked(dict.fromkeys(self.names, measured))
-                candidates.append(Candidate(value, "sentence", unit.start, unit.end, 1, problem))
-        return candidates if len(self.names) == 2 else []
+            amount = measure(spoken[match.end() :], self.words) if match else None
+            stated = amount and (amount.top == self.high or _GIVEN.search(unit.text))
+            if amount and stated and not in_doubt(unit.text, self.words):
+                value, problem = self._checked(dict.fromkeys(self.names, amount))
+                yield Candidate(value, "sentence", unit.start, unit.end, SENTENCE, problem)
 
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
         for name in self.names:
@@ -125,7 +97,8 @@ ROUNDING = 1.01
 """The largest difference of a sum from 100 that is rounding; such weights are rescaled to 100."""
 LEAST_TOTAL = 50
 """The smallest sum of numbers without "%" that are percentages: ratings from 1 to 10 sum to less."""
-_PAIR = re.compile(r"\W*(\d[\d.,]*)\s*%?\s*/\s*(\d[\d.,]*)\s*%?\W*")
+NEAR = 400
+"""Number of characters around the weights that are searched for the weight of another aspect."""
 _LINE = re.compile(r"^[\s\d.)(-]*([^\d:：|%]{2,60}?)[\s|]*[:=(|–—-]+[\s|]*(\d[\d.,]*)\s*%?[\s|)*]*(?:$|[-–—,;.(])")
 
 
@@ -139,6 +112,7 @@ class Weights(ByName):
     any_total: bool = False
 
     key = "weights"
+    row_forms = (rows, pair, ratios, in_named_order)
 
     def shortest(self) -> Numbers:
         return {name: WHOLE * (not place) for place, name in enumerate(self.names)}
@@ -163,87 +137,47 @@ class Weights(ByName):
         return {"type": "number", "description": "Percent."}
 
     def _place(self, key: str) -> int | None:
-        return place_of(mentions(self.words, self.names).fullmatch(key))
-
-    def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
-        groups = blocks(text, self._entries(text))
-        for before, block in zip([None, *groups], groups, strict=False):
-            if len(block.entries) == len(self.names):
-                twice = repeated(before, block, text)
-                other = f"it gives {twice} two weights" if twice else self._other(text, block.start, block.end)
-                yield self._candidate(block, "named", other)
-        if pair := self._pair(text):
-            yield self._candidate(pair, "row")
-        end = trailing(text)
-        for find in (rows, ratios, in_named_order):
-            for block in find(text, self.names, end):
-                yield self._candidate(block, "row")
+        match = mentions(self.words, self.names).fullmatch(key)
+        return place_of(match) if match else None
 
     def _entries(self, text: Text) -> list[Entry]:
-        """Read numbers with a name; "1." and "2." at the beginnings of lines are names if there is nothing else."""
-        collected = [
-            entry for entry in entries(text, self.names) if not is_confidence(text, _line_of(text, entry.start))
-        ]
-        numbered = [re.fullmatch(r"\(?(\d{1,2})[.):]\s+(\d[\d.,]*\s*%)\W*", line.text) for line in text.lines]
-        if collected or sum(match is not None for match in numbered) != len(self.names):
-            return collected
-        for line, match in zip(text.lines, numbered, strict=True):
-            if match and 1 <= int(match[1]) <= len(self.names) and (measured := measure(match[2], self.words)):
-                collected.append(Entry(self.names[int(match[1]) - 1], measured, line.start, line.end))
-        return collected
+        sure = [line for line in text.lines if not is_confidence(text, line.text)]
+        found = super()._entries(text)
+        return [entry for entry in found if any(line.start <= entry.start < line.end for line in sure)]
 
-    def _other(self, text: Text, start: int, end: int) -> str:
-        """Return why numbers next to a block contradict it: another aspect has a weight, or a name has two."""
+    def _other(self, text: Text, block: Block) -> str:
         pattern = mentions(self.words, self.names)
         for line in text.lines:
-            if not (start - 400 <= line.start and line.start <= end + 400):
+            match = _LINE.match(line.text) if block.start - NEAR <= line.start <= block.end + NEAR else None
+            if match is None or pattern.search(match[1].lower()) or is_confidence(text, line.text):
                 continue
-            match = _LINE.match(line.text)
-            label = match[1] if match else ""
-            known = (
-                self.words.find("total", label) or self.words.find("weight", label) or is_confidence(text, line.text)
-            )
-            if match and not known and not pattern.search(label.lower()) and not self.words.find("courtesy", label):
-                return f"it gives a weight to “{shorten(label.strip())}”, which is not one of the aspects"
+            if not any(self.words.find(concept, match[1]) for concept in ("total", "weight", "courtesy")):
+                return f"it gives a weight to “{shorten(match[1].strip())}”, which is not one of the aspects"
         return ""
-
-    def _pair(self, text: Text) -> Block | None:
-        """Read `70 % / 30 %` on the last line."""
-        line = text.lines[-1] if text.lines else None
-        slashed = _PAIR.fullmatch(line.text) if line and len(self.names) == 2 else None
-        if line is None or slashed is None:
-            return None
-        numbers = [measure(part, self.words) for part in slashed.groups()]
-        named = zip(self.names, numbers, strict=True)
-        return Block(tuple(Entry(name, measured, line.start, line.end) for name, measured in named if measured), FINAL)
 
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
         """Return the weights in percent, rescaled to 100 after rounding."""
-        for name in self.names:
-            if measures[name].problem:
-                return None, f"{name}: {measures[name].problem}"
-        values = [measures[name].value / (measures[name].top or 1) for name in self.names]
-        fractions = any(measures[name].top for name in self.names) or (max(values) <= 1 and sum(values) < 2)
-        percent = any(measures[name].percent for name in self.names)
-        values = [value * WHOLE for value in values] if fractions and not percent else values
+        amounts = {name: measures[name] for name in self.names}
+        if problem := next((f"{name}: {one.problem}" for name, one in amounts.items() if one.problem), ""):
+            return None, problem
+        values = [one.value / (one.top or 1) for one in amounts.values()]
+        of_a_top = any(one.top for one in amounts.values())
+        percent = any(one.percent for one in amounts.values())
+        if (of_a_top or (max(values) <= 1 and sum(values) < 2)) and not percent:
+            values = [value * WHOLE for value in values]
         total = sum(values)
         if min(values) < 0:
             return None, "a weight is negative"
         if abs(total - WHOLE) > min(0.5 * len(values), ROUNDING):
             stated = self.any_total and (percent or total >= LEAST_TOTAL) and total > 0 and max(values) <= WHOLE
-            if not stated or any(measures[name].top for name in self.names):
+            if not stated or of_a_top:
                 return None, f"the weights sum to {total:g}, not to 100"
-            return dict(zip(self.names, map(whole, values), strict=True)), ""
-        exact = abs(total - WHOLE) < 1e-9
-        return {
-            name: value if exact else value * WHOLE / total for name, value in zip(self.names, values, strict=True)
-        }, ""
+            values = list(map(whole, values))
+        elif abs(total - WHOLE) >= 1e-9:
+            values = [value * WHOLE / total for value in values]
+        return dict(zip(self.names, values, strict=True)), ""
 
 
 def _digits(value: float) -> str:
     """Match all digits of a number, without an exponent."""
     return format(Decimal(repr(whole(value))), "f")
-
-
-def _line_of(text: Text, start: int) -> str:
-    return next((line.text for line in text.lines if line.start <= start < line.end), "")
