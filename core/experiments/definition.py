@@ -1,6 +1,7 @@
 """The content of an experiment's file, a base and axes with levels, and the cells of its design."""
 
 import copy
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +48,7 @@ def _extend(fields: dict[str, Any], read: ReadFields, files: int) -> dict[str, A
 
     extended = _extend(dict(read(name)), read_there, files - 1)
     earlier = _models(extended.pop("models", None) or {}, read_there)
-    extended = _replace_models(extended, earlier) if earlier else extended
+    extended = _with_models(extended, earlier)
     return {key: value for key, value in (extended | fields).items() if value is not None}
 
 
@@ -75,6 +76,18 @@ def _models(models: Any, read: ReadFields) -> dict[str, dict[str, Any]]:
         if unknown := sorted(set(map(str, replacement)) - Spec.model_fields.keys()):
             raise FileFormatError(f"a model has no setting {unknown[0]!r}.", field=f"models.{model}")
     return replacements
+
+
+def _with_models(fields: dict[str, Any], models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the fields with every model replaced, and `replaced`: the models that the fields had by other names."""
+    if not models:
+        return fields
+    earlier = dict(fields.pop("replaced", None) or {})
+    text = json.dumps(fields, default=str, ensure_ascii=False)
+    names = {old: str(new.get(MODEL, old)) for old, new in models.items() if f'"{old}"' in text}
+    found = {first: names.pop(last, last) for first, last in earlier.items()}
+    found |= {old: new for old, new in names.items() if old != new}
+    return _replace_models(fields, models) | {"replaced": found}
 
 
 def _replace_models(value: Any, models: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -175,6 +188,7 @@ class Definition(Selection):
     parallel: int = Field(default=PARALLEL_CALLS, ge=1, le=1000)
     ceiling: float | None = Field(default=None, ge=0, allow_inf_nan=False)  # cost limit in dollars of all runs together
     fresh: bool = False  # whether no run reuses a reply that another run has paid
+    replaced: dict[str, str] = Field(default_factory=dict)  # model -> the one that `models` has in its place
     reference: str | None = None  # the reference of the results, such as "gold" or "debate:RUN"
 
 
@@ -197,7 +211,7 @@ def from_fields(fields: Mapping[str, Any], *, name: str = "", folder: Path | Non
 
     fields = _extend(dict(fields), read, MAX_FILES)
     models = _models(fields.pop("models", None) or {}, read)
-    fields = _replace_models(fields, models) if models else fields
+    fields = _with_models(fields, models)
     fields = {"name": name, **fields, "axes": _axes(fields.get("axes") or {})}
     fields["exclude"] = [_exclusion(entry, fields["axes"]) for entry in fields.get("exclude") or ()]
     fields |= item_names(fields)

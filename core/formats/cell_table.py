@@ -133,11 +133,6 @@ def cell_table(
     return CellTable(tuple(chosen_rows), names, lines, averaged, tuple(chosen_columns))
 
 
-def long_csv(cells: Sequence[CellResult], axes: Sequence[str], statistic: str) -> str:
-    """Return one line for each cell, with a column for each axis."""
-    return rows_csv(long_row(cell, axes, statistic) for cell in cells)
-
-
 def long_row(cell: CellResult, axes: Sequence[str], statistic: str) -> dict[str, Any]:
     """Return the columns of a cell."""
     fields = (

@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.cell_table import CellTable, cell_table, long_csv, long_row
-from core.formats.tables import Column
+from core.experiments import Definition
+from core.formats.cell_table import CellTable, cell_table, long_row
+from core.formats.tables import Column, rows_csv
 from core.items import pair_numbers
 from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import ALL_DISPUTED
@@ -380,13 +381,11 @@ def render(
     """Return the cells of a statistic as rows, and their table as "text", "markdown", "latex" or "csv"."""
     name, table = table_of(results, statistic, rows, columns)
     cells = results.cells[name]
+    replaced = replaced_models(results.experiment.definition)
     values = [long_row(cell, results.axes, name) for cell in cells]
+    values = [row | {"models": replaced} for row in values] if replaced else values
     caption = f"{results.experiment.name}: {caption_of(results, name, table)}"
-    text = (
-        long_csv(cells, results.axes, name)
-        if format == "csv"
-        else table.render(caption, results.experiment.name, format)
-    )
+    text = rows_csv(values) if format == "csv" else table.render(caption, results.experiment.name, format)
     return values, text
 
 
@@ -451,6 +450,7 @@ def caption_of(results: Results, statistic: str, table: CellTable) -> str:
         f"{_items_of(cells, 'item' if is_of_verdicts else 'trace')}, {_span(repeats, 'repeat')}",
         f"columns: {', '.join(table.column_axes)}" if table.column_axes else "",
         _averages(table),
+        replaced_models(results.experiment.definition),
         results.missing.removesuffix("."),
         _undefined(cells),
         *(_incomplete(results, statistic) if is_of_verdicts else ()),
@@ -458,6 +458,12 @@ def caption_of(results: Results, statistic: str, table: CellTable) -> str:
         _reference_of(results.reference, cells) if is_of_verdicts else "",
     ]
     return "; ".join(filter(None, parts))
+
+
+def replaced_models(definition: Definition) -> str:
+    """Return which models stand for those of the file that the experiment extends; empty if none does."""
+    named = [f"{new} in place of {old}" for old, new in definition.replaced.items()]
+    return f"models: {', '.join(named)}" if named else ""
 
 
 def _undefined(cells: Sequence[CellResult]) -> str:

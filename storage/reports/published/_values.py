@@ -79,7 +79,9 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
     own = experiment.definition
     published = [axis.labels for axis in definition.load_paper(file).axes]
     why = "; ".join(filter(None, (_file()["why"].get(file.partition("/")[0]), spec.get("why"))))
-    if experiment.name.endswith(TODAY):
+    if models := reports.replaced_models(own):
+        why = f"{models}; {why}"
+    elif experiment.name.endswith(TODAY):
         why = f"current models in place of the published ones; {why}"
     is_of_paper = _is_of_paper(request, spec)
     other = "" if is_of_paper else f"the paper's figure is of {', '.join(spec['data'])}, which this study is not"

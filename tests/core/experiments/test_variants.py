@@ -46,7 +46,9 @@ def test_files_are_named_from_the_folder_of_the_file_that_names_them(folder: Pat
     (folder / "own").mkdir()
     (folder / "own" / "variant.yaml").write_text("extends: ../table.yaml\nmodels: ../today.yaml\n")
     (folder / "today.yaml").write_text("old: new\n")
-    assert parse("extends: own/variant.yaml\n", folder).base["judges"][0]["model"] == "new"
+    definition = parse("extends: own/variant.yaml\nmodels: {new: newest, third: fourth}\n", folder)
+    assert (definition.base["judges"][0]["model"], definition.replaced) == ("newest", {"old": "newest"})
+    assert parse(experiments.to_yaml(definition)) == definition
     assert experiments.load(folder / "own" / "variant.yaml").base["judges"][0]["model"] == "new"
 
 

@@ -13,8 +13,10 @@ from core.experiments import definition
 from core.items import Response
 from core.llm.client import Reply, ScriptedModel
 from storage.db.connections import reading
+from storage.reports import experiments as reports
 from storage.reports import published
 from storage.reports.published import _data_sets, _values
+from storage.runs import experiments
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
@@ -98,7 +100,8 @@ def test_an_experiment_of_a_paper_is_a_table_with_its_figures(
 name: chateval-table-1-today
 protocol: single-judge
 base: {judge: {name: j, model: m}, criterion: helpfulness}
-axes: {method: [single agent, ensemble, ChatEval], judge.model: [small, large]}
+axes: {method: [single agent, ensemble, ChatEval], judge.model: [small, gpt-4]}
+models: {gpt-4: large}
 """
     axes = text.replace(
         "method: [single agent, ensemble, ChatEval]",
@@ -121,6 +124,11 @@ axes: {method: [single agent, ensemble, ChatEval], judge.model: [small, large]}
     of = {(row.scorer, row.statistic): row for row in rows}
     row = of["ensemble · large", "example_level_agreement"]
     assert (row.published, row.source) == (0.615, "ChatEval, Table 1")
-    assert row.why.startswith("current models in place of the published ones; other versions")
+    assert row.why.startswith("models: large in place of gpt-4; other versions")
     assert row.note.startswith("published for ensemble, gpt-4; ")
     assert row.difference[0] == pytest.approx((row.value or 0) - 0.615)
+    with reading(engine) as session:
+        (experiment,) = experiments.of_study(session, a_study.id)
+    results = reports.results(engine, a_study, experiment)
+    for format in ("text", "latex", "csv"):
+        assert "large in place of gpt-4" in reports.render(results, None, None, None, format)[1]
