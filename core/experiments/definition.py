@@ -87,7 +87,7 @@ def _with_models(fields: dict[str, Any], models: Mapping[str, Mapping[str, Any]]
     names = {old: str(new.get(MODEL, old)) for old, new in models.items() if f'"{old}"' in text}
     found = {first: names.pop(last, last) for first, last in earlier.items()}
     found |= {old: new for old, new in names.items() if old != new}
-    return _replace_models(fields, models) | {"replaced": found}
+    return {**_replace_models(fields, models), "replaced": found}
 
 
 def _replace_models(value: Any, models: Mapping[str, Mapping[str, Any]]) -> Any:
