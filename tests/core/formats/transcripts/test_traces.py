@@ -34,116 +34,26 @@ def attributes(**values):
     return [{"key": key.replace("__", "."), "value": {kinds[type(v)]: v}} for key, v in values.items()]
 
 
-def otlp():
-    """Return a trace with two calls of a model, of which the second repeats the first, in the GenAI conventions."""
-    question = {"role": "user", "parts": [{"type": "text", "content": "Rome?"}]}
-    call = {"type": "tool_call", "id": "c", "name": "weather", "arguments": {"city": "Rome"}}
-    result = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": "timeout"}]}
-    asked, reply = (
-        {"role": "assistant", "parts": [call]},
-        {"role": "assistant", "parts": [{"type": "text", "content": ROME[-1][2]}]},
-    )
-    chat = {"gen_ai__operation__name": "chat", "gen_ai__request__model": "gpt", "gen_ai__usage__output_tokens": 7}
-    calls = [([question], [asked]), ([question, asked, result], [reply])]
-    spans = [
-        {"spanId": "a", "attributes": attributes(gen_ai__operation__name="invoke_agent", gen_ai__agent__name="main")},
-        *(
-            {
-                "spanId": f"chat{number}",
-                "parentSpanId": "a",
-                "attributes": attributes(
-                    **chat,
-                    gen_ai__input__messages=json.dumps(inputs),
-                    gen_ai__output__messages=json.dumps(outputs),
-                ),
-            }
-            for number, (inputs, outputs) in enumerate(calls)
-        ),
-        {
-            "spanId": "t",
-            "parentSpanId": "a",
-            "status": {"code": 2, "message": "timeout"},
-            "attributes": attributes(gen_ai__operation__name="execute_tool", gen_ai__tool__name="weather"),
-        },
-    ]
-    for span, second in zip(spans, (0, 1, 5, 3), strict=True):
-        times = (f"{1_700_000_000 + second}000000000", f"{1_700_000_001 + second}000000000")
-        span |= {"traceId": "t1", "name": span["spanId"], "startTimeUnixNano": times[0], "endTimeUnixNano": times[1]}
-    return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+def trace_of(name):
+    """Return the same conversation as a format has it."""
+    return json.loads((ROOT / "tests" / "fixtures" / "transcripts" / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def langfuse(**trace):
-    messages = [{"role": "user", "content": "Rome?"}]
-    call = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "weather", "arguments": ROME[1][2]}}]}
-    common = {"traceId": "t1", "level": "DEFAULT", "model": "gpt"}
-    observations = [
-        {
-            "id": "1",
-            "type": "GENERATION",
-            "startTime": "2026-01-01T00:00:01Z",
-            "input": messages,
-            "output": call,
-            **common,
-        },
-        {
-            "id": "2",
-            "type": "TOOL",
-            "name": "weather",
-            "startTime": "2026-01-01T00:00:02Z",
-            **common,
-            "level": "ERROR",
-            "statusMessage": "timeout",
-        },
-        {
-            "id": "3",
-            "type": "GENERATION",
-            "startTime": "2026-01-01T00:00:03Z",
-            "input": messages,
-            "output": ROME[-1][2],
-            **common,
-        },
-    ]
-    return observations if not trace else [{"id": "t1", "observations": observations, **trace}]
+    """Return a trace with its observations."""
+    return [{"id": "t1", "observations": trace_of("langfuse"), **trace}]
 
 
-def langsmith():
-    def message(name, **fields):
-        return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", name], "kwargs": fields}
-
-    human = message("HumanMessage", content="Rome?")
-    call = message("AIMessage", content="", tool_calls=[{"name": "weather", "args": {"city": "Rome"}, "id": "c"}])
-    runs = [
-        ("chain", {"q": "Rome?"}, {"output": ROME[-1][2]}, None),
-        ("llm", {"messages": [[human]]}, {"generations": [[{"text": "", "message": call}]]}, None),
-        ("tool", {"input": "{}"}, None, "timeout"),
-        (
-            "llm",
-            {"messages": [[human, call]]},
-            {"generations": [[{"text": "", "message": message("AIMessage", content=ROME[-1][2])}]]},
-            None,
-        ),
-    ]
-    rows = []
-    for n, (kind, inputs, outputs, error) in enumerate(runs):
-        place = {"id": str(n), "trace_id": "0", "parent_run_id": "0" if n else None, "run_type": kind}
-        name = "weather" if kind == "tool" else kind
-        own = {"inputs": inputs, "outputs": outputs, "error": error, "start_time": f"2026-01-01T00:00:0{n}"}
-        rows.append({**place, "name": name, **own})
-    return rows
-
-
-def atif():
-    call = {"tool_call_id": "c", "function_name": "weather", "arguments": {"city": "Rome"}}
-    steps = [
-        {"step_id": 1, "source": "user", "message": "Rome?"},
-        {"step_id": 2, "source": "agent", "message": "", "tool_calls": [call],
-         "observation": {"results": [{"source_call_id": "c", "content": "timeout"}]}},
-        {"step_id": 3, "source": "agent", "message": ROME[-1][2]},
-    ]  # fmt: skip
-    return [{"schema_version": "ATIF-v1.4", "session_id": "t1", "agent": {"model_name": "gpt"}, "steps": steps}]
-
-
-@pytest.mark.parametrize("rows", [[otlp()], langfuse(), langfuse(scores=[]), langsmith(), atif()])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [trace_of("otlp")],
+        trace_of("langfuse"),
+        langfuse(scores=[]),
+        trace_of("langsmith"),
+        trace_of("atif"),
+    ],
+)
 def test_a_trace_has_each_message_call_and_result_once(rows, tmp_path):
     path = write(tmp_path / "a.jsonl", rows)
     expected = ROME if "steps" not in rows[0] else [*ROME[:2], ("tool_result", "tool", "timeout"), ROME[3]]
@@ -154,11 +64,15 @@ def test_a_trace_has_each_message_call_and_result_once(rows, tmp_path):
 
 @pytest.mark.parametrize("message", ["", "lost"])
 def test_what_a_tool_returned_stays_beside_its_error(message, tmp_path):
-    trace, runs, output = otlp(), langsmith(), {"mlflow.spanType": "TOOL", "mlflow.spanOutputs": "31"}
+    trace, runs, output = (
+        trace_of("otlp"),
+        trace_of("langsmith"),
+        {"mlflow.spanType": "TOOL", "mlflow.spanOutputs": "31"},
+    )
     tool = trace["resourceSpans"][0]["scopeSpans"][0]["spans"][-1]
     tool |= {"status": {"code": 2, "message": message}}
     tool["attributes"] += attributes(gen_ai__tool__call__result="31")
-    observations = langfuse()
+    observations = trace_of("langfuse")
     observations[1] |= {"statusMessage": message, "output": "31"}
     runs[2] |= {"error": message or "failed", "outputs": {"output": "31"}}
     spans = [json.loads(line) for line in (TOOLS / "phoenix_spans.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -173,7 +87,7 @@ def test_what_a_tool_returned_stays_beside_its_error(message, tmp_path):
 
 
 def test_times_tokens_and_sub_agents_are_kept(tmp_path):
-    trace = otlp()
+    trace = trace_of("otlp")
     spans = trace["resourceSpans"][0]["scopeSpans"][0]["spans"]
     inner = attributes(gen_ai__operation__name="invoke_agent", gen_ai__agent__name="researcher")
     spans.append({**spans[0], "spanId": "b", "parentSpanId": "a", "attributes": inner})
