@@ -2,8 +2,6 @@
 
 import json
 
-from streamlit.testing.v1 import AppTest
-
 from core.formats.records import ItemRecord, Record, ScaleRecord
 from core.labels import Scale
 from core.statistics.reports.agreement import AgreementRow
@@ -49,15 +47,6 @@ def a_row(value: float | None = 0.5, group: str = "all", **fields: object) -> Ag
     )
 
 
-def visit_selection(viewer: str, **parameters: str) -> AppTest:
-    """Open the page with a selection in the address, signed in as `viewer`; "" is nobody."""
-    app = visit(PAGE)
-    app.session_state["annotator"] = viewer
-    for name, value in parameters.items():
-        app.query_params[name] = value
-    return app.run()
-
-
 def test_the_headline_has_interval_items_annotators_and_share_of_labels() -> None:
     prepare_study(labelled_items(*["111", "222", "112", "000"] * 5, "1--"))
     text = page_text(visit(PAGE))
@@ -89,7 +78,7 @@ def test_judges_have_first_and_last_opinions_and_excluded_debates() -> None:
 
 def test_a_selection_in_the_address_lists_its_items() -> None:
     prepare_study([*labelled_items("111", "120"), *labelled_items("111", scenario="writing")])
-    app = visit_selection("", scenario="math", item="math 1")
+    app = visit(PAGE, "", scenario="math", item="math 1")
     assert "Selected targets: 2" in page_text(app)
     items = app.dataframe[1].value
     assert list(items["Item"]) == ["math 1", "math 0"]
@@ -102,7 +91,7 @@ def test_a_selection_in_the_address_lists_its_items() -> None:
 
 def test_opinions_on_unlabelled_items_are_hidden() -> None:
     prepare_study([*labelled_items("11-", "112")])
-    app = visit_selection("cat", scenario="math", item="math 0")
+    app = visit(PAGE, "cat", scenario="math", item="math 0")
     items = app.dataframe[1].value.set_index("Item")
     assert list(items.loc["math 0", ["ann", "ben"]]) == ["hidden", "hidden"]
     assert list(items.loc["math 1", ["ann", "ben"]]) == ["1", "1"]

@@ -27,9 +27,7 @@ def test_a_table_without_causes_has_their_reason_and_no_empty_column() -> None:
     app = visit(PAGE)
     row = app.dataframe[0].value.to_dict("records")[0]
     assert list(row) == ["Judge", "Disagreements"]
-    assert [one.label.partition(":")[0] for one in app.expander][-1] == "Undefined values" and "needed" in page_text(
-        app
-    )
+    assert "needed" in page_text(app)
 
 
 def test_a_slice_lists_the_targets_on_which_the_judge_differs() -> None:

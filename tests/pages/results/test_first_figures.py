@@ -73,12 +73,11 @@ def test_a_large_study_is_drawn_before_its_first_figures(
     assert FIGURES[page] in page_text(app)
 
 
-@pytest.mark.parametrize("page", ["overview", "critiques", "peer_errors", *FIGURES])
-def test_a_small_study_is_drawn_with_its_figures(page: str, fragments: list[float | None]) -> None:
+@pytest.mark.parametrize("page", ["overview", "critiques", "peer_errors"])
+def test_a_page_has_one_fragment(page: str, fragments: list[float | None]) -> None:
     prepare(page)
     app = visit(f"results/{page}", study="s")
     assert not app.exception and fragments == ONLY_FRAGMENT
-    assert FIGURES.get(page, "") in page_text(app)
 
 
 def test_other_runs_of_a_large_study_are_compared_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,20 +30,14 @@ def planted_records() -> list[Record]:
     return records
 
 
-def test_the_best_system_is_named_with_its_interval() -> None:
+def test_the_best_system_is_named_with_its_interval_also_of_people_alone() -> None:
     prepare_study(planted_records())
     app = visit(PAGE)
     assert not app.exception
     assert r"large is ahead of small. large\: 0.80 \[0.6" in page_text(app)
     (table,) = (frame.value.to_dict("records") for frame in app.dataframe)
     assert [row["System"] for row in table] == ["large", "small"]
-    (notes,) = [one for one in app.expander if one.label == "What the columns mean"]
-    assert "**Together**: The win rate" in notes.markdown[0].value and "**Bradley-Terry**" in notes.markdown[0].value
     assert table[0]["Verdicts"] == "1.00" and table[0]["n"] == "30 + 30"
-
-
-def test_people_alone_can_be_chosen() -> None:
-    prepare_study(planted_records())
     app = visit(PAGE, judge="none: people's labels alone")
     assert not app.exception
     assert app.dataframe[0].value.to_dict("records")[0]["Verdicts"] == "–"

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from core.formats import tiebreak
 from core.formats.records import TraceRecord
 from storage.transfer import samples
@@ -16,7 +14,7 @@ def prepare_sample() -> None:
     prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
 
 
-def test_figures_of_the_sample() -> None:
+def test_figures_of_the_sample_and_of_its_heaviest_aspects() -> None:
     prepare_sample()
     app = visit("results/weights")
     assert not app.exception
@@ -32,6 +30,9 @@ def test_figures_of_the_sample() -> None:
     ]
     assert averages.set_index("Category").loc["math", "accuracy"] == "50.0"
     assert list(quality["Judge"]) == ["judge A"] and list(agreement["No verdict"]) == [4, 0, 0]
+    app.segmented_control[0].set_value("heaviest").run()
+    assert not app.exception
+    assert [box.label for box in app.selectbox][:3] == ["Study", "Number of aspects", "Penalty p for a tie"]
 
 
 def test_the_share_of_weightings_that_do_not_sum_to_100_is_stated() -> None:
@@ -47,18 +48,8 @@ def test_the_share_of_weightings_that_do_not_sum_to_100_is_stated() -> None:
     assert re.search(r"judge [AB]: \d of \d weightings \(\d+%\) did not sum to 100 %", page_text(app).replace("\\", ""))
 
 
-def test_heaviest_aspects_use_the_distance_of_fagin() -> None:
+def test_other_pages_open_a_study_of_weights() -> None:
     prepare_sample()
-    app = visit("results/weights")
-    app.segmented_control[0].set_value("heaviest").run()
-    assert not app.exception
-    assert [box.label for box in app.selectbox][:3] == ["Study", "Number of aspects", "Penalty p for a tie"]
-
-
-@pytest.mark.parametrize("page", ["results/agreement", "watch/traces", "label/disagreements", "setup/studies"])
-def test_other_pages_open_a_study_of_weights(page: str) -> None:
-    prepare_sample()
-    app = visit(page)
-    app.session_state["annotator"] = "annotator 1"
-    app.run()
-    assert not app.exception and not app.error
+    for page in ("results/agreement", "watch/traces", "label/disagreements", "setup/studies"):
+        app = visit(page, "annotator 1")
+        assert not app.exception and not app.error
