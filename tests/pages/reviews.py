@@ -1,10 +1,10 @@
 """Records of peer reviews that several tests of pages use."""
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
+from core.formats.records import Record
 from storage.transfer import samples
 from tests.core.protocols.reviews import make_item, make_settings, reviews_script, run_scripted
-from tests.pages.visits import prepare_study
+from tests.pages.visits import prepare_study, recorded
 
 
 def prepare_sample() -> None:
@@ -17,6 +17,4 @@ def option_review(answers: str = "BAB", reference: str = "B") -> list[Record]:
     settings = make_settings(verdict="option")
     item = make_item(id="sum", reference=reference, responses=())
     script = reviews_script(["B"], "Answer", **dict(zip("abc", answers, strict=True)))
-    review = run_scripted(script, settings, item)
-    run = RunRecord(name="r", protocol="refer", settings=settings.model_dump(mode="json"))
-    return [ItemRecord(item=item), run, TraceRecord(run="r", item="sum", events=tuple(review.events))]
+    return recorded(item, "refer", settings, run_scripted(script, settings, item).events)

@@ -1,16 +1,19 @@
 """Visits to the app's pages in a test, on the test's own database."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.proto.PageLink_pb2 import PageLink
 from streamlit.testing.v1 import AppTest
 
-from core.formats.records import Record, StudyRecord
+from core.formats.records import ItemRecord, Record, RunRecord, StudyRecord, TraceRecord
+from core.items import Item
+from core.trace import Event
 from pages.parts import live, resources
 from pages.parts.sections import ENTRIES, SECTIONS
 from storage.db import connections
@@ -69,6 +72,12 @@ def prepare_study(records: Sequence[Record] = (), study: str = "s") -> None:
         create_database(path)
     if records:
         imports.import_records(resources.engine(), study, [StudyRecord(), *records])
+
+
+def recorded(item: Item, protocol: str, settings: Any, events: Iterable[Event], criterion: str = "") -> list[Record]:
+    """Return an item, and the run "r" with the trace of it that has these events."""
+    run = RunRecord(name="r", protocol=protocol, criterion=criterion, settings=settings.model_dump(mode="json"))
+    return [ItemRecord(item=item), run, TraceRecord(run="r", item=item.id, events=tuple(events))]
 
 
 def page_text(app: AppTest) -> str:

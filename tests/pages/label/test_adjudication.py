@@ -153,10 +153,12 @@ def test_a_step_is_decided_beside_its_transcript_as_a_whole_number():
     assert json.dumps(gold()["a"][0]) == "4"
 
 
-def test_an_own_label_cannot_be_decided(contested):
+def test_an_own_label_and_a_case_of_another_study_cannot_be_decided(contested):
     page = visit("label/adjudication", "ann", case=case_id("item 0"))
     assert "labelled this item: another" in page_text(page)
     assert "Decide" not in buttons(page)
+    page = visit("label/adjudication", "eve", case="999")
+    assert "no such case" in page.error[0].value
 
 
 def test_new_labels_are_listed_and_the_decision_stays(contested):
@@ -181,11 +183,6 @@ def test_an_unclear_guideline_is_a_note(contested):
     with connections.reading(resources.engine()) as session:
         (mark,) = stored_records(session, studies.get(session, "s").id, MarkRecord)
     assert (mark.annotator, mark.text) == ("eve", "Guideline unclear: what of ties?")
-
-
-def test_a_case_of_another_study_is_one_sentence(contested):
-    page = visit("label/adjudication", "eve", case="999")
-    assert "no such case" in page.error[0].value
 
 
 def test_images_are_shown_as_on_the_other_pages(tmp_path, monkeypatch):

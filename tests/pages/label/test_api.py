@@ -74,7 +74,7 @@ def nested(levels):
     return [] if levels == 1 else [nested(levels - 1)]
 
 
-def test_the_session_has_what_the_element_starts_with(client):
+def test_the_session_has_what_the_element_starts_with_and_tasks_come_in_parts(client):
     session = client.session
     assert session["annotator"]["name"] == "annotator 1" and session["annotator"]["key"].startswith("a-")
     assert (session["study"]["name"], session["kind"], session["title"]) == ("s", "disagreements", "Preferences")
@@ -82,6 +82,10 @@ def test_the_session_has_what_the_element_starts_with(client):
     assert session["progress"]["total"] == 30
     assert session["history"] == {"undo": [], "redo": [], "tasks": [], "more": False}
     assert session["rules"] == {"reveal": True, "evidence": True, "reason": "optional", "quick": False}
+    first = client.post("tasks", {"have": [], "count": 20}).json()
+    assert (len(first["tasks"]), first["complete"]) == (20, False)
+    rest = client.post("tasks", {"have": [task["id"] for task in first["tasks"]], "count": 20}).json()
+    assert (len(rest["tasks"]), rest["complete"]) == (10, True)
 
 
 def test_links_begin_with_the_path_of_the_server(client, monkeypatch):
@@ -123,57 +127,42 @@ def test_nothing_hidden_is_sent_before_the_label(client):
         assert hidden not in words, hidden
 
 
-def test_twenty_targets_are_sent_at_once_and_then_the_rest(client):
-    first = client.post("tasks", {"have": [], "count": 20}).json()
-    assert (len(first["tasks"]), first["complete"]) == (20, False)
-    rest = client.post("tasks", {"have": [task["id"] for task in first["tasks"]], "count": 20}).json()
-    assert (len(rest["tasks"]), rest["complete"]) == (10, True)
-
-
 def test_guidelines_that_changed_come_with_the_next_answer(client):
     reply = client.act(label(1, client.tasks()[0], guidelines=0)).json()
     assert reply["guidelines"] == {"version": 1, "format": "markdown", "text": "Be *fair*."}
 
 
-def test_nobody_is_asked_to_sign_in_as_json(client):
-    reply = Browser(None).get("session")
-    assert (reply.status_code, reply.json()["error"]) == (401, "signed_out")
+def test_nobody_and_a_broken_cookie_are_asked_to_sign_in_as_json(client):
+    for name in (None, "%00", "x" * 200, "%20"):
+        visitor = Browser(None)
+        if name is not None:
+            visitor.http.cookies.set(COOKIE, name)
+        reply = visitor.get("session")
+        assert (reply.status_code, reply.json()["error"]) == (401, "signed_out"), name
 
 
-@pytest.mark.parametrize("name", ["%00", "x" * 200, "%20"])
-def test_a_broken_cookie_is_nobody(client, name):
-    visitor = Browser(None)
-    visitor.http.cookies.set(COOKIE, name)
-    assert visitor.get("session").status_code == 401
+FROM_ELSEWHERE = [
+    ({"x-csrf-token": "wrong"}, 403, "csrf"),
+    ({"x-csrf-token": None}, 403, "csrf"),
+    ({"x-csrf-token": "\xe4".encode("latin-1")}, 403, "csrf"),
+    ({"origin": "http://evil.example"}, 403, "forbidden"),
+    ({"origin": "null"}, 403, "forbidden"),
+    ({"origin": None}, 403, "forbidden"),
+    ({"origin": "http://127.0.0.1:9999"}, 403, "forbidden"),
+    ({"host": "evil.example", "origin": "http://evil.example"}, 403, "forbidden"),
+    ({"host": "192.0.2.1", "origin": "http://192.0.2.1"}, 403, "forbidden"),
+    ({"content-type": "text/plain"}, 400, "invalid"),
+]
 
 
-@pytest.mark.parametrize(
-    ("headers", "status", "error"),
-    [
-        ({"x-csrf-token": "wrong"}, 403, "csrf"),
-        ({"x-csrf-token": None}, 403, "csrf"),
-        ({"x-csrf-token": "\xe4".encode("latin-1")}, 403, "csrf"),
-        ({"origin": "http://evil.example"}, 403, "forbidden"),
-        ({"origin": "null"}, 403, "forbidden"),
-        ({"origin": None}, 403, "forbidden"),
-        ({"origin": "http://127.0.0.1:9999"}, 403, "forbidden"),
-        ({"host": "evil.example", "origin": "http://evil.example"}, 403, "forbidden"),
-        ({"host": "192.0.2.1", "origin": "http://192.0.2.1"}, 403, "forbidden"),
-        ({"content-type": "text/plain"}, 400, "invalid"),
-    ],
-)
-def test_a_request_from_elsewhere_is_refused_and_stores_nothing(client, headers, status, error):
-    task = client.tasks()[0]
-    body = {"client": "c-1", "after": 0, "actions": [label(1, task)]}
-    reply = client.post("actions", body, headers=headers)
-    assert (reply.status_code, reply.json()["error"]) == (status, error)
-    assert reply.json()["message"].endswith(".")
-    assert client.get("session").json()["progress"]["labelled"] == 0
-
-
-def test_a_read_from_another_site_is_refused(client):
-    assert client.get("session", headers={"origin": "http://evil.example"}).status_code == 403
-    assert client.get("session", headers={"host": "evil.example"}).status_code == 403
+def test_a_request_from_elsewhere_is_refused_and_stores_nothing(client):
+    body = {"client": "c-1", "after": 0, "actions": [label(1, client.tasks()[0])]}
+    for headers, status, error in FROM_ELSEWHERE:
+        reply = client.post("actions", body, headers=headers)
+        assert (reply.status_code, reply.json()["error"]) == (status, error), headers
+        assert client.get("session").json()["progress"]["labelled"] == 0
+    for header in ({"origin": "http://evil.example"}, {"host": "evil.example"}):
+        assert client.get("session", headers=header).status_code == 403, "a read"
 
 
 def test_actions_of_one_annotator_are_never_filed_under_another(client):
@@ -181,10 +170,7 @@ def test_actions_of_one_annotator_are_never_filed_under_another(client):
     other = Browser("annotator 2")
     reply = other.act(label(1, task), annotator=key)
     assert (reply.status_code, reply.json()["error"]) == (409, "other_annotator")
-
-
-def test_the_token_of_one_annotator_is_not_that_of_another(client):
-    assert Browser("annotator 2").session["csrf"] != client.session["csrf"]
+    assert other.session["csrf"] != client.session["csrf"]
 
 
 def test_missing_actions_are_a_conflict(client):
@@ -193,34 +179,42 @@ def test_missing_actions_are_a_conflict(client):
     assert client.act(label(9, client.tasks()[0]), after=8, first=True).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"actions": []},
-        {"actions": "all"},
-        {"actions": [1]},
-        {"actions": [{}]},
-        {"actions": [{"seq": True}]},
-        {"actions": [{"seq": 2**40}]},
-        {"actions": [{"seq": 1}] * 51},
-        {"actions": [{"seq": 1}], "client": ""},
-        {"actions": [{"seq": 1}], "after": -1},
-        {"actions": [{"seq": 1}], "after": "x"},
-        {"actions": [{"seq": 1}], "client": "c\x00"},
-        {"actions": [{"seq": 1}], "client": "\ud800"},
-        {"actions": [{"seq": 1, "type": "label", "value": nested(900)}]},
-        {"actions": [{"seq": 1, "type": "label", "evidence": nested(500)}]},
-    ],
-)
-def test_a_request_that_is_no_list_of_actions_is_one_sentence(client, body):
-    reply = client.post("actions", {"client": "c-1", "after": 0} | body)
-    assert (reply.status_code, reply.json()["error"]) == (400, "invalid")
+NO_ACTIONS = [
+    {"actions": []},
+    {"actions": "all"},
+    {"actions": [1]},
+    {"actions": [{}]},
+    {"actions": [{"seq": True}]},
+    {"actions": [{"seq": 2**40}]},
+    {"actions": [{"seq": 1}] * 51},
+    {"actions": [{"seq": 1}], "client": ""},
+    {"actions": [{"seq": 1}], "after": -1},
+    {"actions": [{"seq": 1}], "after": "x"},
+    {"actions": [{"seq": 1}], "client": "c\x00"},
+    {"actions": [{"seq": 1}], "client": "\ud800"},
+    {"actions": [{"seq": 1, "type": "label", "value": nested(900)}]},
+    {"actions": [{"seq": 1, "type": "label", "evidence": nested(500)}]},
+]
+NO_OBJECTS = [b"", b"{", b"[1]", b"\xff", b"[" * 100_000, b'{"a": NaN}', b'{"a": [-Infinity]}', b'{"a": 1e999}']
 
 
-def test_an_action_of_an_unknown_type_is_rejected_alone(client):
+def test_a_request_that_is_no_list_of_actions_is_one_sentence(client):
+    for body in NO_ACTIONS:
+        reply = client.post("actions", {"client": "c-1", "after": 0} | body)
+        assert (reply.status_code, reply.json()["error"]) == (400, "invalid"), str(body)[:80]
+    headers = client.headers | {"content-type": "application/json"}
+    for content in NO_OBJECTS:
+        reply = client.http.post("/api/label/actions", params=QUEUE, content=content, headers=headers)
+        assert (reply.status_code, reply.json()["error"]) == (400, "invalid"), content[:20]
+
+
+def test_an_action_that_cannot_be_stored_as_it_is_does_not_block_the_others(client):
     one, two = client.tasks()[:2]
     results = client.act({"seq": 1, "type": "explode", "task": one["id"]}, label(2, two)).json()["results"]
     assert [result["status"] for result in results] == ["rejected", "accepted"]
+    one, two = client.tasks()[:2]
+    results = client.act(label(3, one, reason="a\x00\ud800"), label(4, two), after=2).json()["results"]
+    assert [result["status"] for result in results] == ["accepted", "accepted"]
 
 
 def test_a_large_body_is_refused(client):
@@ -228,39 +222,15 @@ def test_a_large_body_is_refused(client):
     assert (reply.status_code, reply.json()["error"]) == (413, "too_large")
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000, b'{"a": NaN}', b'{"a": [-Infinity]}', b'{"a": 1e999}']
-)
-def test_a_body_that_is_no_json_object_is_refused(client, content):
-    headers = client.headers | {"content-type": "application/json"}
-    reply = client.http.post("/api/label/actions", params=QUEUE, content=content, headers=headers)
-    assert (reply.status_code, reply.json()["error"]) == (400, "invalid")
-
-
-@pytest.mark.parametrize(
-    "query",
-    [{"scenario": "a\x00"}, {"criterion": "\x00"}, {"item": "\x00"}, {"run": "2147483648"}, {"run": "-1"}],
-)
-def test_a_query_that_no_database_can_compare_is_one_sentence(client, query):
-    reply = client.post("tasks", {"have": [], "count": 2}, **query)
-    assert (reply.status_code, reply.json()["error"]) == (400, "invalid")
-
-
-def test_a_character_that_cannot_be_stored_does_not_block_the_other_actions(client):
-    one, two = client.tasks()[:2]
-    results = client.act(label(1, one, reason="a\x00\ud800"), label(2, two)).json()["results"]
-    assert [result["status"] for result in results] == ["accepted", "accepted"]
-
-
-@pytest.mark.parametrize("query", [{"study": "none"}, {"kind": "everything"}, {"kind": ""}])
-def test_an_unknown_study_or_queue_is_not_found(client, query):
-    reply = client.get("session", **query)
-    assert (reply.status_code, reply.json()["error"]) == (404, "unknown")
-
-
-@pytest.mark.parametrize("task", ["t-0000000000000000", "x", "t-..%2f", "1"])
-def test_an_unknown_task_is_not_found(client, task):
-    assert client.get(f"tasks/{task}").status_code == 404
+def test_a_query_that_no_database_can_compare_is_refused_and_what_is_unknown_is_not_found(client):
+    for query in ({"scenario": "a\x00"}, {"criterion": "\x00"}, {"item": "\x00"}, {"run": "2147483648"}, {"run": "-1"}):
+        reply = client.post("tasks", {"have": [], "count": 2}, **query)
+        assert (reply.status_code, reply.json()["error"]) == (400, "invalid"), query
+    for query in ({"study": "none"}, {"kind": "everything"}, {"kind": ""}):
+        reply = client.get("session", **query)
+        assert (reply.status_code, reply.json()["error"]) == (404, "unknown"), query
+    for task in ("t-0000000000000000", "x", "t-..%2f", "1"):
+        assert client.get(f"tasks/{task}").status_code == 404, task
 
 
 def test_presence_renews_a_claim_and_leaving_ends_it(client):

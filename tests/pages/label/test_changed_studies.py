@@ -30,14 +30,13 @@ def client():
     return Browser("annotator 1")
 
 
+STUDY = 1
+"""The id of the only study that the fixture creates."""
+
+
 def change(operation, *arguments):
     with connections.writing(resources.engine()) as session:
-        return operation(session, study_id(), *arguments)
-
-
-def study_id() -> int:
-    """Return the id of the only study that the fixture creates."""
-    return 1
+        return operation(session, STUDY, *arguments)
 
 
 def test_the_element_sends_the_study_by_its_id():
@@ -52,11 +51,11 @@ def test_a_window_continues_after_its_study_was_renamed_also_if_another_study_ha
     assert client.act(label(1, first)).json()["results"][0]["status"] == "accepted", "the name leads to the study"
     with connections.writing(resources.engine()) as session:
         studies.create(session, "s")
-    own = {"study_id": str(study_id())}
+    own = {"study_id": str(STUDY)}
     assert client.get("session", **own).json()["study"]["name"] == "renamed"
     body = {"client": "c-1", "after": 1, "actions": [label(2, second)]}
     assert client.post("actions", body, **own).json()["results"][0]["status"] == "accepted"
-    assert client.get("session").json()["study"]["id"] != study_id(), "without the id the name counts"
+    assert client.get("session").json()["study"]["id"] != STUDY, "without the id the name counts"
 
 
 def test_labels_of_an_archived_study_are_stored_and_its_other_items_are_not_offered(client):
@@ -72,7 +71,7 @@ def test_labels_of_an_archived_study_are_stored_and_its_other_items_are_not_offe
 
 
 def test_labels_of_a_deleted_study_are_stored_after_it_was_restored(client):
-    task, own = client.tasks()[0], {"study_id": str(study_id())}
+    task, own = client.tasks()[0], {"study_id": str(STUDY)}
     change(deletions.delete_study)
     body = {"client": "c-1", "after": 0, "actions": [label(1, task)]}
     for query in ({}, own):
@@ -90,7 +89,7 @@ def test_nobody_learns_of_a_study_without_a_role_in_it(client):
         registry.add(session, "annotator 1")
         actor = Actor("annotator 1", registry.get(session, "annotator 1").id)
         assert deletions.find_former(session, actor, "s") is None
-        assert deletions.find_former(session, actor, "", study_id()) is None
+        assert deletions.find_former(session, actor, "", STUDY) is None
 
 
 @pytest.mark.parametrize("page", ["results/overview", "label/disagreements"])
@@ -111,7 +110,7 @@ def test_an_open_page_follows_a_renamed_study_and_states_that_a_study_was_delete
 
 def test_a_removed_member_learns_it_only_in_a_window_that_was_opened_with_a_role(client):
     """Without the token of such a window, the study does not exist for somebody without a role."""
-    task, own = client.tasks()[0], {"study_id": str(study_id())}
+    task, own = client.tasks()[0], {"study_id": str(STUDY)}
     body = {"client": "c-1", "after": 0, "actions": [label(1, task)]}
     engine = resources.engine()
     add_account(engine, "administrator")

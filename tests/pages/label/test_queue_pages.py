@@ -39,11 +39,14 @@ def test_a_name_is_requested_first(sample, mounted):
     assert mounted == [{"study": "tour", "kind": "disagreements"}]
 
 
-def test_the_page_itself_has_no_text_of_an_item_or_a_judge(sample, mounted):
+def test_a_link_to_an_item_begins_with_that_task_and_the_page_itself_has_no_text_of_it(sample, mounted):
     page = visit("label/disagreements", "newcomer", item="brainstorming-2", on="helpfulness")
     assert not page.exception
     assert page_text(page).strip() == "Your labels are saved under this name."
-    assert mounted
+    with connections.writing(resources.engine()) as session:
+        work = open_context(session, "disagreements", "tour", "newcomer")
+        target = find_task(session, work, mounted[0]["item"]).target
+    assert (target.item, target.criterion) == ("brainstorming-2", "helpfulness")
 
 
 def test_criterion_and_scenario_choose_the_queue(sample, mounted):
@@ -51,20 +54,9 @@ def test_criterion_and_scenario_choose_the_queue(sample, mounted):
     page.selectbox(key="criterion").set_value("helpfulness")
     page.selectbox(key="scenario").set_value("dialog").run()
     assert mounted[-1] == {"study": "tour", "kind": "disagreements", "criterion": "helpfulness", "scenario": "dialog"}
-
-
-def test_a_link_to_an_item_and_criterion_begins_with_that_task(sample, mounted):
-    visit("label/disagreements", "newcomer", item="brainstorming-2", on="helpfulness")
-    with connections.writing(resources.engine()) as session:
-        work = open_context(session, "disagreements", "tour", "newcomer")
-        target = find_task(session, work, mounted[0]["item"]).target
-    assert (target.item, target.criterion) == ("brainstorming-2", "helpfulness")
-
-
-def test_a_link_to_an_unknown_item_opens_the_queue(sample, mounted):
     page = visit("label/disagreements", "newcomer", item="nowhere", on="helpfulness")
     assert not page.exception
-    assert mounted[0]["item"] == "nowhere"
+    assert mounted[-1]["item"] == "nowhere"
 
 
 def test_the_name_of_a_study_cannot_become_markup(monkeypatch):
@@ -131,19 +123,18 @@ def the_queue() -> QueueContext:
         return open_context(session, "aius", "s", "newcomer")
 
 
-def test_the_page_opens_the_queue_with_a_task_for_each_critique(critiques: None, mounted) -> None:
+def test_the_page_has_a_task_for_each_critique_and_a_link_opens_the_one_that_it_names_without_its_author(
+    critiques: None, mounted
+) -> None:
     app = visit("label/aius", "newcomer")
     assert not app.exception
     assert mounted == [{"study": "s", "kind": "aius"}]
     with connections.reading(resources.engine()) as session:
         assert len(open_view(session, the_queue()).order) == 12
-
-
-def test_a_link_opens_the_critique_that_it_names_and_hides_its_author(critiques: None, mounted) -> None:
     assert not visit("label/aius", "newcomer", item="train", of="llm").exception
     work = the_queue()
     with connections.reading(resources.engine()) as session:
-        task = find_task(session, work, mounted[0]["item"])
+        task = find_task(session, work, mounted[-1]["item"])
         text = str(tasks.task_jsons(session, work, [task]))
     assert (task.target.item, task.target.part) == ("train", "llm")
     assert "model K" not in text and "colleague" not in text
@@ -152,11 +143,8 @@ def test_a_link_opens_the_critique_that_it_names_and_hides_its_author(critiques:
 # Critiques.
 
 
-@pytest.mark.parametrize(
-    ("task", "kind"),
-    [({}, "critiques"), ({"task": "Rate critiques"}, "critique_ratings"), ({"task": "?"}, "critiques")],
-)
-def test_the_page_opens_the_queue_that_the_address_names(mounted, task, kind) -> None:
-    prepare_study(list(tiebreak.read(samples.path("metacritique"))))
-    assert not switch_to("label/critiques", "newcomer", **task).exception
-    assert mounted == [{"study": "s", "kind": kind}]
+def test_the_page_opens_the_queue_that_the_address_names(critiques: None, mounted) -> None:
+    kinds = {None: "critiques", "Rate critiques": "critique_ratings", "?": "critiques"}
+    for task in kinds:
+        assert not switch_to("label/critiques", "newcomer", **({"task": task} if task else {})).exception
+    assert mounted == [{"study": "s", "kind": kind} for kind in kinds.values()]

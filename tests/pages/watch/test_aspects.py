@@ -2,14 +2,14 @@
 
 from core.aspects import aspect_set_id
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
+from core.formats.records import Record
 from core.labels import Target
 from pages.parts import resources
 from storage.db import connections
 from storage.studies import studies
 from storage.transfer import samples
 from tests.core.protocols.scorings import make_item, make_settings, run_scripted, scores_script
-from tests.pages.visits import page_text, prepare_study, visit_trace
+from tests.pages.visits import page_text, prepare_study, recorded, visit_trace
 from tests.storage.shared import store_label
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
@@ -22,16 +22,10 @@ def prepare_sample() -> None:
 def table_11() -> list[Record]:
     """The paper's worked example as a recorded run."""
     chosen = make_settings()
-    item = make_item()
-    run = RunRecord(name="r", protocol="dna_eval", settings=chosen.model_dump(mode="json"))
-    return [
-        ItemRecord(item=item),
-        run,
-        TraceRecord(run="r", item=item.id, events=tuple(run_scripted(scores_script(), chosen).events)),
-    ]
+    return recorded(make_item(), "dna_eval", chosen, run_scripted(scores_script(), chosen).events)
 
 
-def test_table_11_has_its_scores_and_the_weight_that_flips_the_verdict() -> None:
+def test_table_11_has_its_scores_and_its_slider_reweights_without_a_call() -> None:
     prepare_study(table_11())
     app = visit_trace("dryers", "r")
     assert not app.exception
@@ -39,33 +33,30 @@ def test_table_11_has_its_scores_and_the_weight_that_flips_the_verdict() -> None
     assert "Response 1 is ahead, 8.05 to 7.8" in text.replace("\\", "")
     assert "**Under 14.3 %** response 2 would be ahead." in text
     assert "| **C** | relevance | 25 % | 10 | 8 |" in text
-
-
-def test_the_slider_reweights_without_a_call() -> None:
-    prepare_study(table_11())
-    app = visit_trace("dryers", "r")
     app.slider[0].set_value(10.0).run()
     assert not app.exception
     assert "At 10 % response 2 is ahead. The judge's weight is 25 %." in page_text(app)
 
 
-def test_an_unreadable_reply_leaves_the_other_scores_visible() -> None:
+def test_the_sample_shows_scores_beside_an_unreadable_reply_a_baseline_and_replies_on_request() -> None:
     prepare_sample()
     app = visit_trace("why leaves turn", "two judges · given aspects")
     app.segmented_control[0].set_value("judge B").run()
     text = page_text(app)
     assert "judge B has no verdict: no score on helpfulness" in text.replace("\\", "")
     assert "| **B** | helpfulness | 30 % |" in text and "| – | – |" in text
+    app = visit_trace("dedupe list", "judge A · direct scores")
+    assert not app.exception and "The best responses are equal, 8 to 8" in page_text(app)
+    app = visit_trace("three boxes", "two judges · given aspects")
+    app.toggle[0].set_value(True).run()
+    assert "accuracy: 45%\nhelpfulness: 20%\nrelevance: 20%\nlevel of detail: 15%" in page_text(app)
+    assert "scores on A accuracy" in page_text(app)
 
 
-def test_peoples_weights_are_shown_after_the_annotators_own() -> None:
+def test_peoples_weights_are_shown_after_the_annotators_own_and_viewing_judges_first_is_not_blind() -> None:
     prepare_sample()
     text = page_text(visit_trace("farewell note", "two judges · given aspects", "annotator 1"))
     assert "Rank distance from judge A to annotator 1: 0.04" in text
-
-
-def test_viewing_the_judges_weights_first_hides_people_and_is_not_blind() -> None:
-    prepare_sample()
     text = page_text(visit_trace("farewell note", "two judges · given aspects", "zoe"))
     assert "Rank distance" not in text and "You have seen the judge's weights." in text
     target = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(ASPECTS))
@@ -75,17 +66,10 @@ def test_viewing_the_judges_weights_first_hides_people_and_is_not_blind() -> Non
         assert not store_label(session, study.id, target, "zoe", equal_weights).blind
 
 
-def test_a_baseline_shows_the_judges_overall_scores() -> None:
-    prepare_sample()
-    app = visit_trace("dedupe list", "judge A · direct scores")
-    assert not app.exception and "The best responses are equal, 8 to 8" in page_text(app)
-
-
 def test_three_responses_have_one_bar_each() -> None:
     chosen, item = make_settings(aspects=("x", "y")), make_item(3)
-    run = RunRecord(name="r", protocol="dna_eval", settings=chosen.model_dump(mode="json"))
     events = run_scripted(scores_script("60 40", scores=["7 9 8", "5 6 7"]), chosen, item).events
-    prepare_study([ItemRecord(item=item), run, TraceRecord(run="r", item=item.id, events=tuple(events))])
+    prepare_study(recorded(item, "dna_eval", chosen, events))
     app = visit_trace("dryers", "r")
     assert not app.exception
     assert "| **A** | x | 60 % | 7 | 9 | 8 |" in page_text(app) and "**Under" in page_text(app)
@@ -93,17 +77,8 @@ def test_three_responses_have_one_bar_each() -> None:
 
 def test_an_unfinished_trace_shows_its_scores_so_far() -> None:
     chosen, item = make_settings(aspects=("x", "y")), make_item()
-    run = RunRecord(name="r", protocol="dna_eval", settings=chosen.model_dump(mode="json"))
     events = run_scripted(scores_script("60 40", scores=["7 9", "5 6"]), chosen, item).events[:2]
-    prepare_study([ItemRecord(item=item), run, TraceRecord(run="r", item=item.id, events=tuple(events))])
+    prepare_study(recorded(item, "dna_eval", chosen, events))
     app = visit_trace("dryers", "r")
     assert not app.exception
     assert "| **A** | x | 60 % | 7 | 9 |" in page_text(app) and "| **B** | y | 40 % | – | – |" in page_text(app)
-
-
-def test_replies_are_shown_on_request() -> None:
-    prepare_sample()
-    app = visit_trace("three boxes", "two judges · given aspects")
-    app.toggle[0].set_value(True).run()
-    assert "accuracy: 45%\nhelpfulness: 20%\nrelevance: 20%\nlevel of detail: 15%" in page_text(app)
-    assert "scores on A accuracy" in page_text(app)

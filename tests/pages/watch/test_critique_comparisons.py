@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.protocols.critique_baselines.protocol import (
     PAIRWISE_NAME,
     REFINEMENT_NAME,
@@ -14,7 +13,7 @@ from core.protocols.critique_baselines.protocol import (
     SingleSettings,
 )
 from tests.core.protocols.critiques import make_complete_item, make_judges, run_scripted
-from tests.pages.visits import page_text, prepare_study, visit_trace
+from tests.pages.visits import page_text, prepare_study, recorded, visit_trace
 
 
 @pytest.mark.parametrize(
@@ -22,17 +21,12 @@ from tests.pages.visits import page_text, prepare_study, visit_trace
     [
         (SINGLE_NAME, SingleSettings(judges=make_judges("ab")), "**6 of 7**"),
         (PAIRWISE_NAME, PairwiseSettings(judges=make_judges("ab"), shuffle=False), "second**"),
-        (
-            REFINEMENT_NAME,
-            RefinementSettings(judges=make_judges("ab"), shuffle=False),
-            "Second: answer refined by the critique of",
-        ),
+        (REFINEMENT_NAME, RefinementSettings(judges=make_judges("ab"), shuffle=False), "Second: answer refined"),
     ],
 )
 def test_ratings_and_comparisons_show_critiques_and_values(name: str, settings: Any, shown: str) -> None:
     item = make_complete_item(2)
     events = run_scripted(lambda ask: "[[6]]" if ask.step == "rate" else "[[B]]", settings, item, name).events
-    run = RunRecord(name="r", protocol=name, settings=settings.model_dump(mode="json"))
-    prepare_study([ItemRecord(item=item), run, TraceRecord(run="r", item=item.id, events=tuple(events))])
+    prepare_study(recorded(item, name, settings, events))
     app = visit_trace("ladder")
     assert not app.exception and shown in page_text(app) and "Critique 2." in page_text(app)

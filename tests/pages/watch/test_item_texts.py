@@ -30,8 +30,3 @@ def test_a_text_is_escaped_for_the_script_that_draws_it(markdown: bool) -> None:
     escaped = CHAT.replace("<", "&lt;").replace(">", "&gt;").replace("\n", "&#10;")
     (shown,) = [body for body in html(visit(markdown=markdown)) if "Hello" in body]
     assert f">{escaped}</div>" in shown and ("data-plain" in shown) != markdown
-
-
-@pytest.mark.parametrize("markdown", [False, True])
-def test_an_empty_response_is_no_error(markdown: bool) -> None:
-    visit(markdown=markdown)

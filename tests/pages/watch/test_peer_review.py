@@ -1,13 +1,12 @@
 """The view of a peer review."""
 
-from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.labels import Target
 from pages.parts import resources
 from storage.db import connections
 from storage.studies import studies
 from tests.core.protocols import reviews
 from tests.pages.reviews import prepare_sample
-from tests.pages.visits import page_text, prepare_study, visit_trace
+from tests.pages.visits import page_text, prepare_study, recorded, visit_trace
 from tests.storage.shared import store_label
 
 
@@ -20,35 +19,25 @@ def test_peers_chair_and_problems_are_shown() -> None:
     assert "Area chair, 10 samples" in text and "Comment 1 of 10 · **2**" in text
     assert "The mean of 9 samples, 1 more could not be read" in text
     assert any("could not be read" in expander.label for expander in app.expander)
+    assert "no verdict: the reply was cut off at the limit of 128 tokens" in page_text(visit_trace("chess"))
 
 
-def test_peoples_scores_are_hidden_until_the_annotators_label() -> None:
+def test_peoples_scores_are_hidden_until_the_annotators_label_which_is_not_blind_then() -> None:
     prepare_sample()
-    assert "are shown after you have labelled" in page_text(visit_trace("bees", annotator="annotator 1"))
+    text = page_text(visit_trace("bees", annotator="annotator 1"))
+    assert "are shown after you have labelled" in text and "recorded as not blind" in text
     assert "are shown after you have labelled" not in page_text(visit_trace("bees", annotator="annotator 2"))
-
-
-def test_a_score_after_viewing_the_judges_is_not_blind() -> None:
-    prepare_sample()
-    assert "recorded as not blind" in page_text(visit_trace("bees", annotator="annotator 1"))
     with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s").id
         label = store_label(session, study, Target(item="bees", kind="score", criterion="engaging"), "annotator 1", 2)
     assert not label.blind
 
 
-def test_an_unreadable_peer_has_a_reason() -> None:
-    prepare_sample()
-    assert "no verdict: the reply was cut off at the limit of 128 tokens" in page_text(visit_trace("chess"))
-
-
 def test_a_review_on_several_criteria_shows_the_part_on_the_selected_one() -> None:
     fluent = reviews.ENGAGING.model_copy(update={"name": "fluent"})
     chosen = reviews.make_settings("ab", criteria=(fluent,), samples=2)
     played = reviews.run_scripted(lambda ask: f"Analysis: hm.\nRating: {3 if ask.criterion == 'fluent' else 1}", chosen)
-    run = RunRecord(name="r", protocol="refer", settings=chosen.model_dump(mode="json"))
-    trace = TraceRecord(run="r", item="flamingos", events=tuple(played.events))
-    prepare_study([ItemRecord(item=reviews.make_item()), run, trace])
+    prepare_study(recorded(reviews.make_item(), "refer", chosen, played.events))
     app = visit_trace("flamingos")
     assert "**a** · **1**" in page_text(app) and "**3**" not in page_text(app)
     app.segmented_control[0].set_value("fluent").run()

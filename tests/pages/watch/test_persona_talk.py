@@ -8,22 +8,18 @@ from pages.watch.parts import persona_talk
 from storage.transfer import samples
 from tests.core.protocols.discussions import NATURAL, make_item, make_settings, make_single_response_item
 from tests.core.protocols.discussions import run_scripted as play_discussion
-from tests.pages.visits import prepare_study, trace_text
+from tests.pages.visits import prepare_study, recorded, trace_text
 
 SAMPLE = list(tiebreak.read(samples.path("chateval")))
 
 
-def test_every_contribution_shows_what_its_persona_had_read() -> None:
+def test_every_contribution_shows_what_its_persona_had_read_and_what_replaced_a_failed_summary() -> None:
     prepare_study(SAMPLE)
     shown = trace_text("sky at sunset")
     assert "**Response 2 is better** · 2.00 for response 1 and 9.00 for response 2 on average" in shown
     assert "had read no other contribution" in shown and "had read General Public in turn 1" in shown
     assert "had read all personas in turn 1; General Public in turn 2" in shown
     assert "**General Public** · **3 : 9**" in shown
-
-
-def test_a_failed_summary_says_what_replaced_it() -> None:
-    prepare_study(SAMPLE)
     assert "had read the summary of turn 1" in trace_text("pirate")
     shown = trace_text("piano tuners")
     assert "no summary: the reply was cut off at the limit of 512 tokens; the contributions were passed on" in shown
@@ -35,9 +31,7 @@ def test_a_rating_is_shown_as_a_number() -> None:
     discussion = play_discussion(
         lambda ask: f"Rating: {'23'['ab'.index(ask.speaker)]}", chosen, make_single_response_item()
     )
-    run = RunRecord(name="r", protocol="chateval", criterion="natural", settings=chosen.model_dump(mode="json"))
-    trace = TraceRecord(run="r", item="tides", events=tuple(discussion.events))
-    prepare_study([ItemRecord(item=make_single_response_item()), run, trace])
+    prepare_study(recorded(make_single_response_item(), "chateval", chosen, discussion.events, "natural"))
     shown = trace_text("tides")
     assert "**2.50** · the mean of 2 ratings" in shown and "**a** · **2**" in shown
 

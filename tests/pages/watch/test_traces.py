@@ -43,34 +43,33 @@ def find_traces(**conditions) -> list[traces.Trace]:
         return traces.find(session, traces.Filter(studies.get(session, "tour").id, **conditions))
 
 
-def test_the_traces_of_a_study_are_listed(sample):
-    page = visit("watch/traces")
-    assert not page.exception
-    assert "40 traces" in page_text(page)
-    assert "simulated for demonstration" in page_text(page)
+FILTERS = [
+    ("outcome", "disputed", 10),
+    ("outcome", "no_verdict", 3),
+    ("scenario", "math", 5),
+    ("criterion", "reasoning", 8),
+]
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value", "count"),
-    [("outcome", "disputed", 10), ("outcome", "no_verdict", 3), ("scenario", "math", 5), ("criterion", "reasoning", 8)],
-)
-def test_filters_are_in_the_address(sample, parameter, value, count):
-    conditions = {"status" if parameter == "outcome" else parameter: value}
-    assert len(find_traces(**conditions)) == count
-    page = visit("watch/traces", **{parameter: colours.STATUS[value][0] if parameter == "outcome" else value})
-    assert f"{count} traces" in page_text(page)
-
-
-def test_the_order_in_the_address_is_that_of_the_list(sample):
-    [table] = visit("watch/traces", order="Most disputed first").dataframe
-    contention = list(table.value["Contention"])
+def test_the_filters_and_the_order_of_the_list_are_in_the_address(sample):
+    for parameter, value, count in FILTERS:
+        shown = colours.STATUS[value][0] if parameter == "outcome" else value
+        assert f"{count} traces" in page_text(visit("watch/traces", **{parameter: shown})), value
+    page = visit("watch/traces", order="Most disputed first")
+    contention = list(page.dataframe[0].value["Contention"])
     assert contention[0] == "1.00" and contention == sorted(contention, reverse=True)
+    assert "40 traces" in page_text(page) and "simulated for demonstration" in page_text(page)
 
 
-def test_a_link_to_a_page_shows_its_rows_and_a_changed_filter_the_first():
-    numbers = range(120)
-    records = [RUN, *(a_trace(f"item {n}", a_turn(), a_verdict()) for n in numbers)]
-    prepare_study([*(ItemRecord(item=make_item(f"item {n}")) for n in numbers), *records], "tour")
+@pytest.fixture
+def numbers():
+    """The numbers of the items of a study with 120 traces."""
+    names = [f"item {number}" for number in range(120)]
+    prepare_study([*(ItemRecord(item=make_item(name)) for name in names), RUN, *map(a_trace, names)], "tour")
+    return range(120)
+
+
+def test_a_link_to_a_page_shows_its_rows_and_a_changed_filter_the_first(numbers):
     page = visit("watch/traces")
     page.button(key="chevron_right").click().run()
     assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[50:100]]
@@ -86,10 +85,7 @@ def test_a_link_to_a_page_shows_its_rows_and_a_changed_filter_the_first():
     assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[:50]]
 
 
-def test_matching_traces_are_not_counted_again_for_the_next_page(monkeypatch):
-    numbers = range(120)
-    records = [RUN, *(a_trace(f"item {n}", a_turn(), a_verdict()) for n in numbers)]
-    prepare_study([*(ItemRecord(item=make_item(f"item {n}")) for n in numbers), *records], "tour")
+def test_matching_traces_are_not_counted_again_for_the_next_page(numbers, monkeypatch):
     counted = []
     count = traces.count_by_run
     monkeypatch.setattr(traces, "count_by_run", lambda *chosen: counted.append(chosen) or count(*chosen))
@@ -111,28 +107,27 @@ def test_an_unknown_contention_is_a_dash_with_its_reason():
     assert list(table.value["Contention"]) == ["–", "0.50"]
 
 
-@pytest.mark.parametrize("parameter", ["run", "scenario", "criterion", "outcome"])
-def test_an_unknown_filter_value_in_the_address_is_a_warning(sample, parameter):
-    page = visit("watch/traces", **{parameter: "<b>nowhere</b>"})
+def test_an_unknown_filter_value_in_the_address_is_a_warning_and_an_unknown_study_has_links_to_others(sample):
+    for parameter in ("run", "scenario", "criterion", "outcome"):
+        page = visit("watch/traces", **{parameter: "<b>nowhere</b>"})
+        assert not page.exception
+        assert f"There is no {parameter} named" in page.warning[0].value
+        assert "<b>" not in page.warning[0].value.replace("\\<", "")
+    page = visit("watch/traces", study="scaleeval")
     assert not page.exception
-    assert f"There is no {parameter} named" in page.warning[0].value
-    assert "<b>" not in page.warning[0].value.replace("\\<", "")
+    assert "There is no study named" in page.error[0].value
+    links = [link.label for link in page_links(page)]
+    assert 1 <= len(links) <= 3 and all(label.startswith("Open “") for label in links)
 
 
-@pytest.mark.parametrize("status", ["agreed", "disputed", "no_verdict"])
-def test_every_outcome_can_be_opened(sample, status):
-    for trace in find_traces(status=status)[:3]:
-        assert not visit("watch/traces", trace=str(trace.id)).exception
-
-
-@pytest.mark.parametrize("trace_id", ["999999", "abc", "-1", "9" * 40])
-def test_an_invalid_trace_in_the_address_is_one_sentence(sample, trace_id):
-    page = visit("watch/traces", trace=trace_id)
-    assert not page.exception
-    assert len(page.error) == 1
+def test_every_outcome_can_be_opened_and_an_invalid_trace_in_the_address_is_one_sentence(sample):
+    for status in ("agreed", "disputed", "no_verdict"):
+        assert not visit("watch/traces", trace=str(find_traces(status=status)[0].id)).exception
+    for trace_id in ("999999", "abc", "-1", "9" * 40):
+        page = visit("watch/traces", trace=trace_id)
+        assert not page.exception and len(page.error) == 1
     page.button(key="back").click().run()
-    assert not page.error
-    assert "40 traces" in page_text(page)
+    assert not page.error and "40 traces" in page_text(page)
 
 
 def test_the_criteria_of_a_run_with_several_are_listed_and_filtered():
@@ -170,14 +165,6 @@ def test_a_trace_on_several_criteria_links_to_the_first_without_agreement(last, 
     prepare_study([ItemRecord(item=make_item("both")), RUN_WITHOUT_CRITERION, a_trace("both", a_turn(), verdict)])
     (link,) = page_links(visit_trace("both", annotator="ann"))
     assert f"on={linked}" in link.query_string
-
-
-def test_an_unknown_study_is_one_sentence_with_links_to_others(sample):
-    page = visit("watch/traces", study="scaleeval")
-    assert not page.exception
-    assert "There is no study named" in page.error[0].value
-    links = [link.label for link in page_links(page)]
-    assert 1 <= len(links) <= 3 and all(label.startswith("Open “") for label in links)
 
 
 def test_viewing_a_disputed_debate_is_recorded(sample):
