@@ -22,7 +22,7 @@ def prepare(**rules):
     prepare_study([StudyRecord(rules=StudyRules(**rules)), *items, *given])
 
 
-def test_every_annotator_has_a_row_with_intervals_and_n():
+def test_every_annotator_has_a_row_with_intervals_and_n_which_has_a_new_label_at_once():
     prepare()
     page = visit("setup/annotators", "eve")
     assert not page.exception
@@ -36,6 +36,9 @@ def test_every_annotator_has_a_row_with_intervals_and_n():
     assert "2 annotators · 12 labels" in page_text(page)
     (chart,) = page.get("plotly_chart")
     assert json.loads(chart.proto.spec)["data"][0]["hovertext"][0] == "<b>ann</b><br>0.50 [0.17, 0.83]<br>n 6"
+    save_label(1, "item 1")
+    page.run()
+    assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.67 [")
 
 
 def test_annotators_are_in_natural_order_with_a_dash_for_no_time():
@@ -126,11 +129,3 @@ def test_a_large_study_is_drawn_before_its_first_figures_and_with_the_last_compl
     page.run()
     assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.67 [")
     assert annotator_figures.NEWER not in page_text(page) and not page.exception
-
-
-def test_figures_that_take_no_time_have_a_label_at_once():
-    prepare()
-    page = visit("setup/annotators", "eve")
-    save_label(1, "item 1")
-    page.run()
-    assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.67 [")

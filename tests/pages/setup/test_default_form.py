@@ -51,7 +51,7 @@ def chosen_names(app: AppTest) -> list[str]:
 
 def test_several_criteria_of_the_study_are_chosen() -> None:
     app = open_form()
-    assert chosen_names(app) == []
+    assert chosen_names(app) == app.session_state["problems"] == []
     app.multiselect(key="form_criteria").set_value(["clarity", "brevity"]).run()
     assert app.session_state["draft"]["criteria"][0]["definition"] == "Easy to follow."
     assert chosen_names(app) == ["clarity", "brevity"]
@@ -68,42 +68,25 @@ def test_new_criteria_are_entered() -> None:
     assert not app.exception
     assert chosen_names(app) == ["depth", "tone"]
     assert app.session_state["draft"]["criteria"][0]["rubric"] == ["Low - a", "High - b"]
-
-
-def test_a_new_criterion_has_the_scale_that_was_entered() -> None:
-    app = open_form()
-    app.button(key="form_criteria_new").click().run()
-    app.text_input(key="form_criteria_new0_name").set_value("depth").run()
     app.text_input(key="form_criteria_new0_categories").set_value("1, 2, 3").run()
     scale = Criterion.model_validate(app.session_state["draft"]["criteria"][0]).scale
     assert scale is not None and (scale.level, scale.categories) == ("ordinal", (1, 2, 3))
 
 
-def test_loaded_criteria_are_preselected() -> None:
+def test_loaded_criteria_are_preselected_and_replace_the_default() -> None:
     app = open_form(criteria=[Criterion(name="tone").model_dump(mode="json")], rounds=5)
     assert chosen_names(app) == ["tone"]
     assert app.session_state["draft"]["rounds"] == 5
+    app = open_form(with_default=True, criteria=[Criterion(name="depth").model_dump(mode="json")])
+    assert chosen_names(app) == ["depth"]
 
 
-def test_defaults_of_the_settings_class_are_preselected() -> None:
+def test_defaults_of_the_settings_class_are_preselected_and_an_empty_required_list_is_a_problem() -> None:
     app = open_form(with_default=True)
     assert chosen_names(app) == ["tone", "clarity"]
     draft = app.session_state["draft"]
     assert draft["criteria"][1]["definition"] == "Easy to follow."
     assert (draft["main"]["name"], draft["words"]) == ("tone", "few")
     assert app.session_state["problems"] == []
-
-
-def test_loaded_criteria_replace_the_default() -> None:
-    app = open_form(with_default=True, criteria=[Criterion(name="depth").model_dump(mode="json")])
-    assert chosen_names(app) == ["depth"]
-
-
-def test_an_empty_required_list_is_one_sentence() -> None:
-    app = open_form(with_default=True)
     app.multiselect(key="form_criteria").set_value([]).run()
     assert app.session_state["problems"] == ["Choose at least one criterion under Criteria."]
-
-
-def test_an_empty_optional_list_is_no_problem() -> None:
-    assert open_form().session_state["problems"] == []

@@ -105,16 +105,6 @@ def test_an_experiment_is_built_from_the_settings_of_a_run() -> None:
     assert "0 of 8 runs finished" in page_text(app)
 
 
-def test_a_wrong_value_is_reported_in_one_sentence() -> None:
-    a_run()
-    app = visit("setup/experiments", view="new")
-    app.text_input(key="experiment_name").set_value("panel")
-    app = next(widget for widget in app.multiselect if widget.label == "Axes").set_value(["words"]).run()
-    next(w for w in app.text_input if w.label.startswith("Values of words")).set_value("5, 150")
-    app = click(app.run(), "Estimate")
-    assert "input should be greater than or equal to 20" in page_text(app)
-
-
 def test_an_experiment_can_be_cancelled_and_resumed() -> None:
     an_experiment()
     app = click(visit("setup/experiments"), "Cancel")
@@ -140,7 +130,7 @@ def test_the_results_have_a_table_a_chart_and_differences() -> None:
     assert app.dataframe[1].value.iloc[0, 0] == "0.000"
 
 
-def test_combinations_without_a_run_are_written_to_the_file() -> None:
+def test_combinations_without_a_run_are_written_to_the_file_and_a_wrong_value_is_refused() -> None:
     a_run()
     app = visit("setup/experiments", view="new")
     app.text_input(key="experiment_name").set_value("panel")
@@ -151,3 +141,6 @@ def test_combinations_without_a_run_are_written_to_the_file() -> None:
     assert "1 cell: 1 run" in page_text(app)
     app = app.text_input(key="experiment_exclude").set_value("{words: 151}").run()
     assert "has no value '151'" in page_text(app)
+    app.text_input(key="experiment_exclude").set_value("")
+    next(w for w in app.text_input if w.label.startswith("Values of words")).set_value("5, 150")
+    assert "greater than or equal to 20" in page_text(click(app.run(), "Estimate"))

@@ -6,7 +6,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.llm.client import ScriptedModel
-from core.trace import Ask
 from pages.parts import resources
 from storage.db import audit
 from storage.db.audit import Action
@@ -120,14 +119,7 @@ def execute_all(study: Study) -> None:
     with reading(resources.engine()) as session:
         ids = [experiment.id for experiment in experiments.of_study(session, study.id)]
     for experiment_id in ids:
-        asyncio.run(execute_experiment(resources.engine(), experiment_id, lambda progress: None, a_model()))
-
-
-def a_model() -> ScriptedModel:
-    def reply(ask: Ask) -> str:
-        return answer(ask)
-
-    return ScriptedModel(reply)
+        asyncio.run(execute_experiment(resources.engine(), experiment_id, lambda progress: None, ScriptedModel(answer)))
 
 
 def test_a_variant_is_evaluated_and_accepted_and_the_page_counts_the_uses(split_study: Study) -> None:

@@ -20,7 +20,7 @@ from core.transcripts import ERROR_CATEGORY
 from pages.parts import downloads, resources
 from pages.parts.account_guard import AccountGuard
 from pages.parts.text import escape_markdown
-from pages.setup.parts import study_form, upload
+from pages.setup.parts import study_form
 from storage.db import connections
 from storage.labels import labels
 from storage.runs import runs
@@ -46,15 +46,10 @@ def study_names() -> list[str]:
         return studies.names(session)
 
 
-def test_an_empty_database_says_what_to_do_next() -> None:
+def test_a_card_shows_the_progress_of_a_study() -> None:
     prepare_study()
     app = visit("setup/studies")
-    assert not app.exception
-    assert "There are no studies." in page_text(app)
-    assert app.button(key="open_import")
-
-
-def test_a_card_shows_the_progress_of_a_study() -> None:
+    assert not app.exception and app.button(key="open_import")
     prepare_study([ItemRecord(item=make_item()), make_label()])
     app = visit("setup/studies")
     assert not app.exception
@@ -131,10 +126,7 @@ def test_every_file_of_a_folder_is_listed_after_its_import(tmp_path: Path) -> No
     folder.mkdir()
     (folder / "benchmark_data.json").write_text(json.dumps([item]))
     (folder / "other.json").write_text("[]")
-    app = visit("setup/studies", view="import")
-    app.segmented_control(key="import_way").set_value(upload.PATH_OPTION).run()
-    app.text_input(key="import_path").set_value(str(folder)).run()
-    app.button(key="import").click().run()
+    app = import_path(folder)
     assert not app.exception
     assert app.expander[0].label == "1 file read, 1 not read"
     files = app.dataframe[0].value
@@ -182,9 +174,8 @@ def test_an_untranslated_value_is_refused_and_nothing_is_imported() -> None:
     app.session_state[app.data_editor[0].key] = translation_edits("1")
     app.run()
     app.button(key="import").click().run()
-    assert [error.value for error in app.error] == [
-        r"The import failed and changed nothing: line 3, field 'ann'\: expected one of 1, 2, 0, model\_a, not 'neutral'"
-    ]
+    (error,) = app.error
+    assert "line 3, field 'ann'" in error.value and "not 'neutral'" in error.value
     assert study_names() == []
 
 
@@ -218,32 +209,20 @@ def test_annotators_with_names_of_models_are_reported_before_the_import() -> Non
     assert "has the name of a model: 'gpt4_pair'" in app.warning[0].value.replace("\\", "")
 
 
-def test_a_wrong_mapping_is_one_sentence() -> None:
+def test_what_cannot_be_imported_is_one_sentence() -> None:
     prepare_study()
+    app = upload_file(b"a,b\n1,2\n")
+    assert "Missing: the question or prompt, a response." in page_text(app)
+    assert not [button for button in app.button if button.key == "import"]
+    app = upload_file(b"hello", "notes.docx")
+    assert not app.exception
+    (error,) = app.error
+    assert error.value.startswith(escape_markdown("no reader recognises notes.docx"))
     app = upload_file(CSV)
     app.file_uploader[1].set_value(("pairs.yaml", b"id: id\nquestion: question\n", "application/yaml"))
     app.run()
     assert not app.exception
     assert "field 'question'\\: there is no such field" in page_text(app)
-
-
-def test_an_incomplete_mapping_names_the_missing_fields() -> None:
-    prepare_study()
-    app = upload_file(b"a,b\n1,2\n")
-    assert "Missing: the question or prompt, a response." in page_text(app)
-    assert not [button for button in app.button if button.key == "import"]
-
-
-def test_an_unknown_file_format_is_one_sentence() -> None:
-    prepare_study()
-    app = upload_file(b"hello", "notes.docx")
-    assert not app.exception
-    assert len(app.error) == 1
-    assert app.error[0].value.startswith(escape_markdown("no reader recognises notes.docx; name its format: tiebreak"))
-
-
-def test_a_missing_path_is_one_sentence() -> None:
-    prepare_study()
     app = visit("setup/studies", view="import")
     app.segmented_control(key="import_way").set_value("Path on this machine").run()
     app.text_input(key="import_path").set_value("/nowhere/at all").run()
@@ -268,27 +247,21 @@ def test_an_existing_study_name_is_refused() -> None:
     assert 'A study named "pairs" already exists' in page_text(app)
 
 
-def test_guidelines_and_rules_are_saved() -> None:
+def test_guidelines_and_rules_are_saved_and_the_item_s_order_of_responses_with_a_reason_only() -> None:
     prepare_study([ItemRecord(item=make_item())])
     app = visit("setup/studies", view="study", open="s")
     app.text_area[1].set_value("Read both.")
     app.number_input[0].set_value(5)
     submit(app, "Save").run()
-    with connections.reading(resources.engine()) as session:
-        study = studies.get(session, "s")
-    assert (study.guidelines, study.rules.overlap) == ("Read both.", 5)
-
-
-def test_the_item_s_order_of_responses_is_saved_with_a_reason_only() -> None:
-    prepare_study([ItemRecord(item=make_item())])
-    app = visit("setup/studies", view="study", open="s")
     next(box for box in app.selectbox if box.label == "Order of responses").set_value("The item's order for everybody")
     submit(app, "Save").run()
     assert "needs a reason" in page_text(app)
     next(field for field in app.text_area if field.label.startswith("Reason for")).set_value("2 revises 1.")
     submit(app, "Save").run()
     with connections.reading(resources.engine()) as session:
-        rules = studies.get(session, "s").rules
+        study = studies.get(session, "s")
+    rules = study.rules
+    assert (study.guidelines, rules.overlap) == ("Read both.", 5)
     assert (rules.response_order, rules.response_order_reason) == ("as_given", "2 revises 1.")
 
 
