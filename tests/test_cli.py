@@ -24,8 +24,11 @@ from commands import output
 from commands import runs as run_commands
 from commands.output import progress_bar
 from commands.runs import format_reply
-from core.formats.records import ItemRecord
+from core.formats.records import CriterionRecord, ItemRecord, Record, RunRecord
 from core.formats.tools.argilla import user_id
+from core.items import Criterion
+from core.labels import Opinion
+from core.trace import Verdict, VerdictReached
 from storage.db.connections import connect, newest_revision, writing
 from storage.runs import claims, runs
 from storage.studies import studies
@@ -36,7 +39,7 @@ from tests.core.formats.published.test_prompts import SCALEEVAL, clone
 from tests.paths import ROOT
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import make_trace
-from tests.storage.shared import import_study
+from tests.storage.shared import a_trace, a_turn, import_study
 
 pytestmark = pytest.mark.slow  # whole commands and runs
 
@@ -243,23 +246,15 @@ def test_an_invalid_file_is_one_sentence_and_adds_nothing(run, tmp_path):
     assert "There is no study" in run("people", "agreement", "--study", "tour").stderr
 
 
-def test_agreement_gives_the_documented_fields(run_with_sample):
+def test_agreement_gives_the_documented_fields_in_parts_and_as_a_table(run_with_sample):
     rows = json.loads(run_with_sample("people", "agreement", "--study", "tour", "--json").stdout)
     fields = ["kind", "criterion", "group", "statistic", "value", "low", "high", "items", "raters", "pairs", "reason"]
     fields.append("effective")
-    assert rows
-    assert all(list(row) == fields for row in rows)
-    assert {"percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1"} <= {
-        row["statistic"] for row in rows
-    }
-
-
-@pytest.mark.parametrize("by", ["scenario", "criterion", "raters"])
-def test_agreement_can_be_split(run_with_sample, by):
-    assert json.loads(run_with_sample("people", "agreement", "--study", "tour", "--by", by, "--json").stdout)
-
-
-def test_agreement_without_json_is_a_table(run_with_sample):
+    assert rows and all(list(row) == fields for row in rows)
+    names = {row["statistic"] for row in rows}
+    assert {"percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1"} <= names
+    for by in ("scenario", "criterion", "raters"):
+        assert json.loads(run_with_sample("people", "agreement", "--study", "tour", "--by", by, "--json").stdout)
     result = run_with_sample("people", "agreement", "--study", "tour")
     assert result.exit_code == 0
     assert result.stdout.splitlines()[1].split()[:4] == ["kind", "criterion", "group", "statistic"]
@@ -352,6 +347,7 @@ def test_a_dry_run_prints_the_estimate(run_with_sample):
     [
         ("rounds: [", "this is not YAML"),
         ("judges: []", "judges"),
+        ("judges: 3\ncriterion: helpfulness", "should be a list"),
         ("- 1", "names and values"),
         ("judges: [{name: a, model: m}, {name: a, model: n}]\ncriterion: x", "two judges are called 'a'"),
         ("judges: [{name: a, model: m}, {name: b, model: n}]\ncriterion: x\nroundz: 3", "roundz"),
@@ -405,15 +401,6 @@ def test_a_key_in_a_settings_file_is_refused_before_anything_is_stored(run_with_
     assert "abcdefghijklmnopqrstuvwx" not in refused.stderr
     run_with_sample("data", "export", "--study", "tour", "--everything", str(tmp_path / "all.jsonl"))
     assert "abcdefghijklmnopqrstuvwx" not in (tmp_path / "all.jsonl").read_text(encoding="utf-8")
-
-
-def test_an_error_in_settings_does_not_name_python_types(run_with_sample, tmp_path):
-    settings = tmp_path / "settings.yaml"
-    settings.write_text("judges: 3\ncriterion: helpfulness\n")
-    refused = run_with_sample("runs", "start", "--study", "tour", "--settings", str(settings))
-    assert refused.exit_code == 2
-    assert "field 'judges'" in refused.stderr
-    assert "should be a list" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -485,29 +472,19 @@ def test_a_noun_without_a_command_is_its_default(noun, default, tmp_path):
     assert default in CliRunner().invoke(cli.app, [noun, "--help"]).stdout
 
 
-def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
+def test_an_interrupted_command_states_whether_it_has_stored_changes(run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(output, "open_database", interrupt)
-    monkeypatch.setattr(output, "_changed", set())
-    result = run("people", "agreement", "--study", "tour")
-    sentences = "Interrupted: the command had not ended. The database was not changed.\n"
-    assert (result.exit_code, result.stderr) == (2, sentences)
-
-
-def test_an_interrupted_command_states_that_it_has_stored_changes(run_with_sample, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
+    with monkeypatch.context() as patched:
+        patched.setattr(output, "open_database", interrupt)
+        patched.setattr(output, "_changed", set())
+        result = run("people", "agreement", "--study", "tour")
+    assert result.exit_code == 2 and "The database was not changed." in result.stderr
     monkeypatch.setattr(output, "print_result", interrupt)
     monkeypatch.setattr(output, "_changed", set())
-    changed = run_with_sample("data", "import", str(samples.path()), "--study", "another")
-    assert changed.exit_code == 2
-    assert changed.stderr.splitlines()[-1] == (
-        "Interrupted: the command had not ended. The database has changes that it had stored before; the audit log "
-        "lists them."
-    )
+    changed = run("data", "import", str(samples.path()), "--study", "another")
+    assert changed.exit_code == 2 and "The database has changes that it had stored before" in changed.stderr
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -587,16 +564,13 @@ WITHOUT_A_DATABASE = [
 ]
 
 
-@pytest.mark.parametrize("words", WITHOUT_A_DATABASE, ids=" ".join)
-def test_a_mistyped_database_is_not_created(words, tmp_path, monkeypatch):
+def test_a_mistyped_database_is_not_created_and_one_in_memory_is_opened(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    refused = CliRunner().invoke(cli.app, [*words, "--database", "sqlite:///folder/mistyped.db"])
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("There is no database file 'folder/mistyped.db': check --database")
-    assert len(refused.stderr.splitlines()) == 1 and list(tmp_path.iterdir()) == []
-
-
-def test_a_database_in_memory_is_opened():
+    for words in WITHOUT_A_DATABASE:
+        refused = CliRunner().invoke(cli.app, [*words, "--database", "sqlite:///folder/mistyped.db"])
+        assert (refused.exit_code, refused.stdout) == (2, ""), words
+        assert refused.stderr.startswith("There is no database file 'folder/mistyped.db': check --database")
+        assert len(refused.stderr.splitlines()) == 1 and list(tmp_path.iterdir()) == []
     refused = CliRunner().invoke(cli.app, ["judges", "--study", "s", "--database", "sqlite://"])
     assert refused.exit_code == 2 and "no study" in refused.stderr
 
@@ -668,64 +642,23 @@ def test_progress_on_a_terminal_is_a_bar(tmp_path):
     assert re.search(rb"(\d+)/\1", drawn)
 
 
-UNREADABLE_STUDY = [
-    {"type": "study"},
-    {"type": "criterion", "criterion": {"name": "helpfulness"}},
-    {"type": "item", "item": {"id": "one", "prompt": "Which?", "responses": [{"text": "this"}, {"text": "that"}]}},
-    {
-        "type": "run",
-        "name": "pairs",
-        "protocol": "single-judge",
-        "criterion": "helpfulness",
-        "settings": {
-            "judge": {"name": "=judge", "spec": {"model": "m"}},
-            "criterion": {"name": "helpfulness"},
-            "shuffle_responses": False,
-        },
-    },
-    {
-        "type": "trace",
-        "run": "pairs",
-        "item": "one",
-        "events": [
-            {
-                "type": "turn",
-                "ask": 0,
-                "turn": {
-                    "speaker": "=judge",
-                    "step": "choice",
-                    "round": 0,
-                    "model": "m",
-                    "reply": "\x1b[31mClear.\nFinal answer: 2",
-                    "problem": 'no number in "Clear."',
-                },
-            },
-            {
-                "type": "verdict",
-                "verdict": {
-                    "outcome": "no_verdict",
-                    "opinions": [
-                        {
-                            "kind": "preference",
-                            "judge": "=judge",
-                            "stage": "verdict",
-                            "value": None,
-                            "criterion": "helpfulness",
-                        }
-                    ],
-                },
-            },
-        ],
-    },
-]
+def unreadable_study() -> list[Record]:
+    """Return a study with one reply that an earlier version could not read."""
+    settings = {"judge": {"name": "=judge", "spec": {"model": "m"}}, "criterion": {"name": "helpfulness"}}
+    settings["shuffle_responses"] = False
+    reply = "\x1b[31mClear.\nFinal answer: 2"
+    turn = a_turn(speaker="=judge", step="choice", reply=reply, reading=None, problem='no number in "Clear."')
+    opinion = Opinion(kind="preference", judge="=judge", stage="verdict", value=None, criterion="helpfulness")
+    verdict = VerdictReached(verdict=Verdict(outcome="no_verdict", opinions=(opinion,)))
+    run = RunRecord(name="pairs", protocol="single-judge", criterion="helpfulness", settings=settings)
+    criterion = CriterionRecord(criterion=Criterion(name="helpfulness"))
+    return [criterion, ItemRecord(item=make_item("one")), run, a_trace("one", turn, verdict, run="pairs")]
 
 
 @pytest.fixture
 def run_with_unreadable(run, tmp_path):
     """Return a function that runs a command on a study with one reply that an earlier version could not read."""
-    file = tmp_path / "unreadable.jsonl"
-    file.write_text("\n".join(map(json.dumps, UNREADABLE_STUDY)))
-    assert run("data", "import", str(file), "--study", "s", "--format", "tiebreak").exit_code == 0
+    import_study(output.open_database(f"sqlite:///{tmp_path}/cli.db", creates=True), unreadable_study())
     return run
 
 
@@ -752,7 +685,9 @@ def test_an_unreadable_reply_is_listed_below_the_first_one():
     ]
 
 
-def test_rereading_stores_nothing_until_it_is_applied(run_with_unreadable):
+def test_rereading_stores_nothing_until_it_is_applied_and_turns_are_exported_with_their_readings(
+    run_with_unreadable, tmp_path
+):
     listed = json.loads(run_with_unreadable("runs", "reread", "--study", "s", "--json").stdout)
     (change,) = listed["changes"]
     assert (change["old"], change["new"], change["rule"]) == (None, 2, "labelled")
@@ -763,10 +698,6 @@ def test_rereading_stores_nothing_until_it_is_applied(run_with_unreadable):
     assert applied.exit_code == 0 and "Stored: 1 readings" in applied.stdout
     assert json.loads(run_with_unreadable("runs", "unread", "--study", "s", "--json").stdout)["counts"] == []
     assert "No reading changes" in run_with_unreadable("runs", "reread", "--study", "s").stdout
-
-
-def test_turns_are_exported_with_their_readings(run_with_unreadable, tmp_path):
-    run_with_unreadable("runs", "reread", "--study", "s", "--apply")
     table, lines = tmp_path / "turns.csv", tmp_path / "turns.jsonl"
     for file in (table, lines):
         assert run_with_unreadable("data", "export", "--study", "s", "--turns", str(file)).exit_code == 0
@@ -786,11 +717,8 @@ def test_an_error_of_the_database_is_one_sentence(run_with_sample, tmp_path):
     refused = run_with_sample("people", "agreement", "--study", "tour")
     assert refused.exit_code == 2
     assert refused.stderr == "The database reported an error: no such table: label.\n"
-
-
-def test_a_database_that_is_no_database_is_one_sentence(run, tmp_path):
     (tmp_path / "cli.db").write_text("This is a text. " * 100)
-    refused = run("people", "agreement", "--study", "tour")
+    refused = run_with_sample("people", "agreement", "--study", "tour")
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
     assert "Traceback" not in refused.output
 
@@ -852,31 +780,26 @@ def test_biases_have_an_effect_with_n_and_a_corrected_p(run_with_sample):
     assert "bias" in run_with_sample("judges", "biases", "--study", "tour", "--reference", "majority").stdout
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "sentence"),
-    [
-        ("--margin", "nan", "The margin must be between 0 and 0.5, not nan."),
-        ("--margin", "-1", "The margin must be between 0 and 0.5, not -1."),
-        ("--epsilon", "5", "The epsilon must be between 0 and 0.5, not 5."),
-        ("--min-coverage", "7", "The minimum coverage must be between 0 and 1, not 7."),
-        ("--min-winning-rate", "inf", "The minimum winning rate must be between 0 and 1, not inf."),
-    ],
-)
-def test_a_rule_of_judges_outside_its_range_is_refused(run_with_sample, option, value, sentence):
-    result = run_with_sample("judges", "--study", "tour", option, value)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"Invalid value for '{option}': {sentence}\n"
+WRONG_RULES = [("--margin", "nan"), ("--margin", "-1"), ("--epsilon", "5"), ("--min-coverage", "7")]
+WRONG_RULES += [("--min-winning-rate", "inf")]
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["judges", "judges compare", "people plan", "judges causes", "judges slices", "judges biases", "judges formats"],
-)
-def test_an_unknown_scenario_or_criterion_of_results_is_refused(run_with_sample, command):
-    for noun in ("scenario", "criterion"):
+def test_a_rule_of_judges_outside_its_range_is_refused(run_with_sample):
+    for option, value in WRONG_RULES:
+        result = run_with_sample("judges", "--study", "tour", option, value)
+        assert (result.exit_code, result.stdout) == (2, ""), option
+        assert result.stderr.startswith(f"Invalid value for '{option}': ") and f", not {value}." in result.stderr
+
+
+@pytest.mark.parametrize("noun", ["scenario", "criterion"])
+def test_an_unknown_scenario_or_criterion_of_results_is_refused(run_with_sample, noun):
+    for command in (
+        "judges",
+        *map("judges {}".format, ("compare", "causes", "slices", "biases", "formats")),
+        "people plan",
+    ):
         result = run_with_sample(*command.split(), "--study", "tour", f"--{noun}", "nonsense")
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr.count("\n") == 1
+        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1), command
         assert result.stderr.startswith(f"There is no {noun} called 'nonsense' here; there are: ")
 
 
@@ -946,10 +869,6 @@ def test_summaries_are_checked_and_rebuilt(run_with_sample, tmp_path):
     assert (checked.exit_code, len(json.loads(checked.stdout))) == (2, changed)
     assert f"The summaries of {changed} targets differ" in checked.stderr
     assert f"and {changed - 20} more" in run_with_sample("server", "summaries").stdout
-    assert run_with_sample("server", "summaries", "--check").exit_code == 0
-
-
-def test_wrong_summaries_of_runs_are_printed_and_rebuilt(run_with_sample, tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "cli.db")) as connection, connection:
         runs = connection.execute("UPDATE run SET traces = 77, call_totals = '{\"calls\": 88}'").rowcount
     checked = run_with_sample("server", "summaries", "--check")

@@ -42,9 +42,14 @@ def found(pattern: re.Pattern[str]) -> Iterator[tuple[str, re.Match[str]]]:
                 yield str(page.relative_to(ROOT)), match
 
 
+@cache
+def whole() -> Any:
+    return typer.main.get_command(cli.app)
+
+
 def commands_of(words: list[str]) -> Iterator[Any]:
     """Yield the command, or those of `group one|other`; raises KeyError for a word that is none of its group's."""
-    command: Any = typer.main.get_command(cli.app)
+    command = whole()
     first, *rest = words
     words = [*cli.current_words([first]), *rest] if first in cli.OLD_NAMES else words
     while isinstance(command, TyperGroup) and words and re.fullmatch(r"[a-z][a-z|-]*", words[0]):

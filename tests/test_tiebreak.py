@@ -8,30 +8,35 @@ import pytest
 
 import tiebreak
 from core.formats import tiebreak as tiebreak_format
-from storage.db.connections import connect, database_url, upgrade
+from storage.db.connections import connect
 from storage.transfer import imports, samples
+from tests.databases import create_database
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.slow  # whole commands and runs
 
 
-@pytest.fixture
-def study() -> tiebreak.Study:
-    engine = connect(database_url())
-    upgrade(engine)
-    imports.import_records(engine, "tour", tiebreak_format.read(samples.path()))
-    return tiebreak.open().study("tour")
+@pytest.fixture(scope="module")
+def database(tmp_path_factory) -> tiebreak.Database:
+    url = create_database(tmp_path_factory.mktemp("api") / "tiebreak.db")
+    imports.import_records(connect(url), "tour", tiebreak_format.read(samples.path()))
+    return tiebreak.open(url)
+
+
+@pytest.fixture(scope="module")
+def study(database) -> tiebreak.Study:
+    return database.study("tour")
 
 
 def test_every_public_name_exists():
     assert [name for name in tiebreak.__all__ if not hasattr(tiebreak, name)] == []
 
 
-def test_studies_are_listed_and_opened_by_name(study):
-    assert tiebreak.open().studies() == ["tour"]
+def test_studies_are_listed_and_opened_by_name(database, study):
+    assert database.studies() == ["tour"]
     assert study.name == "tour"
     with pytest.raises(tiebreak.TiebreakError, match="another"):
-        tiebreak.open().study("another")
+        database.study("another")
 
 
 def test_frames_hold_a_row_for_each_item_label_target_and_opinion(study):

@@ -1,16 +1,18 @@
 """Peer reviews in a real browser: scores by keys, comments, and a click on the chart of errors."""
 
-import json
-import os
 import sqlite3
-import subprocess
-import sys
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
 
+from core.formats.records import ItemRecord, ScaleRecord
+from core.items import Response
+from core.labels import Scale
+from storage.db.connections import connect
+from storage.transfer import imports
 from tests.browser.conftest import start
+from tests.conftest import make_item
 
 pytestmark = pytest.mark.browser
 STUDY = quote("Sample: ReFeR")
@@ -33,20 +35,10 @@ def test_a_score_entered_by_keys_reveals_the_review(served, visit):
     expect(page.locator(".reveal")).to_be_hidden()
 
 
-def test_a_number_is_typed_on_a_continuous_scale(served, visit, tmp_path):
-    lines = [
-        {
-            "type": "scale",
-            "kind": "score",
-            "criterion": "quality",
-            "scale": {"level": "interval", "low": 0, "high": 100},
-        },
-        {"type": "item", "item": {"id": "boat", "prompt": "Draw a boat.", "responses": [{"text": "a boat"}]}},
-    ]
-    file = tmp_path / "study.jsonl"
-    file.write_text("\n".join(json.dumps(line) for line in lines))
-    command = [sys.executable, "cli.py", "data", "import", str(file), "--study", "boats", "--database", served.database]
-    subprocess.run(command, check=True, capture_output=True, env=os.environ.copy())
+def test_a_number_is_typed_on_a_continuous_scale(served, visit):
+    scale = ScaleRecord(kind="score", criterion="quality", scale=Scale(level="interval", low=0, high=100))
+    item = ItemRecord(item=make_item("boat", responses=(Response(text="a boat"),)))
+    imports.import_records(connect(served.database), "boats", [scale, item])
     page = visit(f"{served.address}/scores?study=boats", annotator="newcomer")
     start(page)
     page.get_by_text("Which score for quality, 0 to 100?").wait_for()

@@ -1,24 +1,14 @@
-"""Labelling aspect weights by keys in a real browser, and the view of a live run."""
-
-import re
+"""Labelling aspect weights by keys in a real browser."""
 
 import pytest
 
 from core.aspects import aspect_set_id
-from core.protocols import Judge
-from core.protocols.dna_eval.settings import Settings
-from core.protocols.registry import PROTOCOLS
-from core.trace import Spec
 from storage.db import connections
 from storage.labels import labels
-from storage.runs import aspects, traces
+from storage.runs import aspects
 from storage.runs.aspects import quality_target
-from storage.runs.traces import Filter
 from storage.studies import studies
-from storage.studies.items import ItemSelection
-from storage.worker import _launch
 from tests.browser.conftest import start
-from tests.openai_server import run_server
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: DnA-Eval"
@@ -108,20 +98,3 @@ def test_a_draft_survives_a_refresh_and_equal_weights_are_one_key(served, visit,
     page.keyboard.press("u")
     saved(page)
     assert stored_labels(store, "three boxes", "ada")[0] is None
-
-
-def test_a_live_run_is_followed_to_its_scores(served, visit, store) -> None:
-    engine, study = store
-    with run_server() as model:
-        judge = Judge(name="judge", spec=Spec(model="judge-1", address=model.address))
-        settings = Settings(judges=(judge,), aspects=("accuracy", "charm"), aggregation="chain of aspects")
-        _launch.create_run(
-            engine, _launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "live", selection=ItemSelection(limit=1))
-        )
-        with connections.reading(engine) as session:
-            (trace,) = [match for match in traces.find(session, Filter(study.id)) if match.run == "live"]
-        page = visit(f"{served.address}/traces?trace={trace.id}")
-        page.get_by_text("Overall score, given by the judge").wait_for(timeout=90_000)
-        page.get_by_text(re.compile("ahead,|are equal,")).first.wait_for()
-    with connections.reading(engine) as session:
-        assert traces.get(session, trace.id).status == "agreed"

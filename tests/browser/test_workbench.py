@@ -542,16 +542,13 @@ def test_a_debate_of_forty_rounds_is_shown_without_delay(bench) -> None:
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
-def test_texts_are_shown_exactly_as_they_are(bench) -> None:
+def test_texts_are_shown_exactly_as_they_are_and_arabic_is_set_from_the_right_line_by_line(bench) -> None:
     page = bench(item="3")
     left, right = page.locator(".column .text").all()
     assert left.evaluate("node => node.textContent") == items.LATEX
     assert right.evaluate("node => node.textContent") == items.ICON
     assert right.locator("*").evaluate_all("nodes => nodes.map(node => node.tagName)") == ["SPAN"]
-
-
-def test_arabic_is_set_from_the_right_line_by_line(bench) -> None:
-    page = bench(item="2")
+    page.goto(page.url.replace("item=3", "item=2"))
     text = page.locator("[data-block=response-1] .text")
     assert text.evaluate("node => node.textContent") == items.ARABIC
     sides = text.evaluate("""node => {

@@ -24,12 +24,9 @@ def finish(key):
     live._entries[key].job.result(5)
 
 
-def test_the_newest_version_is_drawn_if_nothing_is_known_of_its_figures():
+def test_the_newest_version_is_drawn_if_its_figures_took_a_moment_or_nothing_is_known_of_them():
     assert live.shown_version("judges", 1) == 1
     assert not live.is_pending("judges", 2, drawn=1)
-
-
-def test_figures_that_took_a_moment_are_computed_while_the_visitor_waits():
     live.computed("judges", 1, 0.1, lambda version: None)
     assert live.shown_version("judges", 2) == 2
     assert not live.is_pending("judges", 2, drawn=1)

@@ -31,12 +31,9 @@ def light_theme(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return theme
 
 
-def test_equal_inputs_have_one_figure() -> None:
+def test_equal_inputs_and_an_equal_theme_have_one_figure(light_theme: SimpleNamespace) -> None:
     assert a_figure(a_mark(0.5), title="t") is a_figure(a_mark(0.5), title="t")
     assert built == ["t"]
-
-
-def test_other_inputs_and_another_theme_have_another_figure(light_theme: SimpleNamespace) -> None:
     figure = a_figure(a_mark(0.5), title="t")
     assert a_figure(a_mark(0.6), title="t") != figure
     assert a_figure(a_mark(0.5), title="other") != figure

@@ -26,11 +26,8 @@ from tests.paths import ROOT
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 
 
-def test_formulas_are_quoted_and_negative_numbers_are_not() -> None:
+def test_formulas_and_line_ends_are_quoted_and_negative_numbers_are_not() -> None:
     assert csv_text(["name", "value"], [("=A1", -0.5)]) == "name,value\n'=A1,-0.5\n"
-
-
-def test_a_cell_with_any_line_end_is_quoted_and_an_empty_row_is_no_empty_line() -> None:
     assert csv_text(["name"], [("a\rb",), ("a\nb",), (None,)]) == 'name\n"a\rb"\n"a\nb"\n""\n'
 
 

@@ -8,9 +8,6 @@ from pages.parts import paging
 def test_the_last_page_may_be_short_and_an_empty_list_has_one_page() -> None:
     assert [paging.page_count(length, 40) for length in (0, 1, 40, 41)] == [1, 1, 1, 2]
     assert list(paging.page_slice(range(41), 2, 40)) == [40]
-
-
-def test_an_element_is_on_its_page() -> None:
     assert [paging.page_of(index, 40) for index in (0, 39, 40)] == [1, 1, 2]
 
 

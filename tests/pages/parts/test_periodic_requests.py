@@ -93,7 +93,7 @@ def test_a_request_without_an_answer_delays_the_next_ones_for_a_limited_time(mon
     assert Sockets(monkeypatch).passed_on(*messages) == [PERIODIC, PERIODIC]
 
 
-def test_requests_without_a_socket_are_passed_on():
+def test_the_server_filters_sockets_and_passes_on_requests_without_one():
     seen = []
 
     async def reached(scope, receive, send):
@@ -101,7 +101,4 @@ def test_requests_without_a_socket_are_passed_on():
 
     asyncio.run(PeriodicRequestFilter(reached)({"type": "http"}, None, None))
     assert seen == [(None, None)]
-
-
-def test_the_server_filters_sockets():
     assert PeriodicRequestFilter in [one.cls for one in app.app._user_middleware]

@@ -34,21 +34,14 @@ def client():
     return TestClient(app.app, base_url=LOCAL, client=("127.0.0.1", 1))
 
 
-def test_metrics_have_requests_and_counts(client):
+def test_metrics_have_counts_or_that_the_database_is_unavailable_for_this_machine_only(client, tmp_path):
     client.get("/api/label/session")
     text = client.get("/metrics").text
     assert 'tiebreak_request_seconds_count{path="/api/label/session"' in text
     assert "tiebreak_database_up 1.0" in text
     assert "tiebreak_labels_total 0.0" in text
-
-
-def test_metrics_report_an_unavailable_database(client, tmp_path):
-    client.get("/metrics")
     (tmp_path / "home" / "tiebreak.db").unlink()
     assert "tiebreak_database_up 0.0" in client.get("/metrics").text
-
-
-def test_metrics_are_for_this_machine_only(client):
     remote = TestClient(app.app, base_url=LOCAL, client=("192.0.2.1", 5000))
     assert remote.get("/metrics").status_code == 403
 
@@ -58,16 +51,13 @@ def working_client():
     """A browser on the real application, whose worker is running."""
     connections.upgrade(resources.engine())
     worker = resources.start_worker()
-    yield TestClient(app.app, base_url="http://127.0.0.1:8501", client=("127.0.0.1", 1))
+    yield TestClient(app.app, base_url=LOCAL, client=("127.0.0.1", 1))
     worker.stop()
 
 
 def test_a_server_is_ready_while_its_database_and_its_worker_are(working_client):
     reply = working_client.get("/ready")
     assert (reply.status_code, reply.json()) == (200, {"database": "ok", "worker": "ok"})
-
-
-def test_a_server_without_its_worker_is_not_ready(working_client):
     resources._workers[0].stop()
     reply = working_client.get("/ready")
     assert (reply.status_code, reply.json()["database"]) == (503, "ok")
@@ -84,7 +74,7 @@ def test_a_server_whose_database_file_was_deleted_is_not_ready(working_client, t
 def test_a_server_without_its_own_worker_needs_one_that_is_connected(postgres_engine, monkeypatch):
     monkeypatch.setenv(resources.WORKER_VARIABLE, "off")
     monkeypatch.setattr(resources, "engine", lambda: postgres_engine)
-    working_client = TestClient(app.app, base_url="http://127.0.0.1:8501", client=("127.0.0.1", 1))
+    working_client = TestClient(app.app, base_url=LOCAL, client=("127.0.0.1", 1))
     assert working_client.get("/ready").status_code == 200  # people can label, and no run waits
     imports.import_records(postgres_engine, "s", [ItemRecord(item=make_item())])
     with connections.writing(postgres_engine) as session:
@@ -131,14 +121,25 @@ def test_a_signed_image_is_served_with_its_type_and_without_rights(image_client)
     assert (response.status_code, response.content) == (200, picture())
     assert response.headers["content-type"] == "image/png"
     assert response.headers["content-security-policy"] == "default-src 'none'; sandbox"
+    response = image_client.get(route(f"https://{HOST}/b.png"))
+    assert (response.status_code, response.json()["message"]) == (404, "The image host cannot be reached.")
 
 
-def test_an_account_without_a_role_in_the_study_is_refused(image_client, monkeypatch):
-    with connections.writing(resources.engine()) as session:
-        account = registry.add(session, "stranger")
-        study_id = studies.get(session, "s").id
-    identity = Identity(accounts=True, actor=Actor("stranger", account.id))
-    monkeypatch.setattr(account_guard, "identity_of", lambda _: identity)
+@pytest.fixture
+def become_stranger(monkeypatch):
+    """A function that makes an account without a role the visitor, and returns the id of the study "s"."""
+
+    def sign_in():
+        with connections.writing(resources.engine()) as session:
+            actor = Actor("stranger", registry.add(session, "stranger").id)
+            monkeypatch.setattr(account_guard, "identity_of", lambda _: Identity(accounts=True, actor=actor))
+            return studies.get(session, "s").id
+
+    return sign_in
+
+
+def test_an_account_without_a_role_in_the_study_is_refused(image_client, become_stranger, monkeypatch):
+    study_id = become_stranger()
     assert image_client.get(route(ADDRESS)).status_code == 404
     with connections.writing(resources.engine()) as session:
         access.set_role(session, study_id, "stranger", Role.viewer)
@@ -147,7 +148,7 @@ def test_an_account_without_a_role_in_the_study_is_refused(image_client, monkeyp
     assert image_client.get(route(ADDRESS)).status_code == 404, "nobody is signed in"
 
 
-def test_a_transcript_is_sent_to_those_who_may_open_its_study(image_client, monkeypatch):
+def test_a_transcript_is_sent_to_those_who_may_open_its_study(image_client, become_stranger):
     transcript = Transcript(parts=(Part(number=1, kind="text", content="hello"),))
     with connections.writing(resources.engine()) as session:
         study_id = studies.get(session, "s").id
@@ -155,10 +156,7 @@ def test_a_transcript_is_sent_to_those_who_may_open_its_study(image_client, monk
     address = transcripts.address(study_id, transcript.digest)
     assert image_client.get(address).json() == transcript.model_dump(mode="json")
     assert image_client.get(f"{address}0").status_code == 404
-    with connections.writing(resources.engine()) as session:
-        account = registry.add(session, "stranger")
-    identity = Identity(accounts=True, actor=Actor("stranger", account.id))
-    monkeypatch.setattr(account_guard, "identity_of", lambda _: identity)
+    become_stranger()
     assert image_client.get(address).status_code == 404
 
 
@@ -186,8 +184,3 @@ def test_a_stored_image_in_a_text_is_sent_and_no_other_file(image_client, monkey
     assert (sent.status_code, sent.content) == (200, picture())
     assert image_client.get(route("a/../../secret.png")).status_code == 404
     assert route("/etc/a.png") is None and route("../secret.png") is None
-
-
-def test_an_image_that_cannot_be_fetched_is_one_sentence(image_client):
-    response = image_client.get(route(f"https://{HOST}/b.png"))
-    assert (response.status_code, response.json()["message"]) == (404, "The image host cannot be reached.")
