@@ -4,8 +4,6 @@ import contextlib
 import csv
 import gzip
 import json
-import os
-import pty
 import re
 import shutil
 import signal
@@ -620,28 +618,6 @@ def test_the_counts_beside_a_bar_are_whole_in_a_narrow_terminal(monkeypatch, cap
     assert "Importing items, labels and traces" in drawn and "120000/120000" in drawn
 
 
-@pytest.mark.slow
-def test_progress_on_a_terminal_is_a_bar(tmp_path):
-    """A pseudo-terminal: the bar is drawn again and again, and standard output has the result only."""
-    terminal, stderr = pty.openpty()
-    words = ["data", "import", str(samples.path()), "--study", "tour", "--database", f"sqlite:///{tmp_path}/cli.db"]
-    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
-    process = subprocess.Popen(
-        [sys.executable, "cli.py", *words], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True
-    )
-    os.close(stderr)
-    drawn = b""
-    with contextlib.suppress(OSError):  # the terminal is closed when the process ends
-        while part := os.read(terminal, 4096):
-            drawn += part
-    output, _ = process.communicate(timeout=60)
-    os.close(terminal)
-    assert process.returncode == 0
-    assert output.startswith("tour: added 32 items")
-    assert b"Importing" in drawn and "━".encode() in drawn
-    assert re.search(rb"(\d+)/\1", drawn)
-
-
 def unreadable_study() -> list[Record]:
     """Return a study with one reply that an earlier version could not read."""
     settings = {"judge": {"name": "=judge", "spec": {"model": "m"}}, "criterion": {"name": "helpfulness"}}
@@ -735,24 +711,24 @@ def test_a_full_disk_during_an_import_is_one_sentence(run_with_sample, monkeypat
     assert refused.stderr.startswith("The disk of the database is full.")
 
 
-def test_further_labels_are_planned_for_every_two_judges(run_with_sample):
+def test_causes_slices_biases_and_plans_have_counts_reasons_and_a_corrected_p(run_with_sample):
+    rows = json.loads(run_with_sample("judges", "causes", "--study", "tour", "--json").stdout)
+    assert rows and all(row["reason"] or row["judge_error"] is not None for row in rows)
+    assert rows[0]["judge"] in run_with_sample("judges", "causes", "--study", "tour").stdout
+    rows = json.loads(run_with_sample("judges", "slices", "--study", "tour", "--json").stdout)
+    assert all(row["p_corrected"] >= row["p"] and row["differing"] <= row["targets"] for row in rows)
+    assert run_with_sample("judges", "slices", "--study", "tour").exit_code == 0
+    rows = json.loads(
+        run_with_sample("judges", "biases", "--study", "tour", "--reference", "majority", "--json").stdout
+    )
+    assert {"position", "length"} <= {row["bias"] for row in rows}
+    assert all(row["p"] is None or row["p_corrected"] >= row["p"] for row in rows)
+    assert "bias" in run_with_sample("judges", "biases", "--study", "tour", "--reference", "majority").stdout
     rows = json.loads(run_with_sample("people", "plan", "--study", "tour", "--reference", "majority", "--json").stdout)
     judges = {name for row in rows for name in (row["judge"], row["other_judge"])}
     assert len(rows) == len(judges) * (len(judges) - 1) // 2
     assert all(row["more_targets"] is not None or row["reason"] for row in rows)
     assert "of people: " in run_with_sample("people", "plan", "--study", "tour", "--reference", "majority").stdout
-
-
-def test_disagreements_of_judges_have_causes_or_a_reason(run_with_sample):
-    rows = json.loads(run_with_sample("judges", "causes", "--study", "tour", "--json").stdout)
-    assert rows and all(row["reason"] or row["judge_error"] is not None for row in rows)
-    assert rows[0]["judge"] in run_with_sample("judges", "causes", "--study", "tour").stdout
-
-
-def test_slices_have_counts_and_a_corrected_p(run_with_sample):
-    rows = json.loads(run_with_sample("judges", "slices", "--study", "tour", "--json").stdout)
-    assert all(row["p_corrected"] >= row["p"] and row["differing"] <= row["targets"] for row in rows)
-    assert run_with_sample("judges", "slices", "--study", "tour").exit_code == 0
 
 
 def test_slices_count_the_items_without_a_scenario(run, tmp_path):
@@ -769,15 +745,6 @@ def test_slices_count_the_items_without_a_scenario(run, tmp_path):
         for words in ((), ("--scenario", "(no scenario)"), ("--scenario", "math"))
     )
     assert (of_unnamed, of_all - of_named) == (3, 43)
-
-
-def test_biases_have_an_effect_with_n_and_a_corrected_p(run_with_sample):
-    rows = json.loads(
-        run_with_sample("judges", "biases", "--study", "tour", "--reference", "majority", "--json").stdout
-    )
-    assert {"position", "length"} <= {row["bias"] for row in rows}
-    assert all(row["p"] is None or row["p_corrected"] >= row["p"] for row in rows)
-    assert "bias" in run_with_sample("judges", "biases", "--study", "tour", "--reference", "majority").stdout
 
 
 WRONG_RULES = [("--margin", "nan"), ("--margin", "-1"), ("--epsilon", "5"), ("--min-coverage", "7")]

@@ -18,7 +18,7 @@ def run(tmp_path):
     return lambda *words: CliRunner().invoke(cli.app, [*words, "--database", url])
 
 
-def test_examples_are_lines_of_json(run, tmp_path):
+def test_examples_are_lines_of_json_also_of_one_run_and_of_a_part_of_the_split(run, tmp_path):
     run("data", "import", str(samples.path("refer")), "--study", "tour")
     file = tmp_path / "i.jsonl"
     result = run("data", "export", "--study", "tour", "--instructions", str(file), "--json")
@@ -27,11 +27,6 @@ def test_examples_are_lines_of_json(run, tmp_path):
     assert len(lines) == 8 and lines[0]["output"].startswith("Analysis:")
     run("data", "export", "--study", "tour", "--instructions", str(file), "--every-sample")
     assert len(file.read_text(encoding="utf-8").splitlines()) == 78
-
-
-def test_examples_can_be_of_one_run_and_of_a_part_of_the_split(run, tmp_path):
-    run("data", "import", str(samples.path("refer")), "--study", "tour")
-    file = tmp_path / "i.jsonl"
     words = ("data", "export", "--study", "tour", "--instructions", str(file))
     refused = run(*words, "--run", "other")
     assert refused.exit_code == 2 and "no peer review called 'other'" in refused.stderr

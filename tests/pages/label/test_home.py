@@ -27,7 +27,7 @@ def counts(annotator="ann"):
         return found.todo, found.skipped, found.done
 
 
-def test_the_home_says_what_waits_and_lists_it_without_names_of_items(waiting):
+def test_the_home_lists_what_waits_without_names_of_items_and_all_of_a_search_can_be_skipped(waiting):
     page = visit("label/home", "ann")
     assert not page.exception
     assert [metric.value for metric in page.metric[:2]] == ["3", "1"]
@@ -35,20 +35,6 @@ def test_the_home_says_what_waits_and_lists_it_without_names_of_items(waiting):
     assert page.dataframe[0].value["Question"].str.startswith("Which is better").all()
     assert page.dataframe[0].value["Your label"].tolist() == ["", "", ""]
     assert "j0" not in page_text(page)
-
-
-def test_the_changes_after_the_reveal_are_on_the_home_of_the_annotator(waiting):
-    with connections.writing(resources.engine()) as session:
-        study, target = studies.get(session, "s"), make_target("gpt/0")
-        views.record(session, study.id, [target], "ann")
-        store_label(session, study.id, target, "ann", 2)
-    page = visit("label/home", "ann")
-    assert not page.exception
-    assert page.metric[3].value == "1 of 1"
-
-
-def test_everything_that_a_search_lists_can_be_skipped_and_taken_back(waiting):
-    page = visit("label/home", "ann")
     page.text_input(key="search").set_value("gpt/2").run()
     assert len(page.dataframe[0].value) == 1
     page.button(key="skip_all").click().run()
@@ -59,6 +45,16 @@ def test_everything_that_a_search_lists_can_be_skipped_and_taken_back(waiting):
     assert counts() == (3, 0, 1)
     page.button(key="undo_skips").click().run()
     assert counts() == (2, 1, 1)
+
+
+def test_the_changes_after_the_reveal_are_on_the_home_of_the_annotator(waiting):
+    with connections.writing(resources.engine()) as session:
+        study, target = studies.get(session, "s"), make_target("gpt/0")
+        views.record(session, study.id, [target], "ann")
+        store_label(session, study.id, target, "ann", 2)
+    page = visit("label/home", "ann")
+    assert not page.exception
+    assert page.metric[3].value == "1 of 1"
 
 
 def test_the_button_continues_the_queue_that_is_chosen_at_first_the_one_labelled_last():

@@ -1,12 +1,21 @@
-"""Figures that are computed in the background: which version a page draws, and when it is drawn again."""
+"""Figures that are computed in the background, and values that open pages share."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 
 import pytest
 
-from pages.parts import live
-from storage.db import guards
+from core.formats.records import ItemRecord
+from core.labels import Target
+from pages.parts import live, resources
+from pages.results.parts import alignment_data
+from storage.db import connections, guards
+from storage.labels import labels
+from storage.studies import studies
+from tests.conftest import make_item
+from tests.pages.visits import prepare_study
+from tests.storage.shared import store_label
 
 SLOW = 10.0
 place_on_page = ContextVar("place_on_page", default="")
@@ -152,3 +161,30 @@ def test_first_figures_that_fail_are_left_to_the_page():
     finish("overview")
     assert live.has_figures("overview", 1, lambda version: None)
     assert live.shown_version("overview", 1) == 1
+
+
+def save_label(value: int) -> int:
+    """Save a label and return the number of stored ones."""
+    with connections.writing(resources.engine()) as session:
+        study = studies.get(session, "s")
+        store_label(session, study.id, Target(item="item 0", kind="preference", criterion="helpfulness"), "ann", value)
+        return labels.version(session, study.id)[0]
+
+
+def test_visitors_share_one_reading_after_each_change():
+    prepare_study([ItemRecord(item=make_item())])
+    readings = []
+
+    def load() -> int:
+        return live.load_shared("test", ("study 1",), lambda: readings.append(1) or len(readings))
+
+    for number in (1, 2):
+        save_label(number)
+        with ThreadPoolExecutor(4) as visitors:
+            assert {visit.result(5) for visit in [visitors.submit(load) for _ in range(8)]} == {number}
+
+
+def test_the_sign_of_newer_labels_states_their_number():
+    assert alignment_data.describe_newer((5, 9, 0, 0), (6, 9, 0, 0)).startswith("1 newer label. ")
+    assert alignment_data.describe_newer((5, 9, 0, 0), (1005, 9, 0, 0)).startswith("1,000 newer labels. ")
+    assert alignment_data.describe_newer((5, 9, 0, 0), (5, 10, 0, 0)).startswith("There are newer verdicts")

@@ -1,4 +1,4 @@
-"""The page of agreement, and its table and charts."""
+"""The page of agreement, its table and charts, and the table of targets behind a figure."""
 
 import json
 
@@ -6,8 +6,9 @@ from core.formats.records import ItemRecord, Record, ScaleRecord
 from core.labels import Scale
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import resources
-from pages.results.parts import agreement_rows
+from pages.results.parts import agreement_rows, item_drilldown
 from storage.db import connections
+from storage.reports.agreement_items import TargetValues
 from storage.studies import studies
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import page_text, prepare_study, visit
@@ -152,3 +153,15 @@ def test_a_list_of_pairs_begins_with_those_that_share_the_most_targets() -> None
     ]
     pairs = agreement_rows.rows_by_pair(rows)
     assert [pair for pair, _ in agreement_rows.order_pairs(pairs)] == [("b", "c"), ("a", "c"), ("a", "b")]
+
+
+def line(*, blind: bool) -> dict[str, str]:
+    values = {"a": (1,), "b": (2, 1), "d": (0,)}
+    judged = TargetValues(make_target("i"), "math", values, trace=None, blind=blind)
+    return item_drilldown.table_line(judged, ["a"], ["b", "c", "d"], several_criteria=False, with_trace=False)
+
+
+def test_raters_without_a_column_share_one_that_hides_their_values_before_the_label() -> None:
+    assert line(blind=False) == {"Item": "i", "Scenario": "math", "a": "1", item_drilldown.OTHERS: "2 → 1 · 0"}
+    hidden = item_drilldown.HIDDEN_TEXT
+    assert line(blind=True) == {"Item": "i", "Scenario": "math", "a": hidden, item_drilldown.OTHERS: hidden}

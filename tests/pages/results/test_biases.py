@@ -1,5 +1,7 @@
-"""The page Biases: its sentence, its table, and a study without judges."""
+"""The pages Biases and Discussions: a sentence, tables with n, and the targets behind them."""
 
+from core.formats import tiebreak
+from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_format_effects import format_records
@@ -26,3 +28,23 @@ def test_formats_of_the_criterion_have_a_section_of_their_own() -> None:
     assert "j with the format masked: -0." in page_text(app).replace("\\", "")
     rows = next(table.value for table in app.dataframe if "Format" in table.value)
     assert rows["Format"].tolist() == ["shortened, compared with general", "masked, compared with general"]
+
+
+DISCUSSIONS = "results/discussions"
+
+
+def test_a_debate_has_changes_adoptions_and_ablations() -> None:
+    prepare_study(list(tiebreak.read(samples.path("scaleeval"))))
+    app = visit(DISCUSSIONS)
+    assert not app.exception
+    assert "opinions changed" in page_text(app) and "adopts the opinion of" in page_text(app).replace("\\", "")
+    changes, ablations = (table.value.to_dict("records") for table in app.dataframe[:2])
+    assert [row["Opinions"] for row in app.dataframe[2].value.to_dict("records")] == ["first", "last"]
+    assert {row["Judge"] for row in changes} == {"judge A", "judge B", "judge C"}
+    assert ablations[0]["Judges"] == "all" and "without judge A" in {row["Judges"] for row in ablations}
+    chosen = changes[2]
+    app = visit(DISCUSSIONS, change=chosen["Judge"])
+    assert not app.exception
+    assert f"Selected targets: {chosen['Changed'].split()[0]}" in {header.value for header in app.subheader}
+    listed = app.dataframe[3].value.to_dict("records")
+    assert listed and all("→" in row[chosen["Judge"]] for row in listed)

@@ -30,7 +30,7 @@ def test_a_table_without_causes_has_their_reason_and_no_empty_column() -> None:
     assert "needed" in page_text(app)
 
 
-def test_a_slice_lists_the_targets_on_which_the_judge_differs() -> None:
+def test_a_slice_lists_its_targets_and_is_saved_under_a_name_and_compared_with_another() -> None:
     prepare_study(list(planted_records(60)))
     app = visit(PAGE, judge="long", slice="people: prefer the shorter response")
     assert not app.exception
@@ -39,6 +39,18 @@ def test_a_slice_lists_the_targets_on_which_the_judge_differs() -> None:
     row = next(row for row in app.dataframe[0].value.to_dict("records") if row["Found"] == "yes")
     listed = app.dataframe[1].value.to_dict("records")
     assert len(listed) == int(row["Differs"].split()[0])
+    app = visit(PAGE, judge="long", section="Slices")
+    chosen = next(text for text in app.multiselect(key="slice_conditions").options if "shorter" in text)
+    app.multiselect(key="slice_conditions").set_value([chosen])
+    app.text_input(key="slice_name").set_value("against length")
+    next(button for button in app.button if button.label == "Save slice").click().run()
+    assert not app.exception
+    other = next(name for name in app.selectbox(key="first").options if name.startswith("scenario"))
+    app.selectbox(key="first").set_value("against length")
+    app.selectbox(key="second").set_value(other).run()
+    assert not app.exception
+    compared = next(table.value for table in app.dataframe if "Differs in the first" in table.value)
+    assert {"fair", "long"} <= set(compared["Judge"])
 
 
 def test_slices_state_their_targets_and_that_no_difference_is_significant() -> None:
@@ -62,19 +74,3 @@ def test_slices_state_their_targets_and_that_no_difference_is_significant() -> N
     assert "equally often" not in text
     assert "a majority of people, one label included" in text
     assert "2 targets without a scenario: outside of the slice of every scenario." in text
-
-
-def test_a_slice_is_saved_under_a_name_and_compared_with_another() -> None:
-    prepare_study(list(planted_records(60)))
-    app = visit(PAGE, judge="long", section="Slices")
-    chosen = next(text for text in app.multiselect(key="slice_conditions").options if "shorter" in text)
-    app.multiselect(key="slice_conditions").set_value([chosen])
-    app.text_input(key="slice_name").set_value("against length")
-    next(button for button in app.button if button.label == "Save slice").click().run()
-    assert not app.exception
-    other = next(name for name in app.selectbox(key="first").options if name.startswith("scenario"))
-    app.selectbox(key="first").set_value("against length")
-    app.selectbox(key="second").set_value(other).run()
-    assert not app.exception
-    compared = next(table.value for table in app.dataframe if "Differs in the first" in table.value)
-    assert {"fair", "long"} <= set(compared["Judge"])

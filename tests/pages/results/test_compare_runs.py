@@ -42,12 +42,21 @@ def test_runs_of_different_criteria_have_no_empty_table_of_pairs() -> None:
     assert all(len(frame.value) for frame in app.dataframe) and "Verdicts that changed" not in page_text(app)
 
 
-def test_the_address_selects_runs_a_change_and_an_item() -> None:
+def test_the_address_selects_runs_a_change_and_an_item_unless_its_opinions_are_hidden() -> None:
     prepare_study(list(planted()))
     app = visit(PAGE, runs=["second", "first"], change="no verdict → 1", item="item 0")
     assert not app.exception
     assert [len(frame.value) for frame in app.dataframe][1] == 1
     assert "**Item item 0**" in page_text(app)
+    app = visit(PAGE, item="item 0", among="even")
+    scenario = app.selectbox(key="among")
+    scenario.select("odd").run()
+    assert not app.exception
+    # A browser refuses to delete the parameter of a widget.
+    assert "among" in app.query_params and "item" not in app.query_params
+    app = visit(PAGE, annotator="zoe")
+    assert "17 targets hidden until you have labelled them" in page_text(app)
+    assert len(app.dataframe) == 3
 
 
 def chosen_runs(app: AppTest) -> list[str]:
@@ -72,20 +81,3 @@ def test_chosen_runs_stay_and_are_in_the_address() -> None:
     imports.import_records(resources.engine(), "s", [a_run("third", "m"), a_trace("third", 0, 1)])
     assert chosen_runs(app.run()) == ["first", "second"] == app.query_params["runs"]
     assert chosen_runs(visit(PAGE, runs=["second", "first"])) == ["second", "first"]
-
-
-def test_opinions_on_items_that_an_annotator_has_not_labelled_are_hidden() -> None:
-    prepare_study(list(planted()))
-    app = visit(PAGE, annotator="zoe")
-    assert "17 targets hidden until you have labelled them" in page_text(app)
-    assert len(app.dataframe) == 3
-
-
-def test_another_scenario_closes_the_open_item() -> None:
-    prepare_study(list(planted()))
-    app = visit(PAGE, item="item 0", among="even")
-    scenario = app.selectbox(key="among")
-    scenario.select("odd").run()
-    assert not app.exception
-    # A browser refuses to delete the parameter of a widget.
-    assert "among" in app.query_params and "item" not in app.query_params

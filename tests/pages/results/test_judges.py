@@ -73,12 +73,17 @@ def test_the_page_states_why_the_ceiling_is_of_other_targets() -> None:
     assert "ω is of the 62 that two annotators or more labelled, one of them at least 30 such targets" in text
 
 
-def test_the_pairs_of_judges_are_a_list_with_the_better_ranked_judge_first() -> None:
+def test_pairs_of_judges_have_the_better_ranked_one_first_and_the_labels_that_separate_them() -> None:
     prepare_study(planted_records())
     (pairs,) = (frame.value for frame in visit(PAGE, section="A versus B").dataframe)
     (row,) = pairs[["A × B", "n", "A", "B", "A − B", "p"]].to_dict("records")
     assert (row["A × B"], row["n"], row["A"], row["B"]) == ("1 × 2", 60, "good", "silent")
     assert row["A − B"].startswith("+0.67 [+") and row["p"] == "< 0.001"
+    app = visit(PAGE, section="More labels")
+    assert "good and silent are separated at 95 %" in page_text(app).replace("\\", "")
+    (row,) = app.dataframe[0].value.to_dict("records")
+    assert (row["Judge"], row["Other judge"], row["Separated"], row["More labels"]) == ("good", "silent", "yes", 0)
+    assert row["Right"] == "40 : 0 of 40" and row["A × B"] == "1 × 2"
 
 
 def test_files_of_the_ranking_have_the_numbers_and_the_names_of_its_chart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,15 +128,6 @@ def test_a_cell_lists_the_targets_on_which_two_judges_differ_and_an_unknown_pair
     for pair in ("good × nobody", " × "):
         app = visit(PAGE, pair=pair)
         assert not app.exception and "Selected targets" not in page_text(app)
-
-
-def test_the_labels_that_separate_two_judges_are_planned() -> None:
-    prepare_study(planted_records())
-    app = visit(PAGE, section="More labels")
-    assert "good and silent are separated at 95 %" in page_text(app).replace("\\", "")
-    (row,) = app.dataframe[0].value.to_dict("records")
-    assert (row["Judge"], row["Other judge"], row["Separated"], row["More labels"]) == ("good", "silent", "yes", 0)
-    assert row["Right"] == "40 : 0 of 40" and row["A × B"] == "1 × 2"
 
 
 def test_figures_of_a_newer_label_are_computed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:

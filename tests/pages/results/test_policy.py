@@ -38,22 +38,13 @@ def metrics(app: object) -> dict[str, int]:
     return {one.label: int(one.value.replace(",", "")) for one in app.metric}  # type: ignore[attr-defined]
 
 
-def test_the_piles_follow_the_promise(study: None) -> None:
+def test_the_piles_follow_the_promise_and_open_their_targets(study: None) -> None:
     strict, loose = (metrics(visit(PAGE, risk=risk)) for risk in ("8.0", "20.0"))
     assert 0 < strict["Accepted from careful"] < loose["Accepted from careful"]
     assert sum(strict.values()) == sum(loose.values()) == 500
     app = visit(PAGE, risk="1.0")
     assert not app.exception and metrics(app) == {"Accepted from careful": 0, "To people": 500}
     assert "Not enough labels." in page_text(app)
-
-
-def test_a_judge_does_not_escalate_to_itself() -> None:
-    prepare_study(two_judges())
-    app = visit(PAGE, judge="careful", second="careful")
-    assert "cannot escalate to itself" in page_text(app) and "Accepted from careful" in metrics(app)
-
-
-def test_a_pile_opens_its_targets(study: None) -> None:
     app = visit(PAGE, risk="10.0")
     app.button(key="open_pile_1").click().run()
     assert not app.exception
@@ -108,12 +99,14 @@ def test_accepted_verdicts_stand_until_they_are_withdrawn(study: None) -> None:
     assert not app.exception and "The policy that stands" not in page_text(app)
 
 
-def test_a_second_judge_gets_what_the_first_passes_on() -> None:
+def test_a_second_judge_gets_what_the_first_passes_on_and_none_escalates_to_itself() -> None:
     prepare_study(two_judges())
     app = visit(PAGE, judge="careful", second="second", risk="12.0")
     assert not app.exception
     found = metrics(app)
     assert list(found) == ["Accepted from careful", "Accepted from second", "To people"] and sum(found.values()) == 500
+    app = visit(PAGE, judge="careful", second="careful")
+    assert "cannot escalate to itself" in page_text(app) and "Accepted from careful" in metrics(app)
 
 
 def test_a_study_without_verdicts_says_what_is_needed() -> None:

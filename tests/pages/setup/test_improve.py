@@ -74,7 +74,7 @@ def test_disagreements_show_development_items_only_and_record_the_view(split_stu
         assert splits.count_seen(session, split_study.id, "ann") == 0
 
 
-def test_a_person_proposes_a_variant(split_study: Study) -> None:
+def test_a_person_proposes_a_variant_and_the_study_replaces_the_prompt_of_the_model(split_study: Study) -> None:
     app = open_step("Propose")
     next(w for w in app.text_area if w.label == "Definition").set_value("Of use, and brief.")
     next(w for w in app.text_input if w.label == "Name of the variant").set_value("brief")
@@ -84,6 +84,16 @@ def test_a_person_proposes_a_variant(split_study: Study) -> None:
         (stored,) = variants.of_study(session, split_study.id)
     assert (stored.changes.names, stored.origin, stored.author) == (["definition"], "person", "ann")
     assert "+Of use, and brief." in app.code[0].value
+    app = open_step("Propose")
+    app = next(w for w in app.text_area if w.label == "Prompt").set_value("Only $criterion.").run()
+    assert "has to contain $cases" in page_text(click(app, "improve_save")).replace("\\", "")
+    app = next(w for w in app.text_area if w.label == "Prompt").set_value("Improve $criterion by $cases.").run()
+    app = click(app, "improve_save")
+    with reading(resources.engine()) as session:
+        assert studies.get(session, "s").prompts == {"improve/suggest": "Improve $criterion by $cases."}
+    click(app, "improve_restore")
+    with reading(resources.engine()) as session:
+        assert studies.get(session, "s").prompts == {}
 
 
 def test_a_model_proposes_from_development_items(split_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,19 +110,6 @@ def test_a_model_proposes_from_development_items(split_study: Study, monkeypatch
         (request, *_) = audit.entries(session, audit.Filter(split_study.id, (Action.run.value,)))
     assert not any(f"for {item}?" in model.asked[0].prompt for item, part in parts.items() if part == "held-out")
     assert stored.origin == "model: m" and request.details["models"] == ["m"]
-
-
-def test_the_study_replaces_the_prompt_of_the_model(split_study: Study) -> None:
-    app = open_step("Propose")
-    app = next(w for w in app.text_area if w.label == "Prompt").set_value("Only $criterion.").run()
-    assert "has to contain $cases" in page_text(click(app, "improve_save")).replace("\\", "")
-    app = next(w for w in app.text_area if w.label == "Prompt").set_value("Improve $criterion by $cases.").run()
-    app = click(app, "improve_save")
-    with reading(resources.engine()) as session:
-        assert studies.get(session, "s").prompts == {"improve/suggest": "Improve $criterion by $cases."}
-    click(app, "improve_restore")
-    with reading(resources.engine()) as session:
-        assert studies.get(session, "s").prompts == {}
 
 
 def execute_all(study: Study) -> None:

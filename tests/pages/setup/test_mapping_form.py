@@ -1,4 +1,4 @@
-"""The form of a mapping."""
+"""The form of a mapping; names in its text fields are separated by commas."""
 
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
 from core.formats.plain_yaml import parse_fields
 from pages.setup.parts import mapping_form
+from pages.setup.parts.scale_form import join_commas, split_commas
 
 ROW = (
     '{"key": 1, "q": "Why?", "extra": "Say.", "a": "So.", "b": "Thus.", "who": "gpt", "topic": "sky", "doc": "d", '
@@ -210,3 +211,12 @@ def test_judges_of_several_criteria_are_no_choice_of_columns() -> None:
     block = {"kind": "score", "columns": {"p.a": "p"}, "criterion": "a", "scale": {"level": "interval"}}
     draft = {"judges": [block, block | {"columns": {"p.b": "p"}, "criterion": "b"}]}
     assert mapping_form.split_roles(draft) == (draft, None)
+
+
+@pytest.mark.parametrize("names", [["Zoë", 'O\'Brien, "Ben"', "annotator 3"], ['"Q"'], ["a", "b c"], []])
+def test_names_with_commas_and_quotation_marks_are_read_back(names: list[str]) -> None:
+    assert split_commas(join_commas(names)) == names
+
+
+def test_blanks_and_empty_parts_are_left_out() -> None:
+    assert split_commas(" Ada ,, Ben,") == ["Ada", "Ben"]

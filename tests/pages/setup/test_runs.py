@@ -96,7 +96,7 @@ def test_every_protocol_has_a_form(protocol: str) -> None:
     assert PROTOCOLS[protocol].description in page_text(app)
 
 
-def test_the_default_form_uses_the_local_model_and_the_estimate_follows_the_settings() -> None:
+def test_the_form_begins_with_the_local_model_estimates_what_is_chosen_and_creates_the_run() -> None:
     app = visit_form()
     assert not app.exception
     assert "weak judge" in page_text(app)
@@ -109,6 +109,13 @@ def test_the_default_form_uses_the_local_model_and_the_estimate_follows_the_sett
     app.segmented_control(key="run_items").set_value("First").run()
     app.number_input(key="run_limit").set_value(2).run()
     assert ": 6 calls, up to about" in page_text(app)
+    app.text_input(key="run_name").set_value("first try").run()
+    app.button(key="start").click().run()
+    assert not app.exception
+    run = study_runs()[0]
+    assert (run.name, run.protocol, run.criterion, run.state) == ("first try", "scaleeval", "helpfulness", "requested")
+    assert run.prompts == PROTOCOLS["scaleeval"].prompts
+    assert "Waiting" in page_text(app)
 
 
 def test_the_reply_length_of_the_local_model_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,17 +143,6 @@ def test_items_with_three_responses_are_compared_in_pairs_or_with_a_baseline() -
     assert choice.options[1:] == [f"Compare each response with that of {name}" for name in ("ant", "bee", "cat")]
     choice.set_value(Pairs(baseline="bee")).run()
     assert "1 item\\:" not in page_text(app) and app.warning[0].value.startswith("Item item 0 has no response")
-
-
-def test_start_creates_the_run() -> None:
-    app = visit_form()
-    app.text_input(key="run_name").set_value("first try").run()
-    app.button(key="start").click().run()
-    assert not app.exception
-    run = study_runs()[0]
-    assert (run.name, run.protocol, run.criterion, run.state) == ("first try", "scaleeval", "helpfulness", "requested")
-    assert run.prompts == PROTOCOLS["scaleeval"].prompts
-    assert "Waiting" in page_text(app)
 
 
 def test_uploaded_settings_are_used_unchanged_and_loaded_again_from_their_run() -> None:
@@ -211,7 +207,7 @@ def test_a_prompt_with_wrong_placeholders_is_refused() -> None:
         assert studies.get(session, "s").prompts == {}
 
 
-def test_a_run_is_cancelled_and_resumed() -> None:
+def test_a_run_is_cancelled_and_resumed_and_states_until_when_its_provider_asked_to_wait() -> None:
     run = a_run()
     app = visit("setup/runs")
     app.button(key=f"cancel_{run.id}").click().run()
@@ -219,6 +215,10 @@ def test_a_run_is_cancelled_and_resumed() -> None:
     app.button(key=f"resume_{run.id}").click().run()
     assert not app.exception
     assert study_runs()[0].state == "requested"
+    with connections.writing(resources.engine()) as session:
+        session.get_one(RunRow, run.id).settings = {"judges": [{"model": "gpt-9", "address": None}]}
+        calls.record_pause(session, calls.pause_key("gpt-9", None), 90.0)
+    assert "the provider of gpt-9 asked to wait until" in page_text(visit("setup/runs"))
 
 
 def test_a_run_at_its_cost_limit_is_resumed_with_a_higher_one() -> None:
@@ -240,14 +240,6 @@ def test_a_requested_run_without_any_worker_says_how_to_start_one(monkeypatch: p
     with connections.writing(resources.engine()) as session:
         calls.register_worker(session, "another machine")
     assert "No worker is connected" not in page_text(visit("setup/runs"))
-
-
-def test_a_run_whose_provider_asked_to_wait_states_until_when() -> None:
-    run = a_run()
-    with connections.writing(resources.engine()) as session:
-        session.get_one(RunRow, run.id).settings = {"judges": [{"model": "gpt-9", "address": None}]}
-        calls.record_pause(session, calls.pause_key("gpt-9", None), 90.0)
-    assert "the provider of gpt-9 asked to wait until" in page_text(visit("setup/runs"))
 
 
 def statements_with_runs(count: int) -> int:

@@ -5,14 +5,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from core.formats import tiebreak
-from core.formats.records import ImportedRecords, ItemRecord, LabelRecord, PlainLabels, Record, TranscriptRecord
+from core.formats.records import ItemRecord, LabelRecord, TranscriptRecord
 from core.formats.transcripts.messages import read_transcript
 from core.items import Criterion, Response
 from core.labels import Label, Scale, Target
@@ -81,25 +79,6 @@ def test_a_csv_is_imported_by_choosing_columns() -> None:
     with connections.reading(resources.engine()) as session:
         study = studies.get(session, "pairs")
         assert {label.value for label in labels.of_study(session, study.id)} == {1, 2, 0}
-
-
-def test_labels_of_a_row_are_read_as_one_element(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare_study()
-    read: list[Record | PlainLabels] = []
-
-    def store(
-        engine: Engine, study: str, records: ImportedRecords, progress: imports.Progress, *, draws: bool
-    ) -> imports.ImportCounts:
-        read.extend(records)
-        return imports.ImportCounts()
-
-    monkeypatch.setattr(imports, "import_records", store)
-    file = tmp_path / "table.csv"
-    head = "id,prompt,response 1,response 2,annotator: ann,annotator: bob"
-    file.write_text(f"{head}\n1,why?,so,yes,A,B\n2,when?,now,then,B,A\n")
-    assert not import_path(file).exception
-    assert [len(record.values) for record in read if isinstance(record, PlainLabels)] == [2, 2]
-    assert not any(isinstance(record, LabelRecord) for record in read)
 
 
 def test_a_csv_with_punctuation_in_its_names_is_imported_as_suggested() -> None:

@@ -81,7 +81,7 @@ def is_blind_after_label(item, annotator="zoe"):
         return labels.current(session, study_id(), target, annotator).blind
 
 
-def test_counts_and_texts_are_shown_without_running_their_markup():
+def test_counts_and_texts_are_shown_without_running_their_markup_and_end_blindness():
     prepare()
     page = visit("watch/unread", "zoe")
     assert not page.exception and not page.error
@@ -92,9 +92,16 @@ def test_counts_and_texts_are_shown_without_running_their_markup():
     assert not any("<script" in element.proto.body for element in page.get("html"))
     assert page.dataframe[0].value[["Judge", "Step", "Replies", "Of"]].values.tolist() == [["judge", "choice", 2, 3]]
     assert not visit("watch/unread", "zoe", judge="nobody").exception
+    assert "not blind" in page_text(page)
+    assert not is_blind_after_label("item 0")
+    assert is_blind_after_label("readable"), "its reply was not shown"
+    assert is_blind_after_label("item 0", "another annotator")
+    page = visit("watch/unread")
+    assert "Sign in" in page_text(page)
+    assert not [button for button in page.button if str(button.key).startswith("save_")]
 
 
-def test_a_person_states_a_value_and_can_undo_it():
+def test_a_person_states_a_value_and_can_undo_it_and_others_withdraw_it():
     prepare()
     (first, second) = list_unread()
     page = visit("watch/unread", "zoe")
@@ -109,11 +116,6 @@ def test_a_person_states_a_value_and_can_undo_it():
     assert not page.exception
     assert trace_of(first.item).status == "no_verdict"
     assert "2 replies" in page_text(page)
-
-
-def test_what_was_read_since_is_listed_and_can_be_withdrawn():
-    prepare()
-    first = list_unread()[0]
     page = visit("watch/unread", "zoe")
     page.button_group(key=f"value_{first.id}").set_value(0).run()
     page.button(key=f"save_{first.id}").click().run()
@@ -173,22 +175,6 @@ def test_any_reading_is_overruled_on_the_page_of_its_trace():
     assert trace_of("readable").status == "no_verdict"
     page.button(key="undo").click().run()
     assert trace_of("readable").status == "agreed"
-
-
-def test_nobody_can_state_a_value_without_a_name():
-    prepare()
-    page = visit("watch/unread")
-    assert "Sign in" in page_text(page)
-    assert not [button for button in page.button if str(button.key).startswith("save_")]
-
-
-def test_the_page_ends_blindness_for_the_replies_it_shows():
-    prepare()
-    page = visit("watch/unread", "zoe")
-    assert "not blind" in page_text(page)
-    assert not is_blind_after_label("item 0")
-    assert is_blind_after_label("readable"), "its reply was not shown"
-    assert is_blind_after_label("item 0", "another annotator")
 
 
 def test_replies_are_paged_by_key(monkeypatch):
