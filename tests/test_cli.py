@@ -22,17 +22,17 @@ from commands import output
 from commands import runs as run_commands
 from commands.output import progress_bar
 from commands.runs import format_reply
-from core.formats.records import CriterionRecord, ItemRecord, Record, RunRecord
+from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Record, RunRecord
 from core.formats.tools.argilla import user_id
 from core.items import Criterion
-from core.labels import Opinion
+from core.labels import Label, Opinion
 from core.trace import Verdict, VerdictReached
 from storage.db.connections import connect, newest_revision, writing
 from storage.runs import claims, runs
 from storage.studies import studies
 from storage.transfer import samples
 from storage.worker import _launch
-from tests.conftest import make_item, make_label
+from tests.conftest import make_item, make_label, make_target
 from tests.core.formats.published.test_prompts import SCALEEVAL, clone
 from tests.paths import ROOT
 from tests.storage.reports.planted_judges import planted_records
@@ -47,6 +47,12 @@ def run(tmp_path):
     """Return a function that runs a command on the test's database."""
     url = f"sqlite:///{tmp_path}/cli.db"
     return lambda *words: CliRunner().invoke(cli.app, [*words, "--database", url])
+
+
+@pytest.fixture
+def store(tmp_path):
+    """`store(records)` imports records as the study "s" into the test's database."""
+    return lambda records: import_study(output.open_database(f"sqlite:///{tmp_path}/cli.db", creates=True), records)
 
 
 @pytest.fixture(scope="module")
@@ -189,21 +195,14 @@ def test_annotators_with_names_of_models_are_reported_by_mapping_and_import(run,
 
 
 def test_alignment_names_its_reference_and_refuses_an_empty_one(run_with_sample):
-    first_line = run_with_sample(
-        "judges", "alignment", "--study", "tour", "--reference", "majority"
-    ).stdout.splitlines()[0]
-    assert first_line.startswith("Reference majority: the majority of people. Statistics with `gold` in their name")
-    refused = run_with_sample("judges", "alignment", "--study", "tour", "--reference", "")
-    assert refused.exit_code == 2
-    assert refused.stderr == "There is no reference ''; write gold, majority, mean, annotator:NAME or debate:RUN.\n"
+    words = ("judges", "alignment", "--study", "tour", "--reference")
+    assert run_with_sample(*words, "majority").stdout.startswith("Reference majority")
+    refused = run_with_sample(*words, "")
+    assert refused.exit_code == 2 and refused.stderr.startswith("There is no reference ''")
 
 
-def test_inputs_are_listed_and_changed_by_a_file(run, tmp_path):
-    (tmp_path / "t.csv").write_text("id,prompt,answer\n1,Say hello.,Hello!\n2,Say bye.,Bye!\n")
-    (tmp_path / "m.yaml").write_text("id: id\nprompt: prompt\nresponses: [{text: answer}]\n")
-    assert (
-        run("data", "import", str(tmp_path / "t.csv"), "--study", "s", "--map", str(tmp_path / "m.yaml")).exit_code == 0
-    )
+def test_inputs_are_listed_and_changed_by_a_file(run, store, tmp_path):
+    store([ItemRecord(item=make_item(name)) for name in "12"])
     (tmp_path / "inputs.csv").write_text('item,aspects,reference\n1,"clarity\ntone: Is it polite?",\n')
     assert "--by NAME" in run("data", "inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv")).stderr
     changed = run("data", "inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv"), "--by", "eve", "--json")
@@ -258,17 +257,11 @@ def test_agreement_gives_the_documented_fields_in_parts_and_as_a_table(run_with_
     assert result.stdout.splitlines()[1].split()[:4] == ["kind", "criterion", "group", "statistic"]
 
 
-def test_labels_without_a_scale_are_named_and_not_denied(run, tmp_path):
-    criterion = {"type": "criterion", "criterion": {"name": "c", "definition": "x"}}
-    item = {"type": "item", "item": {"id": "i", "prompt": "p", "responses": [{"text": "a"}]}}
-    target = {"item": "i", "kind": "answer", "criterion": "c"}
-    labels = [{"type": "label", "label": {"target": target, "annotator": name, "value": "x"}} for name in "ab"]
-    file = tmp_path / "t.jsonl"
-    file.write_text("".join(json.dumps(record) + "\n" for record in (criterion, item, *labels)))
-    assert run("data", "import", str(file), "--study", "s", "--format", "tiebreak").exit_code == 0
-    assert (
-        "Not shown: answer. Kappa and alpha need a declared scale" in run("people", "agreement", "--study", "s").stdout
-    )
+def test_labels_without_a_scale_are_named_and_not_denied(run, store):
+    target = make_target("i", kind="answer")
+    labels = [LabelRecord(label=Label(target=target, annotator=name, value="x")) for name in "ab"]
+    store([ItemRecord(item=make_item("i")), *labels])
+    assert "Not shown: answer." in run("people", "agreement", "--study", "s").stdout
 
 
 def test_annotators_are_listed_with_their_labels_and_checks(run_with_sample):
@@ -585,13 +578,9 @@ def test_a_migration_is_stated_with_its_copy(run, tmp_path):
     assert copy.exists() and second.stderr == "" and json.loads(first.stdout) == json.loads(second.stdout)
 
 
-def test_a_study_is_exported_where_a_protocol_is_not_installed(run, tmp_path):
-    records = ['{"type": "item", "item": {"id": "i", "prompt": "?"}}']
-    records.append('{"type": "run", "name": "elsewhere", "protocol": "their-method"}')
-    file = tmp_path / "study.jsonl"
-    file.write_text("\n".join(records) + "\n")
-    assert run("data", "import", str(file), "--study", "theirs", "--format", "tiebreak").exit_code == 0
-    exported = run("data", "export", "--study", "theirs", "--everything", str(tmp_path / "out.jsonl"))
+def test_a_study_is_exported_where_a_protocol_is_not_installed(run, store, tmp_path):
+    store([ItemRecord(item=make_item()), RunRecord(name="elsewhere", protocol="their-method")])
+    exported = run("data", "export", "--study", "s", "--everything", str(tmp_path / "out.jsonl"))
     assert exported.exit_code == 0
     assert "The protocol 'their-method' of run 'elsewhere' is not installed here." in exported.stderr
     assert '"protocol":"their-method"' in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
@@ -632,9 +621,9 @@ def unreadable_study() -> list[Record]:
 
 
 @pytest.fixture
-def run_with_unreadable(run, tmp_path):
+def run_with_unreadable(run, store):
     """Return a function that runs a command on a study with one reply that an earlier version could not read."""
-    import_study(output.open_database(f"sqlite:///{tmp_path}/cli.db", creates=True), unreadable_study())
+    store(unreadable_study())
     return run
 
 
@@ -731,12 +720,12 @@ def test_causes_slices_biases_and_plans_have_counts_reasons_and_a_corrected_p(ru
     assert "of people: " in run_with_sample("people", "plan", "--study", "tour", "--reference", "majority").stdout
 
 
-def test_slices_count_the_items_without_a_scenario(run, tmp_path):
+def test_slices_count_the_items_without_a_scenario(run, store):
     unnamed = [ItemRecord(item=make_item(f"single {number}", scenario=None)) for number in range(3)]
     judged = [make_trace(record.item.id, ("fair", "verdict", 1), ("own", "verdict", 1)) for record in unnamed]
     labels = [make_label(1, "ann", record.item.id) for record in unnamed]
     records = [*planted_records(named=("fair", "own")), *unnamed, *judged, *labels]
-    import_study(output.open_database(f"sqlite:///{tmp_path}/cli.db", creates=True), records)
+    store(records)
     lines = run("judges", "slices", "--study", "s").stdout.splitlines()
     sentence = "3 targets without a scenario: outside of the slice of every scenario."
     assert lines[-2:] == [f"fair: {sentence}", f"own: {sentence}"]
@@ -779,14 +768,14 @@ def test_a_scenario_that_is_called_all_is_written_in_quotes(run_with_sample):
     assert "'\"all\"' is one" in " ".join(run_with_sample("judges", "rank", "--help").stdout.split())
 
 
-def test_targets_without_a_criterion_can_be_chosen(run, tmp_path):
+def test_targets_without_a_criterion_can_be_chosen(run, store):
     records = [
         type(record).model_validate_json(
             record.model_dump_json().replace('"criterion":"helpfulness"', '"criterion":""')
         )
         for record in planted_records()
     ]
-    import_study(output.open_database(f"sqlite:///{tmp_path}/cli.db", creates=True), records)
+    store(records)
     result = run("judges", "--study", "s", "--criterion", "(no criterion)", "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)[0]["targets"] == 80

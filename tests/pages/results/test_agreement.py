@@ -10,22 +10,12 @@ from pages.results.parts import agreement_rows, item_drilldown
 from storage.db import connections
 from storage.reports.agreement_items import TargetValues
 from storage.studies import studies
-from tests.conftest import make_item, make_label, make_target
+from tests.conftest import make_item, make_target
+from tests.pages.results.test_alignment import debate_records as labelled_items
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
 
 PAGE = "results/agreement"
-
-
-def labelled_items(*words: str, scenario: str = "math") -> list[Record]:
-    """One item for each word: a digit for each of ann, ben and cat, "-" for no label."""
-    records: list[Record] = []
-    for number, word in enumerate(words):
-        name = f"{scenario} {number}"
-        records.append(ItemRecord(item=make_item(name, scenario=scenario)))
-        annotator_votes = zip(("ann", "ben", "cat"), word, strict=False)
-        records += [make_label(int(vote), annotator, name) for annotator, vote in annotator_votes if vote != "-"]
-    return records
 
 
 def debate_records() -> list[Record]:
