@@ -105,6 +105,8 @@ class Pace:
     """Active time of the timed labels: pauses count 30 s at most."""
     streak: int = 0
     """Of one day: the days in a row up to it that have labels."""
+    median_seconds: float | None = None
+    """Of one day: the median over its timed labels."""
 
     @property
     def per_hour(self) -> float | None:
@@ -271,15 +273,15 @@ def pace_of_day(session: Session, study_id: int, annotator_id: int, zone: tzinfo
         .where(col(LabelRow.value).is_not(None), col(LabelRow.at).is_not(None))
     )
     dated = [(at.astimezone(zone).date(), target, seconds) for target, seconds, at in session.execute(query) if at]
-    days, rows = {day for day, *_ in dated}, [row for day, *row in dated if day == today]
+    days = {day for day, *_ in dated}
+    rows = [(target, seconds) for day, target, seconds in dated if day == today]
     streak = next(n for n in range(len(days) + 1) if today - timedelta(n) not in days)
-    timed = [(target, seconds) for target, seconds in rows if seconds is not None]
-    return Pace(
-        len({target for target, _ in rows}),
-        len({target for target, _ in timed}),
-        sum(seconds for _, seconds in timed),
-        streak,
-    )
+    timed: dict[int, float] = defaultdict(float)
+    for target, seconds in rows:
+        if seconds is not None:
+            timed[target] += seconds
+    times = list(timed.values())
+    return Pace(len({target for target, _ in rows}), len(times), sum(times), streak, median(times) if times else None)
 
 
 def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> dict[str, Changes]:

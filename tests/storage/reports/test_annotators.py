@@ -78,7 +78,7 @@ def test_times_of_one_target_are_added_and_unknown_ones_left_out(engine):
 
 def test_a_day_is_one_of_the_time_zone(engine):
     late = datetime(2026, 3, 2, 23, 30, tzinfo=UTC)
-    add(engine, given("ann", 1, at=late, seconds=6.0), given("ann", 1, "item 1", at=MONDAY, seconds=6.0))
+    add(engine, given("ann", 1, at=late, seconds=6.0), given("ann", 1, "item 1", at=MONDAY, seconds=10.0))
 
     def labelled(zone, day, field="labels"):
         with reading(engine) as session:
@@ -86,6 +86,7 @@ def test_a_day_is_one_of_the_time_zone(engine):
             return getattr(annotators.pace_of_day(session, study, own, zone, day), field)
 
     assert (labelled(UTC, date(2026, 3, 2)), labelled(UTC, date(2026, 3, 3))) == (2, 0)
+    assert labelled(UTC, date(2026, 3, 2), "median_seconds") == 8.0
     tokyo = ZoneInfo("Asia/Tokyo")
     assert (labelled(tokyo, date(2026, 3, 2)), labelled(tokyo, date(2026, 3, 3))) == (1, 1)
     assert labelled(tokyo, date(2026, 3, 3), "streak") == 2, "days in a row"
