@@ -1,7 +1,7 @@
 """Adjudicate: decide targets on which annotators disagree, or annotators and judges do."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -193,7 +193,7 @@ study = shell.draw_header(
 annotator = shell.require_annotator()
 requested = requested_case(study, annotator)
 order = read_order(study, requested)
-options = {"required": True, "label_visibility": "collapsed"}
+options: dict[str, Any] = {"required": True, "label_visibility": "collapsed"}
 chosen = paging.choose_coded(_("Cases"), list(STATES.values()), "state", st.segmented_control, **options)
 state: State = next(state for state, name in STATES.items() if name == chosen)
 blind = st.toggle(

@@ -1,6 +1,6 @@
 """The inbox: annotators' flags and notes, answered and closed."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -126,6 +126,6 @@ if requested is not None:
 else:
     if only_own:
         st.caption(_("Your own flags and notes, with the replies."))
-    options = {"required": True, "label_visibility": "collapsed"}
+    options: dict[str, Any] = {"required": True, "label_visibility": "collapsed"}
     chosen = paging.choose_coded(_("List"), LISTS, "list", st.segmented_control, **options)
     draw_list(all_threads, closed=chosen == "Closed")
