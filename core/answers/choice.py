@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from core.answers.answer import listed
 from core.answers.sentences import by_others, clauses, found_by_others, in_doubt, is_forced
-from core.answers.single import WEAK, Candidate, Parsed, Single, trailing
+from core.answers.single import WEAK, Candidate, Parsed, Single, own_units
 from core.answers.text import Text, shorten
 from core.answers.words import Words, readable
 
@@ -22,13 +22,29 @@ _DASHES = ("–", "—", "-")
 _PRONOUN = re.compile(r"(?:it|its|this|sie|er|es|elle|il|ella|ele|ela)(?!\w)", re.I)
 _OPEN, _CLOSE = r"[\s\"'(\[*:=]*", r"[\s\"')\]*]*"
 
+_NAMES = r"(?:(?&response)|(?<!\w)(?&noun)(?!\w))"
+_ORDINALS = "|".join(rf"(?P<place{number}>(?&ordinal_{number}))" for number in PLACES)
+_NUMERALS = "|".join(rf"(?P<numeral{number}>(?&numeral_{number}))" for number in (0, *PLACES))
+_DIGITS = r"(?&number)[\s\"'(\[]*(?P<digit>\d)(?![\d%]|[.,/]\d)|(?P<counted>\d)(?=\s*[号號番번つ])"
+_ALONE = (
+    rf"{_OPEN}(?:(?&article)\s*)?(?:{_NAMES}\s*)?(?:(?:{_DIGITS}|{_ORDINALS}){_COUNTER}(?:\s*{_NAMES})?|"
+    rf"(?:(?&number)\s*)?(?:{_NUMERALS}){_COUNTER}){_CLOSE}(?=$|[.;!。！(\n]|[,，–—]|\s-)"
+)
+"""`one response` names none."""
+_CHOSEN = (
+    rf"{_OPEN}(?:(?&article)\s*)?(?:{_ORDINALS}){_COUNTER}(?:\s*{_NAMES})?{_CLOSE}"
+    r"(?=$|[.;!。！]|[,，]?\s*(?&reason))"
+)
+_SUBJECT = rf"{_OPEN}(?:(?&article)\s*)?(?:{_ORDINALS}){_COUNTER}(?:\s+(?:is|ist|est|es|é|è)\b)?\s*"
+"""`the second is`, before a word such as "better"."""
+
 
 def place_alone(text: str, words: Words, noun: str, *, listed: bool = False) -> tuple[int, int] | None:
     """Return the response that a text names, 0 for "zero", and where its name ends; None if more belongs to it.
 
     After a comma or dash only a reason may follow; with `listed`, other answers after it as well.
     """
-    match = _alone(words, noun).match(text.lower())
+    match = words.pattern(_ALONE, noun=noun).match(text.lower())
     if match is None:
         return None
     rest = text[match.end() :].lstrip(" \"')]*")
@@ -41,12 +57,6 @@ def place_alone(text: str, words: Words, noun: str, *, listed: bool = False) -> 
     return number_of(match), match.end()
 
 
-def place_preferred(clause: str, words: Words) -> tuple[int, int] | None:
-    """Return the response that a clause begins with, `the second is`, and where a word such as "better" follows."""
-    match = _subject(words).match(clause.lower())
-    return (number_of(match), match.end()) if match else None
-
-
 def number_of(match: re.Match[str]) -> int:
     """Return the response that a mention refers to: by a number, by a letter, or by the word of a group "place2"."""
     groups = {name: text for name, text in match.groupdict().items() if text}
@@ -54,43 +64,6 @@ def number_of(match: re.Match[str]) -> int:
         return int(word[-1])
     mark = next(iter(groups.values())).lower()
     return int(mark) if mark.isdigit() else ord(mark) - 96
-
-
-def _ordinals(words: Words) -> str:
-    return "|".join(rf"(?P<place{number}>{words.any(f'ordinal_{number}')})" for number in PLACES)
-
-
-def _numerals(words: Words) -> str:
-    return "|".join(rf"(?P<numeral{number}>{words.any(f'numeral_{number}')})" for number in (0, *PLACES))
-
-
-def _nouns(words: Words, noun: str) -> str:
-    return rf"(?:{words.any('response')}|(?<!\w){re.escape(noun.lower())}(?!\w))"
-
-
-@lru_cache(maxsize=64)
-def _alone(words: Words, noun: str) -> re.Pattern[str]:
-    article, nouns, sign = words.any("article"), _nouns(words, noun), words.any("number")
-    digits = rf"{sign}[\s\"'(\[]*(?P<digit>\d)(?![\d%]|[.,/]\d)|(?P<counted>\d)(?=\s*[号號番번つ])"
-    places = rf"(?:{digits}|{_ordinals(words)}){_COUNTER}(?:\s*{nouns})?"
-    numerals = rf"(?:{sign}\s*)?(?:{_numerals(words)}){_COUNTER}"  # `one response` names none
-    return re.compile(
-        rf"{_OPEN}(?:{article}\s*)?(?:{nouns}\s*)?(?:{places}|{numerals}){_CLOSE}(?=$|[.;!。！(\n]|[,，–—]|\s-)"
-    )
-
-
-@lru_cache(maxsize=64)
-def _chosen(words: Words, noun: str) -> re.Pattern[str]:
-    return re.compile(
-        rf"{_OPEN}(?:{words.any('article')}\s*)?(?:{_ordinals(words)}){_COUNTER}(?:\s*{_nouns(words, noun)})?{_CLOSE}"
-        rf"(?=$|[.;!。！]|[,，]?\s*{words.any('reason')})"
-    )
-
-
-@lru_cache(maxsize=64)
-def _subject(words: Words) -> re.Pattern[str]:
-    copula = r"(?:\s+(?:is|ist|est|es|é|è)\b)?"
-    return re.compile(rf"{_OPEN}(?:{words.any('article')}\s*)?(?:{_ordinals(words)}){_COUNTER}{copula}\s*")
 
 
 # English phrases around the name of a response that say whether it is the chosen one.
@@ -141,26 +114,28 @@ _COUNTED = ("第一[个個]", "第二[个個]", "第三[个個]")
 """Ordinals without a noun."""
 
 
-@lru_cache(maxsize=64)
+_NOUNS = r"(?:(?&response)|(?<!\w)(?&noun)|(?<![\w])R(?=[12]))"
+_MENTION = "|".join(
+    [
+        rf"(?i:{_NOUNS})(?:'s?)?\s*(?:#|no\.?\s|number\s|n[°º]\s?|nr\.?\s)?[\s\"'(\[]*"
+        r"(?:(?P<number>\d{1,2}(?![\d%]|[.,/]\d)|[A-H](?!\w|'))|(?i:"
+        + "|".join(rf"(?P<numeral{n}>(?&numeral_{n}))" for n in PLACES)
+        + "))",
+        *(
+            rf"(?P<ordinal{n}>(?i:(?&ordinal_{n}))){_COUNTER}\s*(?i:{_NOUNS}|one(?!\w)|two(?!\w))|"
+            rf"{_NOUNS}\s+(?P<behind{n}>{behind})(?!\w)|(?P<counted{n}>{counted}(?=更|比|较|明显|要|胜))|"
+            rf"(?i:(?<!\w)(?:the|die|der|la|le|el|il|o|a)\s+(?P<alone{n}>(?&ordinal_{n}))"
+            r"(?=\s+(?:is|wins|ist|gewinnt|est|es|gana|é|è)\b))"
+            for n, behind, counted in zip(PLACES, _BEHIND, _COUNTED, strict=True)
+        ),
+    ]
+)
+_RESPONSE = rf"(?:{_MENTION})[\"')\]]*(?:'s(?:\s+(?:answer|response))?|'s)?"
+
+
 def responses(words: Words, noun: str) -> re.Pattern[str]:
     """Match a response by its number ("Response 1", "R1", "回答1") or its place ("the second one")."""
-    nouns = rf"(?:{words.any('response')}|(?<!\w){re.escape(noun.lower())}|(?<![\w])R(?=[12]))"
-    marks = r"(?P<number>\d{1,2}(?![\d%]|[.,/]\d)|[A-H](?!\w|'))"
-    numerals = "|".join(rf"(?P<numeral{n}>{words.any(f'numeral_{n}')})" for n in PLACES)
-    ordinals = [words.any(f"ordinal_{n}") for n in PLACES]
-    sign = r"(?:'s?)?\s*(?:#|no\.?\s|number\s|n[°º]\s?|nr\.?\s)?[\s\"'(\[]*"
-    numbered = rf"(?i:{nouns}){sign}(?:{marks}|(?i:{numerals}))"
-    placed = "|".join(
-        rf"(?P<ordinal{n}>(?i:{forms})){_COUNTER}\s*(?i:{nouns}|one(?!\w)|two(?!\w))"
-        for n, forms in enumerate(ordinals, 1)
-    )
-    behind = "|".join(rf"{nouns}\s+(?P<behind{n}>{form})(?!\w)" for n, form in enumerate(_BEHIND, 1))
-    alone = "|".join(
-        rf"(?i:(?<!\w)(?:the|die|der|la|le|el|il|o|a)\s+(?P<alone{n}>{forms})(?=\s+(?:is|wins|ist|gewinnt|est|es|gana|é|è)\b))|"
-        rf"(?P<counted{n}>{counted}(?=更|比|较|明显|要|胜))"
-        for n, (forms, counted) in enumerate(zip(ordinals, _COUNTED, strict=True), 1)
-    )
-    return re.compile(rf"(?:{numbered}|{placed}|{behind}|{alone})[\"')\]]*(?:'s(?:\s+(?:answer|response))?|'s)?")
+    return words.pattern(_RESPONSE, noun=noun)
 
 
 _LEAD = re.compile(r"[\s\"'(\[<|:=*–—→-]*(?:(?:the|la|le|el|die|der|a|o)\s+(?=\w))?[\s\"'(\[]*", re.I)
@@ -182,6 +157,8 @@ _CLAUSE_END = re.compile(r"[,;.(:–—]|\s-\s")
 _COPULA = re.compile(r"\s*(?:is|was|are|ist|war|est|était|es|era|é|è)\b", re.I)
 _HEDGED = re.compile(r"\s*(?:might|may|could)\b", re.I)
 _NO_DOUBT = re.compile(r"\b(?:without (?:a |any )?|no |beyond )doubt\b", re.I)
+_THAN = r"(?&than)(?:\s+(?:in|with|that of|those of))?(?:\s+(?:the|la|die|der))?$"
+_NEARLY = r"(?&nearly)[^\w]+(?:\w+\s+)?$"
 _LAST = re.compile(r"\d\W+(?:or|and)\W+\d")
 _QUOTED_END = re.compile(
     r"^\W*(?:therefore|thus|hence|so|based|given|considering|after|in conclusion|overall)\b"
@@ -196,6 +173,10 @@ _RANKED = re.compile(
 _MARK_ALONE = re.compile(
     r"[\"'(]*(\d|[A-H])[\"')]*(?:\s+is\s+(?:clearly |slightly |much |the )?(?:better|best|superior|preferable)\b|"
     r"\s*[,–—-]\s*(?:because|since|as it|weil|porque|car|perché)\b)"
+)
+_NEITHER = re.compile(
+    r"\bneither\b.{0,40}\b(?:better|superior|stronger|best|outperforms|stands out)\b|"
+    r"^\W*(?:neither|none)\W*(?:of them)?\W*$"
 )
 _TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+\S)")
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
@@ -362,15 +343,9 @@ class Choice(Single[int]):
 
     def _tied(self, text: str) -> bool:
         low = text.lower()
-        if (tie := self.words.find("tie", low)) and re.search(
-            self.words.any("nearly") + r"[^\w]+(?:\w+\s+)?$", low[: tie.start()]
-        ):
-            return False
-        if re.search(r"\bneither\b.{0,40}\b(?:better|superior|stronger|best|outperforms|stands out)\b", low):
-            return True
-        return self.words.find("tie", low) is not None or bool(
-            re.fullmatch(r"\W*(?:neither|none)\W*(?:of them)?\W*", low)
-        )
+        if tie := self.words.find("tie", low):
+            return not self.words.pattern(_NEARLY).search(low[: tie.start()])
+        return _NEITHER.search(low) is not None
 
     def _without_neither(self, text: str) -> str:
         """Return the text without phrases for "none is better": these are not negations."""
@@ -384,9 +359,8 @@ class Choice(Single[int]):
         if match is None or text[: match.start()].count(" ") > 3 or (self.count > 2 and text.count(match[2][0]) == 1):
             return None
         if match[2] == "=":
-            return (
-                0 if self.neither and not text[match.end() :].strip(_EDGE) and text[: match.start()].strip() else None
-            )
+            whole = text[: match.start()].strip() and not text[match.end() :].strip(_EDGE)
+            return 0 if self.neither and whole else None
         value = self._bare(match[1] if ">" in match[2] else match[3])
         return value if 1 <= value <= self.count else None
 
@@ -432,8 +406,7 @@ class Choice(Single[int]):
         """Read plain sentences; without any, a comparative such as "more helpful" in the last one that concludes."""
         found = list(super()._sentences(text))
         yield from found
-        end = trailing(text)
-        unit = next((unit for unit in reversed(text.units) if unit.start < end), None)
+        unit = next(reversed(own_units(text)), None)
         if found or unit is None or not self.words.starts("therefore", unit.text):
             return
         for clause in clauses(unit.text, self.words):
@@ -441,7 +414,7 @@ class Choice(Single[int]):
             if len(subjects) == 1 and _MORE.search(clause) and not in_doubt(clause, self.words):
                 parsed = self._checked(subjects.pop(), len(clause))
                 if parsed and parsed.value:
-                    yield Candidate(parsed.value, "sentence", unit.start, unit.end, WEAK)
+                    yield parsed.at("sentence", unit.start, unit.end, WEAK)
 
     def _about_a_part(self, sentence: str) -> bool:
         """Return whether the text is like `Style: Response 1 is better.`"""
@@ -464,13 +437,8 @@ class Choice(Single[int]):
         value = subjects.pop()
         if self.count > 2 and len({number for number, is_object in self._mentions(clause) if is_object}) == 1:
             return None  # better than one of several
-        stated = (
-            self._preferred(clause)
-            or self._chosen(clause)
-            or IT_IS.search(clause)
-            or MINE.search(clause)
-            or MOVED.search(clause)
-        )
+        plainly = any(pattern.search(clause) for pattern in (IT_IS, MINE, MOVED))
+        stated = plainly or self._preferred(clause) or self._chosen(clause)
         return value if 1 <= value <= self.count and stated else None
 
     def _chosen(self, clause: str) -> bool:
@@ -488,13 +456,12 @@ class Choice(Single[int]):
         """Read `I choose the second`, `La première est meilleure`."""
         chosen = self.words.find("choose", clause)
         if chosen and not by_others(clause[: chosen.start()], chosen[0], self.words):
-            match = _chosen(self.words, self.noun).match(clause[chosen.end() :].lower())
-            value = number_of(match) if match else None
-        else:
-            place = place_preferred(clause, self.words)
-            better = self.words.starts("better", clause[place[1] :]) if place else None
-            value = place[0] if place and better and self._stands_alone(clause[place[1] + better.end() :]) else None
-        return value if value is not None and 1 <= value <= self.count else None
+            match = self.words.pattern(_CHOSEN, noun=self.noun).match(clause[chosen.end() :].lower())
+        elif match := self.words.pattern(_SUBJECT).match(clause.lower()):
+            better = self.words.starts("better", clause[match.end() :])
+            match = match if better and self._stands_alone(clause[match.end() + better.end() :]) else None
+        value = number_of(match) if match else 0
+        return value if 1 <= value <= self.count else None
 
     def _chosen_mark(self, clause: str) -> int | None:
         """Read `I choose "1"`."""
@@ -504,14 +471,9 @@ class Choice(Single[int]):
         mark = re.match(
             r":?\s*(?:number|option|no\.?)?\s*[\"'(\[]*(\d|[A-H])(?!\w)[\"')\].,]*(?:$|\s+(?=for|as|over|,))", rest
         )
-        if (
-            mark is None
-            or not (mark[1].isdigit() or self.letters)
-            or (chosen and by_others(clause[: chosen.start()], chosen[0], self.words))
-        ):
+        if mark is None or (chosen and by_others(clause[: chosen.start()], chosen[0], self.words)):
             return None
-        value = self._bare(mark[1])
-        return value if 1 <= value <= self.count or (value == 0 and self.neither) else None
+        return self._bare(mark[1]) if mark[1] in self._marks() else None
 
     def _preferred(self, clause: str) -> bool:
         """Return whether a word such as "better" is there on its own: "better written" says less."""
@@ -535,10 +497,5 @@ class Choice(Single[int]):
             if before.endswith(" from") and MOVES.search(before):  # `I change my vote from Submission 1 to ...`
                 yield number, True
                 continue
-            follows = self.words.starts("than_after", after[:12]) is not None
-            yield number, follows or _ends_with_than(self.words, before)
-
-
-def _ends_with_than(words: Words, text: str) -> bool:
-    than = words.any("than") + r"(?:\s+(?:in|with|that of|those of))?(?:\s+(?:the|la|die|der))?$"
-    return re.search(than, text[-40:]) is not None
+            follows = self.words.starts("than_after", after[:12]) or self.words.pattern(_THAN).search(before[-40:])
+            yield number, follows is not None

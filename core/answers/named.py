@@ -260,7 +260,7 @@ def _ends_there(after: str, amount: Measure) -> bool:
 
 def _joined(piece: str, words: Words) -> int | None:
     """Return the position at which the number begins, if only filler words precede it."""
-    match = _joining(words).match(piece.lower()) or _REMARK.match(piece)
+    match = words.pattern(_JOINING).match(piece.lower()) or _REMARK.match(piece)
     return match.end() if match else None
 
 
@@ -271,11 +271,11 @@ _REMARK = re.compile(
 )
 
 
-@lru_cache(maxsize=16)
-def _joining(words: Words) -> re.Pattern[str]:
-    filler = rf"(?:[\s\"'()\[\]|:=,\-–—→>]|\.{{2,}}|{words.any('filler', 'rating', 'weight', 'final', 'response')})"
-    aside = r"(?:\s*\([^()\d]{1,40}(?:\d(?:nd|st|rd|th)?[^()\d]{0,20})?\))?"
-    return re.compile(rf"{aside}{filler}{{0,30}}?(?={AMOUNT}|{NUMERAL}|[★⭐])")
+_JOINING = (
+    r"(?:\s*\([^()\d]{1,40}(?:\d(?:nd|st|rd|th)?[^()\d]{0,20})?\))?"
+    r"(?:[\s\"'()\[\]|:=,\-–—→>]|\.{2,}|(?&filler|rating|weight|final|response)){0,30}?"
+    rf"(?={AMOUNT}|{NUMERAL}|[★⭐])"
+)
 
 
 def _before(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:

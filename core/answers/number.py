@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from core.answers.answer import listed
@@ -20,12 +19,12 @@ from core.answers.single import (
     Single,
     fraction,
     measure,
-    trailing,
+    own_units,
     value,
     whole,
 )
 from core.answers.text import Text, Unit, shorten
-from core.answers.words import Words, readable, squash
+from core.answers.words import readable, squash
 
 _AMOUNT = re.compile(rf"(?<![A-Za-z0-9_.,^])(?:{AMOUNT})(?:[eE][-+]?\d{{1,3}}(?!\w))?|(?<!\w)[½¼¾]")
 _TEN = re.compile(r"\s*(?:[x×·*]\s*|\s\s+)10\s*\^\s*\(?([-−+]?\d{1,3})")
@@ -57,6 +56,7 @@ _TOTAL_OF = re.compile(r"^\W*an?\s+total\s+of\s+(?=\S?\d)", re.I)
 _DEFINITE = re.compile(r"\b(?:the|these|those|all|both|every|each|my|his|her|its|our|their)\W*$", re.I)
 """`The **3** dogs` counts what is known already; `there are **3** dogs` answers."""
 _COPULA = re.compile(r"\b(?:is|are|was|were|equals|ist|sind|beträgt|est|es|é|è)\s+(?=[^\W\d]{0,14}\s?\S?\d)", re.I)
+_LISTED = re.compile(r"^\W*\d+[.)]\s|[^\W\d]\s*:")
 _VULGAR = {"½": 0.5, "¼": 0.25, "¾": 0.75}
 _LAST_EQUATION = re.compile(
     r"(?i)^(?!.*\b(?:check|verif|prüf|vérif)).*\d\s*[-+*/×÷·]\s*\$?\d[^=]{0,60}=\s*(?P<result>[^=]{1,30})$"
@@ -108,22 +108,11 @@ class Number(Single[float]):
         word = before and re.search(r"[^\W\d]{2,}", before[0])
         if word and "=" not in line and not self.words.find("total", before[0] if before else ""):
             return None
-        if _TWO_EQUATIONS.search(line):
+        if len(line) > 60 or any(pattern.search(line) for pattern in (_TWO_EQUATIONS, _LISTED, _EQUATION, _HENCE)):
             return None
-        listed = re.search(r"^\W*\d+[.)]\s|[^\W\d]\s*:", line)
-        if (
-            len(line) > 60
-            or listed
-            or _EQUATION.search(line)
-            or _HENCE.search(line)
-            or len(re.findall(r"[^\W\d]{2,}", line)) > 1
-        ):
+        if len(re.findall(r"[^\W\d]{2,}", line)) > 1 or self.words.starts("confidence", line):
             return None
-        return (
-            self._parse_rest(line)
-            if not in_doubt(line, self.words) and not self.words.starts("confidence", line)
-            else None
-        )
+        return None if in_doubt(line, self.words) else self._parse_rest(line)
 
     def _parse_rest(self, rest: str) -> Parsed[float] | None:
         """Return the only number before the reasons; after the last "=", if there is one."""
@@ -195,39 +184,31 @@ class Number(Single[float]):
     def _word(self, clause: str, start: int) -> Parsed[float] | None:
         """Read `seven`, `forty-two apples`."""
         match = re.match(rf"[\s\"'(]*({NUMERAL})(?:\s|[.\")]|$)", clause[start:], re.I)
-        if (
-            match is None
-            or re.search(r"\b(?:half|third|quarter|fourth|fifth|tenth|hundredth)s?\b", clause)
-            or len(clause[start:].split()) > (1 if match[1].lower() in ARTICLES else 3)
-            or self.words.find("either", clause[start + match.end() :])
-        ):
+        if match is None or len(clause[start:].split()) > (1 if match[1].lower() in ARTICLES else 3):
             return None
-        return Parsed(value(match[1]), start + match.end())
+        part = re.search(r"\b(?:half|third|quarter|fourth|fifth|tenth|hundredth)s?\b", clause)
+        either = self.words.find("either", clause[start + match.end() :])
+        return None if part or either else Parsed(value(match[1]), start + match.end())
 
     def _sentences(self, text: Text) -> Iterator[Candidate[float]]:
         """Read the only, or the only bold, number of the last sentence: `There are **5** apples.`, `The sum is 5.`"""
         yield from super()._sentences(text)
-        end = trailing(text)
-        unit = next((unit for unit in reversed(text.units) if unit.start < end), None)
+        unit = next(reversed(own_units(text)), None)
         if unit is None or self.words.find("condition", unit.text):
             return
         if (equation := _LAST_EQUATION.search(unit.text[-200:])) and not in_doubt(unit.text, self.words):
             if result := self._parse_rest(equation["result"]):
-                yield Candidate(result.value, "sentence", unit.start, unit.end, WEAK, result.problem)
+                yield result.at("sentence", unit.start, unit.end, WEAK)
             return
         bold = list(_BOLD.finditer(text.clean, unit.start, unit.end))
         stated = self._predicate(unit.text)
         if len(bold) == 1:
             start, end = bold[0].span()
-            counted = _DEFINITE.search(text.plain[unit.start : start]) and re.match(
-                r"\W*[^\W\d]", text.plain[end : unit.end]
-            )
-            stated = "" if counted else text.plain[start:end]
-        parsed = (
-            self._parse_rest(stated) if not in_doubt(_COUNTED.sub(" ", _NOT.sub(" ", unit.text)), self.words) else None
-        )
-        if parsed:
-            yield Candidate(parsed.value, "sentence", unit.start, unit.end, SENTENCE, parsed.problem)
+            named = re.match(r"\W*[^\W\d]", text.plain[end : unit.end])
+            stated = "" if named and _DEFINITE.search(text.plain[unit.start : start]) else text.plain[start:end]
+        doubtful = in_doubt(_COUNTED.sub(" ", _NOT.sub(" ", unit.text)), self.words)
+        if not doubtful and (parsed := self._parse_rest(stated)):
+            yield parsed.at("sentence", unit.start, unit.end, SENTENCE)
 
     def _predicate(self, sentence: str) -> str:
         """Return the predicate of `The sum is 5 cents.`; "" if the sentence has another number."""
@@ -248,9 +229,8 @@ class Number(Single[float]):
         for clause in clauses(sentence, self.words):
             if re.search(r"\d", clause) and not in_doubt(_COUNTED.sub(" ", clause), self.words):
                 lead = self.words.starts("therefore", clause)
-                parsed = self._parse_rest(
-                    re.sub(r"(?<=\D),\s", "  ", (clause[lead.end() :] if lead else clause).lstrip(" ,:"))
-                )
+                rest = (clause[lead.end() :] if lead else clause).lstrip(" ,:")
+                parsed = self._parse_rest(re.sub(r"(?<=\D),\s", "  ", rest))
                 values.add(parsed.value if parsed else None)
         return values.pop() if len(values) == 1 else None
 
@@ -340,20 +320,16 @@ class Rating(Single[Level]):
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             return Parsed(None, 0, "its rating is null") if value is None else None
         text = readable(str(value))
-        return (
-            self._alone(text)
-            or self._parse_rest(text)
-            or Parsed(None, 0, f"“{shorten(text)}” is not {self._described()}")
-        )
+        other = Parsed[Level](None, 0, f"“{shorten(text)}” is not {self._described()}")
+        return self._alone(text) or self._parse_rest(text) or other
 
     def _alone(self, line: str) -> Parsed[Level] | None:
         line = re.sub(r"\([^()\d]{0,80}\)\W*$", "", line).strip()
-        line = line[lead.end() :] if (lead := self.words.starts("rating", line)) else line
-        amount = self._measured(line.strip(" :="))
-        line = line.strip(" :=")
-        if amount and not _UNIT.sub("", line.strip()[amount.end :]).strip(_EDGE):
+        line = (line[lead.end() :] if (lead := self.words.starts("rating", line)) else line).strip(" :=")
+        amount = self._measured(line)
+        if amount and not _UNIT.sub("", line[amount.end :]).strip(_EDGE):
             return self._checked(amount)
-        return self._named(line.strip(), alone=True)
+        return self._named(line, alone=True)
 
     def _parse_rest(self, rest: str) -> Parsed[Level] | None:
         """Read `4`, `4/5`, `4 out of 5, because`, `Level 4`, `Good (4)`, `four`; not `3-4`, `3 of the 5 points`."""
@@ -398,9 +374,7 @@ class Rating(Single[Level]):
 
     def _named(self, text: str, alone: bool = False) -> Parsed[Level] | None:
         """Read a level that is a word."""
-        if not self._worded():
-            return None
-        plain = squash(text)
+        plain = squash(text) if self._worded() else ""
         for level in sorted(map(str, self.levels), key=len, reverse=True):
             name = squash(level)
             if plain == name or (plain.startswith(f"{name} ") and not alone and not self._another(plain, name)):
@@ -425,13 +399,10 @@ class Rating(Single[Level]):
 
     def _sentences(self, text: Text) -> Iterator[Candidate[Level]]:
         """Read plain sentences; ratings of several other criteria, one per line, are not an overall rating."""
-        sentences = list(super()._sentences(text))
-        criteria = {match[1] for line in text.lines if (match := _CRITERION.match(line.text))}
-        if len(criteria) > 1:
-            sentences = [
-                sentence for sentence in sentences if not _CRITERION.match(text.spoken[sentence.start : sentence.end])
-            ]
-        yield from sentences
+        several = len({match[1] for line in text.lines if (match := _CRITERION.match(line.text))}) > 1
+        for one in super()._sentences(text):
+            if not several or not _CRITERION.match(text.spoken[one.start : one.end]):
+                yield one
 
     def _last(self, unit: Unit) -> Candidate[Level] | None:
         """Read `Bad sources, no structure: poor.`"""
@@ -460,15 +431,16 @@ class Rating(Single[Level]):
         levels: list[Level | None] = []
         for match in _DIGITS.finditer(clause):
             amount = measure(clause[match.start() :], self.words)
-            given = amount and (amount.top == self.top or _gives(self.words).search(clause[: match.start()].lower()))
+            verb = self.words.pattern(_GIVES).search(clause[: match.start()].lower())
+            given = amount and (amount.top == self.top or verb)
             if amount and given and _ENDS.match(clause[match.start() + amount.end :]):
                 levels.append(self._checked(amount).value)
         return [level for level in levels if level is not None] if None not in levels else []
 
     def _level_word(self, rest: str) -> Level | None:
-        words = squash(rest).split()
-        named = [level for level in self.levels if squash(str(level)) in (words[-1:] or [""])[0]]
-        return named[0] if len(named) == 1 and words and squash(str(named[0])) == words[-1] else None
+        last = "".join(squash(rest).split()[-1:])
+        named = [level for level in self.levels if squash(str(level)) in last]
+        return named[0] if len(named) == 1 and squash(str(named[0])) == last else None
 
 
 _ANOTHER = re.compile(r"\s*[,;&]\s*\d+\s*(?:$|[,;.&])")
@@ -484,12 +456,8 @@ _CALLS = re.compile(r"\b(?:call|rate|judge|consider|deem|find|grade|is)\b")
 _DIGITS = re.compile(
     r"(?<![A-Za-z0-9_.,/-])\d|\b(?:one|two|three|four|five|six|seven|eight|nine)(?=\s+out\s+of\b)", re.I
 )
-
-
-@lru_cache(maxsize=16)
-def _gives(words: Words) -> re.Pattern[str]:
-    """Return whether a verb of rating precedes it; "to deserve a 4" is not one."""
-    return re.compile(
-        rf"(?<!to ){words.any('gives')}[^\d.;]{{0,60}}$|"
-        r"^\W*(?:(?:so|overall|all in all),?\s+)?(?:it|this|that)(?:'s| is) an?\s+$|^\W*an?\s+[a-z-]{3,15}\s+$"
-    )
+_GIVES = (
+    r"(?<!to )(?&gives)[^\d.;]{0,60}$|"
+    r"^\W*(?:(?:so|overall|all in all),?\s+)?(?:it|this|that)(?:'s| is) an?\s+$|^\W*an?\s+[a-z-]{3,15}\s+$"
+)
+"""A verb of rating before a number; "to deserve a 4" is none."""

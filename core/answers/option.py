@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.answers.answer import listed
-from core.answers.sentences import FINAL, by_others, clauses, in_doubt, labelled
+from core.answers.sentences import FINAL, Labelled, by_others, clauses, in_doubt
 from core.answers.single import Candidate, Parsed, Single
 from core.answers.text import Text, Unit, shorten
 
@@ -43,6 +43,8 @@ _PLAINLY = re.compile(
 _IT_IS = re.compile(
     rf"\W*(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*\s+(?:it is|it must be|it has to be)(?:,? then)?\W*"
 )
+_BARE = re.compile(rf"(?i:{_NOUN})[(\"']*[A-Za-z]")
+_EXPLAINED = re.compile(r"[\"'(\[]*([A-Z])(?:[).:]\s+\S|\W{1,3}(?:because|since|weil|car|porque)\b)")
 _LISTED = re.compile(r"[\"'(\[]*[A-Z][).:]\s+\S")
 _HENCE = re.compile(
     rf"(?:[,;:]\s*|\band\s+)(?:therefore|hence|so|thus|also|donc|daher)[,:]?\s+(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*\W*$"
@@ -80,40 +82,27 @@ class Option(Single[str]):
         return (self.label, "letter", "selected", "correct")
 
     def _decoded(self, value: Any) -> Parsed[str] | None:
-        if value is None:
-            return Parsed(None, 0, "its answer is null")
-        return (
-            self._parse_rest(value) or Parsed(None, 0, f"“{shorten(value)}” is not {self._described()}")
-            if isinstance(value, str)
-            else None
-        )
+        if not isinstance(value, str):
+            return Parsed(None, 0, "its answer is null") if value is None else None
+        return self._parse_rest(value) or Parsed(None, 0, f"“{shorten(value)}” is not {self._described()}")
 
     def _alone(self, line: str) -> Parsed[str] | None:
         """Read `B`, `(b)`, `B) 12 km`."""
+        line = line.strip()
         bare = line.strip(_EDGE)
-        if re.fullmatch(rf"(?i:{_NOUN})[(\"']*[A-Za-z]", bare) and (
-            bare[-1].isupper() or len(bare) < len(line.strip())
-        ):
+        if _BARE.fullmatch(bare) and (bare[-1].isupper() or len(bare) < len(line)):
             return self._checked(bare[-1], len(line))
-        if match := _PLAINLY.fullmatch(line.strip()):
+        if match := _PLAINLY.fullmatch(line):
             return self._checked(match["letter"], len(line))
-        match = re.match(
-            r"[\"'(\[]*([A-Z])(?:(?:\)|\.|:)\s+\S|\W{1,3}(?:because|since|weil|car|porque)\b)", line.strip()
-        )
-        return (
-            self._checked(match[1], match.end(1))
-            if match and not any(pattern.match(line.strip()[match.end(1) :]) for pattern in (_ANOTHER, _REJECTED))
-            else None
-        )
+        match = _EXPLAINED.match(line)
+        if match is None or any(pattern.match(line, match.end(1)) for pattern in (_ANOTHER, _REJECTED)):
+            return None
+        return self._checked(match[1], match.end(1))
 
     def _lines(self, text: Text) -> Iterator[Candidate[str]]:
         """Yield the lines that may be the answer: none of a list of all options."""
         listing = sum(_LISTED.match(line.text) is not None for line in text.lines) > 1
-        return (
-            candidate
-            for candidate in super()._lines(text)
-            if not listing or not _LISTED.match(text.spoken[candidate.start :])
-        )
+        return (one for one in super()._lines(text) if not listing or not _LISTED.match(text.spoken, one.start))
 
     def _last(self, unit: Unit) -> Candidate[str] | None:
         return None if _LISTED.match(unit.text) else super()._last(unit)
@@ -123,14 +112,12 @@ class Option(Single[str]):
         if match is None:
             return None
         after = rest[match.end() :]
-        if re.match(r"[\s,]+[A-H](?:\W|$)", after) and not _REMARK.match(after):
-            return Parsed(None, match.end(), f"it names more than one: “{shorten(rest)}”")
-        if _ANOTHER.match(after) and not _REMARK.match(after):
+        follows = re.match(r"[\s,]+[A-H](?:\W|$)", after)
+        if (follows or _ANOTHER.match(after)) and not _REMARK.match(after):
             letters = set(re.findall(r"(?<!\w)[A-Z](?!\w)", after)) | {match["letter"]}
-            return None if len(letters) > 2 else Parsed(None, match.end(), f"it names more than one: “{shorten(rest)}”")
-        if not _AFTER.match(after):
-            return None
-        return self._checked(match["letter"], match.end())
+            several = Parsed[str](None, match.end(), f"it names more than one: “{shorten(rest)}”")
+            return several if follows or len(letters) <= 2 else None
+        return self._checked(match["letter"], match.end()) if _AFTER.match(after) else None
 
     def _begins(self, text: str) -> tuple[str, int] | None:
         match = _LETTER.match(text)
@@ -204,6 +191,18 @@ _VALUED = re.compile(r"\W*\w+\s*:\s*\W?\d")
 _PRONOUN = re.compile(r"\W*(?:it|this|das|es|c'est|esto|isso)(?:'s| is| ist| es| é)?\s+(?:\w+ly |indeed )?", re.I)
 _CASE = re.compile(r"\W*(?:it|this|that) is (?:\w+ly |indeed )?(?P<denied>not )?the case\W*", re.I)
 _IS = r"(?:is|was|are|be|ist|est|es|é|è|remains|seems|holds)"
+_PREDICATED = re.compile(
+    rf"(?:{_IS}|based|by|in|on|at|for|before|after|under|according|to|from|here|입니다|です|है)\b|입니다|です|है"
+)
+_CLAIMED = re.compile(
+    rf"(\bclaim|statement)(\s+that\s.{{1,300}})"
+    rf"(?=\s{_IS}\s+(?:\w+ly\s+|therefore\s+|thus\s+)?(?:true|false|correct|incorrect)\b)"
+)
+"""`the claim that the answer is false` before `is true`"""
+_OTHER_CLAIM = re.compile(
+    r"\b(?:first|second|other|another|third|previous|part of the)\s+(?:claim|statement)|"
+    r"\b(?:it|this|that) (?:is|was) (?:true|false|correct|incorrect) that\b"
+)
 
 
 @dataclass(frozen=True)
@@ -259,11 +258,17 @@ class Truth(Single[bool]):
         bare = line.strip(_EDGE).lower()
         denied = _NOT.match(bare)
         bare = bare[denied.end() :] if denied else bare
-        for value, concept in ((True, "true"), (False, "false")):
-            if (match := self.words.starts(concept, bare)) and not bare[match.end() :].strip(_EDGE):
-                return Parsed(value is not bool(denied), len(line))
+        if (named := self._named(bare)) and not bare[named[1] :].strip(_EDGE):
+            return Parsed(named[0] is not bool(denied), len(line))
         said = None if denied else self._said(bare)
         return None if said is None else Parsed(said, len(line))
+
+    def _named(self, text: str) -> tuple[bool, int] | None:
+        """Return the value whose word the text begins with, and where the word ends."""
+        for value, concept in ((False, "false"), (True, "true")):
+            if match := self.words.starts(concept, text):
+                return value, match.end()
+        return None
 
     def _said(self, word: str) -> bool | None:
         """Read "yes" and "no" in lower case."""
@@ -274,12 +279,8 @@ class Truth(Single[bool]):
         first = re.split(r"[.;\n。](?=\s|$)", rest, maxsplit=1)[0]
         head = _head(first)
         if self.words.find("partly", head) or (self.words.find("true", head) and self.words.find("false", head)):
-            both = f"“{shorten(first)}” is neither true nor false"
-            return (
-                Parsed(None, len(first), both)
-                if self._value(head) is not None or self.words.find("true", head)
-                else None
-            )
+            both = Parsed[bool](None, len(first), f"“{shorten(first)}” is neither true nor false")
+            return both if self._value(head) is not None or self.words.find("true", head) else None
         value = self._value(head)
         if value is not None and not self._joined(rest, head):
             return Parsed(value, len(head))
@@ -290,37 +291,22 @@ class Truth(Single[bool]):
         return Parsed(stated, len(first)) if stated is not None else None
 
     def _begins(self, text: str) -> tuple[bool, int] | None:
-        for value, concept in ((False, "false"), (True, "true")):
-            match = self.words.starts(concept, text)
-            if match and not text[match.end() :].lstrip().startswith(":"):  # `false; correct: 12`
-                return value, match.end()
+        named = self._named(text)
+        if named and not text[named[1] :].lstrip().startswith(":"):  # `false; correct: 12`
+            return named
         word = re.match(r"\W*(\w+)", text)
         said = self._said(word[1].lower()) if word else None
         return None if word is None or said is None else (said, word.end())
 
-    def _labelled(self, text: Text) -> Iterator[Candidate[bool]]:
+    def _labels(self, label: Labelled) -> bool:
         """ "The answer is false" speaks of the answer, "Answer: false" of the claim."""
-        for label in labelled(text, self._concepts(), self._names()):
-            parsed = self._alone(label.rest) if label.below else self._behind(label, text)
-            if parsed and (label.colon or label.below or label.rank == FINAL):
-                yield Candidate(
-                    parsed.value, "labelled", label.start, label.rest_start + parsed.end, label.rank, parsed.problem
-                )
+        return label.colon or label.below or label.rank == FINAL
 
     def _value(self, head: str) -> bool | None:
         """Return true or false if the text begins with the word."""
-        for value, concept in ((False, "false"), (True, "true")):
-            match = self.words.starts(concept, head)
-            after = head[match.end() :].strip(_EDGE) if match else ""
-            if match and (
-                not after
-                or re.match(
-                    rf"(?:{_IS}|based|by|in|on|at|for|before|after|under|according|to|from|here|입니다|です|है)\b|입니다|です|है",
-                    after,
-                )
-            ):
-                return value
-        return None
+        named = self._named(head)
+        after = head[named[1] :].strip(_EDGE) if named else ""
+        return named[0] if named and (not after or _PREDICATED.match(after)) else None
 
     def _joined(self, rest: str, head: str) -> bool:
         after = rest[len(head) : len(head) + 30]
@@ -342,12 +328,9 @@ class Truth(Single[bool]):
         if (said := self._replied(sentence)) is not None:
             return said
         parts = list(clauses(sentence, self.words))
-        words = {
-            parsed.value
-            for part in parts
-            if (parsed := self._alone(re.sub(r"^\W*(?:also|auch|aussi|también)\b", "", part)))
-        }
-        values = {value for part in parts if (value := self._concluded(part)) is not None} | words
+        bare = (re.sub(r"^\W*(?:also|auch|aussi|también)\b", "", part) for part in parts)
+        words = {parsed.value for part in bare if (parsed := self._alone(part))}
+        values = words | ({self._concluded(part) for part in parts} - {None})
         return values.pop() if len(values) == 1 else None
 
     def _replied(self, sentence: str) -> bool | None:
@@ -357,27 +340,18 @@ class Truth(Single[bool]):
         if word is None or value is None or self.words.find("claim", sentence) is None:
             return None
         rest = sentence[word.end() :]
-        if self.words.find("hedge", rest) or self.words.find("partly", rest) or self.words.find("condition", rest):
-            return None
-        return value if self._stated(rest) in (None, value) else None
+        unsure = any(self.words.find(concept, rest) for concept in ("hedge", "partly", "condition"))
+        return value if not unsure and self._stated(rest) in (None, value) else None
 
     def _concluded(self, clause: str) -> bool | None:
         """Return the last predicate of a clause about the claim."""
         clause = _OTHER.sub("", clause)
         clause = _CONSIDERED.sub(" is ", clause)
-        low = _AFFIRMED.sub("claim is true", _DENIED.sub("is false", self._without_claimed(clause.lower())))
-        subject = self.words.find("claim", low)
+        low = _CLAIMED.sub(lambda match: match[1] + " " * len(match[2]), clause.lower())
+        low = _AFFIRMED.sub("claim is true", _DENIED.sub("is false", low))
         concluding = self.words.starts("therefore", low)
-        pronoun = re.match(
-            r"\s*(?:it|this|that|es|das|dies|c'est|это)\b", low[concluding.end() :].lstrip(" ,") if concluding else low
-        )
-        if subject is None and not (pronoun and concluding):
-            return None
-        if re.search(r"\b(?:first|second|other|another|third|previous|part of the)\s+(?:claim|statement)", low):
-            return None
-        if _PURPOSE.search(low) or re.search(
-            r"\b(?:it|this|that) (?:is|was) (?:true|false|correct|incorrect) that\b", low
-        ):
+        about = concluding and re.match(r"[\s,]*(?:it|this|that|es|das|dies|c'est|это)\b", low[concluding.end() :])
+        if not (about or self.words.find("claim", low)) or _OTHER_CLAIM.search(low) or _PURPOSE.search(low):
             return None
         predicates = self._predicates(low)
         if len({value for _, value in predicates}) != 1:
@@ -388,22 +362,11 @@ class Truth(Single[bool]):
 
     def _predicates(self, low: str) -> list[tuple[int, bool]]:
         """Return each position at which the clause asserts true or false; "a true story" asserts neither."""
-        falses = [match.span() for match in re.finditer(self.words.any("false"), low)]
-        trues = [
-            match.start()
-            for match in re.finditer(self.words.any("true"), low)
-            if not any(start - 4 < match.start() < max(end, start + 4) for start, end in falses)
-        ]
-        predicates = sorted([(start, False) for start, _ in falses] + [(place, True) for place in trues])
+        falses = [match.span() for match in self.words.finditer("false", low)]
+        trues = [match.start() for match in self.words.finditer("true", low)]
+        apart = [one for one in trues if not any(start - 4 < one < max(end, start + 4) for start, end in falses)]
+        predicates = sorted([*((start, False) for start, _ in falses), *((start, True) for start in apart)])
         return [predicate for predicate in predicates if not _ATTRIBUTE.match(low, predicate[0])]
-
-    def _without_claimed(self, low: str) -> str:
-        """Read `the claim that the answer is false is true` without the claim."""
-        return re.sub(
-            rf"(\bclaim|statement)(\s+that\s.{{1,300}})(?=\s{_IS}\s+(?:\w+ly\s+|therefore\s+|thus\s+)?(?:true|false|correct|incorrect)\b)",
-            lambda match: match[1] + " " * len(match[2]),
-            low,
-        )
 
 
 def _head(text: str) -> str:

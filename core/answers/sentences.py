@@ -22,6 +22,11 @@ _RANKS = (
     r"(?:clear |overall |final |definite )?"
     r"(?:winner|better|best|stronger|strongest|preferred|superior|more|most|answer|choice)"
 )
+_BOUNDARY = (
+    r"[;:]\s(?!\s{0,3}[\"'(\[]*\d\W*$)|[,.]?\s{0,3}(?&contrast)[\s,]{0,3}|\s[-–—]\s|"
+    r",\s{1,3}(?:and|und|et|y|e)\s|,\s{0,3}(?:and\s+)?(?&therefore)[\s,]{0,3}"
+)
+_REASONS = rf"(?!which is why\b)(?&reason)|\sas the\s(?!{_RANKS})|,\s*(?&concession)|\s(?&concession)\s(?!good\b)"
 _LEAD = re.compile(r"(?:\W|\b(?:oh|no|hmm|but|sorry|okay|ok|ah|so|and|hm|well)\b){0,20}", re.I)
 _OWN = re.compile(r"\b(?:i|we|my|our|me|us|let|should|must)\b")
 _CHOOSES = re.compile(r"(?:prefer|recommend|choos|chose|pick|select|vote|favou?r|opt|go|side|lean|settle|decide)\w*\b")
@@ -38,7 +43,7 @@ def clauses(sentence: str, words: Words) -> Iterator[str]:
         return
     text = _without_reasons(sentence, words)
     start = 0
-    borders = list(_boundary(words).finditer(text.lower()))
+    borders = list(words.pattern(_BOUNDARY).finditer(text.lower()))
     if len(borders) > CLAUSES:
         return
     for match in [*borders, None]:
@@ -92,7 +97,7 @@ def _without_reasons(sentence: str, words: Words) -> str:
     """Blank asides, and the text after "because" and similar words unless the sentence begins with them."""
     text = sentence if sentence.startswith("(") else _ASIDE.sub(lambda aside: " " * len(aside[0]), sentence)
     text = _without_concession(text, words)
-    for match in _reasons(words).finditer(text.lower()):
+    for match in words.pattern(_REASONS).finditer(text.lower()):
         if text[: match.start()].strip(" ,.;:\"'"):
             return text[: match.start()] + " " * (len(text) - match.start())
     return text
@@ -112,25 +117,16 @@ def _without_concession(text: str, words: Words) -> str:
     return text[:begin] + " " * (end - begin) + text[end:]
 
 
-@lru_cache(maxsize=16)
-def _boundary(words: Words) -> re.Pattern[str]:
-    return re.compile(
-        rf"[;:]\s(?!\s{{0,3}}[\"'(\[]*\d\W*$)|[,.]?\s{{0,3}}{words.any('contrast')}[\s,]{{0,3}}|\s[-–—]\s|"
-        rf",\s{{1,3}}(?:and|und|et|y|e)\s|,\s{{0,3}}(?:and\s+)?{words.any('therefore')}[\s,]{{0,3}}"
-    )
-
-
-@lru_cache(maxsize=16)
-def _reasons(words: Words) -> re.Pattern[str]:
-    reason, concession = words.any("reason"), words.any("concession")
-    return re.compile(rf"(?!which is why\b){reason}|\sas the\s(?!{_RANKS})|,\s*{concession}|\s{concession}\s(?!good\b)")
-
-
 LONGEST_HEADING = 80
 """Maximum number of characters of such a line."""
 DEPTH = 3
 """Maximum number of headings above a line that are read: `Example:`, `Final answer:`, `1`."""
 
+_SPEECH = (
+    r"(?<!\w)(?!(?:as|is|was|were|be|been|what|how|(?&response))\s)\w+\s+(?&speech)"
+    r"(?:\s*:|(?:\s+(?:the following|these|this|his|her|their|as))?(?:\s+[^\W\d]+)?\s*:)?$"
+)
+"""The end of `Speaker A gave`, `The author wrote the following:`."""
 _SPEAKER = re.compile(r"(?<!\w)(?:i|we|ich|wir|je|nous|yo|eu|io)(?!\w)", re.I)
 _FORCED = re.compile(
     r"(?<!\w)(?:must|have to|had to|forced|pressed|anything|choose|pick|decide|wählen|entscheiden|choisir|elegir|"
@@ -167,16 +163,7 @@ def _is_foreign(heading: str, words: Words) -> bool:
         return True
     if heading.endswith(":") and words.starts("supposition", heading):
         return not is_forced(heading)
-    return _speech(words).search(heading.lower()) is not None and not _SPEAKER.search(heading)
-
-
-@lru_cache(maxsize=16)
-def _speech(words: Words) -> re.Pattern[str]:
-    """Match the end of `Speaker A gave`, `The author wrote the following:`."""
-    these = r"(?:\s+(?:the following|these|this|his|her|their|as))?(?:\s+[^\W\d]+)?"
-    return re.compile(
-        rf"(?<!\w)(?!(?:as|is|was|were|be|been|what|how|{words.any('response')})\s)\w+\s+{words.any('speech')}(?:\s*:|{these}\s*:)?$"
-    )
+    return words.pattern(_SPEECH).search(heading.lower()) is not None and not _SPEAKER.search(heading)
 
 
 LABELS = 25
@@ -188,7 +175,14 @@ REST = 160
 FINAL, PLAIN = 3, 2
 """Ranks: an answer that calls itself final outranks one that does not."""
 
-_IN_BRACKETS = r"(?:\s*\([^()\n]{0,40}\)|\s*\[[^\[\]\n]{0,40}\])?"
+_ADJECTIVE = r"(?:(?P<initial>(?&initial))|(?P<final>(?&final))|(?&determiner|answer|response))['\s,:\"-]*$"
+_JOIN = (
+    r"(?P<final>\s*(?&final))?(?:\s*(?&determiner))?"
+    r"(?:\s+(?:of|for|on|de|für|pour|para|per)\s+(?:the\s+)?[^\W\d][\w' ]{0,30}?(?:\s\d)?(?=\s*[:=]))?"
+    r"(?:\s*\([^()\n]{0,40}\)|\s*\[[^\[\]\n]{0,40}\])?[\s\"'\])]*"
+    r"(?P<join>:|=+>?|>{2,3}|->|→|⇒|\||[-–—](?=\s)|(?&connective))?[\s:]*"
+)
+"""What stands between a label and its value: `(1-5):`, `of this judge is`."""
 _VALUE = re.compile(r"\s*[\"'(\[]*(?:\d|[A-Z](?![A-Za-z]))")
 _EDGE = " \t\"'()[]<>|:=.,-–—→"
 
@@ -245,7 +239,7 @@ def _behind(
 ) -> Labelled | None:
     """Return the text after a label: the rest of the sentence, otherwise the next line."""
     low = unit.text.lower()
-    joined = _join(text.words).match(low, match.end())
+    joined = text.words.pattern(_JOIN).match(low, match.end())
     if joined is None:
         return None
     rank = FINAL if joined["final"] else ranked[0]
@@ -273,9 +267,8 @@ def _rank(before: str, words: Words) -> tuple[int, int] | None:
     None if they make it another label, or an uncertain one.
     """
     rank, head, beside = PLAIN, before, False
-    adjective = _adjective(words)
     for _ in range(8):
-        match = adjective.search(head[-60:])
+        match = words.pattern(_ADJECTIVE).search(head[-60:])
         if match is None:
             break
         if match["initial"]:
@@ -294,19 +287,3 @@ def _rank(before: str, words: Words) -> tuple[int, int] | None:
 def _label(words: Words, concepts: tuple[str, ...], names: tuple[str, ...]) -> re.Pattern[str]:
     extra = "|".join(rf"(?<!\w){re.escape(name.lower())}(?!\w)" for name in names if name)
     return re.compile(words.any(*concepts) + (f"|{extra}" if extra else ""))
-
-
-@lru_cache(maxsize=16)
-def _adjective(words: Words) -> re.Pattern[str]:
-    initial, final, other = words.any("initial"), words.any("final"), words.any("determiner", "answer", "response")
-    return re.compile(rf"(?:(?P<initial>{initial})|(?P<final>{final})|{other})['\s,:\"-]*$")
-
-
-@lru_cache(maxsize=16)
-def _join(words: Words) -> re.Pattern[str]:
-    final = words.any("final")
-    of = r"(?:\s+(?:of|for|on|de|für|pour|para|per)\s+(?:the\s+)?[^\W\d][\w' ]{0,30}?(?:\s\d)?(?=\s*[:=]))?"
-    join = rf":|=+>?|>{{2,3}}|->|→|⇒|\||[-–—](?=\s)|{words.any('connective')}"
-    return re.compile(
-        rf"(?P<final>\s*{final})?(?:\s*{words.any('determiner')})?{of}{_IN_BRACKETS}[\s\"'\])]*(?P<join>{join})?[\s:]*"
-    )

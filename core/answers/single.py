@@ -9,8 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from core.answers.answer import Answer, Reading
 from core.answers.sentences import FINAL, PLAIN, REST, Labelled, announcement, in_doubt, introduced, is_forced, labelled
@@ -86,6 +85,14 @@ def _plain(text: str) -> str:
     return digits.replace(",", ".")
 
 
+_MEASURE = rf"""[\s"'(\[:|=]*(?:<(?=\s*+[\d.]+\s*+>))?(?:(?P<stars>[★⭐☆]+)|
+    (?P<value>{AMOUNT}|{NUMERAL})(?!\d|\.\d|(?!pts?\b)[a-zA-Z]{{2}})
+    (?:\s*+(?P<percent>%|percent\b|prozent\b|por\ ciento\b|pour\ cent\b))?
+    (?:\s++(?:stars?|points?|punkten?|sternen?|étoiles|points|puntos|estrellas|pontos|punti)(?=\s++(?:(?&out_of))))?
+    (?:\s*+(?:(?&out_of))\s*+(?:[01]\s*+(?:to|-|–)\s*+)?(?P<top>{UNSIGNED}|{NUMERAL})(?!\d))?
+    (?P<range>\s*+%?\s*+(?:-|–|—|~|…|\.\.\.?|\+|(?&either))\s*+(?:an?\s++)?[-+]?\d+(?![.):]\s)|\s++and\s++a\s++half)?)"""
+
+
 @dataclass(frozen=True)
 class Measure:
     """A value on a scale, as written: `8/10`, `4 out of 5 stars`, `70 %`."""
@@ -99,31 +106,16 @@ class Measure:
 
 def measure(text: str, words: Words) -> Measure | None:
     """Return the value that `text` begins with, after brackets; None if none does. A range has a problem."""
-    match = _measure(words).match(text)
+    match = words.pattern(_MEASURE, re.X | re.I).match(text)
     if match is None:
         return None
-    if match["stars"]:
-        count = match["stars"].count("★") + match["stars"].count("⭐")
-        whole_scale = float(len(match["stars"])) if "☆" in match["stars"] else None
-        return Measure(count, whole_scale, False, match.end()) if count else None
+    if stars := match["stars"]:
+        count = len(stars) - stars.count("☆")
+        return Measure(count, float(len(stars)) if count < len(stars) else None, False, match.end()) if count else None
     number = value(match["value"])
     top = value(match["top"]) if match["top"] else None
     problem = f"“{' '.join(match[0].split())}” is not one value" if match["range"] else ""
     return Measure(number, top, bool(match["percent"]), match.end(), problem)
-
-
-@lru_cache(maxsize=16)
-def _measure(words: Words) -> re.Pattern[str]:
-    out_of, either = words.any("out_of"), words.any("either")
-    return re.compile(
-        rf"""[\s"'(\[:|=]*(?:<(?=\s*+[\d.]+\s*+>))?(?:(?P<stars>[★⭐☆]+)|
-        (?P<value>{AMOUNT}|{NUMERAL})(?!\d|\.\d|(?!pts?\b)[a-zA-Z]{{2}})
-        (?:\s*+(?P<percent>%|percent\b|prozent\b|por\ ciento\b|pour\ cent\b))?
-        (?:\s++(?:stars?|points?|punkten?|sternen?|étoiles|points|puntos|estrellas|pontos|punti)(?=\s++(?:{out_of})))?
-        (?:\s*+(?:{out_of})\s*+(?:[01]\s*+(?:to|-|–)\s*+)?(?P<top>{UNSIGNED}|{NUMERAL})(?!\d))?
-        (?P<range>\s*+%?\s*+(?:-|–|—|~|…|\.\.\.?|\+|{either})\s*+(?:an?\s++)?[-+]?\d+(?![.):]\s)|\s++and\s++a\s++half)?)""",
-        re.X | re.I,
-    )
 
 
 T = TypeVar("T")
@@ -159,20 +151,20 @@ class Candidate(Generic[T]):
 def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Reading[T]:
     """Return the candidate that counts; raises UnreadableReply if none does."""
     if not candidates:
-        refused(text, missing)
+        ends = [unit.text for unit in (*text.units[:2], *text.units[-2:])]
+        declines = any(text.words.find("refusal", end) for end in ends)
+        raise UnreadableReply("it declines to answer" if declines else missing)
     ordered = sorted(candidates, key=lambda candidate: (candidate.start, candidate.end))
     rank = max(candidate.rank for candidate in ordered)
     best = [candidate for candidate in ordered if candidate.rank == rank]
     last = best[-1]
-    rivals = [
-        *best[:-1],
-        *(candidate for candidate in ordered if candidate.rank < rank and _contradicts(candidate, last, text)),
-    ]
+    weaker = (candidate for candidate in ordered if candidate.rank < rank)
+    rivals = [*best[:-1], *(candidate for candidate in weaker if _contradicts(candidate, last, text))]
+    rivals = [rival for rival in rivals if rival.value != last.value or rival.value is None]
     for rival in rivals:
-        if _differ(rival, last) and not _corrected(text, min(rival.start, last.start), max(rival.start, last.start)):
+        if not _corrected(text, min(rival.start, last.start), max(rival.start, last.start)):
             raise UnreadableReply(_both(rival, last))
-    if latest := [candidate for candidate in rivals if candidate.start > last.start and _differ(candidate, last)]:
-        last = latest[-1]
+    last = next((rival for rival in reversed(rivals) if rival.start > last.start), last)
     if any(announcement(unit.text, text.words) for unit in text.units if unit.start >= last.end):
         raise UnreadableReply("it takes its answer back and gives no other")
     if last.value is None:
@@ -183,13 +175,6 @@ def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Rea
 def is_of_others(candidate: Candidate[Any], text: Text) -> bool:
     """Return whether the words around a possible answer take it from the reply's author."""
     return introduced(text, candidate.start) or text.is_foreign(candidate.start, candidate.end, candidate.rule)
-
-
-def refused(text: Text, missing: str) -> NoReturn:
-    """Raise UnreadableReply: it declines to answer, or the requested value is missing."""
-    ends = [unit.text for unit in (*text.units[:2], *text.units[-2:])]
-    declines = any(text.words.find("refusal", end) for end in ends)
-    raise UnreadableReply("it declines to answer" if declines else missing)
 
 
 def trailing(text: Text) -> int:
@@ -203,6 +188,12 @@ def trailing(text: Text) -> int:
             break
         end = units.pop().start
     return end
+
+
+def own_units(text: Text) -> list[Unit]:
+    """Return the sentences before those."""
+    end = trailing(text)
+    return [unit for unit in text.units if unit.start < end]
 
 
 def without_confidence(text: Text, line: str) -> str:
@@ -223,11 +214,13 @@ def is_confidence(text: Text, line: str) -> bool:
     if _ABOUT_ITSELF.match(line):
         return True
     phrase = text.words.find("confidence", line[:40])
-    after = line[phrase.end() :] if phrase else ""
-    if phrase and re.search(r"\w\s*[(\[]\s*$", line[: phrase.start()]) and re.search(r"\d", after):
+    if phrase is None:
+        return False
+    after = line[phrase.end() :]
+    if re.search(r"\w\s*[(\[]\s*$", line[: phrase.start()]) and re.search(r"\d", after):
         return False  # `2 (confidence: 1)`
     below = re.match(r"\W*\d", line) and not after.strip(" )].")  # `4 (confidence)`
-    return phrase is not None and bool(_STATED.match(after) or below or re.match(r"\W*I(?:'m| am)\b", line))
+    return bool(_STATED.match(after) or below or re.match(r"\W*I(?:'m| am)\b", line))
 
 
 def _contradicts(first: Candidate[T], last: Candidate[T], text: Text) -> bool:
@@ -238,10 +231,6 @@ def _contradicts(first: Candidate[T], last: Candidate[T], text: Text) -> bool:
         return True
     between = [unit for unit in text.units if first.end <= unit.start and unit.end <= last.start]
     return last.rank <= PLAIN and first.end <= last.start and not between
-
-
-def _differ(first: Candidate[T], second: Candidate[T]) -> bool:
-    return first.value != second.value or first.value is None
 
 
 def _both(first: Candidate[T], second: Candidate[T]) -> str:
@@ -270,6 +259,9 @@ _RANKED = re.compile(
 """After these words other answers follow that are not chosen."""
 _ENCLOSED = re.compile(r"\s*\(([^()]*)\)?\s*$")
 _ASIDE = re.compile(r"\((?!\w{1,2}\))[^()]*\)?")
+_RETRACTION = r"[\s.;,!?。？！，…)\]*-]*(?:(?&retraction|correction)[\s,:，：.!！-]*){1,3}"
+_JOINT = r"(?:(?&conjunction|contrast)|(?<!\w)(?:vs|versus)(?!\w)\.?)"
+_SEPARATOR = rf"(?:[,;.](?=\s)|\s[/|]\s|(?={_JOINT})|\()\s*{_JOINT}?[\s\"'(]*"
 _END = re.compile(r"[\s.!。！*\"')\]]*")
 _SCOPE = re.compile(
     r"[\"')\]]*\s*(?!on the other hand|(?:in|by) contrast|(?:in|by) comparison)(?:$|[=:(,;.]|"
@@ -288,12 +280,12 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
     if first is None or first[0] != value:
         return ""
     rest = line[first[1] :]
+    if (later := _retracted(rest, begins, words)) not in (None, value):
+        return f"it states {value}, and then {later}"
     if reason := words.find("reason", rest) or _RANKED.search(rest):
         rest = rest[: reason.start()]
     if words.starts("supposition", rest) and not is_forced(rest):
         return f"its answer {value} depends on a condition"
-    if (other_value := _retracted(line[first[1] :], begins, words)) not in (None, value):
-        return f"it states {value}, and then {other_value}"
     for sentence, part in _parts(rest, words):
         other = begins(part)
         if other is None and (sentence == "." or (sentence and ":" in part)):  # another label: `B. Wrong answers: A, C`
@@ -306,16 +298,16 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
 
 def _retracted(rest: str, begins: Begins[T], words: Words) -> T | None:
     """Return the other answer if nothing but a retraction is between the two: `1. No, sorry: 2.`"""
-    match = _retraction(words).match(rest.lower())
+    match = words.pattern(_RETRACTION, re.I).match(rest.lower())
     other = begins(rest[match.end() :]) if match else None
     return other[0] if match and other and _END.fullmatch(rest, match.end() + other[1]) else None
 
 
 def _parts(line: str, words: Words) -> Iterator[tuple[str, str]]:
     """Yield the later parts of a line, without asides except `(or 3)`, and the sign "." or ";" before each."""
-    alternative = _alternative(words)
+    alternative = words.pattern(r"\(\s*(?&conjunction)", re.I)
     open_line = _ASIDE.sub(lambda aside: aside[0] if alternative.match(aside[0]) else " " * len(aside[0]), line)
-    for separator in _separator(words).finditer(open_line.lower()):
+    for separator in words.pattern(_SEPARATOR).finditer(open_line.lower()):
         before, after = line[: separator.start()].rstrip(), line[separator.end() :]
         if before[-1:].isdigit() and after[:1].isdigit():  # `on points 1 and 2`
             continue
@@ -328,23 +320,6 @@ def _is_remark(after: str) -> bool:
     return sentence.lstrip(" )]\"'").startswith(":") or len(sentence.split()) > SHORT
 
 
-@lru_cache(maxsize=16)
-def _retraction(words: Words) -> re.Pattern[str]:
-    taken_back = words.any("retraction", "correction")
-    return re.compile(rf"[\s.;,!?。？！，…)\]*-]*(?:{taken_back}[\s,:，：.!！-]*){{1,3}}", re.I)
-
-
-@lru_cache(maxsize=16)
-def _alternative(words: Words) -> re.Pattern[str]:
-    return re.compile(rf"\(\s*{words.any('conjunction')}", re.I)
-
-
-@lru_cache(maxsize=16)
-def _separator(words: Words) -> re.Pattern[str]:
-    joint = rf"(?:{words.any('conjunction', 'contrast')}|(?<!\w)(?:vs|versus)(?!\w)\.?)"
-    return re.compile(rf"(?:[,;.](?=\s)|\s[/|]\s|(?={joint})|\()\s*{joint}?[\s\"'(]*")
-
-
 MARKS = 12
 """Maximum number of marks of a kind, from the end."""
 
@@ -352,6 +327,7 @@ _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]{0,
 _TAGGED = re.compile(r"<([a-z][\w -]{1,24})>\s*([^<>\n]{1,120}?)\s*</\1>", re.I)
 _BRACKETED = re.compile(r"\[\[\s*([^\[\]\n]{1,40}?)\s*\]\]")
 _LATEX = re.compile(r"\\(?:text\w*|math\w*|left|right|,|;|!|\s)|[{}$]|\\(?=[%$(])")
+_CORRECTED = re.compile(r"\s*[:,-]\s*(?:it is\s|it's\s|make that\s)?")
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]{1,20})\}\s*\{([^{}]{1,20})\}")
 
 
@@ -362,6 +338,10 @@ class Parsed(Generic[T]):
     value: T | None
     end: int
     problem: str = ""
+
+    def at(self, rule: str, start: int, end: int, rank: int) -> Candidate[T]:
+        """Return it as a possible answer at a place of the reply."""
+        return Candidate(self.value, rule, start, end, rank, self.problem)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -431,7 +411,7 @@ class Single(Answer[T]):
                 parsed = self._decoded(stated) if rank else None
                 if parsed:
                     parsed = self._only(parsed, stated) if isinstance(stated, str) else parsed
-                    yield Candidate(parsed.value, "json", document.start, document.end, rank, parsed.problem)
+                    yield parsed.at("json", document.start, document.end, rank)
 
     def _key_rank(self, key: str) -> int:
         """Return the priority of a key: 0 if it is another field's."""
@@ -452,24 +432,25 @@ class Single(Answer[T]):
                     continue
                 inner = _FRACTION.sub(r"\1/\2", match[match.lastindex or 1].replace("{,}", ","))
                 inner = _LATEX.sub(" ", inner)
-                parsed = self._alone(inner.strip()) or self._parse_rest(inner.strip())
-                if parsed:
-                    parsed = self._only(parsed, inner)
-                    yield Candidate(parsed.value, "marked", match.start(), match.end(), MARKED, parsed.problem)
+                if parsed := self._alone(inner.strip()) or self._parse_rest(inner.strip()):
+                    yield self._only(parsed, inner).at("marked", *match.span(), MARKED)
 
     def _labelled(self, text: Text) -> Iterator[Candidate[T]]:
         for label in labelled(text, self._concepts(), self._names(), self.nouns):
-            parsed = self._alone(label.rest) if label.below else self._behind(label, text)
+            parsed = self._alone(label.rest) if label.below else self._behind(label.rest, text, label.rest_start)
             line = text.spoken.rfind("\n", 0, label.start) + 1
             about = (text.spoken[line : label.rest_start], text.spoken[label.start : label.rest_start])
-            if parsed and not any(is_confidence(text, head.strip()) for head in about):
-                end = label.rest_start + parsed.end
-                yield Candidate(parsed.value, "labelled", label.start, end, label.rank, parsed.problem)
+            if parsed and self._labels(label) and not any(is_confidence(text, head.strip()) for head in about):
+                yield parsed.at("labelled", label.start, label.rest_start + parsed.end, label.rank)
 
-    def _behind(self, label: Labelled, text: Text) -> Parsed[T] | None:
+    def _labels(self, label: Labelled) -> bool:
+        """Return whether a label is one of the value."""
+        return True
+
+    def _behind(self, rest: str, text: Text, start: int) -> Parsed[T] | None:
         """Return the value in the text after a label, unless its line states another one as well."""
-        parsed = self._parse_rest(label.rest)
-        return self._only(parsed, _line(text, label.rest_start)) if parsed else None
+        parsed = self._parse_rest(rest)
+        return self._only(parsed, text.plain[start : start + REST].partition("\n")[0]) if parsed else None
 
     def _only(self, parsed: Parsed[T], line: str) -> Parsed[T]:
         """Return a value without the value if the line that it begins states another one, or a condition."""
@@ -481,19 +462,10 @@ class Single(Answer[T]):
     def _corrections(self, text: Text) -> Iterator[Candidate[T]]:
         """Read `Correction: 3`."""
         for unit in text.units[-20:]:
-            end = announcement(unit.text, self.words)
-            sign = re.match(r"\s*[:,-]\s*(?:it is\s|it's\s|make that\s)?", unit.text[end:]) if end else None
-            parsed = self._parse_rest(unit.text[end + sign.end() :]) if sign else None
+            sign = _CORRECTED.match(unit.text, end) if (end := announcement(unit.text, self.words)) else None
+            parsed = self._behind(unit.text[sign.end() :], text, unit.start + sign.end()) if sign else None
             if sign and parsed:
-                parsed = self._only(parsed, _line(text, unit.start + end + sign.end()))
-                yield Candidate(
-                    parsed.value,
-                    "labelled",
-                    unit.start,
-                    unit.start + end + sign.end() + parsed.end,
-                    FINAL,
-                    parsed.problem,
-                )
+                yield parsed.at("labelled", unit.start, unit.start + sign.end() + parsed.end, FINAL)
 
     def _lines(self, text: Text) -> Iterator[Candidate[T]]:
         """Yield the value alone on the last line, or on the first one before an explanation."""
@@ -502,15 +474,13 @@ class Single(Answer[T]):
         for place, rank in ((-1, PLAIN), (0, SENTENCE)):
             if lines and (place or len(lines) > 1) and len(lines[place].text) < LONGEST:
                 line = lines[place]
-                parsed = self._alone(without_confidence(text, line.text[: end - line.start].strip()))
-                if parsed:
-                    yield Candidate(parsed.value, "line", line.start, min(line.end, end), rank, parsed.problem)
+                if parsed := self._alone(without_confidence(text, line.text[: end - line.start].strip())):
+                    yield parsed.at("line", line.start, min(line.end, end), rank)
 
     def _sentences(self, text: Text) -> Iterator[Candidate[T]]:
         """Read plain sentences at the end of the reply, or at its beginning."""
-        end = trailing(text)
-        units = [unit for unit in text.units if unit.start < end]
-        for unit in _ending(units):
+        units = own_units(text)
+        for unit in units if len(units) <= 3 else (units[0], *units[-2:]):
             value = self._stated(unit.text)
             if value is not None:
                 yield Candidate(value, "sentence", unit.start, unit.end, SENTENCE)
@@ -527,17 +497,7 @@ class Single(Answer[T]):
         concluding = any(self.words.find(concept, head) for concept in (*self._concepts(), "therefore"))
         doubtful = in_doubt(head, self.words) or self.words.find("condition", head)
         parsed = self._alone(tail if concluding and not doubtful else text)
-        return Candidate(parsed.value, "sentence", unit.start, unit.end, SENTENCE, parsed.problem) if parsed else None
-
-
-def _line(text: Text, start: int) -> str:
-    """Return the rest of a line, up to the length that is parsed."""
-    return text.plain[start : start + REST].partition("\n")[0]
-
-
-def _ending(units: list[Unit]) -> list[Unit]:
-    """Return the first sentence and the last two."""
-    return units if len(units) <= 3 else [units[0], *units[-2:]]
+        return parsed.at("sentence", unit.start, unit.end, SENTENCE) if parsed else None
 
 
 def _inner(value: Any) -> Any:

@@ -88,6 +88,11 @@ class Words:
         """Return a regular expression for any phrase of these concepts."""
         return alternatives(tuple(phrase for concept in concepts for phrase in self[concept]))
 
+    def pattern(self, template: str, flags: int = 0, noun: str = "") -> re.Pattern[str]:
+        """Return a regular expression in which `(?&answer|final)` is any phrase of these concepts, and `(?&noun)` the
+        noun of a prompt."""
+        return _filled(self, template, flags, noun)
+
     def find(self, concept: str, text: str) -> re.Match[str] | None:
         """Return the first match of a phrase of `concept`."""
         return _compiled(self[concept], False).search(text.lower())
@@ -103,6 +108,12 @@ class Words:
     def starts(self, concept: str, text: str) -> re.Match[str] | None:
         """Return the phrase of `concept` that `text` begins with, after any marks."""
         return _compiled(self[concept], True).match(text.lower())
+
+
+@lru_cache(maxsize=512)
+def _filled(words: Words, template: str, flags: int, noun: str) -> re.Pattern[str]:
+    pattern = template.replace("(?&noun)", re.escape(noun.lower()))
+    return re.compile(re.sub(r"\(\?&([\w|]+)\)", lambda some: words.any(*some[1].split("|")), pattern), flags)
 
 
 @lru_cache(maxsize=512)

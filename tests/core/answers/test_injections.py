@@ -8,7 +8,7 @@ rules, 411, 399 and 446 of their 1,092, 1,092 and 980 replies were misread; at f
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
+from time import process_time
 from typing import Any
 
 import pytest
@@ -192,7 +192,7 @@ def test_a_quoted_list_or_text_is_no_answer(answer: Answer[Any], reply: str) -> 
     ],
 )
 def test_long_replies_of_repeated_marks_are_read_in_seconds(text: str) -> None:
-    start = monotonic()
+    start = process_time()
     with pytest.raises(UnreadableReply):
         Choice(noun="Submission").parse('{"reasoning": "' + text * (60_000 // len(text)), ("Final answer: 1",))
-    assert monotonic() - start < 5
+    assert process_time() - start < 5
