@@ -1,28 +1,36 @@
 """Visits to the app's pages in a test, on the test's own database."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from sqlalchemy.orm import Session
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 from streamlit.components.v2 import manifest_scanner
 from streamlit.proto.PageLink_pb2 import PageLink
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord, Record, RunRecord, StudyRecord, TraceRecord
 from core.items import Item
+from core.labels import Target, Value
 from core.trace import Event
-from pages.parts import live, resources
+from pages.parts import downloads, live, resources
+from pages.parts.account_guard import AccountGuard
 from pages.parts.sections import ENTRIES, SECTIONS
 from storage.db import connections
 from storage.runs import runs, traces
 from storage.runs.traces import Filter
 from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.databases import create_database
 from tests.paths import ROOT
+from tests.storage.shared import store_label
 
 APP = ROOT / "app.py"
 # Every app of a test looks for components in the metadata of all installed packages, which takes most of its time.
@@ -80,12 +88,31 @@ def recorded(item: Item, protocol: str, settings: Any, events: Iterable[Event], 
     return [ItemRecord(item=item), run, TraceRecord(run="r", item=item.id, events=tuple(events))]
 
 
+@contextmanager
+def study_session(study: str = "s") -> Iterator[tuple[Session, Study]]:
+    """Begin a transaction in the test's own database; the session, and a study in it."""
+    with connections.writing(resources.engine()) as session:
+        yield session, studies.get(session, study)
+
+
+def label_is_blind(target: Target, annotator: str, value: Value = 1, study: str = "s") -> bool:
+    """Label a target; return whether the label is stored as blind."""
+    with study_session(study) as (session, found):
+        return store_label(session, found.id, target, annotator, value).blind
+
+
 def page_text(app: AppTest) -> str:
     """Return the texts on the page."""
     elements = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning, *app.error]
     bodies = [unescape(element.proto.body) for element in app.get("html")]  # questions and responses
     html = [body for body in bodies if not body.startswith(("<style", '<a href="/account/language'))]
     return "\n".join([*(str(element.value) for element in [*elements, *app.success]), *html])
+
+
+def file_client() -> TestClient:
+    """Return a browser on this machine that requests the files that pages offer."""
+    guarded = AccountGuard(Starlette(routes=downloads.routes()))
+    return TestClient(guarded, base_url="http://localhost", client=("127.0.0.1", 1))
 
 
 def page_links(app: AppTest) -> list[PageLink]:

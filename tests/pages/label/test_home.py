@@ -10,7 +10,7 @@ from storage.labelling import home
 from storage.labels import views
 from storage.studies import studies
 from tests.conftest import make_item, make_label, make_target
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_study, study_session, visit
 from tests.storage.shared import RUN, a_trace, store_label
 
 
@@ -22,14 +22,13 @@ def waiting():
 
 
 def counts(annotator="ann"):
-    with connections.reading(resources.engine()) as session:
-        (found,) = home.summaries(session, studies.get(session, "s"), annotator)
+    with study_session() as (session, study):
+        (found,) = home.summaries(session, study, annotator)
         return found.todo, found.skipped, found.done
 
 
 def test_the_home_lists_what_waits_without_names_of_items_and_all_of_a_search_can_be_skipped(waiting):
     page = visit("label/home", "ann")
-    assert not page.exception
     assert [metric.value for metric in page.metric[:2]] == ["3", "1"]
     assert page.button(key="continue").label == "Continue: Preferences (3 to do)"
     assert page.dataframe[0].value["Question"].str.startswith("Which is better").all()
@@ -41,7 +40,6 @@ def test_the_home_lists_what_waits_without_names_of_items_and_all_of_a_search_ca
     assert counts() == (2, 1, 1)
     page = visit("label/home", "ann", list="Skipped")
     page.button(key="unskip_all").click().run()
-    assert not page.exception
     assert counts() == (3, 0, 1)
     page.button(key="undo_skips").click().run()
     assert counts() == (2, 1, 1)
@@ -53,7 +51,6 @@ def test_the_changes_after_the_reveal_are_on_the_home_of_the_annotator(waiting):
         views.record(session, study.id, [target], "ann")
         store_label(session, study.id, target, "ann", 2)
     page = visit("label/home", "ann")
-    assert not page.exception
     assert page.metric[3].value == "1 of 1"
 
 

@@ -8,13 +8,12 @@ import pytest
 
 from core.formats.records import ItemRecord
 from core.labels import Target
-from pages.parts import live, resources
+from pages.parts import live
 from pages.results.parts import alignment_data
-from storage.db import connections, guards
+from storage.db import guards
 from storage.labels import labels
-from storage.studies import studies
 from tests.conftest import make_item
-from tests.pages.visits import prepare_study
+from tests.pages.visits import prepare_study, study_session
 from tests.storage.shared import store_label
 
 SLOW = 10.0
@@ -165,8 +164,7 @@ def test_first_figures_that_fail_are_left_to_the_page():
 
 def save_label(value: int) -> int:
     """Save a label and return the number of stored ones."""
-    with connections.writing(resources.engine()) as session:
-        study = studies.get(session, "s")
+    with study_session() as (session, study):
         store_label(session, study.id, Target(item="item 0", kind="preference", criterion="helpfulness"), "ann", value)
         return labels.version(session, study.id)[0]
 

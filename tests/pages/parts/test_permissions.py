@@ -13,9 +13,8 @@ from storage.db import guards
 from storage.db.connections import reading, writing
 from storage.db.guards import UncheckedRead
 from storage.runs import trace_opinions
-from storage.studies import studies
 from tests.conftest import make_item
-from tests.pages.visits import prepare_study
+from tests.pages.visits import prepare_study, study_session
 from tests.storage.shared import RUN, a_trace
 
 
@@ -23,17 +22,16 @@ from tests.storage.shared import RUN, a_trace
 def study_id(monkeypatch):
     """The id of the study "s", whose viewer Eve visits a page that is enforced, as if Streamlit had drawn it before."""
     prepare_study([ItemRecord(item=make_item("item 0")), RUN, a_trace("item 0")])
-    with writing(resources.engine()) as session:
-        found = studies.get(session, "s").id
+    with study_session() as (session, study):
         registry.add(session, "administrator")
         account = registry.add(session, "eve")
-        access.set_role(session, found, "eve", Role.viewer)
+        access.set_role(session, study.id, "eve", Role.viewer)
     monkeypatch.setattr(account_guard, "current_actor", lambda: Actor("eve", account.id))
-    page = {permissions.STUDY_KEY: found, permissions.PAGE_KEY: Permission.view}
+    page = {permissions.STUDY_KEY: study.id, permissions.PAGE_KEY: Permission.view}
     monkeypatch.setattr(st, "session_state", page)
     monkeypatch.setattr(st, "fragment", lambda draw, run_every: draw)
     token = guards._enforced.set(True)
-    yield found
+    yield study.id
     guards._enforced.reset(token)
 
 

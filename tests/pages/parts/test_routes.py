@@ -23,6 +23,7 @@ from storage.studies.study_images import RemoteImages
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.core.test_remote_images import picture
+from tests.pages.visits import study_session
 
 LOCAL = "http://127.0.0.1:8501"
 
@@ -130,10 +131,10 @@ def become_stranger(monkeypatch):
     """A function that makes an account without a role the visitor, and returns the id of the study "s"."""
 
     def sign_in():
-        with connections.writing(resources.engine()) as session:
+        with study_session() as (session, study):
             actor = Actor("stranger", registry.add(session, "stranger").id)
             monkeypatch.setattr(account_guard, "identity_of", lambda _: Identity(accounts=True, actor=actor))
-            return studies.get(session, "s").id
+            return study.id
 
     return sign_in
 
@@ -150,10 +151,9 @@ def test_an_account_without_a_role_in_the_study_is_refused(image_client, become_
 
 def test_a_transcript_is_sent_to_those_who_may_open_its_study(image_client, become_stranger):
     transcript = Transcript(parts=(Part(number=1, kind="text", content="hello"),))
-    with connections.writing(resources.engine()) as session:
-        study_id = studies.get(session, "s").id
-        transcripts.add_encoded(session, study_id, [transcripts.encode(transcript)])
-    address = transcripts.address(study_id, transcript.digest)
+    with study_session() as (session, study):
+        transcripts.add_encoded(session, study.id, [transcripts.encode(transcript)])
+    address = transcripts.address(study.id, transcript.digest)
     assert image_client.get(address).json() == transcript.model_dump(mode="json")
     assert image_client.get(f"{address}0").status_code == 404
     become_stranger()

@@ -5,14 +5,11 @@ import json
 from core.formats.records import ItemRecord, Record, ScaleRecord
 from core.labels import Scale
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import resources
 from pages.results.parts import agreement_rows, item_drilldown
-from storage.db import connections
 from storage.reports.agreement_items import TargetValues
-from storage.studies import studies
 from tests.conftest import make_item, make_target
 from tests.pages.results.test_alignment import debate_records as labelled_items
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_study, study_session, visit
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
 
 PAGE = "results/agreement"
@@ -93,8 +90,7 @@ def test_a_saved_label_changes_the_figures() -> None:
     prepare_study(labelled_items("111", "222", "12-"))
     app = visit(PAGE)
     before = list(app.dataframe[0].value["Percent"])
-    with connections.writing(resources.engine()) as session:
-        study = studies.get(session, "s")
+    with study_session() as (session, study):
         store_label(session, study.id, make_target("math 2"), "cat", 1)
     app.run()
     assert list(app.dataframe[0].value["Percent"]) != before

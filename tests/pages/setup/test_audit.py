@@ -4,18 +4,15 @@ import re
 from datetime import date
 
 import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from core.formats.records import ItemRecord
-from pages.parts import downloads, resources
-from pages.parts.account_guard import AccountGuard
+from pages.parts import resources
 from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import writing
 from storage.studies import studies
 from tests.conftest import make_item
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import file_client, page_text, prepare_study, visit
 
 
 @pytest.fixture
@@ -45,8 +42,7 @@ def test_the_whole_log_can_be_downloaded_safely_and_the_export_is_recorded(page)
     page.run()
     assert list(page.dataframe[0].value["What"]) == ["sign-in", "export", "import"]
     (link,) = re.findall(r'href="(/files/[^"]+)"', "".join(element.proto.body for element in page.get("html")))
-    guarded = AccountGuard(Starlette(routes=downloads.routes()))
-    client = TestClient(guarded, base_url="http://localhost", client=("127.0.0.1", 1))
+    client = file_client()
     lines = client.get(link).text.splitlines()
     assert lines[0] == "at,actor,action,study,address,details"
     assert len(lines) == 5 and ",'=HYPERLINK(1),export,s,,file: gold" in lines[3]

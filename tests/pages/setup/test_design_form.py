@@ -50,7 +50,6 @@ def test_the_design_is_described_and_more_agreed_pairs_are_one_number() -> None:
     number.set_value(12).run()
     assert "12 agreed pairs of 30 make the win rate known to about ±23 points." in page_text(app)
     app.button(key="design_draw").click().run()
-    assert not app.exception
     assert (strata()["agreed"].drawn, strata()["agreed"].share) == (12, 0.4)
 
 
@@ -59,7 +58,6 @@ def test_disputes_alone_say_what_figures_describe() -> None:
     next(one for one in app.selectbox if one.label == "Pairs").set_value("Disputed pairs only").run()
     assert "then describe disputed pairs alone, and those of all pairs are not known." in page_text(app)
     app.button(key="offer").click().run()
-    assert not app.exception
     assert (form(), strata()["agreed"].drawn) == (Form.disputed, 0)
 
 
@@ -68,7 +66,6 @@ def test_pairs_can_be_drawn_before_any_run() -> None:
     assert "The first run draws every disputed pair and 10 % of the agreed ones" in page_text(app)
     app.number_input(key="offer_pairs").set_value(15).run()
     app.button(key="offer").click().run()
-    assert not app.exception
     assert (form(), strata()[""].drawn) == (Form.random, 15)
     next(one for one in app.selectbox if one.label == "Pairs").set_value("Every pair").run()
     app.button(key="offer").click().run()
@@ -82,7 +79,6 @@ def test_scores_have_a_design_on_request() -> None:
     assert "people are asked about every score." in page_text(app)
     app.number_input(key="offer_pairs").set_value(15).run()
     app.button(key="offer").click().run()
-    assert not app.exception
     with reading(resources.engine()) as session:
         study = studies.get(session, "s").id
         (stratum,) = designs.counts(session, study, "clarity", "score")

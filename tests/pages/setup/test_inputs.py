@@ -12,7 +12,7 @@ from storage.studies import studies
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_criticised_item
 from tests.core.protocols.critiques import worked_example_reply
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_study, study_session, visit
 from tests.storage.critique_studies import run_records
 from tests.storage.test_adoption import other_extraction
 
@@ -24,11 +24,9 @@ def standing(study="s"):
 
 def test_the_standing_inputs_of_every_item_are_listed():
     prepare_study([ItemRecord(item=make_item("item 0", reference="Own.", aspects=("depth",))), *items(1, 3)])
-    with writing(resources.engine()) as session:
-        study = studies.get(session, "s")
+    with study_session() as (session, study):
         inputs.save(session, study.id, "eve", {"item 1": Input(aspects=("tone: Polite?", "length"))})
     page = visit("setup/inputs", "eve")
-    assert not page.exception
     table = page.dataframe[0].value.set_index("Item")
     assert table["Aspects"].map(list).to_dict() == {
         "item 0": ["depth"],
@@ -75,8 +73,7 @@ def test_pairs_of_aius_are_confirmed_for_all_items_at_once(ticks):
     first = [*run_records(one, worked_example_reply, "first"), *run_records(two, worked_example_reply, "first")[1:]]
     second = [*run_records(one, other_extraction, "second"), *run_records(two, other_extraction, "second")[1:]]
     prepare_study([ItemRecord(item=one), ItemRecord(item=two), *first, *second])
-    with writing(resources.engine()) as session:
-        study = studies.get(session, "s")
+    with study_session() as (session, study):
         inputs.adopt_all(session, study.id, "eve", "first")
     page = visit("setup/inputs", "eve")
     page.selectbox(key="matches_run").set_value("second").run()
@@ -87,7 +84,6 @@ def test_pairs_of_aius_are_confirmed_for_all_items_at_once(ticks):
         assert page.button(key="matches_apply").disabled
         page.checkbox(key="matches_only").uncheck().run()
     page.button(key="matches_apply").click().run()
-    assert not page.exception
     with reading(resources.engine()) as session:
         states = [aius.current_state(session, study.id, item).critiques[0].aius for item in ("ladder", "again")]
     texts = {aiu.text for of_item in states for aiu in of_item}

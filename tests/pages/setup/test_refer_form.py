@@ -14,9 +14,9 @@ def test_a_sampled_chair_has_temperature_1_and_a_reasoning_task_needs_no_criteri
     app = visit("setup/runs", view="new")
     app.selectbox(key="protocol").set_value("refer").run()
     next(widget for widget in app.number_input if str(widget.key).endswith("_samples")).set_value(20).run()
-    assert not app.exception and "184 calls" in page_text(app)
+    assert "184 calls" in page_text(app)
     next(widget for widget in app.selectbox if str(widget.key).endswith("_verdict")).set_value("option").run()
-    assert not app.exception and "The criterion needs a name." not in page_text(app)
+    assert "The criterion needs a name." not in page_text(app)
 
 
 def test_a_draft_is_written_to_the_field_with_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,6 @@ def test_a_draft_is_written_to_the_field_with_its_source(monkeypatch: pytest.Mon
     model = next(widget for widget in app.selectbox if str(widget.key).endswith("guidelines_model"))
     model.set_value("local").run()
     next(widget for widget in app.button if widget.label == "Draft").click().run()
-    assert not app.exception
     field = next(widget for widget in app.text_area if str(widget.key).endswith("_guidelines"))
     assert field.value == Draft("- A score of 1: dull.\n- A score of 3: fun.", True).text
     assert "Drafted by local from 6 examples" in page_text(app)

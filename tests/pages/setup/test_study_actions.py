@@ -29,10 +29,8 @@ def test_a_study_is_renamed_and_archived() -> None:
     name = next(field for field in app.text_input if field.label == "Name" and field.value == former)
     name.set_value("new name")
     next(button for button in app.button if button.label == "Rename").click().run()
-    assert not app.exception
     assert study_names() == ["new name"]
     app.button(key="archive").click().run()
-    assert not app.exception
     with connections.reading(resources.engine()) as session:
         assert studies.get(session, "new name").archived
     assert "archived" in page_text(visit("setup/studies"))
@@ -42,17 +40,15 @@ def test_a_deleted_study_is_restored_on_the_page_that_others_link_to() -> None:
     (name,) = study_names()
     app = visit("setup/studies", view="study", open=name)
     app.button(key="delete_study_confirmed").click().run()
-    assert not app.exception
     assert study_names() == []
     for page in ("results/judges", "label/disagreements"):
         app = visit(page, "ann")
-        assert not app.exception and "no studies yet" not in page_text(app)
+        assert "no studies yet" not in page_text(app)
         assert [link.label for link in page_links(app)] == ["Restore a study"]
     app = visit("setup/studies")
     assert "1 deleted study" in app.expander[-1].label
     assert "There are no studies." in page_text(app)
     next(button for button in app.button if button.label == "Restore").click().run()
-    assert not app.exception
     assert study_names() == [name]
 
 
@@ -64,9 +60,7 @@ def test_a_deleted_run_is_restored() -> None:
         session.add(RunRow(study_id=study_id, name="a run", **fields))
     app = visit("setup/runs", study=name)
     next(button for button in app.button if button.label == "Delete this run").click().run()
-    assert not app.exception
     assert run_names() == []
     app = visit("setup/runs", study=name)
     next(button for button in app.button if button.label == "Restore").click().run()
-    assert not app.exception
     assert run_names() == ["a run"]

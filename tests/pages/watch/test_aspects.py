@@ -4,13 +4,9 @@ from core.aspects import aspect_set_id
 from core.formats import tiebreak
 from core.formats.records import Record
 from core.labels import Target
-from pages.parts import resources
-from storage.db import connections
-from storage.studies import studies
 from storage.transfer import samples
 from tests.core.protocols.scorings import make_item, make_settings, run_scripted, scores_script
-from tests.pages.visits import page_text, prepare_study, recorded, visit_trace
-from tests.storage.shared import store_label
+from tests.pages.visits import label_is_blind, page_text, prepare_study, recorded, visit_trace
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
 
@@ -28,13 +24,11 @@ def table_11() -> list[Record]:
 def test_table_11_has_its_scores_and_its_slider_reweights_without_a_call() -> None:
     prepare_study(table_11())
     app = visit_trace("dryers", "r")
-    assert not app.exception
     text = page_text(app)
     assert "Response 1 is ahead, 8.05 to 7.8" in text.replace("\\", "")
     assert "**Under 14.3 %** response 2 would be ahead." in text
     assert "| **C** | relevance | 25 % | 10 | 8 |" in text
     app.slider[0].set_value(10.0).run()
-    assert not app.exception
     assert "At 10 % response 2 is ahead. The judge's weight is 25 %." in page_text(app)
 
 
@@ -46,7 +40,7 @@ def test_the_sample_shows_scores_beside_an_unreadable_reply_a_baseline_and_repli
     assert "judge B has no verdict: no score on helpfulness" in text.replace("\\", "")
     assert "| **B** | helpfulness | 30 % |" in text and "| – | – |" in text
     app = visit_trace("dedupe list", "judge A · direct scores")
-    assert not app.exception and "The best responses are equal, 8 to 8" in page_text(app)
+    assert "The best responses are equal, 8 to 8" in page_text(app)
     app = visit_trace("three boxes", "two judges · given aspects")
     app.toggle[0].set_value(True).run()
     assert "accuracy: 45%\nhelpfulness: 20%\nrelevance: 20%\nlevel of detail: 15%" in page_text(app)
@@ -60,10 +54,7 @@ def test_peoples_weights_are_shown_after_the_annotators_own_and_viewing_judges_f
     text = page_text(visit_trace("farewell note", "two judges · given aspects", "zoe"))
     assert "Rank distance" not in text and "You have seen the judge's weights." in text
     target = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(ASPECTS))
-    with connections.writing(resources.engine()) as session:
-        study = studies.get(session, "s")
-        equal_weights = dict.fromkeys(ASPECTS, 25.0)
-        assert not store_label(session, study.id, target, "zoe", equal_weights).blind
+    assert not label_is_blind(target, "zoe", dict.fromkeys(ASPECTS, 25.0))
 
 
 def test_three_responses_have_one_bar_each() -> None:
@@ -71,7 +62,6 @@ def test_three_responses_have_one_bar_each() -> None:
     events = run_scripted(scores_script("60 40", scores=["7 9 8", "5 6 7"]), chosen, item).events
     prepare_study(recorded(item, "dna_eval", chosen, events))
     app = visit_trace("dryers", "r")
-    assert not app.exception
     assert "| **A** | x | 60 % | 7 | 9 | 8 |" in page_text(app) and "**Under" in page_text(app)
 
 
@@ -80,5 +70,4 @@ def test_an_unfinished_trace_shows_its_scores_so_far() -> None:
     events = run_scripted(scores_script("60 40", scores=["7 9", "5 6"]), chosen, item).events[:2]
     prepare_study(recorded(item, "dna_eval", chosen, events))
     app = visit_trace("dryers", "r")
-    assert not app.exception
     assert "| **A** | x | 60 % | 7 | 9 |" in page_text(app) and "| **B** | y | 40 % | – | – |" in page_text(app)

@@ -1,13 +1,10 @@
 """The page Search: matches with their place, and views that are recorded."""
 
 from core.formats.records import ItemRecord
-from pages.parts import resources
-from storage.db import connections
-from storage.studies import studies
 from tests.conftest import make_item, make_target
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import label_is_blind, page_text, prepare_study, visit
 from tests.storage.reports.test_alignment import make_trace
-from tests.storage.shared import RUN, store_label
+from tests.storage.shared import RUN
 
 
 def test_a_match_in_a_turn_is_drawn_as_text_and_recorded_as_a_view() -> None:
@@ -20,12 +17,9 @@ def test_a_match_in_a_turn_is_drawn_as_text_and_recorded_as_a_view() -> None:
     ]
     prepare_study(records)
     app = visit("watch/search", "zoe", study="s", text="better<", area="Turns of judges")
-    assert not app.exception
     bodies = [element.proto.body for element in app.get("html")]
     assert any("the &lt;b&gt;<mark>better&lt;</mark>/b&gt; one" in body for body in bodies)
-    with connections.writing(resources.engine()) as session:
-        label = store_label(session, studies.get(session, "s").id, make_target("a"), "zoe", 1)
-    assert not label.blind
+    assert not label_is_blind(make_target("a"), "zoe")
 
 
 def test_questions_are_searched_without_a_view() -> None:
