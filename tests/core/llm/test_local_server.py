@@ -16,22 +16,15 @@ from tests.core.protocols.debates import make_flow, make_settings
 
 @pytest.mark.slow
 @pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
-def test_the_local_model_answers_at_no_cost() -> None:
-    reply = complete_ask(make_ask(None, model="local", prompt="Say hello.", max_tokens=8, timeout=60))
-    assert isinstance(reply, Reply) and reply.text
-    assert reply.usage.dollars == 0 and reply.usage.completion_tokens
-    assert local_server.start_server() == local_server.start_server()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
-def test_the_replies_of_the_local_model_have_the_form_of_an_answer() -> None:
+def test_replies_of_the_local_model_have_the_form_of_an_answer_and_cost_nothing() -> None:
     spec = Spec(model="local", max_tokens=200, timeout=60)
     flow = make_flow(make_settings("ab"))
     ask = next(flow)[0]
     reply = complete_ask(replace(ask, spec=spec, prompt=ask.request("json"), format="json"))
-    assert isinstance(reply, Reply) and reply.finish == "stop"
+    assert isinstance(reply, Reply) and reply.finish == "stop" and reply.notes == ()
     assert ask.answer is not None and ask.answer.parse(reply.text).rule == "json"
+    assert reply.usage.dollars == 0 and reply.usage.completion_tokens
+    assert local_server.start_server() == local_server.start_server()
 
 
 @pytest.mark.slow

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from core.errors import ContextExceeded, PermanentFailure, TemporaryFailure, TiebreakError
-from core.llm import local_server
 from core.llm.client import Reply
 from core.llm.openai_compatible import OpenAICompatible
 from core.trace import Ask
-from tests.core.llm.asking import complete_ask, complete_asks, make_ask, make_json_ask
+from tests.core.llm.asking import complete_ask, complete_asks, make_ask
 from tests.openai_server import Server, run_server
 
 pytestmark = pytest.mark.slow  # each test calls a server
@@ -324,16 +323,6 @@ asyncio.run(run(sys.argv[1]))
     with run_server() as server:
         command = [sys.executable, "-c", program, server.address]
         assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "1\n"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
-def test_the_local_model_follows_a_schema() -> None:
-    ask = make_json_ask(None, model="local", prompt="Is water wet? Reply in JSON.", max_tokens=200, timeout=60)
-    reply = direct(ask)
-    assert isinstance(reply, Reply) and reply.finish == "stop" and reply.notes == ()
-    assert ask.answer is not None and ask.answer.parse(reply.text).value in (0, 1, 2)
-    assert reply.usage.dollars == 0 and reply.usage.completion_tokens
 
 
 @pytest.mark.parametrize(
