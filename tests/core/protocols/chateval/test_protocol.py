@@ -1,6 +1,7 @@
 """ChatEval as in its paper: what each persona sees (Algorithms 1 to 3), and how the verdict is formed (Appendix B)."""
 
 import re
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -162,45 +163,61 @@ def test_an_empty_contribution_is_requested_once_more() -> None:
     assert trace.turns[0].problem == "the reply is empty" and len(trace.asked) == 2 * 2 + 2
 
 
-def opposite_scores(ask: Ask) -> str:
-    return scores_reply(9, 2) if ask.speaker == "a" else scores_reply(2, 9)
-
-
-def test_opposite_scores_that_average_to_a_tie_are_disputed() -> None:
-    trace = run_scripted(opposite_scores, make_settings("ab"))
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", 0)
-    assert trace.verdict.contention == 1 and trace.verdict.reason == "both responses have 5.50 on average"
-
-
-def test_a_pure_position_bias_is_disputed() -> None:
-    trace = run_scripted(scores_script(a=[(9, 2)], b=[(9, 2)]), make_settings("ab", both_orders=True))
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", 0)
-    assert trace.verdict.contention == 1
+@pytest.mark.parametrize(
+    ("scores", "fields", "outcome", "value", "contention", "reason"),
+    [
+        ([(9, 2), (9, 3)], {}, "agreed", 1, 1 / 9, ""),
+        ([(10, 9), (2, 1)], {}, "disputed", 1, 8 / 9, ""),
+        ([(9, 7), (8, 7), (7, 7)], {}, "agreed", 1, 2 / 9, ""),
+        ([(8, 7), (7, 7)], {}, "agreed", 1, 1 / 9, ""),  # equal scores do not contradict a preference
+        ([(8, 7), (7, 7), (7, 8)], {}, "disputed", 0, 1, ""),
+        ([(8, 7), (9, 7), (7, 8)], {}, "agreed", 1, 0.5, ""),
+        ([(6, 5), (5, 6)], {}, "disputed", 0, 1, ""),
+        ([(9, 2), (2, 9)], {}, "disputed", 0, 1, "both responses have 5.50 on average"),
+        ([(9, 2), (2, 9)], {"dispute_threshold": 1}, "agreed", 0, 1, ""),
+        ([(9, 2), (9, 2)], {"both_orders": True}, "disputed", 0, 1, ""),  # a pure position bias
+        (
+            [(8, 6), "Both.", (8, 6)],
+            {},
+            "agreed",
+            1,
+            0,
+            "8.00 for response 1 and 6.00 for response 2",
+        ),
+    ],
+)
+def test_scores_are_averaged_and_disputed_where_they_are_apart(
+    scores: list[Any], fields: dict, outcome: str, value: int, contention: float, reason: str
+) -> None:
+    names = "abc"[: len(scores)]
+    script = scores_script(**{name: [reply] for name, reply in zip(names, scores, strict=True)})
+    verdict = run_scripted(script, make_settings(names, **fields)).verdict
+    assert verdict and (verdict.outcome, verdict.value) == (outcome, value)
+    assert verdict.contention == pytest.approx(contention) and verdict.reason.startswith(reason)
+    assert ("1 of 3 scorings could not be read" in verdict.reason) is ("Both." in scores)
 
 
 @pytest.mark.parametrize(
-    ("scores", "contention", "outcome"),
+    ("votes", "outcome", "value", "reason"),
     [
-        ([(9, 2), (9, 3)], 1 / 9, "agreed"),
-        ([(10, 9), (2, 1)], 8 / 9, "disputed"),
-        ([(9, 7), (8, 7), (7, 7)], 2 / 9, "agreed"),
-        ([(8, 7), (7, 7)], 1 / 9, "agreed"),  # equal scores do not contradict a preference
-        ([(8, 7), (7, 7), (7, 8)], 1, "disputed"),
-        ([(8, 7), (9, 7), (7, 8)], 0.5, "agreed"),
-        ([(6, 5), (5, 6)], 1, "disputed"),
+        ("12", "disputed", None, "no majority of the 2 votes: 1 for response 1, 1 for response 2"),
+        ("001", "agreed", 0, "2 of 3 votes for neither"),
+        ("11?", "agreed", 1, "2 of 2 votes for response 1; 1 of 3 votes could not be read"),
+        ("12?", "disputed", None, ""),
     ],
 )
-def test_the_contention_of_scores(scores: list[tuple[int, int]], contention: float, outcome: str) -> None:
-    names = "abc"[: len(scores)]
-    script = scores_script(**{name: [pair] for name, pair in zip(names, scores, strict=True)})
-    trace = run_scripted(script, make_settings(names))
-    assert trace.verdict and trace.verdict.contention == pytest.approx(contention)
-    assert trace.verdict.outcome == outcome
+def test_a_majority_of_the_readable_votes_decides(votes: str, outcome: str, value: int | None, reason: str) -> None:
+    names = "abc"[: len(votes)]
+    script = votes_script(**dict(zip(names, votes, strict=True)))
+    verdict = run_scripted(script, make_settings(names, outcome="vote")).verdict
+    assert verdict and (verdict.outcome, verdict.value) == (outcome, value) and verdict.reason.startswith(reason)
 
 
-def test_with_a_threshold_of_1_the_average_alone_decides() -> None:
-    trace = run_scripted(opposite_scores, make_settings("ab", dispute_threshold=1))
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 0)
+def test_the_last_turn_counts_even_if_unreadable() -> None:
+    script = scores_script(a=[(9, 1), "Hm."], b=[(5, 6)], c=[(5, 6)])
+    trace = run_scripted(script, make_settings(scored_turns="every"))
+    assert trace.verdict and trace.verdict.value == 2
+    assert (trace.opinions()["a", "first"], trace.opinions()["a", "last"]) == (1, None)
 
 
 def test_ratings_at_both_ends_of_the_scale_are_disputed_and_averaged() -> None:
@@ -218,26 +235,11 @@ def test_position_calibration_removes_a_preference_for_the_first_response() -> N
     assert trace.verdict.reason == "both responses have 8.00 on average"
 
 
-def test_a_response_preferred_in_both_orders_wins() -> None:
-    def prefers_the_moon(ask: Ask) -> str:
-        return scores_reply(6, 8) if ask.shown == (1, 2) else scores_reply(9, 5)
-
-    trace = run_scripted(prefers_the_moon, make_settings("ab", both_orders=True))
-    assert trace.verdict and trace.verdict.value == 2
-    assert trace.verdict.reason == "5.50 for response 1 and 8.50 for response 2 on average"
-
-
 def test_two_of_three_votes_are_a_majority() -> None:
     trace = run_scripted(votes_script(a="12", b="2", c="1"), make_settings(outcome="vote", scored_turns="every"))
     assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 2)
     assert trace.verdict.reason == "2 of 3 votes for response 2" and trace.verdict.contention == 0.5
     assert (trace.opinions()["a", "first"], trace.opinions()["a", "last"]) == (1, 2)
-
-
-def test_a_vote_without_majority_is_disputed_and_not_a_tie() -> None:
-    trace = run_scripted(votes_script(a="1", b="2"), make_settings("ab", outcome="vote"))
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", None)
-    assert trace.verdict.reason == "no majority of the 2 votes: 1 for response 1, 1 for response 2"
 
 
 def test_votes_that_differ_between_the_orders_are_no_opinion() -> None:
@@ -247,12 +249,6 @@ def test_votes_that_differ_between_the_orders_are_no_opinion() -> None:
     assert trace.problems()["a", "last"] == (
         "its vote changes with the order of the responses: response 1 and response 2"
     )
-
-
-def test_a_majority_may_vote_for_neither() -> None:
-    trace = run_scripted(votes_script(a="0", b="0", c="1"), make_settings(outcome="vote"))
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 0)
-    assert trace.verdict.reason == "2 of 3 votes for neither"
 
 
 def test_one_response_is_rated_on_the_criterions_scale_and_ratings_are_averaged() -> None:
@@ -278,14 +274,6 @@ def test_a_refusal_is_no_verdict_and_not_a_tie(outcome: str) -> None:
     assert trace.problems()["a", "last"] == "the model refused to answer"
 
 
-def test_a_majority_is_of_readable_votes_and_says_of_how_many() -> None:
-    trace = run_scripted(votes_script(a="1", b="1", c="?"), make_settings(outcome="vote"))
-    assert trace.verdict and trace.verdict.value == 1
-    assert trace.verdict.reason == "2 of 2 votes for response 1; 1 of 3 votes could not be read"
-    split = run_scripted(votes_script(a="1", b="2", c="?"), make_settings(outcome="vote"))
-    assert split.verdict and (split.verdict.outcome, split.verdict.value) == ("disputed", None)
-
-
 @pytest.mark.parametrize("outcome", ["scores", "vote", "rating"])
 def test_one_persona_with_a_readable_reply_is_no_consensus(outcome: str) -> None:
     replies = {"scores": scores_reply(9, 2), "vote": "1", "rating": "Rating: 3"}
@@ -295,14 +283,6 @@ def test_one_persona_with_a_readable_reply_is_no_consensus(outcome: str) -> None
     assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("no_verdict", None)
     noun = {"scores": "scoring"}.get(outcome, outcome)
     assert trace.verdict.reason == f"only 1 of 3 personas gave a readable {noun}"
-
-
-def test_unreadable_scores_are_left_out_and_reported() -> None:
-    trace = run_scripted(scores_script(a=[(8, 6)], b=["Both are fine."], c=[(8, 6)]), make_settings())
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 1)
-    assert trace.verdict.reason == (
-        "8.00 for response 1 and 6.00 for response 2 on average; 1 of 3 scorings could not be read"
-    )
 
 
 def test_an_order_without_a_readable_reply_leaves_no_verdict() -> None:
@@ -324,13 +304,6 @@ def test_an_unreadable_reply_in_one_order_does_not_shift_the_mean() -> None:
 
     trace = run_scripted(prefers_first, make_settings("ab", both_orders=True))
     assert trace.verdict and trace.verdict.value == 0
-
-
-def test_the_last_turn_counts_even_if_unreadable() -> None:
-    script = scores_script(a=[(9, 1), "Hm."], b=[(5, 6)], c=[(5, 6)])
-    trace = run_scripted(script, make_settings(scored_turns="every"))
-    assert trace.verdict and trace.verdict.value == 2
-    assert (trace.opinions()["a", "first"], trace.opinions()["a", "last"]) == (1, None)
 
 
 def test_without_a_readable_summary_the_contributions_are_the_history() -> None:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -15,12 +16,54 @@ from core.protocols.scaleeval.protocol import conclude
 from core.trace import Ask, TraceFailed, Turn
 from tests.core.protocols.debates import ScriptedTrace, choices_script, make_item, make_settings, run_scripted
 
+MAJORITY, STABLE, LEFT_OUT = {"stopping": "majority"}, {"stopping": "stability", "rounds": 8}, {"unread": "left out"}
 
-def test_agreement_at_once_ends_the_debate() -> None:
-    debate = run_scripted(choices_script(a="1", b="1", c="1"), make_settings())
-    assert debate.choices_by_round() == ["a1 b1 c1"]
-    assert debate.verdict and (debate.verdict.outcome, debate.verdict.value) == ("agreed", 1)
-    assert debate.verdict.reason == "all 3 judges chose response 1"
+
+@pytest.mark.parametrize(
+    ("votes", "fields", "outcome", "value", "rounds", "reason"),
+    [
+        (["1", "1", "1"], {}, "agreed", 1, 1, "all 3 judges chose response 1"),
+        (["0", "0", "0"], {}, "agreed", 0, 1, "all 3 judges chose neither"),
+        (
+            ["1", "2", "0"],
+            {},
+            "disputed",
+            None,
+            3,
+            "1 for response 1, 1 for response 2, 1 for neither",
+        ),
+        (["1", "2", "?"], {}, "disputed", None, 3, ""),
+        (["1", "1", "2"], MAJORITY, "agreed", 1, 1, ""),
+        (["1", "2", "0"], MAJORITY, "disputed", None, 3, ""),
+        (["1", "1", "2", "2"], MAJORITY, "disputed", None, 3, ""),
+        (
+            ["1", "1", "2", "x"],
+            MAJORITY,
+            "agreed",
+            1,
+            1,
+            "2 of 3 judges chose response 1; 1 of 4",
+        ),
+        (["1", "x", "x"], MAJORITY, "no_verdict", None, 3, "only 1 of 3 judges gave a readable opinion"),
+        (["1", "1", "2"], STABLE, "agreed", 1, 3, ""),
+        (["1", "1", "2"], STABLE | {"stable_rounds": 1}, "agreed", 1, 2, ""),
+        (["12", "21", "1"], STABLE, "agreed", 1, 3, ""),  # two judges swap: the votes are as before
+        (["1", "21", "2"], STABLE, "agreed", 1, 4, ""),
+        (["1", "1", "1"], STABLE, "agreed", 1, 1, ""),
+        (["1", "2", "0"], STABLE, "disputed", None, 3, ""),
+        (["1", "1", "?"], LEFT_OUT, "agreed", 1, 1, ""),
+        (["1", "2", "?"], LEFT_OUT, "disputed", None, 3, ""),
+        (["1", "?", "?"], LEFT_OUT, "no_verdict", None, 3, ""),
+    ],
+)
+def test_votes_and_settings_decide_the_outcome_and_the_end(
+    votes: list[str], fields: dict[str, Any], outcome: str, value: int | None, rounds: int, reason: str
+) -> None:
+    """The votes of a judge by round; the last one is repeated. Round 0 has the first opinions."""
+    names = "abcd"[: len(votes)]
+    debate = run_scripted(choices_script(**dict(zip(names, votes, strict=True))), make_settings(names, **fields))
+    assert debate.verdict and (debate.verdict.outcome, debate.verdict.value) == (outcome, value)
+    assert len(debate.choices_by_round()) == rounds and reason in debate.verdict.reason
 
 
 def test_a_verdict_that_a_debater_announces_as_the_judged_texts_is_no_opinion() -> None:
@@ -43,13 +86,6 @@ def test_a_judge_can_change_its_opinion() -> None:
     assert (values["a", "first"], values["a", "last"], values["scaleeval", "verdict"]) == (1, 2, 2)
 
 
-def test_first_opinions_are_round_0_so_three_rounds_are_two_of_discussion() -> None:
-    debate = run_scripted(choices_script(a="1", b="2", c="0"), make_settings(rounds=3))
-    assert debate.choices_by_round() == ["a1 b2 c0"] * 3
-    assert debate.verdict and debate.verdict.outcome == "disputed" and debate.verdict.value is None
-    assert debate.verdict.reason == "the judges still differ: 1 for response 1, 1 for response 2, 1 for neither"
-
-
 def test_without_an_early_stop_all_rounds_are_run_and_the_last_opinions_count() -> None:
     settings = make_settings(rounds=3, stop_early=False)
     debate = run_scripted(choices_script(a="112", b="1", c="1"), settings)
@@ -58,40 +94,10 @@ def test_without_an_early_stop_all_rounds_are_run_and_the_last_opinions_count() 
     assert "stop_early" in settings.model_dump() and "stop_early" not in make_settings().model_dump()
 
 
-def test_agreeing_that_neither_is_better_is_agreement() -> None:
-    debate = run_scripted(choices_script(a="0", b="0", c="0"), make_settings())
-    assert debate.verdict and (debate.verdict.outcome, debate.verdict.value) == ("agreed", 0)
-    assert debate.verdict.reason == "all 3 judges chose neither"
-
-
-@pytest.mark.parametrize(("judges", "rounds", "outcome"), [("112", 1, "agreed"), ("120", 3, "disputed")])
-def test_a_majority_is_more_than_half(judges: str, rounds: int, outcome: str) -> None:
-    debate = run_scripted(choices_script(**dict(zip("abc", judges, strict=True))), make_settings(stopping="majority"))
-    assert debate.verdict and debate.verdict.outcome == outcome
-    assert len(debate.choices_by_round()) == rounds
-
-
-def test_a_majority_is_of_readable_opinions_and_says_of_how_many() -> None:
-    debate = run_scripted(choices_script(a="1", b="1", c="2", d="x"), make_settings("abcd", stopping="majority"))
-    assert debate.verdict and (debate.verdict.outcome, debate.verdict.value) == ("agreed", 1)
-    assert debate.verdict.reason == "2 of 3 judges chose response 1; 1 of 4 judges gave no readable opinion"
-
-
-def test_one_readable_opinion_is_no_majority() -> None:
-    debate = run_scripted(choices_script(a="1", b="x", c="x"), make_settings(stopping="majority"))
-    assert debate.verdict and debate.verdict.outcome == "no_verdict"
-    assert debate.verdict.reason == "only 1 of 3 judges gave a readable opinion"
-
-
 @pytest.mark.parametrize(("judges", "contention"), [("111", 0.0), ("112", 0.5), ("120", 1.0), ("xxx", None)])
 def test_a_verdict_states_its_contention(judges: str, contention: float | None) -> None:
     debate = run_scripted(choices_script(**dict(zip("abc", judges, strict=True))), make_settings(rounds=1))
     assert debate.verdict and debate.verdict.contention == contention
-
-
-def test_half_is_no_majority() -> None:
-    debate = run_scripted(choices_script(a="1", b="1", c="2", d="2"), make_settings("abcd", stopping="majority"))
-    assert debate.verdict and debate.verdict.outcome == "disputed"
 
 
 def test_a_refusal_is_no_verdict_and_not_a_tie() -> None:
@@ -107,11 +113,6 @@ def test_a_truncated_reply_is_not_read_even_if_it_ends_with_a_number() -> None:
     debate = run_scripted(lambda ask: Reply(text="1", finish="cut off"), make_settings(rounds=1))
     assert {turn.problem for turn in debate.turns} == {"the reply was cut off at the limit of 2048 tokens"}
     assert sorted(ask.spec.max_tokens for ask in debate.asked) == [1024] * 3 + [2048] * 3
-
-
-def test_two_judges_that_differ_are_disputed_if_the_third_is_unreadable() -> None:
-    debate = run_scripted(choices_script(a="1", b="2", c="?"), make_settings())
-    assert debate.verdict and debate.verdict.outcome == "disputed"
 
 
 def test_the_last_opinion_counts_even_if_unreadable() -> None:
@@ -155,36 +156,6 @@ def test_in_turn_each_judge_also_sees_earlier_replies_of_the_round() -> None:
 def test_all_earlier_rounds_can_be_shared() -> None:
     visible = visible_turns_by_ask(run_scripted(marked_reply, make_settings(shared_rounds="all")))
     assert visible["a2"] == "a0 a1 b0 b1 c0 c1"
-
-
-@pytest.mark.parametrize(
-    ("votes", "stable_rounds", "rounds", "outcome"),
-    [
-        ({"a": "1", "b": "1", "c": "2"}, 2, 3, "agreed"),
-        ({"a": "1", "b": "1", "c": "2"}, 1, 2, "agreed"),
-        ({"a": "12", "b": "21", "c": "1"}, 2, 3, "agreed"),  # two judges swap: the votes are as before
-        ({"a": "1", "b": "21", "c": "2"}, 2, 4, "agreed"),
-        ({"a": "1", "b": "1", "c": "1"}, 2, 1, "agreed"),
-        ({"a": "1", "b": "2", "c": "0"}, 2, 3, "disputed"),
-    ],
-)
-def test_a_debate_can_end_when_the_votes_are_stable(
-    votes: dict[str, str], stable_rounds: int, rounds: int, outcome: str
-) -> None:
-    settings = make_settings(stopping="stability", stable_rounds=stable_rounds, rounds=8)
-    debate = run_scripted(choices_script(**votes), settings)
-    assert debate.verdict and debate.verdict.outcome == outcome
-    assert len(debate.choices_by_round()) == rounds
-
-
-@pytest.mark.parametrize(
-    ("votes", "outcome", "rounds"), [("11?", "agreed", 1), ("12?", "disputed", 3), ("1??", "no_verdict", 3)]
-)
-def test_an_unread_judge_can_be_left_out(votes: str, outcome: str, rounds: int) -> None:
-    script = choices_script(**dict(zip("abc", votes, strict=True)))
-    debate = run_scripted(script, make_settings(unread="left out"))
-    assert debate.verdict and debate.verdict.outcome == outcome
-    assert len(debate.choices_by_round()) == rounds
 
 
 def prefers_the_sun(ask: Ask) -> str:
