@@ -10,14 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 import cli
-from core.critiques import Critique, aius_with_numbers, critique_targets, reference_critique
 from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
 from core.items import Response
 from core.labels import Label, Scale, Target
 from storage.db.connections import connect
 from storage.transfer import imports
 from tests.conftest import make_item
-from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.databases import create_database
 from tests.openai_server import Server, run_server
 from tests.papers.packs import write_variant
@@ -146,17 +144,7 @@ def test_refer_with_another_chair_asks_no_peer_again(
 def test_metacritique_has_every_scorer_of_table_5_and_figure_3(
     tmp_path: Path, url: str, command: Command, server: Server
 ) -> None:
-    for number in range(3):
-        critiques = [
-            Critique(id=name, author=name, text=f"Critique {name} {number}.", aius=aius_with_numbers(name, aius))
-            for name, aius in (("m1", ["One.", "Two."]), ("m2", ["Three."]))
-        ]
-        reference = Critique(
-            id="ref", author="r", role="reference", text="R.", aius=aius_with_numbers("ref", ["Four."])
-        )
-        item = make_critiqued_item(id=f"q{number}", reference="Right.", critiques=(*critiques, reference))
-        targets = [t for c in critiques for t in critique_targets(item.id, c, reference_critique(item.critiques))]
-        add(url, ItemRecord(item=item), *(label(target, place != number) for place, target in enumerate(targets)))
+    add(url, *records_for("metacritique/table-5", tmp_path))
     for name in ("table-5", "refinement"):
         command("experiments", "run", str(write_variant(tmp_path, f"metacritique/{name}", server.address)), "--yes")
     words = ("--rows", "scorer", "--columns", "statistic,group", "--statistic", "pearson")

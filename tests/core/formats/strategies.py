@@ -3,6 +3,7 @@
 import types
 from datetime import datetime, timedelta, timezone
 from enum import Enum
+from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from hypothesis import reject
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from core.formats.records import Record
 from core.labels import Adjudication, Label, Target, Value
+from core.transcripts import Part
 
 texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=12)
 names = st.text("ab1", min_size=1, max_size=4)
@@ -34,7 +36,7 @@ def strategy_of(annotation: Any, metadata: list[Any]) -> st.SearchStrategy:
     """Return a strategy for the values of a field."""
     limits = {side: getattr(one, key) for one in metadata for key, side in LIMITS.items() if hasattr(one, key)}
     if annotation in (int, float) and limits:
-        return st.integers(**limits) if annotation is int else st.floats(**limits)
+        return st.integers(**limits) if annotation is int else st.floats(**limits, allow_infinity=False)
     if annotation is str and metadata:
         return names  # of limited length or characters
     if annotation in PLAIN:
@@ -60,19 +62,23 @@ def strategy_of_parts(origin: Any, arguments: tuple[Any, ...], metadata: list[An
     return st.lists(*parts, min_size=least, max_size=max(2, least)).map(tuple)
 
 
-def record_of(model: type[BaseModel]) -> st.SearchStrategy:
-    """Return a strategy for a model with a value in each field."""
+@st.composite
+def record_of(draw: st.DrawFn, model: type[BaseModel]) -> BaseModel:
+    """Draw a model with a value in each field."""
+    values = {name: draw(strategy) for name, strategy in fields_of(model).items()}
+    try:
+        return model(**values)
+    except ValidationError:  # fields that contradict each other
+        reject()
 
-    def build(**values: Any) -> BaseModel:
-        try:
-            return model(**values)
-        except ValidationError:  # fields that contradict each other
-            reject()
 
-    fields = {name: field for name, field in model.model_fields.items() if name != "type"}
-    return st.deferred(
-        lambda: st.builds(build, **{name: strategy_of(one.annotation, one.metadata) for name, one in fields.items()})
-    )
+@cache
+def fields_of(model: type[BaseModel]) -> dict[str, st.SearchStrategy]:
+    fields = model.model_fields.items()
+    own = {name: strategy_of(field.annotation, field.metadata) for name, field in fields if name != "type"}
+    if model is Part:  # stored without numbers that are zero
+        own |= {name: own[name].map(lambda number: number or None) for name in ("message", "seconds", "tokens")}
+    return own
 
 
 targets, labels, adjudications = record_of(Target), record_of(Label), record_of(Adjudication)

@@ -41,14 +41,6 @@ def test_records_are_read_back_equal_and_written_again_with_the_same_bytes(tmp_p
     assert write_text(reread) == text
 
 
-def test_the_types_of_1_true_1_0_and_text_are_preserved(tmp_path: Path) -> None:
-    path = tmp_path / "study.jsonl"
-    target = Target(item="a", kind="answer")
-    labels = [LabelRecord(label=Label(target=target, annotator="x", value=value)) for value in (1, True, 1.0, "1")]
-    path.write_text(write_text(labels))
-    assert [type(record.label.value) for record in tiebreak.read(path)] == [int, bool, float, str]
-
-
 def test_a_byte_order_mark_blank_lines_and_windows_line_ends_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "study.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + ITEM.encode() + b"\r\n\r\n")

@@ -12,7 +12,6 @@ from core.formats.records import ItemRecord
 from core.formats.registry import read_records
 from core.items import Item
 from core.labels import PREFERENCE, Scale
-from tests.core.formats.shared import MAPPINGS
 
 MINIMAL = {"id": "id", "prompt": "question", "responses": [{"text": "answer"}]}
 WIDE = {"layout": "wide", "kind": "preference", "annotators": ["ann", "ben"]}
@@ -20,13 +19,6 @@ WIDE = {"layout": "wide", "kind": "preference", "annotators": ["ann", "ben"]}
 
 def with_labels(**changes: object) -> dict:
     return {**MINIMAL, "labels": [{**WIDE, **changes}]}
-
-
-@pytest.mark.parametrize("name", ["pandalm", "topical_chat"])
-def test_a_saved_mapping_is_loaded_equal(tmp_path: Path, name: str) -> None:
-    loaded = mapping.load_mapping(MAPPINGS / f"{name}.yaml")
-    (tmp_path / "saved.yaml").write_text(mapping.dump_mapping(loaded), encoding="utf-8")
-    assert mapping.load_mapping(tmp_path / "saved.yaml") == loaded
 
 
 def test_values_that_occur_twice_are_written_twice() -> None:

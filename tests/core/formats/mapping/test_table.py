@@ -188,17 +188,6 @@ def test_3_0_is_the_category_3(tmp_path: Path) -> None:
     assert label_values(read_content(tmp_path / "t.csv", text, **mapping)) == [("1", "", "ann", 3)]
 
 
-def test_a_parquet_table(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows = [{"id": 1, "q": "Q", "a": "A", "b": "B", "ann": "A", "ben": None}]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
-    assert label_values(read_records(tmp_path / "t.parquet", mapping=build_mapping({**PAIR, "labels": [WIDE]}))) == [
-        ("1", "", "ann", 1)
-    ]
-
-
 HEAD = "id,q,a,b,ann,ben\n"
 SCORES = "id,q,a,who,score\n"
 

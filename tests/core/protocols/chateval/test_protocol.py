@@ -150,14 +150,6 @@ def test_scores_are_requested_in_the_last_turn_only() -> None:
     assert trace.opinions() == {("a", "last"): 1, ("b", "last"): 1, ("c", "last"): 1, ("chateval", "verdict"): 1}
 
 
-@pytest.mark.parametrize("scored", ["last", "every"])
-@pytest.mark.parametrize("strategy", ["one by one", "simultaneous", "simultaneous with summary"])
-def test_every_turn_is_scored_where_the_setting_says_so(strategy: str, scored: str) -> None:
-    asked = run_scripted(marked_reply, make_settings("ab", strategy=strategy, scored_turns=scored)).asked
-    rounds = {ask.round for ask in asked if ask.step == "talk" and ask.answer is not None}
-    assert rounds == ({0, 1} if scored == "every" else {1})
-
-
 def test_an_empty_contribution_is_requested_once_more() -> None:
     trace = run_scripted(lambda ask: scores_reply(8, 6) if ask.round else " ", make_settings("ab"))
     assert trace.turns[0].problem == "the reply is empty" and len(trace.asked) == 2 * 2 + 2
@@ -342,13 +334,6 @@ def test_images_are_sent_and_numbered_where_they_belong() -> None:
     assert "<answer_of_assistant_1>\n(Image 2 is attached.)\n</answer_of_assistant_1>" in first.prompt
     assert "Because of the moon.\n(Image 2 is attached.)\n</answer_of_assistant_1>" in second.prompt
     assert "(Image 1 is attached.)\n</question>" in first.prompt
-
-
-def test_settings_of_version_0_1_are_valid() -> None:
-    stored = make_settings().model_dump(mode="json")
-    for name in ("scored_turns", "dispute_threshold"):
-        del stored[name]
-    assert Settings.model_validate(stored) == make_settings()
 
 
 def test_the_defaults_are_the_papers() -> None:

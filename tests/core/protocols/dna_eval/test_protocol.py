@@ -95,19 +95,6 @@ def test_each_judge_uses_the_aspects_that_it_proposed() -> None:
     assert parts["a"] != parts["b"]
 
 
-def test_weights_are_read_by_name_in_any_order() -> None:
-    reply = "Accuracy: 70 % / Helpfulness: 20 % / Relevance: 10 %"
-    script = scores_script(reply, scores=["5 8", "6 7", "5 5"])
-    trace = run_scripted(script, make_settings(aspects=("helpfulness", "relevance", "accuracy")))
-    assert trace.values_by_judge("aspect_weights") == {"a": {"helpfulness": 20, "relevance": 10, "accuracy": 70}}
-    assert trace.verdict and trace.verdict.value == 2
-
-
-def test_scores_are_read_by_name_in_any_order() -> None:
-    trace = run_scripted(lambda ask: "Response 2: 8\nResponse 1: 7", BaselineSettings(judges=make_judges("a")))
-    assert trace.verdict and trace.verdict.reason == "response 2 is ahead, 7 to 8"
-
-
 @pytest.mark.parametrize(("totals", "factor"), [("normalise", 0.5), ("as stated", 1.0)])
 def test_weights_that_do_not_sum_to_100_are_stored_as_stated_and_used_as_the_settings_say(
     totals: Totals, factor: float

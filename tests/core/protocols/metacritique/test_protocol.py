@@ -120,14 +120,6 @@ def test_each_critique_of_an_item_is_judged_against_the_same_reference() -> None
     assert trace.verdict and trace.verdict.reason == "c1: P 0.00, R 0.00, F1 0.00; c2: P 0.00, R 0.00, F1 0.00"
 
 
-def test_precision_and_recall_prompts_contain_only_their_inputs() -> None:
-    trace = run_scripted(worked_example_reply, make_settings(), make_item())
-    precision = next(ask.prompt for ask in trace.asked if ask.step == "precision")
-    recall = next(ask.prompt for ask in trace.asked if ask.step == "recall")
-    assert RIGHT in precision and CRITIQUE not in precision
-    assert CRITIQUE in recall and RIGHT not in recall and REFERENCE not in recall
-
-
 @pytest.mark.parametrize("step", ["reference_answer", "reference_critique", "extract", "precision", "recall"])
 def test_the_prompts_match_their_golden_files(step: str) -> None:
     trace = run_scripted(worked_example_reply, make_settings(), make_item())
@@ -201,31 +193,6 @@ def test_a_refusal_or_an_announcement_is_no_aiu(reply: str) -> None:
     )
     assert trace.verdict and trace.verdict.outcome == "no_verdict" and not trace.verdict.opinions
     assert trace.verdict.reason.startswith("no AIUs of model: ")
-
-
-def test_an_announcement_and_a_courtesy_around_claims_are_no_aius() -> None:
-    reply = "Sure! Here are the claims:\n\n1. One holds.\n2. Two **fails**.\n\nLet me know if you need more."
-    trace = run_scripted(
-        lambda ask: reply if ask.step == "extract" else worked_example_or_true(ask),
-        make_settings(tasks="precision"),
-        make_item(),
-    )
-    assert [turn.reading for turn in trace.turns if turn.step == "extract"] == ["One holds.\nTwo fails."]
-
-
-@pytest.mark.parametrize(
-    ("reply", "value"),
-    [
-        ("The claim is true because the reference answer says so.", True),
-        ("The claim is false because it is not mentioned.", False),
-        ("Therefore, the claim is false, since nothing in the text says it.", False),
-        ("Evidence: none.\nReasoning: it does not follow.\n\n**Final answer:** False", False),
-        ('{"reasoning": "It is said.", "is_true": true}', True),
-    ],
-)
-def test_a_verdict_is_read_with_or_without_a_reason(reply: str, value: bool) -> None:
-    trace = run_scripted(lambda ask: reply, make_settings(), make_complete_item())
-    assert set(trace.values_by_part("aiu_precision").values()) == {value}
 
 
 def test_every_stage_can_have_a_model_of_its_own() -> None:

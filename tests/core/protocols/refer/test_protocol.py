@@ -263,15 +263,6 @@ def test_the_prompts_for_answers() -> None:
     assert_golden("refer/peer_number.txt", number.prompts["a"])
 
 
-def test_task_and_steps_can_be_replaced() -> None:
-    review = run_scripted(
-        reviews_script([2], a=1, b=2, c=3), make_settings(task="Judge this reply.", steps="1. Read.\n2. Rate.")
-    )
-    assert review.prompts["a"].startswith("Judge this reply.\n\nEvaluation criterion:")
-    assert "Evaluation steps:\n1. Read.\n2. Rate.\n\nInput." in review.prompts["a"]
-    assert ENGAGING.rubric[2] in review.prompts["chair"]
-
-
 def test_a_chair_without_a_readable_review_is_disputed() -> None:
     review = run_scripted(reviews_script([2], a="?", b="?", c="?"), make_settings())
     verdict = review.verdict
