@@ -18,6 +18,5 @@ def test_a_page_opens_for_a_study_of_one_item(section: Section) -> None:
 
 @pytest.mark.parametrize("page", ["results/overview", "results/judges", "watch/traces", "label/disagreements"])
 def test_a_page_opens_without_a_study(page: str) -> None:
-    prepare_study()
     opened = visit(page, "ann")
     assert "no studies yet" in page_text(opened)

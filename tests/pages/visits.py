@@ -38,7 +38,11 @@ manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_componen
 
 
 def visit(page: str, /, annotator: str | None = None, **parameters: str | list[str]) -> AppTest:
-    """Follow a link to a page such as "setup/studies"; with "" as the annotator nobody is signed in."""
+    """Follow a link to a page such as "setup/studies"; with "" as the annotator nobody is signed in.
+
+    The tables of the database are created first if there are none.
+    """
+    prepare_study()
     st.cache_data.clear()
     st.cache_resource.clear()
     live.clear()

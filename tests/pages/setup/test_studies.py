@@ -42,7 +42,6 @@ def study_names() -> list[str]:
 
 
 def test_a_card_shows_the_progress_of_a_study() -> None:
-    prepare_study()
     app = visit("setup/studies")
     assert app.button(key="open_import")
     prepare_study([ItemRecord(item=make_item()), make_label()])
@@ -57,7 +56,6 @@ def test_a_sample_is_marked() -> None:
 
 
 def test_a_csv_is_imported_by_choosing_columns() -> None:
-    prepare_study()
     app = upload_file(CSV)
     assert "Preview of the first item: 1" in app.expander[-1].label
     app.button(key="map1_more_labels").click().run()
@@ -66,32 +64,26 @@ def test_a_csv_is_imported_by_choosing_columns() -> None:
     app.text_input(key="map1_labels0_criterion").set_value("helpfulness").run()
     app.session_state[app.data_editor[0].key] = translation_edits(*"120")
     app.run()
-    app.text_input(key=name_field_key(app)).set_value("pairs").run()
-    app.button(key="import").click().run()
+    import_as(app, "pairs")
     assert "pairs: added 2 items, 4 labels." in page_text(app)
-    with connections.reading(resources.engine()) as session:
-        study = studies.get(session, "pairs")
+    with study_session("pairs") as (session, study):
         assert {label.value for label in labels.of_study(session, study.id)} == {1, 2, 0}
 
 
 def test_a_csv_with_punctuation_in_its_names_is_imported_as_suggested() -> None:
-    prepare_study()
     names = '"Annotator: Zoë","Annotator: O\'Brien, ""Ben"""," gpt-4o, v1 ""strict"""'
     head = f'ID #,Prompt (Frage),Response {{1}},"Response ""2""",{names}'
     app = upload_file(f"{head}\n1,Why?,Because.,So.,A,B,A\n2,When?,Now.,Then.,tie,A,B\n3,?,!,!,n/a,,refused\n".encode())
     assert app.text_input(key="map1_labels0_names").value == '"O\'Brien, ""Ben""", Zoë'
-    app.text_input(key=name_field_key(app)).set_value("pairs").run()
-    app.button(key="import").click().run()
+    import_as(app, "pairs")
     notes = "1 value is no label; 1 value is no verdict."
     assert f"pairs: added 3 items, 1 run, 3 traces, 4 labels; {notes}" in page_text(app)
-    with connections.reading(resources.engine()) as session:
-        study = studies.get(session, "pairs")
+    with study_session("pairs") as (session, study):
         assert {label.annotator for label in labels.of_study(session, study.id)} == {"Zoë", 'O\'Brien, "Ben"'}
         assert [run.name for run in runs.of_study(session, study.id)] == ['gpt-4o, v1 "strict"']
 
 
 def test_every_file_of_a_folder_is_listed_after_its_import(tmp_path: Path) -> None:
-    prepare_study()
     item = {"shepherd_id": 1, "question": "Why?", "response": "So.", "gpt4_answer": "Because."}
     folder = tmp_path / "data"
     folder.mkdir()
@@ -106,23 +98,20 @@ def test_every_file_of_a_folder_is_listed_after_its_import(tmp_path: Path) -> No
 
 
 def test_columns_of_judges_and_gold_are_guessed_shown_and_imported() -> None:
-    prepare_study()
     app = upload_file(
         b"id,question,response_a,response_b,gpt-4,gold\n1,Why?,Because.,So.,A,B\n2,When?,Now.,Then.,tie,\n"
     )
     assert app.multiselect(key="map1_role_judges").value == ["gpt-4"]
     assert app.multiselect(key="map1_role_gold").value == ["gold"]
     assert "A is Response 1, tie is Neither" in page_text(app)
-    app.text_input(key=name_field_key(app)).set_value("judged").run()
-    app.button(key="import").click().run()
+    import_as(app, "judged")
     assert "judged: added 2 items, 1 run, 2 traces, 1 adjudication." in page_text(app)
-    with connections.reading(resources.engine()) as session:
-        (ruling,) = labels.adjudications(session, studies.get(session, "judged").id)
+    with study_session("judged") as (session, study):
+        (ruling,) = labels.adjudications(session, study.id)
     assert (ruling.value, ruling.rule) == (2, "gold of the imported file")
 
 
 def test_values_of_a_judge_that_are_not_on_the_scale_are_translated() -> None:
-    prepare_study()
     app = upload_file(
         b"id,question,response_a,response_b,gpt-4\n1,Why?,Because.,So.,A\n2,When?,Now.,Then.,B\n3,?,x,y,ERROR\n"
     )
@@ -130,13 +119,11 @@ def test_values_of_a_judge_that_are_not_on_the_scale_are_translated() -> None:
     assert [*editor.value["Value in the file"]] == ["A", "B", "ERROR"]
     app.session_state[editor.key] = {"edited_rows": {2: {"Value on the scale": "no verdict"}}}
     app.run()
-    app.text_input(key=name_field_key(app)).set_value("judged").run()
-    app.button(key="import").click().run()
+    import_as(app, "judged")
     assert "judged: added 3 items, 1 run, 3 traces; 1 value is no verdict." in page_text(app)
 
 
 def test_an_untranslated_value_is_refused_and_nothing_is_imported() -> None:
-    prepare_study()
     app = upload_file(CSV.replace(b"tie", b"neutral"))
     app.button(key="map1_more_labels").click().run()
     app.multiselect(key="map1_labels0_annotators").set_value(["ann"]).run()
@@ -149,7 +136,6 @@ def test_an_untranslated_value_is_refused_and_nothing_is_imported() -> None:
 
 
 def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_out() -> None:
-    prepare_study()
     app = upload_file(CSV)
     mapping = (
         b"id: id\nprompt: question\nresponses: [{text: response_b}, {text: response_a, name: gpt}]\nwhere: {id: 1}\n"
@@ -160,13 +146,11 @@ def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_
     assert app.selectbox(key="map2_response_system1").value == "gpt"
     assert "Response 2: gpt" in page_text(app)
     assert r"Not used\: ann, ben" in page_text(app)
-    app.text_input(key=name_field_key(app)).set_value("first").run()
-    app.button(key="import").click().run()
+    import_as(app, "first")
     assert "first: added 1 item; 1 of 2 rows left out by `where` or `where_not`." in page_text(app)
 
 
 def test_annotators_with_names_of_models_are_reported_before_the_import() -> None:
-    prepare_study()
     app = upload_file(CSV)
     assert not app.warning
     labels = b"labels: [{layout: wide, kind: preference, annotators: {ann: gpt4_pair}, values: {model_a: 1, tie: 0}}]\n"
@@ -177,7 +161,6 @@ def test_annotators_with_names_of_models_are_reported_before_the_import() -> Non
 
 
 def test_what_cannot_be_imported_is_one_sentence() -> None:
-    prepare_study()
     app = upload_file(b"a,b\n1,2\n")
     assert "Missing: the question or prompt, a response." in page_text(app)
     assert not [button for button in app.button if button.key == "import"]
@@ -223,9 +206,8 @@ def test_guidelines_and_rules_are_saved_and_the_item_s_order_of_responses_with_a
     assert "needs a reason" in page_text(app)
     next(field for field in app.text_area if field.label.startswith("Reason for")).set_value("2 revises 1.")
     submit(app, "Save").run()
-    with connections.reading(resources.engine()) as session:
-        study = studies.get(session, "s")
-    rules = study.rules
+    with study_session() as (_, study):
+        rules = study.rules
     assert (study.guidelines, rules.overlap) == ("Read both.", 5)
     assert (rules.response_order, rules.response_order_reason) == ("as_given", "2 revises 1.")
 
@@ -300,8 +282,10 @@ def translation_edits(*words: str) -> dict[str, Any]:
     }
 
 
-def name_field_key(app: AppTest) -> str:
-    return next(str(box.key) for box in app.text_input if str(box.key).startswith("into_name_"))
+def import_as(app: AppTest, study: str) -> None:
+    """Enter the name of the new study, and import."""
+    next(box for box in app.text_input if str(box.key).startswith("into_name_")).set_value(study).run()
+    app.button(key="import").click().run()
 
 
 def import_path(file: Path, into: str | None = None) -> AppTest:
@@ -320,7 +304,6 @@ def submit(app: AppTest, label: str, place: int = 0) -> Any:
 
 
 def test_values_without_a_stated_meaning_are_imported_only_after_a_person_has_stated_them() -> None:
-    prepare_study()
     rows = [f"{number},Q{number}?,So.,Thus.,{number % 3}\n" for number in range(6)]
     app = upload_file("".join(["id,prompt,response 1,response 2,label\n", *rows]).encode())
     assert not [button for button in app.button if button.key == "import"]
@@ -329,10 +312,9 @@ def test_values_without_a_stated_meaning_are_imported_only_after_a_person_has_st
     for box, meaning in zip(choices, ("Response 1", "Response 2", "Neither"), strict=True):
         box.select(meaning)
     app.run()
-    app.text_input(key=name_field_key(app)).set_value("pairs").run()
-    app.button(key="import").click().run()
-    with connections.reading(resources.engine()) as session:
-        rulings = labels.adjudications(session, studies.get(session, "pairs").id)
+    import_as(app, "pairs")
+    with study_session("pairs") as (session, study):
+        rulings = labels.adjudications(session, study.id)
         assert {ruling.target.item: ruling.value for ruling in rulings} == {
             str(number): (1, 2, 0)[number % 3] for number in range(6)
         }

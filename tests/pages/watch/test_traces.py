@@ -55,6 +55,7 @@ def test_the_filters_and_the_order_of_the_list_are_in_the_address(sample):
     for parameter, value, count in FILTERS:
         shown = colours.STATUS[value][0] if parameter == "outcome" else value
         assert f"{count} traces" in page_text(visit("watch/traces", **{parameter: shown})), value
+    assert "No trace matches." in page_text(visit("watch/traces", name="nowhere"))
     page = visit("watch/traces", order="Most disputed first")
     contention = list(page.dataframe[0].value["Contention"])
     assert contention[0] == "1.00" and contention == sorted(contention, reverse=True)
@@ -119,8 +120,10 @@ def test_an_unknown_filter_value_in_the_address_is_a_warning_and_an_unknown_stud
 
 
 def test_every_outcome_can_be_opened_and_an_invalid_trace_in_the_address_is_one_sentence(sample):
-    for status in ("agreed", "disputed", "no_verdict"):
+    for status in ("agreed", "disputed"):
         visit("watch/traces", trace=str(find_traces(status=status)[0].id))
+    (trace,) = find_traces(status="no_verdict", item="science-2")
+    assert "**changed** from" in page_text(visit("watch/traces", trace=str(trace.id)))
     for trace_id in ("999999", "abc", "-1", "9" * 40):
         page = visit("watch/traces", trace=trace_id)
         assert len(page.error) == 1
