@@ -80,6 +80,7 @@ def import_file(
     from core.formats.mapping.scope import recording_omissions
     from core.formats.registry import detect_format, read_for_import, report_files, unused_without_mapping
     from core.formats.text import recording_reads
+    from core.formats.validation_errors import join_names
     from storage.transfer.imports import import_records
 
     own = mapping.load_mapping(map) if map else None
@@ -106,6 +107,7 @@ def import_file(
         | ({"files": [asdict(file) for file in files]} if files else {})
     )
     notes = [f"  {note}" for note in omissions.notes()]
+    notes += [f"  {len(annotators):,} annotators: {join_names(sorted(annotators))}"] if annotators else []
     return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
 
 

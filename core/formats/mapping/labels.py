@@ -163,7 +163,7 @@ class LabelReader:
         reason = scope.optional(block.reason)
         if block.aggregate:
             own = self.parts.setdefault((place, annotator), [])
-            self.omissions.further += bool(own and part and block.aggregate == "first")
+            self.omissions.further += bool(own) and block.aggregate in ("first", "last")
             own.append(Part(cell, reason, scope.line, field))
             return
         seconds = scope.amount(block.seconds, "seconds")

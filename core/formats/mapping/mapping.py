@@ -65,8 +65,8 @@ Where = Annotated[dict[FieldPath, str | tuple[str, ...]], BeforeValidator(_as_te
 class ResponseFields(Frozen):
     """One response of an item."""
 
-    text: FieldPath | Excerpt | None = None
-    """Without it the response is only an image."""
+    text: Source | None = None
+    """Without it the response is only an image; a constant stands for texts that the file does not have."""
     system: FieldPath | None = None
     """The field that names the system, or a template such as "{element}"."""
     name: str | None = None

@@ -212,6 +212,10 @@ MAX_CELL_LENGTH = 2**26
 UNDECIDED = ("Approve", "Reject")
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+# The columns of a file without a header, with their numbers from 1.
+NUMBERED = "column {}"
+# The blanks of a sentence at least; a name of a column can be a whole question, but then no other is a number.
+SENTENCE_BLANKS = 4
 
 
 def read_delimited(path: Path, separator: str | None = None, quotes: bool | None = None) -> Iterator[tuple[int, Row]]:
@@ -245,6 +249,8 @@ def _rows(file: TextIO, separator: str, skipped: int, quotes: bool) -> Iterator[
     try:
         for cells in reader:
             if any(map(str.strip, cells)):
+                if not header and not _are_names(cells):
+                    header = [NUMBERED.format(number) for number in range(1, len(cells) + 1)]
                 if header:
                     yield line, _row(header, map(unescape_formula, cells) if is_own else cells, line, separator)
                 else:
@@ -259,6 +265,13 @@ def _rows(file: TextIO, separator: str, skipped: int, quotes: bool) -> Iterator[
 def _delimited_reader(lines: Iterable[str], separator: str, quotes: bool) -> Any:
     options: dict[str, Any] = {} if quotes else {"quoting": csv.QUOTE_NONE}
     return csv.reader(lines, delimiter=separator, strict=True, **options)
+
+
+def _are_names(cells: list[str]) -> bool:
+    """Return whether a first row names the columns: sentences beside numbers or lists are values."""
+    texts = [cell.strip() for cell in cells]
+    has_values = any(NUMBER.fullmatch(text) or text.startswith("[") for text in texts)
+    return not (has_values and any(text.count(" ") >= SENTENCE_BLANKS for text in texts))
 
 
 def _header(cells: list[str], line: int) -> list[str]:

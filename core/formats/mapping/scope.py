@@ -73,8 +73,10 @@ class Scope:
         """Return the value at `path`, or MISSING."""
         return get_value(self.row, path)
 
-    def text(self, path: FieldPath | Excerpt) -> str | None:
+    def text(self, path: Source) -> str | None:
         """Return the text at a path, of messages too, or a part of it; None for an empty or missing field."""
+        if isinstance(path, Constant):
+            return path.constant
         if isinstance(path, Excerpt):
             text = self.text(path.field)
             return None if text is None else path.cut(text) or None
@@ -177,8 +179,7 @@ class Scope:
 
     def join_texts(self, sources: tuple[Source, ...]) -> str | None:
         """Return several texts, separated by a blank line; None if all of them are missing."""
-        found = (source.constant if isinstance(source, Constant) else self.text(source) for source in sources)
-        texts = [text for text in found if text is not None]
+        texts = [text for text in map(self.text, sources) if text is not None]
         return "\n\n".join(text for text in texts if text.strip()) if texts else None
 
     def elements(self, path: FieldPath | None) -> Iterator["Scope"]:
@@ -295,6 +296,8 @@ class Omissions:
     """Records of joined files that no row names."""
     further: int = 0
     """Values of a target and an annotator beyond the one that counts."""
+    without_header: bool = False
+    """Whether the columns are numbered, because the first row has values and no names."""
 
     def count_step(self, line: int) -> None:
         """Count a value about a step that the transcript does not have."""
@@ -303,22 +306,27 @@ class Omissions:
 
     def notes(self) -> list[str]:
         """Return a phrase for each count that is not 0."""
-        notes = []
-        if self.rows_left_out:
-            notes.append(f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where` or `where_not`")
-        if self.rows_without_record:
-            notes.append(f"{self.rows_without_record:,} rows have no record in a joined file")
-        if self.records_without_row:
-            notes.append(f"{self.records_without_row:,} left out: records of a joined file that no row names")
-        for name, count in {"label": self.labels, "verdict": self.verdicts, "gold": self.gold}.items():
-            if count:
-                notes.append(f"{count:,} {'values are' if count > 1 else 'value is'} no {name}")
-        if self.steps:
-            lines = f" (line {', '.join(map(str, self.step_lines))})" if self.step_lines else ""
-            notes.append(f"{self.steps:,} left out: about a step that is not in the transcript{lines}")
-        if self.further:
-            notes.append(f"{self.further:,} left out: further values of a step, of which the first counts")
-        return notes
+        lines = f" (line {', '.join(map(str, self.step_lines))})" if self.step_lines else ""
+        values = {"label": self.labels, "verdict": self.verdicts, "gold": self.gold}
+        phrases = [
+            (self.rows_left_out, f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where` or `where_not`"),
+            (self.rows_without_record, f"{self.rows_without_record:,} rows have no record in a joined file"),
+            (
+                self.records_without_row,
+                f"{self.records_without_row:,} left out: records of a joined file that no row names",
+            ),
+            *((own, f"{own:,} {'values are' if own > 1 else 'value is'} no {name}") for name, own in values.items()),
+            (self.steps, f"{self.steps:,} left out: about a step that is not in the transcript{lines}"),
+            (
+                self.further,
+                f"{self.further:,} left out: further values of a target by one annotator, of which one counts",
+            ),
+            (
+                self.without_header,
+                "the first row has values and no names, so the columns are numbered from `column 1`",
+            ),
+        ]
+        return [phrase for count, phrase in phrases if count]
 
 
 _current: ContextVar[Omissions | None] = ContextVar("omissions", default=None)

@@ -22,7 +22,7 @@ from core.formats.mapping.joins import read_joined
 from core.formats.mapping.judges import JudgeReader, WeightsReader
 from core.formats.mapping.labels import GoldReader, LabelReader
 from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, field_paths
-from core.formats.mapping.rows import SUFFIXES, files_of_records, has_header
+from core.formats.mapping.rows import NUMBERED, SUFFIXES, files_of_records, has_header
 from core.formats.mapping.scope import (
     WHOLE_RECORD,
     RequiredFields,
@@ -140,6 +140,7 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
     for number, (line, row) in enumerate(read_joined(path, mapping), 1):
         if number == 1 and has_header(path):
             _check_header(row, mapping)
+            omissions.without_header = NUMBERED.format(1) in row
         for scope in iter_scopes(row, line, number, mapping.explode):
             if mapping.parallel:
                 scope = with_parallel(scope, row, mapping.explode[0], mapping.parallel)

@@ -67,7 +67,7 @@ class Answer:
 def item_from_fields(id: str, fields: Mapping[str, Any]) -> Item:
     """Return the item that fields with usual names describe, such as `prompt`, `response_a` and `reference`.
 
-    Without any usual name, all fields are the prompt.
+    Without a usual name of a prompt, all other fields are the prompt.
     """
     # An empty response is an empty answer.
     texts = {
@@ -80,7 +80,9 @@ def item_from_fields(id: str, fields: Mapping[str, Any]) -> Item:
         Response(text=texts[response["text"]], system=texts.get(response.get("system", "")))
         for response in draft.get("responses", ())
     )
-    prompts = draft.get("prompt") or ([] if responses else [*texts])
+    used = {name for response in draft.get("responses", ()) for name in response.values()}
+    used |= {draft[name] for name in ("context", "reference", "scenario", "group") if name in draft}
+    prompts = draft.get("prompt") or [name for name in texts if name not in used]
     names = [prompts] if isinstance(prompts, str) else prompts
     labelled = [texts[name] if isinstance(prompts, str) else f"{name}: {texts[name]}" for name in names]
     others = {name: texts[draft[name]] for name in ("context", "reference", "scenario", "group") if name in draft}

@@ -16,6 +16,7 @@ from xml.sax.saxutils import quoteattr
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from core.errors import FileFormatError
+from core.formats.mapping.scope import current_omissions
 from core.formats.records import Record, Records
 from core.formats.text import begins_like, load_json
 from core.formats.tools.answers import (
@@ -113,9 +114,11 @@ def _answers(item: str, task: Task) -> Iterator[Answer]:
 
 
 def _with_values(answer: Answer, results: list[Result]) -> Iterator[Answer]:
-    """Yield an answer for each control; text areas are the reason of the others."""
+    """Yield an answer for each control; text areas are the reason of the others, and counted as no label alone."""
     areas = [_as_list(result.value.get("text")) for result in results if result.type == "textarea"]
     reason = "\n".join(str(text) for texts in areas for text in texts)
+    if areas and len(areas) == len(results):
+        current_omissions().labels += len(areas)
     for result in results:
         if result.type != "textarea":
             yield replace(answer, question=result.from_name, value=_value(result), reason=reason)

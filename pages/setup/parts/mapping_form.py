@@ -247,7 +247,9 @@ def split_roles(draft: Draft) -> tuple[Draft, Roles | None]:
     return others, ([column for block in judges for column in block["columns"]], gold[0]["value"] if gold else None)
 
 
-def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], suggested: Roles | None = None) -> Draft:
+def draw_roles(
+    chooser: Chooser, preview: Preview, labels: Sequence[Draft], responses: int, suggested: Roles | None = None
+) -> Draft:
     """Draw the two choices; returns the blocks `judges` and `gold` of a mapping.
 
     If the table has labels, judges and gold have the same targets and values; otherwise they are guessed from the
@@ -262,7 +264,7 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], sugg
         if not columns:
             continue
         columns = columns if role == "judges" else columns[:1]
-        target = _target(labels, preview, columns)
+        target = _target(labels, preview, columns, responses)
         block = _translate(chooser.nested(f"role_{role}"), target, preview, columns, none)
         places: Draft = (
             {"value": columns[0]} if role == "gold" else {"columns": {name: key_of(name) for name in columns}}
@@ -286,9 +288,14 @@ def _draw_judges(chooser: Chooser, columns: Sequence[str]) -> Draft:
     return {"confidence": confidence} if confidence else {}
 
 
-def _target(labels: Sequence[Draft], preview: Preview, columns: Sequence[str]) -> Draft:
-    """Return the targets of a block: as the first block of labels, with the values of the cells translated too."""
-    guess = guess_values(_cells(preview, columns)) or {"kind": "preference"}
+def _target(labels: Sequence[Draft], preview: Preview, columns: Sequence[str], responses: int) -> Draft:
+    """Return the targets of a block: as the first block of labels, with the values of the cells translated too.
+
+    Without labels, words about a pair whose meaning is not clear are preferences, about one response answers.
+    """
+    words = sorted({cell.strip() for cell in _cells(preview, columns)} - {""})
+    answer: Draft = {"kind": "answer", "scale": {"level": "nominal", "categories": words}}
+    guess: Draft = guess_values(_cells(preview, columns)) or (answer if responses == 1 and words else {"kind": "preference"})
     if not labels:
         return guess
     own = {field: labels[0][field] for field in TARGET_FIELDS if field in labels[0]}
@@ -415,7 +422,7 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     labels = draw_blocks(chooser, state["blocks"], preview, len(fields["responses"]))
     others = {field: draft[field] for field in OTHER_FIELDS if field in draft}
     if not {"judges", "gold"} & others.keys():
-        others |= draw_roles(chooser, preview, labels, state.get("roles"))
+        others |= draw_roles(chooser, preview, labels, len(fields["responses"]), state.get("roles"))
     loaded = [field for field in others if field in draft]
     loaded += [f"{len(state['kept'])} blocks of labels that the form lacks"] if state["kept"] else []
     if loaded:

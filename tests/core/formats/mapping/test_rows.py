@@ -22,6 +22,15 @@ def read_content(path: Path, content: str | bytes) -> list[tuple[int, Any]]:
     return list(read_rows(path))
 
 
+def test_a_file_without_a_header_loses_no_row(tmp_path: Path) -> None:
+    row = "8004\tCannot wait to join in.\t[0, 0]\tNOT\n"
+    found = read_content(tmp_path / "t.tsv", row + row)
+    assert [line for line, _ in found] == [1, 2]
+    assert found[0][1] == dict(zip([f"column {n}" for n in (1, 2, 3, 4)], row.rstrip().split("\t"), strict=True))
+    for header in ("item\t1\t2\n", "item\tHow fluent is it in your opinion?\tyes\n"):
+        assert [line for line, _ in read_content(tmp_path / "t.tsv", header + "a\tb\t2\n")] == [2]
+
+
 QUOTES = "; if quotation marks do not enclose cells, add `quotes: false` to the mapping"
 
 

@@ -380,3 +380,18 @@ def test_labels_of_a_row_are_together_for_an_import_unless_responses_are_exchang
     assert [labels.values for labels in plain] == ([] if shuffle else [(("ann", 1), ("ben", 2)), (("ann", 0),)])
     separate = [list(record.records()) if isinstance(record, PlainLabels) else [record] for record in together]
     assert [record for part in separate for record in part] == records
+
+
+def test_of_several_values_of_an_annotator_the_first_counts_and_the_others_are_counted(tmp_path: Path) -> None:
+    block = {**LONG, "criterion": "c", "aggregate": "first"}
+    responses = [{"text": {"constant": "not in the file"}, "system": "s"}]
+    with recording_omissions() as omissions:
+        records = read_content(
+            tmp_path / "t.csv",
+            "id,s,who,score\n1,x,ann,1\n1,x,ann,3\n1,x,ben,2\n",
+            id="id",
+            responses=responses,
+            labels=[block],
+        )
+    assert label_values(records) == [("1", "c", "ann", 1), ("1", "c", "ben", 2)] and omissions.further == 1
+    assert items_of(records)[0].responses == (Response(text="not in the file", system="x"),)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from core.errors import FileFormatError
 from core.formats import text
+from core.formats.mapping.scope import recording_omissions
 from core.formats.records import (
     AdjudicationRecord,
     ItemRecord,
@@ -58,6 +59,17 @@ def test_a_file_that_the_tool_wrote_is_read(format: str) -> None:
     assert Counter(record.label.target.kind for record in of(records, LabelRecord)) == labels
     assert Counter(record.run for record in of(records, TraceRecord)) == traces
     assert {record.name for record in of(records, RunRecord)} == set(traces)
+
+
+def test_texts_of_label_studio_under_unusual_names_are_the_prompt_and_texts_alone_are_counted(tmp_path: Path) -> None:
+    area = {"from_name": "outputs", "to_name": "x", "type": "textarea", "value": {"text": ["a unit"]}}
+    data = {"background": "the plot", "response": "a summary", "reference": "gold"}
+    task = [{"id": 4, "data": data, "annotations": [{"completed_by": 1, "result": [area]}], "predictions": []}]
+    (tmp_path / "t.json").write_text(json.dumps(task))
+    with recording_omissions() as omissions:
+        (record,) = of(list(read_records(tmp_path / "t.json", "label-studio")), ItemRecord)
+    assert (record.item.prompt, record.item.responses[0].text) == ("background: the plot", "a summary")
+    assert omissions.labels == 1
 
 
 def test_the_values_of_label_studio_are_read() -> None:
