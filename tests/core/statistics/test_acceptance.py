@@ -4,12 +4,10 @@ import ast
 import csv
 import re
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from core.labels import PREFERENCE, TRUTH
-from core.statistics.reports.agreement import agreement_rows
 from core.statistics.reports.alignment import alignment_rows
 from tests.core.statistics.frames import make_frame
 from tests.core.statistics.public_data import public_path, read_public_json
@@ -40,42 +38,14 @@ def weight_row(item: int, rater: str, weights: list[float]) -> tuple:
     return (str(item), "", "aspect_weights", "", None, rater, value)
 
 
-DNA_EVAL = {
-    "faireval": (0.1169, {"gpt35": 0.1516, "gpt4": 0.1492, "llama2": 0.1804, "mistral": 0.2217}),
-    "llmbar": (0.2094, {"gpt35": 0.3273, "gpt4": 0.1624, "llama2": 0.1734, "mistral": 0.2114}),
-}
-"""The rank distance between the annotators, and of each model from the first annotator, with correct ranks."""
-UNDEFINED_AS_0 = "rank_distance_undefined_as_0"
-
-
-@pytest.mark.parametrize(
-    ("dataset", "model"), [(dataset, model) for dataset, (_, models) in DNA_EVAL.items() for model in models]
-)
-def test_the_rank_distance_of_a_model_from_annotators_equals_the_corrected_figure(dataset, model):
-    labels, opinions = weight_frames(dataset, model)
-    first = labels[labels["rater"] == "one"]
-    rows = {row.statistic: row for row in alignment_rows(first, opinions, scales={}, resamples=50)}
-    assert rows[UNDEFINED_AS_0].value == pytest.approx(DNA_EVAL[dataset][1][model], abs=5e-5)
-    assert rows[UNDEFINED_AS_0].items == 50
-
-
-@pytest.mark.parametrize("dataset", DNA_EVAL)
-def test_the_rank_distance_between_annotators_equals_the_corrected_figure(dataset):
-    """LLMBar's aspects, and so the annotators' weights, differ between the models' files: their mean."""
-    published, models = DNA_EVAL[dataset]
-    values = []
-    for model in models:
-        rows = agreement_rows(weight_frames(dataset, model)[0], by="all", scales={}, resamples=50)
-        values += [row.value for row in rows if row.statistic == UNDEFINED_AS_0]
-    assert np.mean(values) == pytest.approx(published, abs=5e-5)
-
-
 def test_undefined_rank_distances_are_left_out_and_counted():
     labels, opinions = weight_frames("faireval", "gpt4")
     first = labels[labels["rater"] == "one"]
     rows = {row.statistic: row for row in alignment_rows(first, opinions, scales={}, resamples=50)}
     assert "undefined for 4 of 50 items" in rows["rank_distance"].reason
-    assert rows["rank_distance"].value == pytest.approx(rows[UNDEFINED_AS_0].value * 50 / 46)
+    as_zero = rows["rank_distance_undefined_as_0"]
+    assert (as_zero.value, as_zero.items) == (pytest.approx(0.1492, abs=5e-5), 50)
+    assert rows["rank_distance"].value == pytest.approx(as_zero.value * 50 / 46)
 
 
 def preference_row(item: int, rater: str, value: int) -> tuple:

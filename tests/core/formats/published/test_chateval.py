@@ -247,22 +247,3 @@ PUBLISHED = {
     "multi role three turns sequential direct": (0.5500, 0.187),
     "single role test": (0.4750, 0.131),
 }
-
-
-@pytest.mark.parametrize("run", PUBLISHED)
-def test_counting_unreadable_votes_as_ties_gives_the_published_figures(released: list[Record], run: str) -> None:
-    """ChatEval's code counts an unreadable reply as a vote for a tie; this project does not."""
-    majority = {record.label.target.item: record.label.value for record in records_of(released, LabelRecord)}
-    traces = [trace for trace in records_of(released, TraceRecord) if trace.run == run]
-    votes = [_majority([turn.reading or 0 for turn in completed_turns(trace.events)]) for trace in traces]
-    pairs = [(vote, majority[trace.item]) for vote, trace in zip(votes, traces, strict=True)]
-    accuracy = sum(vote == label for vote, label in pairs) / len(pairs)
-    counts, labels = Counter(vote for vote, _ in pairs), Counter(label for _, label in pairs)
-    expected = sum(counts[value] * labels[value] for value in (0, 1, 2)) / len(pairs) ** 2
-    kappa = (accuracy - expected) / (1 - expected)
-    assert (accuracy, kappa) == (pytest.approx(PUBLISHED[run][0]), pytest.approx(PUBLISHED[run][1], abs=6e-4))
-
-
-def _majority(votes: list[Any]) -> Any:
-    value, count = Counter(votes).most_common(1)[0]
-    return value if count * 2 > len(votes) else 0

@@ -61,12 +61,6 @@ def test_llmbar_has_its_published_distances() -> None:
         assert by_pair[judge, "ann1"] == (pytest.approx(figure, abs=5e-5), 50, 0)
 
 
-def test_undefined_distances_are_not_counted_as_zero() -> None:
-    rows = rater_distances(units(public_file("dna_eval/weightings/faireval")), resamples=0)
-    row = next(row for row in rows if (row.rater_a, row.rater_b) == ("gpt4", "ann1"))
-    assert row.distance.value == pytest.approx(0.1492 * 50 / 46, abs=1e-4)
-
-
 def test_questions_have_their_categories_which_the_average_weights_are_printed_by() -> None:
     question = "What is the central dogma of molecular biology? What processes are involved?  Who named this?"
     assert category_of(question) == "stem" and category_of("Why?") == ""

@@ -7,9 +7,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
-from statsmodels.stats.inter_rater import fleiss_kappa
 
 from core.errors import FileFormatError
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
@@ -201,25 +199,3 @@ def test_every_score_of_the_release_is_imported(released: list[Record]) -> None:
     turns = [turn for trace in traces_of(released) for turn in completed_turns(trace.events)]
     assert Counter(value_as_shown(turn) for turn in turns) == {1: 1492, 2: 1650, 0: 690, None: 20}
     assert Counter(turn.problem.split()[4] for turn in turns if turn.problem) == {"3,": 5, "4,": 15}
-
-
-def kappas(released: list[Record], value) -> list[float]:
-    """Return Fleiss' kappa of the first and of the last opinions, over the debates with six valid ones."""
-    first, last = [], []
-    for trace in traces_of(released):
-        turns = completed_turns(trace.events)
-        six = [value(turn) for turn in (*turns[:3], *last_turns(trace).values())]
-        if None not in six:
-            first.append(six[:3])
-            last.append(six[3:])
-    assert len(first) == 543
-    return [fleiss_kappa(np.array([[row.count(v) for v in (0, 1, 2)] for row in rows])) for rows in (first, last)]
-
-
-def test_agreement_of_the_judges_is_as_published_in_the_order_shown(released: list[Record]) -> None:
-    assert kappas(released, value_as_shown) == pytest.approx([0.1529, 0.3781], abs=5e-5)
-
-
-def test_agreement_of_the_judges_is_slightly_lower_in_the_order_of_the_item(released: list[Record]) -> None:
-    """Chance agreement depends on how often each value occurs, which swapping the order changes."""
-    assert kappas(released, lambda turn: turn.reading) == pytest.approx([0.1524, 0.3754], abs=5e-5)
