@@ -12,6 +12,7 @@ from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_run_comparison import planted
 
 FIGURES = {
+    "overview": "Fleiss' kappa 0.63",
     "agreement": "## 0.",
     "compare_runs": "Verdicts that changed",
     "judges": "common to all judges",
@@ -29,7 +30,7 @@ def states_computing(app: AppTest) -> bool:
     sentence = re.compile(
         r"Computing the figures of \d+ items and \d runs? in the background; they appear here when .*"
     )
-    return any(sentence.fullmatch(info.value) for info in app.info)
+    return sentence.search(page_text(app)) is not None
 
 
 def prepare(page: str) -> None:
@@ -73,7 +74,7 @@ def test_a_large_study_is_drawn_before_its_first_figures(
     assert FIGURES[page] in page_text(app)
 
 
-@pytest.mark.parametrize("page", ["overview", "critiques", "peer_errors"])
+@pytest.mark.parametrize("page", ["critiques", "peer_errors"])
 def test_a_page_has_one_fragment(page: str, fragments: list[float | None]) -> None:
     prepare(page)
     visit(f"results/{page}", study="s")

@@ -5,8 +5,7 @@ import pytest
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
 from core.labels import Label, Scale
-from pages.parts import live, resources
-from pages.results.parts import alignment_data
+from pages.parts import resources
 from storage.db import connections
 from storage.studies import studies
 from storage.transfer import samples
@@ -60,24 +59,6 @@ def test_ratings_in_steps_have_the_agreement_of_an_ordinal_scale():
     prepare_study([ScaleRecord(kind="score", criterion="clarity", scale=scale), *ITEMS, *labels])
     text = page_text(visit("results/overview", "ann"))
     assert "Krippendorff's alpha, ordinal" in text and "Fleiss" not in text
-
-
-def test_a_large_study_is_drawn_before_its_first_figures(monkeypatch):
-    labels = [make_label(1, name, f"item {number}") for name in ("ann", "bob") for number in range(4)]
-    prepare_study([*ITEMS, *AGREED, *labels])
-    monkeypatch.setattr(alignment_data, "LARGE", 1)
-    page = visit("results/overview", "ann")
-    text = page_text(page)
-    assert "4 traces" in text and "8 labels" in text
-    assert (
-        text.count("Computing the figures of 4 items and 1 run in the background; they appear here when they are") == 2
-    )
-    assert "not ranked" not in text
-    (entry,) = live._entries.values()
-    entry.job.result(20)
-    text = page_text(page.run())
-    assert "in the background" not in text
-    assert "Judges are not ranked: not enough data · n 4" in text
 
 
 def test_contested_targets_are_the_next_step():
