@@ -13,8 +13,8 @@ from storage.labelling import training
 from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import deletions, imports
-from tests.browser.conftest import Served, serve, stop_server
-from tests.browser.test_workbench import READY, chosen, press, saved, settle, state
+from tests.browser.conftest import Served, serve, start, stop_server
+from tests.browser.test_workbench import READY, chosen, press, saved, state
 from tests.conftest import make_item, make_target
 from tests.storage.shared import RUN, a_trace
 
@@ -48,8 +48,7 @@ def bench(visit, server, study):
     def opened(annotator: str = "annotator 1", **options):
         address = f"{server[-1].address}/disagreements?study={quote(study)}"
         page = visit(address, annotator=annotator, **options)
-        page.locator(READY).wait_for()
-        settle(page)
+        start(page)
         return page
 
     return opened
@@ -140,8 +139,7 @@ def test_a_key_keeps_its_meaning_when_the_rule_changes_before_it_is_sent_and_aft
     page.context.set_offline(False)
     saved(page)
     page.goto(f"{server[-1].address}/disagreements?study={quote(study)}&tab=done")
-    page.locator(READY).wait_for()
-    settle(page)
+    start(page)
     assert (shown(page), column_texts(page), chosen(page)) == (item, ["that", "this"], "1")
     with reading(engine) as session:
         assert [(one.value, one.shown) for one in labels.of_study(session, found.id)] == [(2, (2, 1))]
@@ -204,8 +202,7 @@ def test_nothing_hidden_is_received_before_the_label(visit, server, study):
     page.on("response", lambda reply: "/api/label/" in reply.url and replies.append(reply))
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(str(frame))))
     page.goto(f"{server[-1].address}/disagreements?study={quote(study)}")
-    page.locator(READY).wait_for()
-    settle(page)
+    start(page)
     blind = "".join([*(reply.text() for reply in replies), *frames])
     assert '"panel":"choice"' in blind
     for hidden in ("j0", "j1", "stances", "disputed", '"item": "gpt'):
@@ -250,8 +247,7 @@ def test_a_training_is_repeated_until_it_is_passed_and_then_the_queue_opens(benc
     page.get_by_text("not passed the training yet").first.wait_for()
     press(page, "Enter")
     page.get_by_role("link", name="Repeat the training").click()
-    page.locator(READY).wait_for()
-    settle(page)
+    start(page)
     press(page, "2", "Enter", "Enter", "2", "Enter")
     page.get_by_text("You have passed the training.").wait_for()
     assert set(order(page)[:2]) == known

@@ -12,9 +12,9 @@ from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports
 from tests.accounts import PASSWORD, add_account
-from tests.browser.conftest import serve, stop_server
+from tests.browser.conftest import serve, start, stop_server
 from tests.browser.test_label_path import shown
-from tests.browser.test_workbench import READY, press, settle
+from tests.browser.test_workbench import READY, press
 from tests.conftest import make_item
 from tests.storage.shared import RUN, a_trace
 
@@ -57,8 +57,7 @@ def unsent(visit, guarded):
     server, engine = guarded
     page = visit(f"{server.address}/disagreements?study={LABELLED}")
     sign_in(page)
-    page.locator(READY).wait_for()
-    settle(page)
+    start(page)
     press(page, "j")
     with writing(engine) as session:
         session.execute(text("DELETE FROM login"))
@@ -120,8 +119,7 @@ def test_an_annotator_who_reads_german_sees_no_english_from_the_sign_in_to_the_r
     page.locator("[data-test-script-state=notRunning]").wait_for()
     assert_german("Meine Arbeit")
     page.get_by_role("button", name="Weiter:").click()
-    page.locator(READY).wait_for()
-    settle(page)
+    start(page)
     press(page, "h")
     assert_german("rückgängig (mehrmals möglich)")
     press(page, "h", "1", "Enter")

@@ -300,8 +300,7 @@ def test_an_element_that_the_page_moves_goes_on(bench, server: Server) -> None:
     press(page, "1", "2")
     page.evaluate("document.body.append(document.querySelector('label-workbench'))")
     page.wait_for_timeout(100)
-    page.locator(READY).wait_for()
-    settle(page)
+    start(page)
     press(page, "0")
     saved(page)
     assert given() == [(1, 1), (2, 2), (3, 0)]
