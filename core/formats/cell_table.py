@@ -25,6 +25,7 @@ class Entry:
     low: float | None
     high: float | None
     cells: int
+    """Its cells that have a value."""
     items: int | None = None
     """The items of a single cell, if the cells of the table have different numbers of them."""
     asked: int = 0
@@ -171,19 +172,17 @@ def _entry(cells: Sequence[CellResult], shows_items: bool) -> Entry | None:
         (cell,) = cells
         return Entry(cell.value, cell.deviation, cell.low, cell.high, 1, cell.items if shows_items else None, *missing)
     values = [cell.value for cell in cells if cell.value is not None]
-    return Entry(fmean(values) if values else None, None, None, None, len(cells), None, *missing)
+    return Entry(fmean(values) if values else None, None, None, None, len(values), None, *missing)
 
 
 def _bounds(cells: Sequence[CellResult]) -> tuple[float, float] | None:
-    """Return the means of the bounds of cells, the value being both where none is missing; None without bounds."""
-    whole = [None if cell.no_verdict else cell.value for cell in cells]
-    bounds = []
-    for ends in ([cell.lowest for cell in cells], [cell.highest for cell in cells]):
-        known = [own if end is None else end for end, own in zip(ends, whole, strict=True)]
-        bounds.append([end for end in known if end is not None])
-    low, high = bounds
-    is_complete = len(low) == len(high) == len(cells) and any(cell.lowest is not None for cell in cells)
-    return (fmean(low), fmean(high)) if is_complete else None
+    """Return the means of the bounds of the cells with a value; None without bounds or missing verdicts."""
+    valued = [cell for cell in cells if cell.value is not None]
+    bounds = [cell.bounds for cell in valued if cell.bounds is not None]
+    if len(bounds) < len(valued) or not any(cell.no_verdict for cell in valued):
+        return None
+    low, high = zip(*bounds, strict=True)
+    return fmean(low), fmean(high)
 
 
 def markdown_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

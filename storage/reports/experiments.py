@@ -1,6 +1,6 @@
 """The results of an experiment: statistics of its cells, costs, and differences along its axes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from core.statistics.reports.experiment_differences import (
     AxisDifference,
     axis_differences,
     correct_differences,
+    effect_bounds,
     trace_differences,
 )
 from core.statistics.reports.experiments import CellResult, Levels, RunOfCell, cell_statistics
@@ -125,15 +126,17 @@ def differences(
     reference: str | None = None,
     *,
     effects: bool = False,
+    cells: Collection[Levels] | None = None,
 ) -> tuple[AxisDifference, ...]:
     """Compute the paired differences along the axes in a statistic by its full name, with corrected p.
 
-    With `effects` each is the mean over the combinations of the other levels. Raises TiebreakError for a statistic that
-    has no paired difference.
+    With `effects` each is the mean over the combinations of the other levels; `cells` are those to compare, by default
+    all. Raises TiebreakError for a statistic that has no paired difference.
     """
     axes = tuple(axis.name for axis in experiment.definition.axes)
     with reading(engine) as session:
-        runs = _runs_of(session, experiment)
+        every = _runs_of(session, experiment)
+        runs = every if cells is None else {run: one for run, one in every.items() if one.levels in cells}
         if statistic in (*COSTS, DISPUTED):
             return correct_differences(
                 trace_differences(_trace_values(session, runs, statistic), runs, axes, statistic, effects=effects)
@@ -155,32 +158,15 @@ def effects(engine: Engine, study: Study, results: Results, statistic: str) -> t
     found = differences(engine, study, results.experiment, statistic, results.reference, effects=True)
     costs = {}
     if results.cost:
-        of_cost = differences(engine, study, results.experiment, results.cost, effects=True)
+        valued = {cell.levels for cell in results.cells[statistic] if cell.value is not None}
+        of_cost = differences(engine, study, results.experiment, results.cost, effects=True, cells=valued)
         costs = {(row.axis, row.level, row.other_level): (row.difference, row.low, row.high) for row in of_cost}
     rows = []
     for row in found:
-        lowest, highest = _bounds_of(row, results, statistic)
+        lowest, highest = effect_bounds(row, results.cells[statistic], results.axes)
         cost = costs.get((row.axis, row.level, row.other_level), (None, None, None))
         rows.append(replace(row, lowest=lowest, highest=highest, cost=cost))
     return tuple(rows)
-
-
-def _bounds_of(row: AxisDifference, results: Results, statistic: str) -> tuple[float | None, float | None]:
-    """Return the lowest and the highest effect for any verdicts in place of missing ones; None without bounds."""
-    place = results.axes.index(row.axis)
-    ends: dict[str, dict[Levels, tuple[float, float]]] = {row.level: {}, row.other_level: {}}
-    is_bounded = False
-    for cell in results.cells[statistic]:
-        if cell.criterion != row.criterion or cell.levels[place] not in ends or cell.value is None:
-            continue
-        low, high = (cell.value if end is None else end for end in (cell.lowest, cell.highest))
-        is_bounded = is_bounded or cell.lowest is not None
-        ends[cell.levels[place]][(*cell.levels[:place], *cell.levels[place + 1 :])] = (low, high)
-    first, second = ends[row.level], ends[row.other_level]
-    both = first.keys() & second.keys()
-    if not both or not is_bounded or row.difference is None:
-        return None, None
-    return fmean(first[k][0] - second[k][1] for k in both), fmean(first[k][1] - second[k][0] for k in both)
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ the factorial design, with the same resamples in every combination.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from core.labels import Scale
-from core.statistics.data.arrays import Bools, Floats, mean_of_defined, ratio
+from core.statistics.data.arrays import Bools, Floats, Ints, mean_of_defined, ratio
 from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
 from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, group_indicator
 from core.statistics.data.ratings import Ratings
@@ -25,7 +26,16 @@ from core.statistics.measures.designs import draw_of
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
 from core.statistics.measures.resampling import SAME, Statistic, bca_interval, on_subset, weighted_mean
 from core.statistics.reports.alignment import equal_answers, judge_measures, to_codes
-from core.statistics.reports.experiments import WITH_MISSING, Levels, RunOfCell, Sample, cell_samples
+from core.statistics.reports.experiments import (
+    WITH_MISSING,
+    CellResult,
+    Levels,
+    RunOfCell,
+    Sample,
+    cell_samples,
+    why_empty,
+)
+from core.wording import join_notes
 
 # Two cells whose levels differ in one axis.
 Pair = tuple[Levels, Levels]
@@ -54,7 +64,7 @@ class AxisDifference:
     """Corrected by Holm's method for all differences in this statistic that have a p; see `correct_differences`."""
     reason: str = ""
     combinations: int = 1
-    """The combinations of other levels that an effect is the mean over."""
+    """The combinations of other levels that an effect is the mean over: those with a verdict in both cells."""
     lowest: float | None = None
     highest: float | None = None
     """The bounds of an effect for any verdicts in place of the missing ones; None without missing ones."""
@@ -116,10 +126,15 @@ class _Resampled:
         )
         functions: dict[Levels, list[Statistic]] = {}
         self._used: dict[Levels, Bools] = {}
+        counts: dict[Levels, Ints] = {}
+        has_reference = ~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores)
         for run_id, run in runs.items():
             opinions = dataset.judges.get(str(run_id))
             if opinions is None:
                 continue
+            known = opinions.asked & has_reference
+            own = np.array([opinions.asked.sum(), known.sum(), (known & np.isnan(opinions.values)).sum()])
+            counts[run.levels] = counts.get(run.levels, 0) + own
             if statistic not in WITH_MISSING:
                 opinions = samples[run.levels].restrict(opinions, dataset.item, dataset.part)
             function = run_statistic(dataset, opinions, statistic)
@@ -127,6 +142,7 @@ class _Resampled:
                 functions.setdefault(run.levels, []).append(function)
                 used = self._used.setdefault(run.levels, np.zeros(dataset.item.size, bool))
                 used |= _used(dataset, opinions, statistic)
+        self._empty = {levels: why_empty(statistic, samples[levels], *of.tolist()) for levels, of in counts.items()}
         jackknife, self._block_frequencies = units.jackknife_weights()
         chunks = [_values(functions, weights) for weights in units.resample_weights(resamples)]
         self.cells = {levels: np.concatenate([chunk[levels] for chunk in chunks]) for levels in functions}
@@ -134,7 +150,20 @@ class _Resampled:
         self._values = {levels: float(of[0]) for levels, of in _values(functions, units.counted[None]).items()}
 
     def difference(self, axes: Sequence[str], pairs: Sequence[Pair], place: int) -> AxisDifference:
-        """Return the difference of two cells whose levels differ at one place, or the mean over several such pairs."""
+        """Return the difference of two cells whose levels differ at one place, or the mean over several such pairs.
+
+        A pair with a cell that has judged nothing is left out: an outage is no difference.
+        """
+        empty = [cell for cell in dict.fromkeys(cell for pair in pairs for cell in pair) if self._empty[cell]]
+        left_out = "; ".join(f"without {' · '.join(cell)}: {self._empty[cell]}" for cell in empty)
+        kept = [pair for pair in pairs if not {*pair} & {*empty}]
+        if not kept:
+            row = _row(axes, pairs, place, self.dataset.criterion, self.statistic, 0)
+            return replace(row, reason=left_out, combinations=0)
+        row = self._tested(axes, kept, place)
+        return replace(row, reason=join_notes(left_out, row.reason))
+
+    def _tested(self, axes: Sequence[str], pairs: Sequence[Pair], place: int) -> AxisDifference:
         used = np.logical_and.reduce([self._used[cell] for pair in pairs for cell in pair])
         row = _row(axes, pairs, place, self.dataset.criterion, self.statistic, int(used.sum()))
         if any(self.samples[first].asked != self.samples[second].asked for first, second in pairs):
@@ -277,6 +306,27 @@ def _row(
         axes[place], first[place], second[place], {} if others else fixed, criterion, statistic, None, None, None,
         items, None, None, combinations=len(pairs),
     )  # fmt: skip
+
+
+def effect_bounds(
+    row: AxisDifference, cells: Sequence[CellResult], axes: Sequence[str]
+) -> tuple[float | None, float | None]:
+    """Return the lowest and the highest effect for any verdicts in place of missing ones; None without bounds."""
+    place = list(axes).index(row.axis)
+    ends: dict[str, dict[Levels, tuple[float, float]]] = {row.level: {}, row.other_level: {}}
+    is_bounded = False
+    for cell in cells:
+        if cell.criterion != row.criterion or cell.levels[place] not in ends or cell.value is None:
+            continue
+        if cell.bounds is None:
+            return None, None
+        is_bounded = is_bounded or cell.no_verdict > 0
+        ends[cell.levels[place]][(*cell.levels[:place], *cell.levels[place + 1 :])] = cell.bounds
+    first, second = ends[row.level], ends[row.other_level]
+    both = first.keys() & second.keys()
+    if not both or not is_bounded or row.difference is None:
+        return None, None
+    return fmean(first[k][0] - second[k][1] for k in both), fmean(first[k][1] - second[k][0] for k in both)
 
 
 def correct_differences(differences: Sequence[AxisDifference]) -> tuple[AxisDifference, ...]:

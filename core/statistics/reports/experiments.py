@@ -80,6 +80,12 @@ class CellResult:
         """The number of repeats, also of those without a value."""
         return len(self.items_of_repeats)
 
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """`lowest` and `highest`, the value being both without missing verdicts; None if they are unknown."""
+        low, high = (self.lowest, self.highest) if self.no_verdict else (self.value, self.value)
+        return None if self.value is None or low is None or high is None else (low, high)
+
 
 @dataclass(frozen=True)
 class RunOfCell:
@@ -202,19 +208,29 @@ def _cell_results(dataset: Dataset, sample: Sample, levels: Levels, resamples: i
         result = (every if is_of_all else some).get(statistic)
         if result is not None:
             ends = [every.get(BOUNDED.get(statistic, statistic) + end) for end in BOUNDS]
-            lowest, highest = (None if end is None else end.value for end in ends)
+            # Without left-out targets only: the bounds are on all of them.
+            lowest, highest = (None if end is None or (left_out and not is_of_all) else end.value for end in ends)
             result = replace(
                 result, asked=int(known.sum()), no_verdict=missing, failed=sample.failed,
                 left_out=0 if is_of_all else left_out, lowest=lowest, highest=highest,
             )  # fmt: skip
-            reason = ""
-            if sample.failed and sample.failed >= int(opinions.asked.sum()) and statistic in WITH_MISSING:
-                reason = "every trace failed"
-            elif statistic == WITH_MISSING[0] and 0 < missing == result.asked:
-                reason = f"none of {missing:,} targets has a readable verdict"
-            if reason:  # not a share of 0: nothing was judged
-                result = replace(result, value=None, low=None, high=None, reason=reason)
+            reason = why_empty(statistic, sample, int(opinions.asked.sum()), result.asked, missing)
+            if reason and statistic in WITH_MISSING:
+                result = replace(
+                    result, value=None, deviation=None, low=None, high=None, lowest=None, highest=None, reason=reason
+                )  # fmt: skip
             yield statistic, result
+
+
+def why_empty(statistic: str, sample: Sample, asked: int, known: int, missing: int) -> str:
+    """Return why a cell judged nothing, which is no share of 0; empty if it has a verdict.
+
+    Of its `asked` targets, over all repeats, `known` have a reference, and `missing` of these no verdict.
+    """
+    if sample.failed and sample.failed >= asked:
+        return "every trace failed"
+    is_empty = statistic != "no_verdict_rate" and 0 < missing == known
+    return f"none of {missing:,} targets has a readable verdict" if is_empty else ""
 
 
 def _results_on(dataset: Dataset, levels: Levels, resamples: int) -> Iterator[tuple[str, CellResult]]:
@@ -230,7 +246,8 @@ def _results_on(dataset: Dataset, levels: Levels, resamples: int) -> Iterator[tu
     else:
         single, distinct, of_items = [pooled], dataset, pooled
     for statistic, row in pooled.items():
-        of_repeats = [rows.get(statistic) for rows in single]
+        known = next((statistic.removesuffix(end) for end in BOUNDS if statistic.endswith(end)), statistic)
+        of_repeats = [rows.get(statistic, rows.get(known)) for rows in single]  # a complete repeat has no bounds
         counts = tuple(0 if one is None else one.items for one in of_repeats)
         values = [one.value for one in of_repeats if one is not None and one.value is not None]
         has_some = 0 < len(values) < len(counts)

@@ -1,13 +1,19 @@
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from core.formats.cell_table import cell_table
 from core.labels import Scale
 from core.statistics.reports.experiment_differences import (
     AxisDifference,
     axis_differences,
     correct_differences,
     describe_correction,
+    effect_bounds,
 )
 from core.statistics.reports.experiments import CellResult, RunOfCell, cell_statistics
 
@@ -55,18 +61,26 @@ def test_the_correction_is_for_the_differences_that_have_a_p(
 Frames = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
 
 
-def debates(by_rounds: dict[str, str]) -> tuple[Frames, dict[int, RunOfCell]]:
-    """Return the frames of runs, levels -> the verdict of each item: right (1), wrong (2), none (.) or failed (x)."""
+def debates(by_rounds: dict[str, str], groups: int = 0) -> tuple[Frames, dict[int, RunOfCell]]:
+    """Return the frames of runs, levels -> the verdict of each item: right (1), wrong (2), none (.) or failed (x).
+
+    A bar separates repeats, and a space levels; `groups` are those of the items, by default none.
+    """
+    every = [(tuple(name.split()), *of) for name, marks in by_rounds.items() for of in enumerate(marks.split("|"), 1)]
     opinions = [
         PREFERENCE | {"item": f"i{n}", "run": run, "value": int(mark) if mark in "12" else None, "failed": mark == "x"}
-        for run, marks in enumerate(by_rounds.values())
+        for run, (_, _, marks) in enumerate(every)
         for n, mark in enumerate(marks)
     ]
-    items = [f"i{n}" for n in range(len(next(iter(by_rounds.values()))))]
+    items = [f"i{n}" for n in range(len(every[0][-1]))]
     gold = [PREFERENCE | {"item": item, "value": 1, "source": "by people"} for item in items]
     labels = [PREFERENCE | {"item": item, "rater": "ann", "value": 1} for item in items]
-    frames = pd.DataFrame(labels), pd.DataFrame(opinions), pd.DataFrame(gold)
-    return frames, {run: RunOfCell((levels,), 1) for run, levels in enumerate(by_rounds)}
+    frames = [pd.DataFrame(rows) for rows in (labels, opinions, gold)]
+    if groups:
+        frames = [rows.assign(group=rows["item"].map(lambda item: f"g{int(item[1:]) % groups}")) for rows in frames]
+    return (frames[0], frames[1], frames[2]), {
+        run: RunOfCell(levels, repeat) for run, (levels, repeat, _) in enumerate(every)
+    }
 
 
 def cells_of(by_rounds: dict[str, str], statistic: str) -> list[CellResult]:
@@ -79,6 +93,46 @@ def test_four_failed_items_of_twelve_do_not_raise_a_score() -> None:
     assert (whole.value, whole.items, whole.no_verdict) == (pytest.approx(7 / 12), 12, 0)
     assert (failed.value, failed.items, failed.no_verdict, failed.failed) == (pytest.approx(6 / 12), 12, 4, 4)
     assert (failed.lowest, failed.highest) == (pytest.approx(6 / 12), pytest.approx(10 / 12))
+
+
+def test_a_repeat_without_missing_verdicts_counts_in_the_bounds() -> None:
+    (cell,) = cells_of({"cot": "122222222222|1112222222.2|11122222222."}, "example_level_agreement")
+    assert (cell.value, cell.no_verdict) == (pytest.approx(7 / 36), 2)
+    assert (cell.lowest, cell.highest) == (pytest.approx(7 / 36), pytest.approx(9 / 36))
+
+
+@given(data=st.data())
+def test_no_value_or_effect_is_outside_its_bounds(data: st.DataObject) -> None:
+    items, repeats, groups = (data.draw(st.integers(*ends)) for ends in ((2, 5), (1, 3), (0, 2)))
+    marks = st.lists(st.text("12.x", min_size=items, max_size=items), min_size=repeats, max_size=repeats)
+    rounds = {name: "|".join(data.draw(marks)) for name in ("a 1", "a 2", "b 1", "b 2")}
+    frames, runs = debates(rounds, groups)
+    found = cell_statistics(*frames, SCALES, runs, resamples=2)
+    for statistic, cells in found.items():
+        for low, value, high in [(cell.lowest, cell.value, cell.highest) for cell in cells]:
+            assert value is None or low is None or high is None or low - 1e-9 <= value <= high + 1e-9, statistic
+        (((_, (entry,)),)) = cell_table(cells, {"model": "ab", "n": "12"}, [], []).lines
+        if entry is not None and entry.bounds is not None and entry.value is not None:
+            assert entry.bounds[0] - 1e-9 <= entry.value <= entry.bounds[1] + 1e-9
+    for statistic in {"example_level_agreement", "accuracy_gold", "win_rate_1"} & {*found}:
+        for row in axis_differences(*frames, SCALES, runs, ["model", "n"], statistic, resamples=2, effects=True):
+            low, high = effect_bounds(row, found[statistic], ["model", "n"])
+            if row.difference is not None and low is not None and high is not None:
+                assert low - 1e-9 <= row.difference <= high + 1e-9
+
+
+def test_a_cell_that_only_failed_is_left_out_of_differences_and_effects() -> None:
+    """Without it the model has no effect on the other combination: an outage is not a difference of 1."""
+    frames, runs = debates({"good 1": "1" * 20, "good 2": "1" * 19 + "2", "bad 1": "x" * 20, "bad 2": "1" * 18 + "2."})
+    of = partial(axis_differences, *frames, SCALES, runs, ["model", "n"], resamples=50)
+    effects = {"example_level_agreement": 1 / 20, "accuracy_gold": 1 / 19, "no_verdict_rate": -1 / 20}
+    for statistic, effect in effects.items():
+        rows = [row for row in of(statistic) if "bad" in (row.level, row.other_level) or "bad" in row.fixed.values()]
+        failed = [row for row in rows if "without bad 1: " in row.reason.replace(" · ", " ")]
+        assert len(failed) == 2 and all((row.difference, row.p, row.low) == (None, None, None) for row in failed)
+        model, _ = of(statistic, effects=True)
+        assert model.combinations == 1 and model.reason.startswith("without bad · 1: every trace failed")
+        assert model.difference == pytest.approx(effect)
 
 
 def test_statistics_of_verdicts_are_on_the_items_with_a_verdict_in_every_cell() -> None:
