@@ -34,40 +34,27 @@ def a_trace(item, reply=REPLY, reading=None, **fields):
     return TraceRecord(run="r", item=item, events=(TurnCompleted(ask=0, turn=turn), VerdictReached(verdict=verdict)))
 
 
+def store(*stored_traces):
+    """Import a study of the items of these traces."""
+    criterion = CriterionRecord(criterion=Criterion(name="helpfulness"))
+    run = RunRecord(name="r", protocol="single-judge", criterion="helpfulness", settings=SETTINGS)
+    prepare_study([criterion, *(ItemRecord(item=make_item(one.item)) for one in stored_traces), run, *stored_traces])
+
+
 def prepare(count=2):
-    names = [f"item {number}" for number in range(count)]
-    readable = a_trace(
-        "readable",
-        "It is clear.\nFinal answer: 2",
-        2,
-        reading_rule="labelled",
-        reading_span=(13, 28),
-        notes=("A note.",),
-    )
-    prepare_study(
-        [
-            CriterionRecord(criterion=Criterion(name="helpfulness")),
-            *(ItemRecord(item=make_item(name)) for name in [*names, "readable"]),
-            RunRecord(name="r", protocol="single-judge", criterion="helpfulness", settings=SETTINGS),
-            *(a_trace(name) for name in names),
-            readable,
-        ]
-    )
-
-
-def study_id():
-    with study_session() as (_, study):
-        return study.id
+    read = {"reading_rule": "labelled", "reading_span": (13, 28), "notes": ("A note.",)}
+    readable = a_trace("readable", "It is clear.\nFinal answer: 2", 2, **read)
+    store(*(a_trace(f"item {number}") for number in range(count)), readable)
 
 
 def list_unread(**conditions):
-    with connections.reading(resources.engine()) as session:
-        return outcomes.page_unread(session, UnreadFilter(study_id(), **conditions)).rows
+    with study_session() as (session, study):
+        return outcomes.page_unread(session, UnreadFilter(study.id, **conditions)).rows
 
 
 def trace_of(item):
-    with connections.reading(resources.engine()) as session:
-        return next(trace for trace in traces.find(session, Filter(study_id())) if trace.item == item)
+    with study_session() as (session, study):
+        return next(trace for trace in traces.find(session, Filter(study.id)) if trace.item == item)
 
 
 def test_counts_and_texts_are_shown_without_running_their_markup_and_end_blindness():
@@ -117,8 +104,7 @@ def test_both_replies_and_the_reason_of_the_second_request_are_shown():
     first = Turn(speaker="judge", step="choice", round=0, model="m", reply="Rather the first?", problem="it asks")
     trace = a_trace("item 0")
     events = (ReplyUnreadable(ask=0, turn=first), *trace.events)
-    run = RunRecord(name="r", protocol="single-judge", criterion="helpfulness", settings=SETTINGS)
-    prepare_study([ItemRecord(item=make_item()), run, trace.model_copy(update={"events": events})])
+    store(trace.model_copy(update={"events": events}))
     page = visit("watch/unread", "zoe")
     assert "Rather the first?" in page_text(page) and "Both are fine." in page_text(page)
     captions = [caption.value for caption in page.caption]
@@ -130,8 +116,7 @@ def test_the_reading_of_an_extractor_is_overruled_on_the_page():
     trace = a_trace("item 0")
     turn = Turn(speaker="judge", step="extraction", round=0, model="reader", reply="1", reading=1)
     events = (trace.events[0], ReplyExtracted(ask=0, turn=turn), *trace.events[1:])
-    run = RunRecord(name="r", protocol="single-judge", criterion="helpfulness", settings=SETTINGS)
-    prepare_study([ItemRecord(item=make_item()), run, trace.model_copy(update={"events": events})])
+    store(trace.model_copy(update={"events": events}))
     (reply,) = list_unread(read=True)
     page = visit("watch/unread", "zoe", show="Read since")
     page.button_group(key=f"value_{reply.id}").set_value(2).run()
@@ -188,14 +173,7 @@ def test_a_trace_page_marks_the_passage_and_shows_the_notes():
 def test_a_very_long_reply_is_shortened_here_and_in_its_trace_and_shown_whole_on_request(format):
     reply = "word " * 200_000 + "the end"
     reply = f'{{"answer": "{reply}"}}' if format == "json" else reply
-    prepare_study(
-        [
-            CriterionRecord(criterion=Criterion(name="helpfulness")),
-            ItemRecord(item=make_item("long")),
-            RunRecord(name="r", protocol="single-judge", criterion="helpfulness", settings=SETTINGS),
-            a_trace("long", reply, format=format),
-        ]
-    )
+    store(a_trace("long", reply, format=format))
     for page in (visit("watch/unread", "zoe"), visit_trace("long")):
         assert len(page_text(page)) < 20_000
         (toggle,) = [toggle for toggle in page.toggle if toggle.label.startswith("Show the whole text (1,000,")]
