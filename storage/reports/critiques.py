@@ -198,6 +198,8 @@ class Row:
     critiques: int
     aius: int
     """The AIUs of these critiques, without those of the reference critiques."""
+    items: int
+    """The items of these critiques."""
     group: bool
     """Whether `author` is a group of authors: "human" or "llm"."""
     unread: int = 0
@@ -335,6 +337,7 @@ def _author_rows(
     judgements = sum(len(entry.factual) + len(entry.covered) for entry in scored)
     ranges = _ranges(scored) if unread else {}
     aius, coverage = sum(len(entry.factual) for entry in scored), 1 - unread / judgements if judgements else None
+    items = len({entry.item for entry in scored})
     for level in LEVELS:
         found: dict[str, Any] = {}
         for name in SCORES:
@@ -343,8 +346,8 @@ def _author_rows(
             found |= {f"{name}_range": ranges.get(f"{name}_{level}")}
         reason = "; ".join(dict.fromkeys(filter(None, (estimates[f"{name}_{level}"].reason for name in SCORES))))
         yield Row(
-            author, source, level, critiques=len(scored), aius=aius, group=group, unread=unread, coverage=coverage,
-            reason=reason, **found,
+            author, source, level, critiques=len(scored), aius=aius, items=items, group=group, unread=unread,
+            coverage=coverage, reason=reason, **found,
         )  # fmt: skip
 
 
@@ -384,7 +387,8 @@ def _reference_rows(critiques: CritiquesByItem) -> Iterator[Row]:
     aius = [reference.aius for reference in references if reference is not None and reference.aius is not None]
     for level in LEVELS if aius else ():
         reason = "a reference critique has no score: other critiques are compared with it"
-        yield Row(REFERENCE, PEOPLE, level, None, None, None, len(aius), sum(map(len, aius)), True, reason=reason)
+        counts = len(aius), sum(map(len, aius)), len(aius)
+        yield Row(REFERENCE, PEOPLE, level, None, None, None, *counts, True, reason=reason)
 
 
 def _accuracies(data: CritiqueData, resamples: int) -> Iterator[Accuracy]:

@@ -14,6 +14,7 @@ from core.experiments import Definition
 from core.formats.cell_table import CellTable, cell_table, long_row
 from core.formats.tables import Column, rows_csv
 from core.items import pair_numbers
+from core.protocols.critique_baselines.correction import NAME as CORRECTION
 from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import ALL_DISPUTED
 from core.statistics.reports.experiment_differences import (
@@ -437,6 +438,7 @@ def caption_of(results: Results, statistic: str, table: CellTable) -> str:
         f"columns: {', '.join(table.column_axes)}" if table.column_axes else "",
         _averages(table),
         replaced_models(results.experiment.definition),
+        "right before and after: experiments table realcritic" * (results.experiment.definition.protocol == CORRECTION),
         results.missing.removesuffix("."),
         _undefined(cells),
         *(_incomplete(results, statistic) if is_of_verdicts else ()),

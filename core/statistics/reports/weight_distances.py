@@ -60,6 +60,8 @@ class RaterDistance:
     """Over the units for which it is defined."""
     distance_undefined_as_zero: float | None
     """The authors' choice: weights that are all equal have no order, and count as the same order."""
+    items: int
+    """Items of these units."""
     units: int
     """Units that both weighed."""
     undefined: int
@@ -180,7 +182,8 @@ def _rater_distance(
         resamples=resamples,
     )
     undefined = sum(value is None for value in values)
-    return RaterDistance(a, b, estimate, _mean(with_zeros), len(by_unit), undefined, among_annotators)
+    items = len({item for item, _ in by_unit})
+    return RaterDistance(a, b, estimate, _mean(with_zeros), items, len(by_unit), undefined, among_annotators)
 
 
 def _count_raters(units: Sequence[WeightUnit], a: str, b: str) -> int:

@@ -15,7 +15,7 @@ from storage.db import connections
 from storage.reports import critiques as leaderboards
 from storage.reports import peer_reviews
 from storage.reports.opinions import opinion_frame
-from storage.reports.published._metacritique import score_row
+from storage.reports.published._metacritique import counted, score_row
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share, without_repeat
 from storage.runs import runs
 from storage.studies import items
@@ -96,7 +96,7 @@ def _scores(request: Request, critics: set[str]) -> list[PublishedRow]:
         request.engine, request.study, choices=request.people.choices, resamples=request.resamples
     )
     return [
-        score_row(row.author, f"judged by {row.source}", "AIU F1", row.f1, row.f1_interval, row.critiques, row.reason)
+        score_row(row.author, f"judged by {row.source}", "AIU F1", row.f1, row.f1_interval, row.items, counted(row))
         for row in board.rows
         if row.author in critics and row.level == "macro" and row.f1 is not None
     ]

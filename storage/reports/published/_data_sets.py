@@ -5,22 +5,20 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 
 from core.items import Item
-from storage.db import connections
 from storage.studies import items
 from storage.studies.studies import Study
 
 
-def is_of(engine: Engine, study: Study, names: Sequence[str], known: Mapping[str, Any]) -> bool:
+def is_of(session: Session, study: Study, names: Sequence[str], known: Mapping[str, Any]) -> bool:
     """Return whether a study has items of one of these data sets, and no more items than these have together.
 
     `known` has the `marks` and the number of `items` of those that are public. A study of another data set says so: by
     its name, its description or a scenario.
     """
-    with connections.reading(engine) as session:
-        found = items.of_study(session, study.id)
+    found = items.of_study(session, study.id)
     if most := sum(known.get(name, {}).get("items", 0) for name in names):
         marks = {mark for name in names for mark in known[name]["marks"]}
         return len(found) <= most and any(mark_of(item) in marks for item in found)

@@ -196,7 +196,7 @@ def _agreement(
         rows.append(
             share(name, group, f"agreement with {debates.title}", equal, [target.item for target, _ in used], note)
         )
-    yield from with_mean(rows)
+    yield from with_mean(rows, len({target.item for target, _ in values if target in debates.decisions}))
 
 
 def _cell(target: Target, scenarios: Mapping[str, str]) -> str:
@@ -209,25 +209,19 @@ def _sources_note(sources: Mapping[str, int]) -> str:
 
 def example_level(request: Request) -> list[PublishedRow]:
     """Return the share of items on which people and each evaluator decide equally, no verdict being none (Table 3)."""
-    people = request.preferences
+    people, note = request.preferences, "no verdict is a disagreement"
     scenarios = pairs_and_scenarios(request)
-    rows = []
+    rows: list[PublishedRow] = []
     for judge, values in _verdicts(request.data.opinions).items():
         cells: dict[str, dict[Target, bool]] = defaultdict(dict)
         for target, value in values.items():
             if target in people:
                 cells[_cell(target, scenarios)][target] = value == people[target]
-        rows += with_mean(
-            share(
-                judge,
-                group,
-                "example-level agreement",
-                [*equal.values()],
-                [target.item for target in equal],
-                "no verdict is a disagreement",
-            )
+        own = [
+            share(judge, group, "example-level agreement", [*equal.values()], [one.item for one in equal], note)
             for group, equal in sorted(cells.items())
-        )
+        ]
+        rows += with_mean(own, len({target.item for of_cell in cells.values() for target in of_cell}))
     return rows
 
 

@@ -4,6 +4,7 @@ ChatEval: Chan et al. 2023, arXiv:2308.07201. ReFeR: Narsupalli et al. 2024, arX
 arXiv:2405.15329.
 """
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -168,10 +169,12 @@ def weight_distances(request: Request) -> list[PublishedRow]:
     rows: list[PublishedRow] = []
     for row in weights.rows(request.engine, request.study, resamples=request.resamples):
         pair = f"{row.rater_a} and {row.rater_b}" if row.rater_a != row.rater_b else "people, all pairs"
-        rows.append(from_estimate(pair, "", "rank distance", row.distance))
+        counts = f"{row.units:,} weightings of {row.items:,} items" if row.items < row.units else ""
+        rows.append(replace(from_estimate(pair, "", "rank distance", row.distance, counts), items=row.items))
         note = "equal weights have no order; counted as the same order, as in the authors' code"
+        note = "; ".join(filter(None, (note, counts)))
         value = row.distance_undefined_as_zero
-        rows.append(PublishedRow(pair, "", "rank distance, undefined as 0", value, None, None, row.units, note))
+        rows.append(PublishedRow(pair, "", "rank distance, undefined as 0", value, None, None, row.items, note))
     return rows
 
 

@@ -28,7 +28,7 @@ def scores(request: Request, level: str) -> list[PublishedRow]:
         request.engine, request.study, choices=request.people.choices, resamples=request.resamples
     )
     return [
-        score_row(row.source, f"{row.author}, {row.level}", name, value, interval, row.critiques, row.reason)
+        score_row(row.source, f"{row.author}, {row.level}", name, value, interval, row.items, counted(row))
         for row in board.rows
         if level in ("", row.level) and row.precision is not None
         for name, value, interval in (
@@ -37,6 +37,12 @@ def scores(request: Request, level: str) -> list[PublishedRow]:
             ("f1", row.f1, row.f1_interval),
         )
     ]
+
+
+def counted(row: leaderboards.Row) -> str:
+    """Return the number of critiques, if items have several, and the caveat of a row of the leaderboard."""
+    count = f"{row.critiques:,} critiques of {row.items:,} items" if row.items < row.critiques else ""
+    return "; ".join(filter(None, (count, row.reason)))
 
 
 def score_row(

@@ -16,6 +16,7 @@ from storage.reports.published import _data_sets
 from storage.reports.published.rows import MEAN, PublishedRow, PublishedTable, Request, with_mean
 from storage.runs import experiments
 from storage.runs.experiments import Experiment
+from storage.studies import studies
 
 # The end of the name of a file with current models in place of the published ones.
 TODAY = "-today"
@@ -46,7 +47,8 @@ def with_published(request: Request, table: str, rows: Sequence[PublishedRow]) -
 
 
 def _is_of_paper(request: Request, spec: Mapping[str, Any]) -> bool:
-    return _data_sets.is_of(request.engine, request.study, spec["data"], _file()["data_sets"])
+    with connections.reading(request.engine) as session:
+        return _data_sets.is_of(session, request.study, spec["data"], _file()["data_sets"])
 
 
 def tables_of_experiments(session: Session, study_id: int) -> list[PublishedTable]:
@@ -54,10 +56,36 @@ def tables_of_experiments(session: Session, study_id: int) -> list[PublishedTabl
     files = {file.replace("/", "-").replace("dna_eval-", "dna-"): file for file in _file()["experiments"]}
     found = []
     for experiment in experiments.of_study(session, study_id):
-        file = files.get(experiment.name.removesuffix(TODAY))
+        file = files.get(experiment.name.removesuffix(TODAY)) or _same_design(session, study_id, experiment.definition)
         if file is not None:
             found.append(_table(experiment, file))
     return found
+
+
+def _same_design(session: Session, study_id: int, own: Definition) -> str | None:
+    """Return the file of a paper that an experiment with another name is a copy of, with other models or the same.
+
+    Files of one paper have the same axes for several data sets: it is the one of the study's data.
+    """
+    known = _file()
+    for file in known["experiments"]:
+        protocol, axes = _design(file)
+        if (protocol, [*axes]) != (own.protocol, [axis.name for axis in own.axes]):
+            continue
+        labels = [[own.replaced.get(label, label) for label in of_axis] for of_axis in axes.values()]
+        if labels != [[*axis.labels] for axis in own.axes]:
+            continue
+        study = studies.by_id(session, study_id)
+        if _data_sets.is_of(session, study, known["experiments"][file]["data"], known["data_sets"]):
+            return str(file)
+    return None
+
+
+@cache
+def _design(file: str) -> tuple[str, dict[str, tuple[str, ...]]]:
+    """Return the protocol of a file of docs/papers, and axis -> labels."""
+    paper = definition.load_paper(file)
+    return paper.protocol, {axis.name: axis.labels for axis in paper.axes}
 
 
 def _table(experiment: Experiment, file: str) -> PublishedTable:
@@ -77,7 +105,7 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
     reference = str(request.data.reference) if request.reference else None
     results = reports.results(request.engine, request.study, experiment, reference)
     own = experiment.definition
-    published = [axis.labels for axis in definition.load_paper(file).axes]
+    published = [*_design(file)[1].values()]
     why = "; ".join(filter(None, (_file()["why"].get(file.partition("/")[0]), spec.get("why"))))
     if models := reports.replaced_models(own):
         why = f"{models}; {why}"

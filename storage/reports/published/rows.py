@@ -165,15 +165,18 @@ def share(
     return replace(row, items=n)
 
 
-def with_mean(rows: Iterable[PublishedRow]) -> list[PublishedRow]:
-    """Return a scorer's rows with their unweighted mean, as papers average columns, if several have values."""
+def with_mean(rows: Iterable[PublishedRow], items: int = 0) -> list[PublishedRow]:
+    """Return a scorer's rows with their unweighted mean, as papers average columns, if several have values.
+
+    `items` is the number of items of all rows; without it, the rows are of the same items.
+    """
     own = list(rows)
     values = [row.value for row in own if row.value is not None]
     if len(own) < 2 or len(values) < len(own):
         return own
     note = f"mean of {len(own)} rows; the papers give no interval"
-    mean, items = sum(values) / len(values), sum(row.items for row in own)
-    return [*own, PublishedRow(own[0].scorer, MEAN, own[0].statistic, mean, None, None, items, note)]
+    mean, most = sum(values) / len(values), max(row.items for row in own)
+    return [*own, PublishedRow(own[0].scorer, MEAN, own[0].statistic, mean, None, None, items or most, note)]
 
 
 def reasons(rows: Sequence[PublishedRow]) -> list[str]:

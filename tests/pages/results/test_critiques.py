@@ -26,7 +26,7 @@ def test_the_leaderboard_shows_authors_and_judges(sample: None) -> None:
 
 
 def author(name: str, f1: float | None, interval: tuple[float, float] | None = None) -> Row:
-    return Row(name, "people", "macro", f1, f1, f1, critiques=8, aius=40, group=False, f1_interval=interval)
+    return Row(name, "people", "macro", f1, f1, f1, critiques=8, aius=40, items=8, group=False, f1_interval=interval)
 
 
 def test_the_answer_compares_the_two_authors_with_the_highest_f1() -> None:

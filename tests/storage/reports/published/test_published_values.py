@@ -118,7 +118,7 @@ models: {gpt-4: large}
     data_sets = _values._file()["data_sets"]
     mark = _data_sets.mark_of(make_item(responses=(Response(text="That! "), Response(text="this"))))
     monkeypatch.setitem(data_sets, "FairEval", {"items": 2, "marks": [mark]})  # the study has three
-    assert not _data_sets.is_of(engine, a_study, ["FairEval"], data_sets)
+    assert not published.compute(engine, a_study, "chateval-table-1-today", resamples=10)[0].published
     data_sets["FairEval"]["items"] = 3
     rows = published.compute(engine, a_study, "chateval-table-1-today", resamples=10)
     of = {(row.scorer, row.statistic): row for row in rows}
@@ -129,6 +129,10 @@ models: {gpt-4: large}
     assert row.difference[0] == pytest.approx((row.value or 0) - 0.615)
     with reading(engine) as session:
         (experiment,) = experiments.of_study(session, a_study.id)
+        text = "extends: table-1.yaml\nname: own\nmodels: {gpt-4: large}\n"
+        copy = files.parse(text, folder=definition.FOLDER / "chateval")
+        assert _values._same_design(session, a_study.id, copy) == "chateval/table-1"
+        assert _values._same_design(session, a_study.id, definition.load_paper("refer/table-2")) is None  # other data
     results = reports.results(engine, a_study, experiment)
     for format in ("text", "latex", "csv"):
         assert "large in place of gpt-4" in reports.render(results, None, None, None, format)[1]
