@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from core.answers.text import Text, documents, without_reasoning
 from core.answers.words import WORDS, Words, readable
 from core.errors import UnreadableReply
-from core.unicode import valid_texts
 
 Format = Literal["text", "json"]
 """The requested format of an answer; `parse` accepts both."""
@@ -124,7 +123,7 @@ class Answer(ABC, Generic[T]):
 
     def _shape(self) -> str:
         """Return the JSON of a value with "..." in place of the judge's choice: an example would be an anchor."""
-        return "..."
+        return '"..."' if self._field()["type"] == "string" else "..."
 
     @abstractmethod
     def _described(self) -> str:
@@ -144,21 +143,21 @@ def spoken_text(reply: str) -> str:
     `{"reasoning": "It is clearer.", "answer": "Response 1"}` becomes `It is clearer.` and `Answer: Response 1`.
     """
     text = without_reasoning(reply).strip()
-    whole = text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
-    objects = documents(whole) if whole.startswith("{") else []
-    if len(objects) != 1 or objects[0].end != len(whole) or not isinstance(objects[0].value, Mapping):
+    fields = _whole_object(text)
+    if fields is None:
         return text
-    return _written(objects[0].value)
-
-
-def _written(fields: Mapping[Any, Any]) -> str:
     reasoning = str(fields.get(REASONING) or "").strip()
-    lines = [f"{_label(name)}: {_text(value)}" for name, value in fields.items() if name != REASONING]
+    labels = {name: str(name).replace("_", " ").capitalize() for name in fields if name != REASONING}
+    lines = [f"{label}: {_text(fields[name])}" for name, label in labels.items()]
     return "\n\n".join(filter(None, [reasoning, "\n".join(lines)]))
 
 
-def _label(name: Any) -> str:
-    return str(name).replace("_", " ").capitalize()
+def _whole_object(text: str) -> Mapping[Any, Any] | None:
+    """Return the JSON object that is all of a text, apart from a fence around it."""
+    whole = text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    objects = documents(whole) if whole.startswith("{") else []
+    value = objects[0].value if len(objects) == 1 and objects[0].end == len(whole) else None
+    return value if isinstance(value, Mapping) else None
 
 
 def _text(value: Any) -> str:
@@ -174,7 +173,6 @@ def _text(value: Any) -> str:
 
 LONGEST_REFUSAL = 400
 """Characters: a longer text that begins with "I cannot help" has content nevertheless."""
-_FENCE = re.compile(r"^```(?:json)?\s*|\s*```$")
 _OPENED = re.compile(r"(?:```(?:json)?\s*)?\{\s*\"text\"\s*:\s*\"", re.I)
 _REFUSAL = re.compile(
     r"\W*(?:(?:i['’]?m|i am) (?:very |so )?sorry\W+(?:but )?|sorry\W+(?:but )?|unfortunately\W+|as an ai[^.,]{0,40}, )?"
@@ -204,7 +202,10 @@ class Passage(Answer[str]):
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[str]:
         Text(reply, self.words)  # raises UnreadableReply if nothing but reasoning is there
-        value = _unwrapped(without_reasoning(reply).strip(), self.key)
+        value = without_reasoning(reply).strip()
+        fields = _whole_object(value) or {}
+        if list(fields) == [self.key] and isinstance(fields[self.key], str):
+            value = fields[self.key].strip()
         if len(value) <= LONGEST_REFUSAL and _REFUSAL.match(readable(value)):
             raise UnreadableReply("it declines to answer")
         if _OPENED.match(value):
@@ -221,21 +222,5 @@ class Passage(Answer[str]):
     def _field(self) -> dict[str, Any]:
         return {"type": "string", "description": f"The {self.noun}."}
 
-    def _shape(self) -> str:
-        return '"..."'
-
     def _described(self) -> str:
         return f"the {self.noun}"
-
-
-def _unwrapped(text: str, key: str) -> str:
-    """Return the text of a reply that is a JSON object with this one field; any other text unchanged."""
-    bare = _FENCE.sub("", text) if text.endswith("}") or text.endswith("```") else ""
-    if not bare.startswith("{"):
-        return text
-    try:
-        value = valid_texts(json.loads(bare, strict=False))
-    except (ValueError, RecursionError):
-        return text
-    only = isinstance(value, dict) and list(value) == [key] and isinstance(value[key], str)
-    return value[key].strip() if only else text

@@ -235,9 +235,6 @@ class Choice(Single[int]):
     def _encoded(self, value: int) -> str:
         return self._options[value - 1]
 
-    def _shape(self) -> str:
-        return '"..."'
-
     def _described(self) -> str:
         return listed(tuple(f'"{option}"' for option in self._options))
 
@@ -257,11 +254,8 @@ class Choice(Single[int]):
         if line.rstrip().endswith(":"):
             return None
         bare = re.sub(r"^the\s+", "", line.strip(_EDGE), flags=re.I)
-        if (placed := place_alone(line, self.words, self.noun)) and not line[placed[1] :].strip(_EDGE):
-            return self._checked(placed[0], len(line))
-        head = responses(self.words, self.noun).match(bare)
-        if head and not bare[head.end() :].strip(_EDGE):
-            return self._checked(number_of(head), len(line))
+        if (named := self._begins(line)) and not line[named[1] :].strip(_EDGE):
+            return self._checked(named[0], len(line))
         if re.fullmatch(rf"\d{{1,3}}|(?:{'|'.join(self._marks())})", bare):
             return self._checked(self._bare(bare), len(line))
         neither = self.words.starts("neither", bare)
@@ -287,10 +281,11 @@ class Choice(Single[int]):
         lead = match.end() if (match := _LEAD.match(rest)) else 0
         head = responses(self.words, self.noun).match(rest, lead)
         bare = None if head else _BARE.match(rest, lead)
-        if head is None and bare is None:
+        named = head or bare
+        if named is None:
             return self._parse_words(rest)
-        end = head.end() if head else bare.end() if bare else 0
-        value = number_of(head) if head else self._bare(bare["mark"] if bare else "")
+        end = named.end()
+        value = self._bare(bare["mark"]) if bare else number_of(named)
         after, unlike = rest[end:], _REJECTED.sub("", rest[end:])
         if bare and _COUNT.match(after):
             return None
@@ -421,7 +416,7 @@ class Choice(Single[int]):
         topic = _TOPIC.match(sentence)
         if topic is None or OWN.match(topic[1]) or responses(self.words, self.noun).search(topic[1]):
             return False
-        return not any(self.words.find(kind, topic[1]) for kind in ("answer", "final", "winner", "therefore"))
+        return not self.words.has(topic[1], "answer", "final", "winner", "therefore")
 
     def _concluded(self, clause: str) -> int | None:
         if self._tied(clause) and self.neither and not in_doubt(self._without_neither(clause), self.words):
@@ -473,7 +468,8 @@ class Choice(Single[int]):
         )
         if mark is None or (chosen and by_others(clause[: chosen.start()], chosen[0], self.words)):
             return None
-        return self._bare(mark[1]) if mark[1] in self._marks() else None
+        value = self._bare(mark[1]) if self.letters or mark[1].isdigit() else self.count + 1
+        return value if (0 if self.neither else 1) <= value <= self.count else None
 
     def _preferred(self, clause: str) -> bool:
         """Return whether a word such as "better" is there on its own: "better written" says less."""

@@ -69,17 +69,15 @@ def without_frame(text: Text, lines: list[Item]) -> list[Item]:
 
 def marked(lines: list[Item]) -> list[Item]:
     """Return the numbered items, otherwise the bulleted ones, otherwise the rows of a table, if there are any."""
-    for kind in ("numbered", "bulleted", "cell"):
-        if any(item.kind == kind for item in lines):
-            return [item for item in lines if item.kind == kind]
-    return []
+    of_each = ([item for item in lines if item.kind == kind] for kind in ("numbered", "bulleted", "cell"))
+    return next(filter(None, of_each), [])
 
 
 def plain(text: str) -> str:
     """Return an item without markup, and without quotes around all of it."""
     bare = without_markup(text).strip().rstrip(",").strip()
-    match = re.fullmatch(r"\"([^\"]*)\"|'([^']*)'|“([^”]*)”|‘([^’]*)’", bare)
-    return next((group for group in match.groups() if group is not None), "").strip() if match else bare.strip()
+    quoted = re.fullmatch(r"\"[^\"]*\"|'[^']*'|“[^”]*”|‘[^’]*’", bare)
+    return bare[1:-1].strip() if quoted else bare
 
 
 def joined(lines: list[Item]) -> list[Item]:
@@ -260,11 +258,6 @@ def without_remarks(lines: list[Item]) -> list[Item]:
     return kept
 
 
-def without_reason(claim: str) -> str:
-    """Return a claim without the reason in brackets at its end."""
-    return _REMARK.sub("", claim)
-
-
 # A list of claims, which may be empty.
 
 NONE = "none"
@@ -335,7 +328,8 @@ class Claims(Answer[tuple[str, ...]]):
 
     def _listed(self, text: Text) -> Reading[tuple[str, ...]]:
         everything = answered_items(text, self.noun)
-        if self._is_none_explained(everything):
+        nothing = [self._is_nothing(plain(_LABEL.sub("", item.text))) for item in everything[:1]]
+        if any(nothing) and len(everything) > 1 and not marked(everything):  # the other lines explain it
             return Reading((), "list", text.span(everything[0].start, everything[0].end))
         lines = without_remarks(_after_label(without_frame(text, everything)))
         if not lines:
@@ -344,7 +338,9 @@ class Claims(Answer[tuple[str, ...]]):
         if self._none(text, lines):
             return Reading((), "list", text.span(lines[0].start, lines[-1].end))
         single = _without_parents(joined(lines)) if marked(lines) else self._plain(lines, text)
-        claims = [(claim, item) for item in single if re.search(r"[^\W\d]", claim := without_reason(self._claim(item)))]
+        claims = [
+            (claim, item) for item in single if re.search(r"[^\W\d]", claim := _REMARK.sub("", self._claim(item)))
+        ]
         if not claims:
             raise UnreadableReply(f"it holds no {self.noun}")
         return Reading(tuple(claim for claim, _ in claims), "list", text.span(claims[0][1].start, claims[-1][1].end))
@@ -374,10 +370,6 @@ class Claims(Answer[tuple[str, ...]]):
     def _is_nothing(self, line: str) -> bool:
         match = self.words.starts("nothing", line)
         return match is not None and not squash(line[match.end() :])
-
-    def _is_none_explained(self, lines: list[Item]) -> bool:
-        """Return whether the first line is `none` and the others, which are no list, explain it."""
-        return len(lines) > 1 and not marked(lines) and self._is_nothing(plain(_LABEL.sub("", lines[0].text)))
 
     def _none(self, text: Text, lines: list[Item]) -> bool:
         """Return whether the text states that there are none: `none`, `The critique makes no claims.`"""
@@ -424,10 +416,8 @@ def _text(value: Any) -> str | None:
 
 def _after_label(lines: list[Item]) -> list[Item]:
     """Return the lines below the last "claims:" on a line of its own."""
-    for place in range(len(lines) - 2, -1, -1):
-        if re.fullmatch(r"\W*(?:claims|aius|output)\W*:\W*", lines[place].text, re.I):
-            return lines[place + 1 :]
-    return lines
+    heads = (re.fullmatch(r"\W*(?:claims|aius|output)\W*:\W*", item.text, re.I) for item in lines[:-1])
+    return lines[max((place for place, head in enumerate(heads, 1) if head), default=0) :]
 
 
 def _without_parents(lines: list[Item]) -> list[Item]:
@@ -450,6 +440,7 @@ _NAMES = ("name", "aspect", "title", "criterion", "label", "dimension")
 _FIELD = re.compile(
     r"(?:(?P<name>name|aspect|criterion)|definition|description|explanation)\s*:\s*(?P<text>\S.*)", re.I
 )
+_SEPARATOR = re.compile(r"\s*[,;、，；]\s*(?:and\s+)?|\s+and\s+")
 _INLINE = re.compile(r"(?:^|[\s;,])\(?\d{1,2}[.)]\s*")
 
 
@@ -542,7 +533,7 @@ class Aspects(Answer[dict[str, str]]):
     def _inline(self, lines: list[Item]) -> list[Named] | None:
         """Read `Accuracy, Clarity, Depth`, `1. accuracy; 2. clarity`."""
         line = re.sub(r"^\W*(?:aspects?|criteria)\W*:\s*", "", plain(lines[0].text), flags=re.I)
-        for pattern in (_INLINE, re.compile(r"\s*[,;、，；]\s*(?:and\s+)?|\s+and\s+")):
+        for pattern in (_INLINE, _SEPARATOR):
             pieces = [piece.strip(" .;,") for piece in pattern.split(line) if piece and piece.strip(" .;,")]
             if len(pieces) == (self.count or 0) > 1 and all(len(piece.split()) < 5 for piece in pieces):
                 return [(piece, "") for piece in pieces]
@@ -588,8 +579,8 @@ def _grouped(lines: list[Item]) -> list[Named]:
 
 
 def _cells(item: Item) -> Named:
-    cells = [plain(cell) for cell in item.cells if re.search(r"[^\W\d]", cell)]
-    return (cells[0], cells[1] if len(cells) > 1 else "") if cells else ("", "")
+    name, definition, *_ = [*(plain(cell) for cell in item.cells if re.search(r"[^\W\d]", cell)), "", ""]
+    return name, definition
 
 
 def _split(text: str) -> Named:

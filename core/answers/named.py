@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from core.answers.answer import Answer, Reading, listed
 from core.answers.sentences import FINAL, PLAIN, in_doubt
-from core.answers.single import AMOUNT, NUMERAL, Candidate, Measure, decided, is_of_others, measure, trailing, whole
+from core.answers.single import AMOUNT, NUMERAL, Candidate, Measure, decided, measure, trailing, whole
 from core.answers.text import Text, Unit, listed_numbers, pairs
 from core.answers.words import Words, readable, squash
 
@@ -43,7 +43,7 @@ def value_cell(lines: Sequence[Unit], line: Unit, start: int, words: Words) -> t
     titles = _header(lines, line, len(borders), words).split("|")[1:] or [""] * len(borders)
     title = dict(zip(borders, titles, strict=True))
     for concepts in (("final", "total"), ("rating", "weight")):
-        named = [left for left, _ in numeric if any(words.find(one, title[left]) for one in concepts)]
+        named = [left for left, _ in numeric if words.has(title[left], *concepts)]
         if len(named) == 1:
             return named[0] + 1, True
     return start, False
@@ -313,15 +313,12 @@ _BEFORE = re.compile(
 
 def _doubted(text: Text, line: Unit, entry: Entry) -> bool:
     begin = max(0, entry.start - line.start - HEAD)
-    if text.words.find("confidence", line.text[begin : entry.end - line.start]):
-        return True
     unit = next((unit for unit in text.units if unit.start <= entry.start < unit.end), line)
-    if text.words.find("condition", unit.text):
+    about_itself = text.words.has(line.text[begin : entry.end - line.start], "confidence")
+    if about_itself or text.words.has(unit.text, "condition"):
         return True
     before = text.spoken[max(unit.start, entry.start - HEAD) : entry.start]
-    return in_doubt(before, text.words) or (
-        bool(text.words.find("reported", before)) or in_doubt(text.spoken[entry.start : entry.end][:80], text.words)
-    )
+    return in_doubt(before, text.words) or in_doubt(text.spoken[entry.start : entry.end][:80], text.words)
 
 
 def _apart(text: Text, end: int, start: int) -> bool:
@@ -337,16 +334,14 @@ def _rank(text: Text, first: Entry) -> int:
     same = text.spoken[max(begin, first.start - HEAD) : first.end]
     above = [line.text for line in text.lines if line.end <= begin][-1:]
     heading = above[0] if above and len(above[0]) < 60 and not re.search(r"\d\s*$", above[0]) else ""
-    if re.match(r"\s*\[[^\[\]\n]{3,80}\]", heading):
+    if re.match(r"\s*\[[^\[\]\n]{3,80}\]", heading) or text.words.has(heading, "confidence"):
         return 0
-    if text.words.find("confidence", heading):
-        return 0
-    for words in (same, heading):
-        if text.words.find("initial", words) or (words is heading and text.words.find("reported", words)):
+    for words, others in ((same, ("initial",)), (heading, ("initial", "reported"))):
+        if text.words.has(words, *others):
             return 0
-        if text.words.find("final", words):
+        if text.words.has(words, "final"):
             return FINAL
-    return PLAIN if text.words.find("rating", same) else PLAIN - 1
+    return PLAIN if text.words.has(same, "rating") else PLAIN - 1
 
 
 # Rows of numbers without names: `8 7.5`, `40% | 25% | 35%`, a table below a header.
@@ -369,7 +364,7 @@ def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
         label, numbers = _row(text, line.text[: max(0, end - line.start)])
         if len(numbers) != len(names) or _is_no_answer(text, label) or _is_other_order(text, label, above, names):
             continue
-        final = bool(text.words.find("final", label) or text.words.find("final", above))
+        final = text.words.has(label, "final") or text.words.has(above, "final")
         edge = place == 0 or not below or bool(label)
         if final or (bool(fresh) and "|" not in below if header else edge):
             twice = place == 0 and bool(_row(text, lines[-1].text)[1])
@@ -428,7 +423,7 @@ def _is_other_order(text: Text, label: str, above: str, names: tuple[str, ...]) 
 
 def _is_no_answer(text: Text, label: str) -> bool:
     """Return whether the words before a row make it an earlier, uncertain or conditional one."""
-    return bool(text.words.find("initial", label) or text.words.find("condition", label)) or in_doubt(label, text.words)
+    return text.words.has(label, "initial", "condition") or in_doubt(label, text.words)
 
 
 def _row_header(text: Text, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -517,8 +512,7 @@ class ByName(Answer[Numbers]):
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[Numbers]:
         text = Text(reply, self.words, shown)
         candidates = [*self._structured(text), *self._tagged(text), *self._written_out(text)]
-        own = [one for one in candidates if not is_of_others(one, text)]
-        return decided(own, text, "" if own else self._missing(text))
+        return decided(candidates, text, lambda: self._missing(text))
 
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
         """Yield the values in lines, sentences and rows."""

@@ -228,8 +228,7 @@ class Number(Single[float]):
         values = set()
         for clause in clauses(sentence, self.words):
             if re.search(r"\d", clause) and not in_doubt(_COUNTED.sub(" ", clause), self.words):
-                lead = self.words.starts("therefore", clause)
-                rest = (clause[lead.end() :] if lead else clause).lstrip(" ,:")
+                rest = self.words.after("therefore", clause).lstrip(" ,:")
                 parsed = self._parse_rest(re.sub(r"(?<=\D),\s", "  ", rest))
                 values.add(parsed.value if parsed else None)
         return values.pop() if len(values) == 1 else None
@@ -298,9 +297,6 @@ class Rating(Single[Level]):
     def _encoded(self, value: Level) -> Level:
         return value if isinstance(value, str) else whole(value)
 
-    def _shape(self) -> str:
-        return '"..."' if self._worded() else "..."
-
     def _described(self) -> str:
         if self.levels:
             return f"one of {listed(self.levels)}"
@@ -325,7 +321,7 @@ class Rating(Single[Level]):
 
     def _alone(self, line: str) -> Parsed[Level] | None:
         line = re.sub(r"\([^()\d]{0,80}\)\W*$", "", line).strip()
-        line = (line[lead.end() :] if (lead := self.words.starts("rating", line)) else line).strip(" :=")
+        line = self.words.after("rating", line).strip(" :=")
         amount = self._measured(line)
         if amount and not _UNIT.sub("", line[amount.end :]).strip(_EDGE):
             return self._checked(amount)
@@ -341,7 +337,10 @@ class Rating(Single[Level]):
         if amount and (amount.problem or _ENDS.match(rest[start + amount.end :])):
             parsed = self._checked(amount)
             return Parsed(parsed.value, start + parsed.end, parsed.problem)
-        return self._named(rest) or self._bracketed(rest) or self._between(rest)
+        either = self.words.starts("either", rest)
+        between = either and re.match(r"\s*\d", rest[either.end() :])
+        problem = Parsed[Level](None, len(rest), f"“{shorten(rest)}” is not one value") if between else None
+        return self._named(rest) or self._bracketed(rest) or problem
 
     def _begins(self, text: str) -> tuple[Level, int] | None:
         for level in sorted(self.levels, key=lambda level: -len(str(level))) if self._worded() else ():
@@ -358,13 +357,6 @@ class Rating(Single[Level]):
             return None
         parsed = self._checked(amount)
         return Parsed(parsed.value, match.end() + parsed.end, parsed.problem)
-
-    def _between(self, rest: str) -> Parsed[Level] | None:
-        """Read a range that begins with a word: an answer without a value."""
-        either = self.words.starts("either", rest)
-        if either and re.match(r"\s*\d", rest[either.end() :]):
-            return Parsed(None, len(rest), f"“{shorten(rest)}” is not one value")
-        return None
 
     def _measured(self, text: str) -> Measure | None:
         return None if self._worded() else measure(text, self.words)

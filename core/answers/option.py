@@ -52,6 +52,7 @@ _HENCE = re.compile(
 _ONLY = re.compile(
     rf"\b[Oo]nly\s+(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*\s+(?:is|satisfies|fits|works|holds|meets|remains|matches|can)\b"
 )
+
 _SO = re.compile(rf"^\W*(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])(?=[)\"'\]]*\s*(?:[.:]|$))")
 
 
@@ -71,9 +72,6 @@ class Option(Single[str]):
 
     def _field(self) -> dict[str, Any]:
         return {"type": "string", "enum": list(self.letters)}
-
-    def _shape(self) -> str:
-        return '"..."'
 
     def _described(self) -> str:
         return f"one letter, {listed(tuple(self.letters))}"
@@ -147,11 +145,10 @@ class Option(Single[str]):
             for match in pattern.finditer(clause)
             if pattern is not _CHOSEN or not by_others(clause[: match.start()], match[0], self.words)
         }
-        therefore = self.words.starts("therefore", clause)
-        rest = clause[therefore.end() :] if therefore else clause
+        rest = self.words.after("therefore", clause)
         if match := _PLAINLY.fullmatch(clause.strip()) or _IT_IS.fullmatch(rest.strip()):
             letters.add(match["letter"])
-        if therefore and (match := _SO.match(rest)):
+        if rest != clause and (match := _SO.match(rest)):  # `Therefore, D.`
             letters.add(match["letter"])
         return {letter for letter in letters if letter in self.letters}
 
@@ -247,11 +244,8 @@ class Truth(Single[bool]):
             return Parsed(None, 0, "its verdict is null")
         if not isinstance(value, str):
             return None
-        return (
-            self._alone(value)
-            or self._parse_rest(value)
-            or (Parsed(None, 0, f"“{shorten(value)}” is neither true nor false") if len(value.split()) < 5 else None)
-        )
+        other = Parsed[bool](None, 0, f"“{shorten(value)}” is neither true nor false")
+        return self._alone(value) or self._parse_rest(value) or (other if len(value.split()) < 5 else None)
 
     def _alone(self, line: str) -> Parsed[bool] | None:
         """Read `True`, `**False**.`, `No`, `Not true`."""
@@ -315,8 +309,7 @@ class Truth(Single[bool]):
     def _stated(self, sentence: str) -> bool | None:
         if _VALUED.match(sentence):
             return None
-        therefore = self.words.starts("therefore", sentence)
-        first = re.match(r"(.{1,40}?)(?:\s[-–—]\s|:\s|$)", sentence[therefore.end() :] if therefore else sentence)
+        first = re.match(r"(.{1,40}?)(?:\s[-–—]\s|:\s|$)", self.words.after("therefore", sentence))
         alone = self._alone(first[1]) if first else None
         if alone:
             return alone.value

@@ -151,7 +151,7 @@ class Weights(ByName):
             match = _LINE.match(line.text) if block.start - NEAR <= line.start <= block.end + NEAR else None
             if match is None or pattern.search(match[1].lower()) or is_confidence(text, line.text):
                 continue
-            if not any(self.words.find(concept, match[1]) for concept in ("total", "weight", "courtesy")):
+            if not self.words.has(match[1], "total", "weight", "courtesy"):
                 return f"it gives a weight to “{shorten(match[1].strip())}”, which is not one of the aspects"
         return ""
 

@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import zip_longest
 
 from core.answers.text import Text, Unit
 from core.answers.words import Words, heads_others
@@ -58,7 +57,7 @@ def in_doubt(clause: str, words: Words) -> bool:
     """Return whether it is negated, hedged, or another person's view."""
     low = re.sub(r"(?<=[\w,] )May\b", "   ", clause).lower()
     low = _FIRST_PERSON.sub(" ", low)
-    return bool(_CONTRACTED.search(low)) or any(words.find(kind, low) for kind in ("negation", "hedge", "reported"))
+    return _CONTRACTED.search(low) is not None or words.has(low, "negation", "hedge", "reported")
 
 
 def by_others(before: str, verb: str, words: Words) -> bool:
@@ -66,9 +65,7 @@ def by_others(before: str, verb: str, words: Words) -> bool:
 
     It looks at English verbs: those of other languages in the table are in the first person.
     """
-    if not _CHOOSES.match(verb.lower()):
-        return False
-    return _names_another(words.without("therefore", before), words)
+    return _CHOOSES.match(verb.lower()) is not None and _names_another(words.without("therefore", before), words)
 
 
 def _names_another(low: str, words: Words) -> bool:
@@ -105,16 +102,10 @@ def _without_reasons(sentence: str, words: Words) -> str:
 
 def _without_concession(text: str, words: Words) -> str:
     """Blank a subordinate clause that begins the text, up to its comma."""
-    therefore = words.starts("therefore", text)
-    start = therefore.end() if therefore else 0
-    opening = words.starts("concession", text[start:]) or words.starts("opening", text[start:])
-    if opening is None:
-        return text
-    comma = re.search(r",", text[start + opening.end() :])
-    if comma is None:
-        return text
-    begin, end = start + opening.start(), start + opening.end() + comma.end()
-    return text[:begin] + " " * (end - begin) + text[end:]
+    rest = words.after("therefore", text)
+    opening = words.starts("concession", rest) or words.starts("opening", rest)
+    end = rest.find(",", opening.end()) + 1 if opening else 0
+    return text[: len(text) - len(rest)] + " " * end + rest[end:]
 
 
 LONGEST_HEADING = 80
@@ -215,23 +206,16 @@ def labelled(
     label = _label(text.words, concepts, names)
     places = [
         (unit, following, match)
-        for unit, following in zip_longest(units, units[1:])
-        if unit and not unit.text.rstrip(" \"')]").endswith("?")
+        for unit, following in zip(units, (*units[1:], None), strict=False)
+        if not unit.text.rstrip(" \"')]").endswith("?")
         for match in label.finditer(unit.text.lower())
     ]
     for unit, following, match in places[-LABELS:]:
-        if unit:
-            low = unit.text.lower()
-            before = low[max(0, match.start() - HEAD) : match.start()]
-            ranked = _rank(before, text.words)
-            labelled_text = _behind(text, unit, match, ranked, following) if ranked else None
-            loose = nouns and match[0] in text.words["response"]
-            if labelled_text and (
-                labelled_text.joined
-                or labelled_text.rank == FINAL
-                or not (match[0].isascii() or loose or not _VALUE.match(labelled_text.rest))
-            ):
-                yield labelled_text
+        ranked = _rank(match.string[max(0, match.start() - HEAD) : match.start()], text.words)
+        found = _behind(text, unit, match, ranked, following) if ranked else None
+        loose = match[0].isascii() or (nouns and match[0] in text.words["response"])
+        if found and (found.joined or found.rank == FINAL or (not loose and _VALUE.match(found.rest))):
+            yield found
 
 
 def _behind(
@@ -251,14 +235,8 @@ def _behind(
     begins = not low[: match.start()].strip(_EDGE) or rank == FINAL
     if following is None or not (joined["join"] or begins):
         return None
-    rest, place = _line(text, following)
-    return Labelled(rest, start, place, rank, colon, below=True, joined=True)
-
-
-def _line(text: Text, unit: Unit) -> tuple[str, int]:
-    """Return the line that a sentence begins, and its position."""
-    line = next((line for line in text.lines if line.start <= unit.start < line.end), unit)
-    return line.text[:REST], line.start
+    line = next((line for line in text.lines if line.start <= following.start < line.end), following)
+    return Labelled(line.text[:REST], start, line.start, rank, colon, below=True, joined=True)
 
 
 def _rank(before: str, words: Words) -> tuple[int, int] | None:

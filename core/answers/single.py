@@ -6,9 +6,10 @@ last one counts, unless two finals differ or the reply retracts it.
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any, ClassVar, Generic, TypeVar
 
 from core.answers.answer import Answer, Reading
@@ -148,13 +149,17 @@ class Candidate(Generic[T]):
     problem: str = ""
 
 
-def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Reading[T]:
-    """Return the candidate that counts; raises UnreadableReply if none does."""
-    if not candidates:
-        ends = [unit.text for unit in (*text.units[:2], *text.units[-2:])]
-        declines = any(text.words.find("refusal", end) for end in ends)
-        raise UnreadableReply("it declines to answer" if declines else missing)
-    ordered = sorted(candidates, key=lambda candidate: (candidate.start, candidate.end))
+def decided(candidates: Iterable[Candidate[T]], text: Text, missing: Callable[[], str]) -> Reading[T]:
+    """Return the candidate of the reply's author that counts; raises UnreadableReply if none does."""
+    own = [
+        one
+        for one in candidates
+        if not introduced(text, one.start) and not text.is_foreign(one.start, one.end, one.rule)
+    ]
+    if not own:
+        declines = any(text.words.has(unit.text, "refusal") for unit in (*text.units[:2], *text.units[-2:]))
+        raise UnreadableReply("it declines to answer" if declines else missing())
+    ordered = sorted(own, key=lambda candidate: (candidate.start, candidate.end))
     rank = max(candidate.rank for candidate in ordered)
     best = [candidate for candidate in ordered if candidate.rank == rank]
     last = best[-1]
@@ -162,8 +167,10 @@ def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Rea
     rivals = [*best[:-1], *(candidate for candidate in weaker if _contradicts(candidate, last, text))]
     rivals = [rival for rival in rivals if rival.value != last.value or rival.value is None]
     for rival in rivals:
-        if not _corrected(text, min(rival.start, last.start), max(rival.start, last.start)):
-            raise UnreadableReply(_both(rival, last))
+        start, end = sorted((rival.start, last.start))
+        between = (unit for unit in text.units if start < unit.end and unit.start <= end)
+        if not any(announcement(unit.text, text.words) for unit in between):
+            raise UnreadableReply(last.problem or rival.problem or f"it states both {rival.value} and {last.value}")
     last = next((rival for rival in reversed(rivals) if rival.start > last.start), last)
     if any(announcement(unit.text, text.words) for unit in text.units if unit.start >= last.end):
         raise UnreadableReply("it takes its answer back and gives no other")
@@ -172,21 +179,14 @@ def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Rea
     return Reading(last.value, last.rule, text.span(last.start, last.end))
 
 
-def is_of_others(candidate: Candidate[Any], text: Text) -> bool:
-    """Return whether the words around a possible answer take it from the reply's author."""
-    return introduced(text, candidate.start) or text.is_foreign(candidate.start, candidate.end, candidate.rule)
-
-
 def trailing(text: Text) -> int:
     """Return the position at which courtesies, notes and confidence lines at the end of the reply begin."""
     end = len(text.spoken)
-    units = list(text.units)
-    while units:
-        above = units[-2].text if len(units) > 1 else ""
-        below_heading = len(units[-1].text) < 12 and _is_confidence_heading(text, above)
-        if not (below_heading or text.words.starts("courtesy", units[-1].text) or is_confidence(text, units[-1].text)):
+    for unit, above in zip_longest(reversed(text.units), text.units[-2::-1]):
+        below_heading = above and len(unit.text) < 12 and _is_confidence_heading(text, above.text)
+        if not (below_heading or text.words.starts("courtesy", unit.text) or is_confidence(text, unit.text)):
             break
-        end = units.pop().start
+        end = unit.start
     return end
 
 
@@ -204,9 +204,8 @@ def without_confidence(text: Text, line: str) -> str:
 
 def _is_confidence_heading(text: Text, line: str) -> bool:
     """Return whether a line announces the confidence on the next one: `## Confidence`, `How sure am I?`"""
-    if len(line) > 40 or re.search(r"\d", line):
-        return False
-    return _ABOUT_ITSELF.match(line) is not None or text.words.starts("confidence", line) is not None
+    is_heading = len(line) <= 40 and not re.search(r"\d", line)
+    return is_heading and bool(_ABOUT_ITSELF.match(line) or text.words.starts("confidence", line))
 
 
 def is_confidence(text: Text, line: str) -> bool:
@@ -231,17 +230,6 @@ def _contradicts(first: Candidate[T], last: Candidate[T], text: Text) -> bool:
         return True
     between = [unit for unit in text.units if first.end <= unit.start and unit.end <= last.start]
     return last.rank <= PLAIN and first.end <= last.start and not between
-
-
-def _both(first: Candidate[T], second: Candidate[T]) -> str:
-    if first.problem or second.problem:
-        return second.problem or first.problem
-    return f"it states both {first.value} and {second.value}"
-
-
-def _corrected(text: Text, start: int, end: int) -> bool:
-    """Return whether a sentence between two places announces a correction."""
-    return any(announcement(unit.text, text.words) for unit in text.units if start < unit.end and unit.start <= end)
 
 
 # Lines that state several answers after one label: `1 for accuracy, 2 for style`.
@@ -363,8 +351,7 @@ class Single(Answer[T]):
             *self._lines(text),
             *self._sentences(text),
         ]
-        own = [one for one in candidates if not is_of_others(one, text)]
-        return decided(own, text, self._missing())
+        return decided(candidates, text, self._missing)
 
     def _text_instruction(self) -> str:
         return f'{self._closing}"{self.label}: " and {self._described()}.'
@@ -418,11 +405,11 @@ class Single(Answer[T]):
         plain = squash(key)
         if plain == self.key:
             return FINAL + 1
-        match = next((m for concept in self._concepts() if (m := self.words.find(concept, plain))), None)
         named = plain in {squash(name) for name in self._names()}
-        if (match is None and not named) or self.words.find("confidence", plain) or self.words.find("initial", plain):
+        other = self.words.has(plain, "confidence", "initial")
+        if other or not (named or self.words.has(plain, *self._concepts())):
             return 0
-        return FINAL if self.words.find("final", plain) or named else PLAIN
+        return FINAL if named or self.words.has(plain, "final") else PLAIN
 
     def _marked(self, text: Text) -> Iterator[Candidate[T]]:
         """Read boxes, tags and double brackets: marks that judges put around a final answer."""
@@ -489,21 +476,17 @@ class Single(Answer[T]):
 
     def _last(self, unit: Unit) -> Candidate[T] | None:
         """Read `... That settles it. Response 2.`, `... has the better argument, so: 1`."""
-        therefore = self.words.starts("therefore", unit.text)
-        text = unit.text[therefore.end() :].lstrip(" ,") if therefore else unit.text
+        text = self.words.after("therefore", unit.text).lstrip(" ,")
         if self.words.starts("opening", text) and "," in text:  # `Based on the evaluation, "1"`
             text = text.rpartition(",")[2]
         head, _, tail = text.rpartition(":")
-        concluding = any(self.words.find(concept, head) for concept in (*self._concepts(), "therefore"))
-        doubtful = in_doubt(head, self.words) or self.words.find("condition", head)
+        concluding = self.words.has(head, *self._concepts(), "therefore")
+        doubtful = in_doubt(head, self.words) or self.words.has(head, "condition")
         parsed = self._alone(tail if concluding and not doubtful else text)
         return parsed.at("sentence", unit.start, unit.end, SENTENCE) if parsed else None
 
 
 def _inner(value: Any) -> Any:
     """Return the value in `{"value": 2, "max": 5}`."""
-    if not isinstance(value, Mapping):
-        return value
-    return next(
-        (element for key, element in value.items() if squash(str(key)) in ("value", "score", "rating", "answer")), value
-    )
+    inner = value.items() if isinstance(value, Mapping) else ()
+    return next((one for key, one in inner if squash(str(key)) in ("value", "score", "rating", "answer")), value)

@@ -9,10 +9,10 @@ A judge may repeat the judged text, and that text may hold a line such as "Final
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from core.answers.words import Words, attributed, noted_as_others, readable, squash, states_of_others
@@ -402,9 +402,13 @@ def is_repeated(fragment: str, shown: Sequence[str]) -> bool:
 
 def _without(text: str, spans: Sequence[Span]) -> str:
     """Return the text with spaces in place of the characters of each span; lines stay."""
+    return _replaced(text, spans, lambda piece: re.sub(r"[^\n]", " ", piece))
+
+
+def _replaced(text: str, spans: Sequence[Span], by: Callable[[str], str]) -> str:
     pieces, done = [], 0
     for start, end in spans:
-        pieces += [text[done:start], re.sub(r"[^\n]", " ", text[start:end])]
+        pieces += [text[done:start], by(text[start:end])]
         done = end
     return "".join([*pieces, text[done:]])
 
@@ -539,12 +543,13 @@ class Text:
     @cached_property
     def lines(self) -> tuple[Unit, ...]:
         """The lines of `spoken` with a letter or a digit."""
-        return _edges(tuple(_lines(self.spoken)))
+        lines = re.finditer(r"[^\n]+", self.spoken)
+        return _units(((line[0], line.start()) for line in lines), LONGEST_LINE)
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
         """The sentences of those lines."""
-        return _edges(tuple(unit for line in self.lines for unit in _sentences(line)))
+        return _units((piece for line in self.lines for piece in _sentences(line)), LONGEST)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return a span of `plain` as a span of the reply."""
@@ -603,13 +608,9 @@ def _reasoning(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _blanked(text: str, spans: list[tuple[int, int]], blank: str = " ") -> str:
+def _blanked(text: str, spans: list[Span], blank: str = " ") -> str:
     """Return the text with spaces in place of each span, which ends a line."""
-    pieces, done = [], 0
-    for start, end in spans:
-        pieces += [text[done:start], blank * (end - start - 1), "\n"]
-        done = end
-    return "".join([*pieces, text[done:]])
+    return _replaced(text, spans, lambda piece: blank * (len(piece) - 1) + "\n")
 
 
 def _without_block_quotes(plain: str, clean: str) -> str:
@@ -631,24 +632,16 @@ def _long_document(text: str, offset: int) -> list[Document]:
     ]
 
 
-def _edges(units: tuple[Unit, ...]) -> tuple[Unit, ...]:
-    return units if len(units) <= MOST else (units[0], *units[1 - MOST :])
-
-
-def _lines(text: str) -> Iterator[Unit]:
-    start = 0
-    for line in text.split("\n"):
-        if line.strip(_EDGES):
-            text = line.strip()[-LONGEST_LINE:]
-            yield Unit(text, start + len(line.rstrip()) - len(text))
-        start += len(line) + 1
-
-
-def _sentences(line: Unit) -> Iterator[Unit]:
-    start = 0
-    for end in [*(match.end() for match in _END.finditer(line.text)), len(line.text)]:
-        piece = line.text[start:end]
+def _units(pieces: Iterable[tuple[str, int]], longest: int) -> tuple[Unit, ...]:
+    """Return the pieces with a letter or a digit, up to their maximum length and number; each has its position."""
+    units = []
+    for piece, start in pieces:
         if piece.strip(_EDGES):
-            text = piece.strip()[-LONGEST:]
-            yield Unit(text, line.start + end - len(piece) + len(piece.rstrip()) - len(text))
-        start = end
+            text = piece.strip()[-longest:]
+            units.append(Unit(text, start + len(piece.rstrip()) - len(text)))
+    return tuple(units if len(units) <= MOST else [units[0], *units[1 - MOST :]])
+
+
+def _sentences(line: Unit) -> Iterator[tuple[str, int]]:
+    ends = [0, *(match.end() for match in _END.finditer(line.text)), len(line.text)]
+    return ((line.text[start:end], line.start + start) for start, end in pairwise(ends))

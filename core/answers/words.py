@@ -97,6 +97,10 @@ class Words:
         """Return the first match of a phrase of `concept`."""
         return _compiled(self[concept], False).search(text.lower())
 
+    def has(self, text: str, *concepts: str) -> bool:
+        """Return whether a phrase of one of the concepts is in the text."""
+        return any(self.find(concept, text) for concept in concepts)
+
     def finditer(self, concept: str, text: str) -> Iterator[re.Match[str]]:
         """Yield every occurrence of a phrase of `concept`."""
         return _compiled(self[concept], False).finditer(text.lower())
@@ -108,6 +112,11 @@ class Words:
     def starts(self, concept: str, text: str) -> re.Match[str] | None:
         """Return the phrase of `concept` that `text` begins with, after any marks."""
         return _compiled(self[concept], True).match(text.lower())
+
+    def after(self, concept: str, text: str) -> str:
+        """Return the text without the phrase of `concept` that it begins with."""
+        match = self.starts(concept, text)
+        return text[match.end() :] if match else text
 
 
 @lru_cache(maxsize=512)
@@ -288,11 +297,11 @@ def attributed(head: str) -> bool:
     sentence = _SENTENCE.split(head[-1000:].rstrip(" .:：=\t\n"))[-1]  # a line has any length, and is searched often
     if _OWN.search(sentence) or _WEIGHED.search(sentence):
         return False
-    label = next(iter(reversed(list(_OTHERS_LABEL.finditer(sentence)))), None)
+    labels = [label.end() for label in _OTHERS_LABEL.finditer(sentence)]
+    if labels and not re.search(_VERDICT, sentence[labels[-1] :], re.I):
+        return True
     passage, _, rest = sentence.partition(":")
-    return bool(label and not re.search(_VERDICT, sentence[label.end() :], re.I)) or bool(
-        len(rest.split()) <= LABEL and _PASSAGE.fullmatch(passage)
-    )
+    return len(rest.split()) <= LABEL and _PASSAGE.fullmatch(passage) is not None
 
 
 def states_of_others(sentence: str) -> bool:
