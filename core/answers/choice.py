@@ -170,6 +170,10 @@ _MORE = re.compile(r"\b(?:is|provides|gives|offers) (?:clearly |overall |also )?
 _RANKED = re.compile(
     r"(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?\s*[<>]{1,3}\s*(?:[^\W\d]{4,12}\s*)?[\"']?(?:\d|[A-H])[\"']?"
 )
+_COMPARED = re.compile(r"(\d|[A-H])[\"'\s]*(>{1,3}|<{1,3}|=)\s*(?:[A-Za-z]{4,12}\s*)?(\d|[A-H])(?!\w|\.\d)")
+_QUOTED_MARK = re.compile(
+    r":?\s*(?:number|option|no\.?)?\s*[\"'(\[]*(\d|[A-H])(?!\w)[\"')\].,]*(?:$|\s+(?=for|as|over|,))"
+)
 _MARK_ALONE = re.compile(
     r"[\"'(]*(\d|[A-H])[\"')]*(?:\s+is\s+(?:clearly |slightly |much |the )?(?:better|best|superior|preferable)\b|"
     r"\s*[,–—-]\s*(?:because|since|as it|weil|porque|car|perché)\b)"
@@ -293,7 +297,8 @@ class Choice(Single[int]):
             listing = unlike.count(",") and _LAST.search(unlike)
             several = Parsed[int](None, end, f"it names more than one: “{shorten(rest)}”")
             return None if listing else self._parse_words(rest) or several
-        if bare and bare["mark"].isdigit() and re.match(r"\s+[a-z]{3,}", after) and not self._follows(after):
+        judged = (self.words.starts(kind, after.lstrip()) for kind in ("after_better", "better", "worse"))
+        if bare and bare["mark"].isdigit() and re.match(r"\s+[a-z]{3,}", after) and not any(judged):
             return None
         if self._denied(after):
             return Parsed(None, end, f"“{shorten(rest)}” does not say which one is better")
@@ -320,18 +325,13 @@ class Choice(Single[int]):
             return Parsed(None, end, f"it names both {value} and {stated}")
         return self._checked(value, end)
 
-    def _follows(self, after: str) -> bool:
-        after = after.lstrip()
-        return any(self.words.starts(concept, after) for concept in ("after_better", "better", "worse"))
-
     def _parse_words(self, rest: str) -> Parsed[int] | None:
         first = re.split(r"[.;\n。]", rest, maxsplit=1)[0]
         if _UNCHANGED.fullmatch(first):
             return None
         neither = self.words.starts("neither", first)
-        if (self._tied(first) or (neither and len(first[neither.end() :].split()) < 3)) and not in_doubt(
-            self._without_neither(first), self.words
-        ):
+        tied = self._tied(first) or (neither and len(first[neither.end() :].split()) < 3)
+        if tied and not in_doubt(self._without_neither(first), self.words):
             return self._tie(len(first))
         stated = self._stated(rest)
         return Parsed(stated, len(rest)) if stated is not None else None
@@ -348,9 +348,7 @@ class Choice(Single[int]):
 
     def _compared(self, text: str) -> int | None:
         """Read `Response 2 > Response 1`, `A > B`."""
-        match = re.search(
-            r"(\d|[A-H])[\"'\s]*(>{1,3}|<{1,3}|=)\s*(?:[A-Za-z]{4,12}\s*)?(\d|[A-H])(?!\w|\.\d)", text[:120]
-        )
+        match = _COMPARED.search(text[:120])
         if match is None or text[: match.start()].count(" ") > 3 or (self.count > 2 and text.count(match[2][0]) == 1):
             return None
         if match[2] == "=":
@@ -463,9 +461,7 @@ class Choice(Single[int]):
         chosen = self.words.find("choose", clause)
         rest = clause[chosen.end() :].strip() if chosen else ""
         rest = rest or (match[1] if (match := _QUOTED_END.search(clause)) else "")
-        mark = re.match(
-            r":?\s*(?:number|option|no\.?)?\s*[\"'(\[]*(\d|[A-H])(?!\w)[\"')\].,]*(?:$|\s+(?=for|as|over|,))", rest
-        )
+        mark = _QUOTED_MARK.match(rest)
         if mark is None or (chosen and by_others(clause[: chosen.start()], chosen[0], self.words)):
             return None
         value = self._bare(mark[1]) if self.letters or mark[1].isdigit() else self.count + 1

@@ -542,14 +542,14 @@ class Aspects(Answer[dict[str, str]]):
 
 def _fields(lines: list[Item]) -> list[Named] | None:
     """Read `- name: Accuracy`, and `definition: Is it right?` on the line below."""
-    fields = [_FIELD.match(plain(item.text)) for item in lines]
-    if len(fields) < 2 or not all(fields):
+    fields = [field for item in lines if (field := _FIELD.match(plain(item.text)))]
+    if not 1 < len(fields) == len(lines):
         return None
     named: list[Named] = []
     for field in fields:
-        if field and field["name"]:
+        if field["name"]:
             named.append((_name(field["text"]), ""))
-        elif field and named:
+        elif named:
             named[-1] = (named[-1][0], _definition(field["text"]))
     return named
 

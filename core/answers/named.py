@@ -153,6 +153,7 @@ def _sections(text: Text, names: tuple[str, ...]) -> Iterator[Entry]:
 def _numbered(text: Text, names: tuple[str, ...]) -> list[Entry]:
     """Read `1: 5` and `2: 7`, or `1. 30%` and `2. 70%`, on lines of their own."""
     found = [(line, match) for line in text.lines[-LINES:] if (match := _NUMBERED_LINE.fullmatch(line.text))]
+    found.sort(key=lambda one: int(one[1][1]))
     if [int(match[1]) for _, match in found] != list(range(1, len(names) + 1)):
         return []
     amounts = [(name, line, measure(match[2], text.words)) for name, (line, match) in zip(names, found, strict=True)]

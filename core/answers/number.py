@@ -10,6 +10,7 @@ from core.answers.sentences import clauses, in_doubt
 from core.answers.single import (
     AMOUNT,
     ARTICLES,
+    EDGE,
     NUMERAL,
     SENTENCE,
     WEAK,
@@ -245,7 +246,6 @@ def _thousands(digits: str, clause: str, end: int) -> Parsed[float]:
 
 Level = float | str
 
-_EDGE = " \t\"'()[]<>|:=.,;!*-–—。"
 _ENDS = re.compile(
     r"[\s\"')\]*>|]*(?:$|[.,;:!()\[\]<|/–—。，；！★⭐]|-\s|-$|\s*+(?:stars?|sterne?n?|points?|pts?|punkte?n?|étoiles?|estrellas?|puntos?|pontos?|stelle|"
     r"punti|分|点|점|балл|बिंदु|because|since|as|for|which|given|from|out|overall|and|but|weil|da|car|porque|perché|due|based|on|with|by|under|rather|입니다|です|है|level)(?![a-z]))",
@@ -323,7 +323,7 @@ class Rating(Single[Level]):
         line = re.sub(r"\([^()\d]{0,80}\)\W*$", "", line).strip()
         line = self.words.after("rating", line).strip(" :=")
         amount = self._measured(line)
-        if amount and not _UNIT.sub("", line[amount.end :]).strip(_EDGE):
+        if amount and not _UNIT.sub("", line[amount.end :]).strip(EDGE):
             return self._checked(amount)
         return self._named(line, alone=True)
 

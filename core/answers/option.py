@@ -7,10 +7,9 @@ from typing import Any
 
 from core.answers.answer import listed
 from core.answers.sentences import FINAL, Labelled, by_others, clauses, in_doubt
-from core.answers.single import Candidate, Parsed, Single
+from core.answers.single import EDGE, Candidate, Parsed, Single
 from core.answers.text import Text, Unit, shorten
 
-_EDGE = " \t\"'()[]<>|:=.,;!*-–—。"
 _NOUN = (
     r"(?:(?-i:the|la|el|a|o|die|l'|il)\s+)?"
     r"(?:(?:option|choice|answer|letter|antwort|opción|opção|opzione|letra|lettera|lettre|buchstabe|litera|harfi|выбор|вариант|选项|선택지)\s*)?"
@@ -87,7 +86,7 @@ class Option(Single[str]):
     def _alone(self, line: str) -> Parsed[str] | None:
         """Read `B`, `(b)`, `B) 12 km`."""
         line = line.strip()
-        bare = line.strip(_EDGE)
+        bare = line.strip(EDGE)
         if _BARE.fullmatch(bare) and (bare[-1].isupper() or len(bare) < len(line)):
             return self._checked(bare[-1], len(line))
         if match := _PLAINLY.fullmatch(line):
@@ -191,6 +190,7 @@ _IS = r"(?:is|was|are|be|ist|est|es|é|è|remains|seems|holds)"
 _PREDICATED = re.compile(
     rf"(?:{_IS}|based|by|in|on|at|for|before|after|under|according|to|from|here|입니다|です|है)\b|입니다|です|है"
 )
+_JOINED = re.compile(r"\s*(?:/|\||or\b|oder\b|ou\b|,\s*(?:partly|partially))")
 _CLAIMED = re.compile(
     rf"(\bclaim|statement)(\s+that\s.{{1,300}})"
     rf"(?=\s{_IS}\s+(?:\w+ly\s+|therefore\s+|thus\s+)?(?:true|false|correct|incorrect)\b)"
@@ -249,10 +249,10 @@ class Truth(Single[bool]):
 
     def _alone(self, line: str) -> Parsed[bool] | None:
         """Read `True`, `**False**.`, `No`, `Not true`."""
-        bare = line.strip(_EDGE).lower()
+        bare = line.strip(EDGE).lower()
         denied = _NOT.match(bare)
         bare = bare[denied.end() :] if denied else bare
-        if (named := self._named(bare)) and not bare[named[1] :].strip(_EDGE):
+        if (named := self._named(bare)) and not bare[named[1] :].strip(EDGE):
             return Parsed(named[0] is not bool(denied), len(line))
         said = None if denied else self._said(bare)
         return None if said is None else Parsed(said, len(line))
@@ -276,7 +276,7 @@ class Truth(Single[bool]):
             both = Parsed[bool](None, len(first), f"“{shorten(first)}” is neither true nor false")
             return both if self._value(head) is not None or self.words.find("true", head) else None
         value = self._value(head)
-        if value is not None and not self._joined(rest, head):
+        if value is not None and not _JOINED.match(rest, len(head)):
             return Parsed(value, len(head))
         word = re.match(r"\W*(\w+)(?=\s*(?:[,.:;(–—]|-\s|$))", head)
         if word and (said := self._said(word[1].lower())) is not None:
@@ -299,12 +299,8 @@ class Truth(Single[bool]):
     def _value(self, head: str) -> bool | None:
         """Return true or false if the text begins with the word."""
         named = self._named(head)
-        after = head[named[1] :].strip(_EDGE) if named else ""
+        after = head[named[1] :].strip(EDGE) if named else ""
         return named[0] if named and (not after or _PREDICATED.match(after)) else None
-
-    def _joined(self, rest: str, head: str) -> bool:
-        after = rest[len(head) : len(head) + 30]
-        return bool(re.match(r"\s*(?:/|\||or\b|oder\b|ou\b|,\s*(?:partly|partially))", after))
 
     def _stated(self, sentence: str) -> bool | None:
         if _VALUED.match(sentence):

@@ -308,6 +308,8 @@ def _is_remark(after: str) -> bool:
     return sentence.lstrip(" )]\"'").startswith(":") or len(sentence.split()) > SHORT
 
 
+EDGE = " \t\"'()[]<>|:=.,;!*-–—。"
+"""What may stand around a value."""
 MARKS = 12
 """Maximum number of marks of a kind, from the end."""
 

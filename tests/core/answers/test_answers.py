@@ -82,6 +82,11 @@ READ = [
     (Choice(), "2\n\nIt is shorter and has no error.", 2),
     (Choice(), "I read both.\n\n2", 2),
     (Choice(count=3), "Final answer: 3", 3),
+    (Choice(), "Final answer: 1 < 2", 2),
+    (Choice(), "die Response 2.", 2),
+    (Weights(names=("depth", "style")), "2. 30%\n1. 70%", {"depth": 70, "style": 30}),
+    (Claims(), "THERE ARE NO CLAIMS.", ()),
+    (Claims(), "Two parts.\nOf the text.\n| # | Claim |\n|---|---|\n| 1 | It is long. |", ("It is long.",)),
 ]
 """Replies at the edges of a scale, and a value alone on the first or last line."""
 MISSED = [
