@@ -98,7 +98,8 @@ def test_chateval_compares_roles(tmp_path: Path, url: str, command: Command, ser
     table = command(
         "experiments", "table", "chateval-table-3", "--rows", "method", "--columns", "", "--statistic", "accuracy"
     )
-    assert "; 3 items, 1 repeat; no verdict counts as a disagreement; reference: gold" in table
+    assert "; 3 items, 1 repeat; models: " in table
+    assert "; no verdict counts as a disagreement; reference: gold" in table
     assert [line[0] for line in lines_of(table)] == ["single agent", "without diverse roles", "with diverse roles"]
 
 
@@ -188,11 +189,11 @@ def test_dna_eval_has_the_methods_of_table_2(tmp_path: Path, url: str, command: 
     file = write_variant(tmp_path, "dna_eval/table-2-faireval", server.address, keep={"model": 1})
     assert "4 of 4 runs finished" in command("experiments", "run", str(file), "--yes")
     table = command("experiments", "table", "dna_eval-table-2-faireval", "--statistic", "accuracy")
-    # The server's weights cannot be read, and DnA-Eval has no verdict, which counts as a disagreement.
+    # The server's weights cannot be read: DnA-Eval has no verdict at all, which is no accuracy of 0.
     wrong = "0.000 [0.000, 0.561]"
     assert lines_of(table) == [
         ["direct scoring", wrong],
         ["scoring with CoT", wrong],
-        ["DnA-Eval", f"{wrong} (3 of 3 missing: 0.000 to 1.000)"],
+        ["DnA-Eval", "– (3 of 3 missing)"],
         ["chain of aspects", wrong],
     ]
