@@ -17,8 +17,7 @@ from core.statistics.measures.risk import ThresholdRisk
 from pages.parts import chart_files, charts, downloads, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data, item_drilldown
-from pages.results.parts.alignment_data import KINDS
+from pages.results.parts import alignment_data, item_drilldown
 from pages.results.renderer import Drawn, Result, Section, draw_result, draw_sections
 from storage.accounts.access import Permission
 from storage.reports import certificates, policy
@@ -55,17 +54,14 @@ def filters(study: Study, data: AlignmentData) -> PolicyQuery | None:
     found = policy.choices(data)
     if not found:
         return None
-    kinds = list(dict.fromkeys(choice.kind for choice in found))
-    kind = alignment_data.choose("Kind", kinds, "kind", KINDS.__getitem__, close)
-    of_kind = {choice.criterion: choice for choice in found if choice.kind == kind}
-    criterion = alignment_data.choose("Criterion", list(of_kind), "criterion", agreement_rows.criterion_name, close)
-    judges = of_kind[criterion].judges
+    choice = alignment_data.choose_offered(found, close)
+    judges = choice.judges
     first = alignment_data.choose("Judge", judges, "judge", on_change=close)
     if st.query_params.get("second") == first:
         st.caption(f":material/warning: {escape_markdown(policy.itself(first))}")
     others = [NO_SECOND, *(name for name in judges if name != first)]
     second = alignment_data.choose("Escalates to", others, "second", on_change=close) if len(others) > 1 else NO_SECOND
-    query = PolicyQuery((first,) if second == NO_SECOND else (first, second), kind, criterion)
+    query = PolicyQuery((first,) if second == NO_SECOND else (first, second), choice.kind, choice.criterion)
     names = list(map(str, resources.read(policy.available, study.id, data, query)))
     signal = alignment_data.choose("Signal", names, "signal", lambda name: Signal(name).words, close)
     risk = st.slider(

@@ -11,8 +11,7 @@ from core.statistics.reports.systems import SystemRow
 from pages.parts import numbers, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data
-from pages.results.parts.alignment_data import KINDS
+from pages.results.parts import alignment_data
 from pages.results.renderer import Intervals, Mark, Result, Section
 from storage.reports import opinions, systems
 from storage.reports.alignment import AlignmentData
@@ -31,14 +30,11 @@ def filters(data: AlignmentData) -> Query | None:
     found = opinions.once(data, "choices of systems", lambda: systems.choices(data))
     if not found:
         return None
-    kinds = list(dict.fromkeys(choice.kind for choice in found))
-    kind = alignment_data.choose("Kind", kinds, "kind", KINDS.__getitem__)
-    of_kind = {choice.criterion: choice for choice in found if choice.kind == kind}
-    criterion = alignment_data.choose("Criterion", list(of_kind), "criterion", agreement_rows.criterion_name)
-    judges = [*of_kind[criterion].judges, NO_JUDGE]
+    choice = alignment_data.choose_offered(found)
+    judges = [*choice.judges, NO_JUDGE]
     alignment_data.follow_default("judge", judges[0], is_chosen="judge" in st.query_params)
     judge = alignment_data.choose("Judge", judges, "judge")
-    return of_kind[criterion], "" if judge == NO_JUDGE else judge
+    return choice, "" if judge == NO_JUDGE else judge
 
 
 def show(study: Study, data: AlignmentData, query: Query, report: SystemReport) -> Result | str:

@@ -55,8 +55,7 @@ def find_dispute(session: Session, study_id: int) -> dict[str, str]:
 @reading_for(COUNTS)
 def counts(session: Session, study_id: int) -> StudyCounts:
     """Count the contents of a study in the database; a changed label counts once more, like every stored label."""
-    items = select(func.count()).select_from(ItemRow).where(col(ItemRow.study_id) == study_id)
-    runs = select(func.count()).select_from(RunRow).where(col(RunRow.study_id) == study_id)
+    items, runs = size(session, study_id)
     outcomes = (
         select(col(TraceRow.outcome), func.count())
         .where(col(TraceRow.study_id) == study_id)
@@ -68,8 +67,8 @@ def counts(session: Session, study_id: int) -> StudyCounts:
     by_outcome: dict[str, int] = {outcome: count for outcome, count in session.execute(outcomes)}
     given, annotators = session.execute(labels).one()
     return StudyCounts(
-        items=session.scalar(items) or 0,
-        runs=session.scalar(runs) or 0,
+        items=items,
+        runs=runs,
         traces=sum(by_outcome.values()),
         disputed=by_outcome.get("disputed", 0),
         without_verdict=by_outcome.get("no_verdict", 0) + by_outcome.get("failed", 0),

@@ -32,6 +32,7 @@ from storage.reports.chosen_labels import ALL_TARGETS, DISPUTED_TARGETS
 from storage.reports.disagreements import Drilldown, JudgeQuery
 from storage.reports.opinions import once
 from storage.reports.signals import Signal
+from storage.reports.systems import Choice
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -92,16 +93,6 @@ class PolicyQuery:
 
 
 NO_QUERY = PolicyQuery()
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A kind and criterion with the judges that a policy can be made for, most verdicts first."""
-
-    kind: str
-    criterion: str
-    judges: tuple[str, ...]
-    labelled: int
 
 
 @dataclass(frozen=True)

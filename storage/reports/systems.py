@@ -59,11 +59,13 @@ class SystemReport:
 
 @dataclass(frozen=True)
 class Choice:
-    """A kind and criterion to compare systems by, with its judges: most verdicts first, equals by name."""
+    """A kind and criterion that a page offers, with its judges: most verdicts first, equals by name."""
 
     kind: str
     criterion: str
     judges: tuple[str, ...]
+    labelled: int = 0
+    """Targets with a value of the reference, where choices are in the order of these."""
 
 
 # The columns of a page; the first only if there are several scenarios.

@@ -16,6 +16,7 @@ from storage.reports import agreement, alignment, disagreements, judge_ranking, 
 from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData, StudyOpinions
 from storage.reports.judge_ranking import RankingQuery
+from storage.reports.systems import Choice
 from storage.studies import studies
 from storage.studies.studies import Study
 
@@ -309,6 +310,14 @@ def choose_query(
     criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, on_change)
     scenario = choose_scenario(scenarios(kind, criterion), on_change)
     return RankingQuery(kind, criterion, scenario)
+
+
+def choose_offered(offered: Sequence[Choice], on_change: Callable[[], None] | None = None) -> Choice:
+    """Draw the choices of one of the kinds and criteria that are offered."""
+    kinds = list(dict.fromkeys(one.kind for one in offered))
+    kind = choose("Kind", kinds, "kind", KINDS.__getitem__, on_change)
+    of_kind = {one.criterion: one for one in offered if one.kind == kind}
+    return of_kind[choose("Criterion", list(of_kind), "criterion", agreement_rows.criterion_name, on_change)]
 
 
 # The choice of the reference of judges, stored in the URL.
