@@ -166,13 +166,11 @@ def drill_down(
     keys = zip(opinions["item"].tolist(), opinions["part"].tolist(), strict=True)
     newest = dict(zip(keys, opinions["trace"].tolist(), strict=True))
     details = []
-    for found in unit_distances(weighted, row.rater_a, row.rater_b, row.among_annotators, measure):
-        unit, trace = found.unit, newest.get((found.unit.item, found.unit.part))
+    for unit, distance in unit_distances(weighted, row.rater_a, row.rater_b, row.among_annotators, measure):
         blind = viewer is not None and viewer not in unit.annotators
         given = {} if blind else {**unit.judges, **unit.annotators}
-        details.append(
-            WeightingDetail(unit.item, unit.scenario, None if blind else found.distance, given, trace, blind)
-        )
+        trace, shown = newest.get((unit.item, unit.part)), None if blind else distance
+        details.append(WeightingDetail(unit.item, unit.scenario, shown, given, trace, blind))
     return details
 
 

@@ -69,14 +69,6 @@ class RaterDistance:
 
 
 @dataclass(frozen=True)
-class UnitDistance:
-    """One unit and the distance of two raters in it; None if it is undefined."""
-
-    unit: WeightUnit
-    distance: float | None
-
-
-@dataclass(frozen=True)
 class AverageWeight:
     """A rater's mean weight of an aspect in one category of tasks, in percent."""
 
@@ -132,14 +124,14 @@ def rater_distances(
 
 def unit_distances(
     units: Sequence[WeightUnit], a: str, b: str, among_annotators: bool, measure: DistanceMeasure = rank_distance
-) -> list[UnitDistance]:
-    """Return the units behind a row of `rater_distances`: largest distance first, undefined distances last."""
+) -> list[tuple[WeightUnit, float | None]]:
+    """Return the units behind a row of `rater_distances` with the distance: the largest first, undefined ones last."""
     rows = [
-        UnitDistance(unit, _mean([distance for distance in distances if distance is not None]))
+        (unit, _mean([distance for distance in distances if distance is not None]))
         for unit in units
         if (distances := _distances(unit, a, b, among_annotators, measure))
     ]
-    return sorted(rows, key=lambda row: -1.0 if row.distance is None else row.distance, reverse=True)
+    return sorted(rows, key=lambda row: -1.0 if row[1] is None else row[1], reverse=True)
 
 
 def average_weights(units: Sequence[WeightUnit], *, resamples: int = 1000) -> list[AverageWeight]:

@@ -124,7 +124,7 @@ def test_the_largest_distance_comes_first_and_undefined_distances_last() -> None
         make_unit("flat", {"a1": [3, 2, 1], "a2": [1, 1, 1]}),
         make_unit("opposite", {"a1": [3, 2, 1], "a2": [1, 2, 3]}),
     ]
-    rows = [(row.unit.item, row.distance) for row in unit_distances(units, "a1", "a2", True)]
+    rows = [(unit.item, distance) for unit, distance in unit_distances(units, "a1", "a2", True)]
     assert rows == [("opposite", 1), ("same", 0), ("flat", None)]
 
 
