@@ -27,7 +27,17 @@ from storage.db.audit import Action
 from storage.db.connections import batches, execute, insert_missing
 from storage.db.dialects import DEFERRED
 from storage.db.guards import QUEUE, reading_for
-from storage.db.tables import DesignRow, ItemRow, OpinionRow, ScaleRow, StudyRow, TargetRow, TraceRow, now
+from storage.db.tables import (
+    AdjudicationRow,
+    DesignRow,
+    ItemRow,
+    OpinionRow,
+    ScaleRow,
+    StudyRow,
+    TargetRow,
+    TraceRow,
+    now,
+)
 from storage.labels import targets
 from storage.labels.targets import DISPUTED, TargetKey, own_outcome
 from storage.studies import studies
@@ -139,19 +149,24 @@ def add_records(session: Session, study_id: int, added: Iterable[DesignRecord]) 
 
 
 def unlabelled_defaults(session: Session, study_id: int) -> set[Subject]:
-    """Return the kinds and criteria whose design no person has chosen, and on which there is no label."""
+    """Return the kinds and criteria whose design no person has chosen, and on which there is no label or decision."""
     own = {subject for subject, design in current(session, study_id).items() if not design.author}
     query = select(col(TargetRow.kind), col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id)
-    return own - {(kind, name) for kind, name in session.execute(query.where(col(TargetRow.counted) > 0).distinct())}
+    return own - {(kind, name) for kind, name in session.execute(query.where(_is_decided(TargetRow)).distinct())}
+
+
+def _is_decided(row: Any) -> Any:
+    """Return the condition that a target has a label or an adjudication, as of gold from a file."""
+    return or_(col(row.counted) > 0, exists().where(col(AdjudicationRow.target_id) == col(row.id)))
 
 
 def forget_if_chosen(session: Session, study_id: int, subjects: Collection[Subject]) -> None:
-    """Remove the designs of those that have labels of targets that were not drawn: how these were chosen is unknown.
+    """Remove the designs of those with labels or gold of targets that were not drawn: how these were chosen is unknown.
 
     For the first labels of a criterion, if they come from a file.
     """
     query = select(col(TargetRow.kind), col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id)
-    chosen = query.where(col(TargetRow.counted) > 0, col(TargetRow.drawn).is_(False)).distinct()
+    chosen = query.where(_is_decided(TargetRow), col(TargetRow.drawn).is_(False)).distinct()
     wrong = sorted({(kind, name) for kind, name in session.execute(chosen)} & set(subjects)) if subjects else []
     if not wrong:
         return
@@ -169,7 +184,7 @@ def forget_if_chosen(session: Session, study_id: int, subjects: Collection[Subje
 def apply(session: Session, target_ids: Collection[int]) -> None:
     """Draw targets again whose outcomes have changed, and put those that people label into the queue.
 
-    The first verdicts on a criterion without a label or a request make the study's default design.
+    The first verdicts on a criterion without a label, gold or a request make the study's default design.
     """
     if not target_ids:
         return
@@ -195,13 +210,13 @@ def apply_to_study(session: Session, study_id: int) -> None:
 
 
 def add_defaults(session: Session, study_id: int) -> None:
-    """Store the default design of each criterion of imported verdicts on which there is no label and no request.
+    """Store the default design of each criterion of imported verdicts without a label, gold and a request.
 
     Only if the study draws agreed pairs: files of earlier versions have no such share, and no design.
     """
     if not studies.by_id(session, study_id).rules.agreed_share:
         return
-    is_known = or_(col(TargetRow.counted) > 0, col(TargetRow.overlap).is_not(None))
+    is_known = or_(_is_decided(TargetRow), col(TargetRow.overlap).is_not(None))
     query = select(col(TargetRow.criterion), func.max(case((is_known, 1), else_=0)))
     own = query.where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == KIND)
     designed = {name for kind, name in current(session, study_id) if kind == KIND}
@@ -244,7 +259,7 @@ def _designs_query() -> Select[Any]:
         col(other.study_id) == own.c.study_id,
         col(other.kind) == own.c.kind,
         col(other.criterion) == own.c.criterion,
-        or_(col(other.counted) > 0, col(other.overlap).is_not(None)),
+        or_(_is_decided(other), col(other.overlap).is_not(None)),
     )
     is_new = case((col(DesignRow.id).is_(None) & (own.c.kind == KIND), ~is_known), else_=False)
     subject = (own.c.study_id, is_new, own.c.kind, own.c.criterion)

@@ -194,7 +194,7 @@ class _Import:
         )
         if counts.items or counts.traces or self.records.of(DesignRecord):
             designs.apply_to_study(self.session, self.study_id)
-        if counts.labels:
+        if counts.labels or counts.rulings:
             designs.forget_if_chosen(self.session, self.study_id, defaults)
         return counts
 

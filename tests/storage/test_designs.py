@@ -11,8 +11,9 @@ from sqlalchemy import delete, select
 
 from core.designs import AGREED, CONTENTION, DISPUTED, UNJUDGED, Design, Form, disputes_only, permanent_number
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord
+from core.formats.records import AdjudicationRecord, ItemRecord
 from core.formats.study_records import StudyRecord, StudyRules
+from core.labels import Adjudication
 from storage.db import audit
 from storage.db.connections import reading, writing
 from storage.db.tables import DesignRow, StudyRow, TargetRow
@@ -115,6 +116,20 @@ def test_labels_from_before_the_first_verdicts_leave_the_design_unknown(engine):
     add_run(engine, study)
     assert frame(engine, study) is None
     assert sum(row.disputed for row in rows(engine)) == 10
+
+
+@pytest.mark.parametrize("with_verdicts", [False, True])
+def test_gold_from_a_file_is_not_drawn_by_a_design(engine, with_verdicts):
+    study = add_study(engine)
+    if with_verdicts:
+        add_run(engine, study)
+    gold = [
+        Adjudication(target=make_target(f"item {n}"), value=1, rule="r", reason="r", adjudicator="d") for n in range(40)
+    ]
+    import_records(engine, "s", [AdjudicationRecord(ruling=one) for one in gold])
+    if not with_verdicts:
+        add_run(engine, study)
+    assert frame(engine, study) is None
 
 
 def test_first_labels_of_a_file_on_other_targets_than_those_drawn_leave_the_design_unknown(engine):

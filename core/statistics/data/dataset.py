@@ -305,14 +305,18 @@ ALL_DISPUTED = ", all of disputed targets"
 def source_mix(dataset: Dataset, used: Bools) -> str:
     """Return the sources of the reference on the targets where `used` (N,) is true, such as "41 by people".
 
-    Says if all of these targets are disputed ones, and how targets were drawn by a design. Empty without targets.
+    Says how targets were drawn by a design, or if people decided on disputed ones alone: others have neither a
+    reference nor a label. Empty without targets.
     """
     codes, names = dataset.source_codes
     counts = np.bincount(codes[used], minlength=len(names)).tolist()
     mix = ", ".join(f"{count:,} {source}".strip() for source, count in sorted(zip(names, counts, strict=True)) if count)
     if mix and dataset.sample is not None:
         return f"{mix}, {dataset.sample.describe(used)}"
-    return f"{mix}{ALL_DISPUTED}" if mix and dataset.disputed[used].all() else mix
+    has_label = ~np.isnan(dataset.ratings.labels).all(axis=1) if dataset.ratings.raters else np.zeros(used.size, bool)
+    by_people = {name for name, count in zip(names, counts, strict=True) if count} <= {BY_PEOPLE, ADJUDICATED}
+    is_of_all = (has_label | ~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores)).all()
+    return f"{mix}{ALL_DISPUTED}" if mix and by_people and not is_of_all and dataset.disputed[used].all() else mix
 
 
 def build_datasets(

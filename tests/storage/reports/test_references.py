@@ -285,3 +285,11 @@ def test_a_judge_from_a_second_file_has_its_figures_with_the_majority_of_people(
     assert (row.value, row.items, row.reference) == (pytest.approx(697 / 974), 974, "gold: 974 by people")
     unreadable = find_row(engine, study, "gpt-3.5-turbo", "no_verdict_rate")
     assert (unreadable.value, unreadable.items) == (pytest.approx(25 / 999), 999)
+
+
+def test_labels_of_every_item_are_not_of_disputed_ones_alone(engine: Engine) -> None:
+    debates = [debate_trace(f"item {n}", None) for n in range(2)]
+    singles = [single_trace(f"item {n}", 1) for n in range(2)]
+    people = [make_label(1, "ann", f"item {n}") for n in range(2)]
+    study = import_study(engine, [*items(2), DEBATE, SINGLE, *debates, *singles, *people])
+    assert find_row(engine, study, "solo", "accuracy_gold").reference == "gold: 2 by people"
