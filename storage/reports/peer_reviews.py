@@ -134,13 +134,12 @@ def influence_name(run: str, *, altered: bool = False) -> str:
 def peer_labels(names: Sequence[str]) -> dict[str, str]:
     """Return name of a peer -> its name in labels of levels, which are part of the names of runs.
 
-    Of a long name, such as a model's with its provider, the end; with a number if that is long too, or not unique.
+    Of a long name, such as a model's with its provider, the end; all with numbers if one is long too, or not unique.
     """
     ends = [" ".join(name.rpartition("/" if len(name) > MAX_PEER else "\0")[2].split()) for name in names]
-    return {
-        name: end if len(end) <= MAX_PEER and ends.count(end) == 1 else f"{number}. {end[: MAX_PEER - 4]}"
-        for number, (name, end) in enumerate(zip(names, ends, strict=True), 1)
-    }
+    if len({*ends}) < len(ends) or any(not 0 < len(end) <= MAX_PEER for end in ends):
+        ends = [f"{number}. {end[: MAX_PEER - 4]}".strip() for number, end in enumerate(ends, 1)]
+    return dict(zip(names, ends, strict=True))
 
 
 def load_altered(session: Session, run: Run) -> dict[str, dict[str, dict[str, dict[str, str]]]]:
@@ -177,10 +176,8 @@ def load_influences(session: Session, run: Run, errors: PeerErrors, criterion: s
         next(iter((other.cell or {}).values()), ""): _chair_values(session, other.id, name)
         for other in _influence_runs(session, run)
     }
-    chairs = {
-        f"chair {model}": _chair_values(session, other.id, name)
-        for model, other in _other_runs(session, run, lambda settings: settings.chair.spec.model).items()
-    }
+    others = _other_runs(session, run, name, lambda settings: settings.chair.spec.model)
+    chairs = {f"chair {model}": _chair_values(session, other.id, name) for model, other in others.items()}
     if again and chairs:
         every = [whole, *chairs.values()]
         summarize = mean_value if errors.settings.kind == "score" else majority_value
@@ -197,14 +194,25 @@ def _influence_runs(session: Session, run: Run) -> list[Run]:
     return [other for one in found if one is not None for other in experiments.runs_of(session, one.id)]
 
 
-def _other_runs(session: Session, run: Run, key: Callable[[Settings], Value]) -> dict[Value, Run]:
-    """Return `key` of the settings -> the newest other review of the study with the same form of verdict."""
+def _other_runs(session: Session, run: Run, criterion: str, key: Callable[[Settings], Value]) -> dict[Value, Run]:
+    """Return `key` of the settings -> the newest other review of the study with the same form of verdict.
+
+    It has a verdict on at least half of the run's: reviews on other criteria or items would leave none in common.
+    """
     own, found = Settings.model_validate(run.settings), dict[Value, Run]()
+    judged = _readable(session, run, criterion)
     for other in find_runs(session, run.study_id):
         settings = None if INFLUENCE in other.name else valid_settings(other, Settings)
-        if settings is not None and settings.verdict == own.verdict and key(settings) != key(own):
-            found.setdefault(key(settings), other)
+        if settings is None or settings.verdict != own.verdict or key(settings) in (key(own), *found):
+            continue
+        if 2 * len(judged & _readable(session, other, criterion)) >= len(judged):
+            found[key(settings)] = other
     return found
+
+
+def _readable(session: Session, run: Run, criterion: str) -> set[str]:
+    """Return the items on which the chair has a verdict."""
+    return {item for item, value in _chair_values(session, run.id, criterion).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -234,7 +242,7 @@ def load_front(session: Session, run: Run, errors: PeerErrors, criterion: str = 
     """
     name = criterion or errors.settings.criterion.name
     others = [other for other in _influence_runs(session, run) if "altered_reviews" not in other.settings]
-    by_peers = _other_runs(session, run, lambda settings: ", ".join(peer.name for peer in settings.peers))
+    by_peers = _other_runs(session, run, name, lambda settings: ", ".join(peer.name for peer in settings.peers))
     reviews = {other.id: Settings.model_validate(other.settings) for other in (run, *others, *by_peers.values())}
     chair = errors.settings.chair.spec.model
     reviews = {key: one for key, one in reviews.items() if one.chair.spec.model == chair}

@@ -61,7 +61,8 @@ def error_slices(request: Request) -> list[PublishedRow]:
                 errors = peer_reviews.load_errors(session, run, criterion=criterion)
                 is_score = errors.settings.kind == "score"
                 tolerance = peer_errors.score_tolerance(errors.settings.scale) if is_score else None
-                outcomes = peer_errors.classify_traces(errors.reviewed, tolerance)
+                reviewed = [one for one in errors.reviewed if one.peers]  # none of a chair alone
+                outcomes = peer_errors.classify_traces(reviewed, tolerance)
                 experiment = names.get(run.experiment_id or 0, "no experiment")
                 for scorer in (f"all runs of {experiment}", without_repeat(run)):
                     pooled.setdefault(scorer, []).extend(outcomes)

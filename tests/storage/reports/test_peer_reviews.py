@@ -1,5 +1,6 @@
 """Peer reviews compared with the annotators: true values, visible labels, rated items."""
 
+from core import experiments as files
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.labels import Label, Target
@@ -19,6 +20,30 @@ from tests.core.protocols.reviews import make_item, make_settings, reviews_scrip
 def find_run(session, study, name=None):
     reviews = peer_reviews.find_runs(session, studies.get(session, study).id)
     return next(run for run in reviews if name in (None, run.name))
+
+
+LONG = (
+    "provider/" + "m" * 60,
+    "provider/" + "m" * 60 + "b",
+    "1. " + "m" * 36,
+    "owner/ a",
+    "owner/a",
+    " " * 41 + "/",
+    "/" * 50,
+)
+
+
+def test_the_names_of_peers_are_unique_labels_of_levels_in_every_file_of_the_paper():
+    of_files = [files.load(path) for path in files.definition.files() if path.parent.name == "refer"]
+    reviews = [cell.settings.get("peers", []) for one in of_files for cell in files.design(one)]
+    found = {tuple(peer["name"] for peer in peers) for peers in reviews if len(peers) > 1}
+    assert max(len(name) for names in found for name in names) > peer_reviews.MAX_PEER
+    for names in (*found, LONG):
+        labels_of_peers = peer_reviews.peer_labels(names)
+        for form in ("without {}", *(f"{{}}: {how}" for how in peer_reviews.ALTERATIONS)):
+            levels = {form.format(label): {"set": {}} for label in labels_of_peers.values()}
+            assert len(levels) == len(names)
+            files.definition.from_fields({"name": "e", "protocol": "refer", "axes": {"peers": levels}})
 
 
 def import_sample(engine):

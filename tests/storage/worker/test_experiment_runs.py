@@ -335,9 +335,13 @@ base:
         rows = {row.name: row for row in peer_reviews.load_influences(session, run, errors)}
     values = {name: (row.items, row.change.value, row.error.value) for name, row in rows.items()}
     assert values == {"all peers, another seed": (6, 0, 0), f"without {llama}": (6, 0, 0), "without p2": (6, 2, 2)}
-    # Another chair says 1, and the chair that follows the highest review is asked again with altered reviews.
+    # Another chair says 1, and the chair that follows the highest review is asked again with altered reviews. Newer
+    # reviews on another criterion have no verdict in common.
     other = base.replace("model: c}", "model: d}").replace("name: reviews", "name: others")
     execute(engine, begin(engine, study, other), answer)
+    elsewhere = other.replace("name: others", "name: elsewhere").replace("name: Engaging", "name: Natural")
+    for text in (elsewhere, elsewhere.replace("elsewhere", "e").replace("model: d}", "model: e}")):
+        execute(engine, begin(engine, study, text), lambda ask: "Rating of Natural: 1")
     definition = influence_definition(engine, run, altered=True)
     progress, asked = execute(engine, start(engine, study, plan(engine, study, definition)), answer)
     assert progress.state == "finished" and {ask.spec.model for ask in asked} == {"c"}

@@ -15,6 +15,7 @@ from core.formats.records import ExperimentRecord, ItemRecord, LabelRecord, RunR
 from core.formats.registry import read_records
 from core.items import Item, Response
 from core.labels import Label, Target
+from core.trace import VerdictReached
 from storage.db import connections
 from storage.labels import labels
 from storage.reports import published
@@ -103,6 +104,13 @@ def test_errors_are_pooled_over_the_runs_of_an_experiment_alone(tmp_path: Path) 
         name = f"e · 1 · repeat {repeat}"
         update = {"name": name, "experiment": "e", "cell": {"samples": "1"}, "repeat": repeat}
         records += [run.model_copy(update=update), *(one.model_copy(update={"run": name}) for one in traces)]
+    alone = RunRecord.model_validate(run.model_dump() | {"name": "alone", "settings": {**run.settings, "peers": []}})
+    records.append(alone)  # a chair without peers is no part of the population
+    for trace in traces:
+        (verdict,) = (event.verdict for event in trace.events if event.type == "verdict")
+        own = verdict.model_copy(update={"opinions": verdict.opinions[-1:]})
+        events = (VerdictReached(verdict=own),)
+        records.append(trace.model_copy(update={"run": "alone", "events": events}))
     rows = compute(tmp_path, records, "refer-figure-3")
     assert {row.scorer for row in rows} == {"all runs of e", "e · 1", "all runs of no experiment", run.name}
     own, other = ([row for row in rows if row.scorer == f"all runs of {name}"] for name in ("e", "no experiment"))
