@@ -134,6 +134,7 @@ class NoInterval(Enum):
     FEW_RESAMPLES = "fewer than two resamples have a value: no interval"
     VALUE_OUTSIDE = "no interval: the resampled one excludes the value, because repeated items bias this statistic"
     """Rank statistics of continuous scores: a resample has ties that the data does not have."""
+    POOLED = "no interval is computed for the mean over repeats"
     FEW_SHARED_ITEMS = (
         "no interval: two annotators share {mean_shared:.1f} items on average, and the mean over such pairs is biased; "
         "Krippendorff's alpha is not"

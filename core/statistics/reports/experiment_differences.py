@@ -16,30 +16,26 @@ import numpy as np
 import pandas as pd
 
 from core.labels import Scale
-from core.statistics.data.arrays import Bools, Floats, Ints, mean_of_defined, ratio
-from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
-from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, group_indicator
-from core.statistics.data.ratings import Ratings
-from core.statistics.measures import continuous
+from core.statistics.data.arrays import Bools, Floats, Ints, mean_of_defined
+from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.measures.comparison import bootstrap_p_value, paired_comparison, with_corrected
-from core.statistics.measures.designs import draw_of
-from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
-from core.statistics.measures.resampling import SAME, Statistic, bca_interval, on_subset, weighted_mean
-from core.statistics.reports.alignment import equal_answers, judge_measures, to_codes
+from core.statistics.measures.resampling import SAME, Statistic, bca_interval
 from core.statistics.reports.experiments import (
     WITH_MISSING,
     CellResult,
     Levels,
+    MeanSamples,
     RunOfCell,
     Sample,
     cell_samples,
+    run_statistic,
+    used_targets,
     why_empty,
 )
 from core.wording import join_notes
 
 # Two cells whose levels differ in one axis.
 Pair = tuple[Levels, Levels]
-WITHIN, BETWEEN = "_within_groups", "_between_systems"
 NO_TEST = "the difference is the same on every item: no test can be made"
 
 
@@ -101,7 +97,7 @@ def axis_differences(
             if (kind, criterion) == (dataset.kind, dataset.criterion)
         }
         resampled = _Resampled(dataset, statistic, runs, of_cells, resamples)
-        order = [levels for levels in dict.fromkeys(run.levels for run in runs.values()) if levels in resampled.cells]
+        order = [levels for levels in dict.fromkeys(run.levels for run in runs.values()) if levels in resampled.levels]
         found += [resampled.difference(axes, pairs, place) for pairs, place in _compared(order, effects)]
     return sorted(found, key=lambda row: axes.index(row.axis))
 
@@ -118,12 +114,6 @@ class _Resampled:
         resamples: int,
     ) -> None:
         self.dataset, self.statistic, self.samples = dataset, statistic, samples
-        groups = dataset.ratings.groups
-        units = Units(
-            np.ones(dataset.item.size),
-            group_indicator(None if groups is None else np.array(groups, object)),
-            draw=None if dataset.sample is None else draw_of(dataset.sample),
-        )
         functions: dict[Levels, list[Statistic]] = {}
         self._used: dict[Levels, Bools] = {}
         counts: dict[Levels, Ints] = {}
@@ -141,13 +131,9 @@ class _Resampled:
             if function is not None:
                 functions.setdefault(run.levels, []).append(function)
                 used = self._used.setdefault(run.levels, np.zeros(dataset.item.size, bool))
-                used |= _used(dataset, opinions, statistic)
+                used |= used_targets(dataset, opinions, statistic)
         self._empty = {levels: why_empty(statistic, samples[levels], *of.tolist()) for levels, of in counts.items()}
-        jackknife, self._block_frequencies = units.jackknife_weights()
-        chunks = [_values(functions, weights) for weights in units.resample_weights(resamples)]
-        self.cells = {levels: np.concatenate([chunk[levels] for chunk in chunks]) for levels in functions}
-        self._jackknife = _values(functions, jackknife)
-        self._values = {levels: float(of[0]) for levels, of in _values(functions, units.counted[None]).items()}
+        self.means, self.levels = MeanSamples(dataset, functions, resamples), functions.keys()
 
     def difference(self, axes: Sequence[str], pairs: Sequence[Pair], place: int) -> AxisDifference:
         """Return the difference of two cells whose levels differ at one place, or the mean over several such pairs.
@@ -168,15 +154,15 @@ class _Resampled:
         row = _row(axes, pairs, place, self.dataset.criterion, self.statistic, int(used.sum()))
         if any(self.samples[first].asked != self.samples[second].asked for first, second in pairs):
             return replace(row, reason="the cells were not asked about the same targets")
-        difference = float(_mean_difference(self._values, pairs))
+        difference = float(_mean_difference(self.means.values, pairs))
         if np.isnan(difference):
             return replace(row, reason="the statistic is not defined in all of the cells")
-        resampled = _mean_difference(self.cells, pairs)
+        resampled = _mean_difference(self.means.resampled, pairs)
         defined = resampled[~np.isnan(resampled)]
         if defined.size < 2 or np.ptp(defined) < SAME:
             return replace(row, difference=difference, reason=NO_TEST)
-        jackknife = _mean_difference(self._jackknife, pairs)
-        interval = bca_interval(difference, resampled, jackknife, self._block_frequencies)
+        jackknife = _mean_difference(self.means.jackknife, pairs)
+        interval = bca_interval(difference, resampled, jackknife, self.means.block_frequencies)
         return replace(
             row, difference=difference, low=interval.low, high=interval.high,
             p=bootstrap_p_value(difference, resampled), reason=interval.problem,
@@ -186,71 +172,6 @@ class _Resampled:
 def _mean_difference(values: Mapping[Levels, Any], pairs: Sequence[Pair]) -> Any:
     """Return the mean over pairs of cells of the first less the second."""
     return np.mean([values[first] - values[second] for first, second in pairs], axis=0)
-
-
-def _values(functions: Mapping[Levels, Sequence[Statistic]], weights: Floats) -> dict[Levels, Floats]:
-    """Return levels -> the mean over the repeats with a value, (B,), for weights (B, N)."""
-    return {
-        levels: mean_of_defined(np.stack([function(weights) for function in of_cell], axis=-1))
-        for levels, of_cell in functions.items()
-    }
-
-
-def _used(dataset: Dataset, opinions: JudgeOpinions, statistic: str) -> Bools:
-    """Return the targets that a statistic of a run is computed from, (N,)."""
-    if statistic == "no_verdict_rate":
-        return opinions.asked
-    known: Bools = ~np.isnan(dataset.gold_scores if _correlation(statistic) else dataset.gold)
-    return known & (opinions.asked if statistic in WITH_MISSING else ~np.isnan(opinions.values))
-
-
-def _correlation(statistic: str) -> str:
-    """Return the name of a correlation without its level; empty for other statistics."""
-    name = statistic.removesuffix(WITHIN).removesuffix(BETWEEN)
-    return name if name in continuous.FUNCTIONS else ""
-
-
-def run_statistic(dataset: Dataset, opinions: JudgeOpinions, name: str) -> Statistic | None:
-    """Return a statistic of a run as a function of the weights of the N targets; None if it has no such function."""
-    if name == "no_verdict_rate":
-        return weighted_mean(np.isnan(opinions.values).astype(float), opinions.asked)
-    if _correlation(name):
-        return None if dataset.scale.level == "nominal" else _correlation_statistic(dataset, opinions, name)
-    if isinstance(dataset.ratings, Ratings):
-        gold = np.where(opinions.asked, dataset.gold, np.nan)
-        rows = LabelRows(np.where(opinions.asked[:, None], dataset.ratings.codes, -1), len(dataset.ratings.categories))
-        units = Units(np.ones(gold.size))
-        patterns = JudgedPatterns(rows, to_codes(opinions.values), to_codes(gold), dataset.ratings.raters, units)
-        return next((one.statistic for one in judge_measures(dataset, patterns) if one.name == name), None)
-    if dataset.kind == "answer" and name in ("accuracy_gold", "example_level_agreement"):
-        equal = equal_answers(dataset, opinions.values).astype(float)
-        return weighted_mean(equal, _used(dataset, opinions, name))
-    return None
-
-
-def _correlation_statistic(dataset: Dataset, opinions: JudgeOpinions, name: str) -> Statistic:
-    judge, reference = dataset.to_numbers(opinions.values), dataset.gold_scores
-    both: Bools = ~np.isnan(judge) & ~np.isnan(reference)
-    function = continuous.FUNCTIONS[_correlation(name)]
-    if name.endswith(WITHIN):
-        groups = np.array(dataset.ratings.groups or dataset.item, object)
-        first = [int(np.flatnonzero(groups == group)[0]) for group in dict.fromkeys(groups.tolist())]
-        members = [both & (groups == groups[place]) for place in first]
-        values = np.array([continuous.correlate(function, judge[of], reference[of]) for of in members])
-        defined = ~np.isnan(values)
-        features = np.zeros((groups.size, 2))  # whole groups are resampled: the first target counts for its group
-        features[first] = np.column_stack([np.where(defined, values, 0), defined])
-        return lambda weights: ratio(*(weights @ features).T)
-    if name.endswith(BETWEEN):
-        system = np.unique(np.array(dataset.system, object)[both].astype(str), return_inverse=True)[1]
-        place = list(continuous.FUNCTIONS).index(_correlation(name))
-        scores = np.stack([judge[both], reference[both]])
-        return lambda weights: continuous.row_correlations(continuous.system_means(weights[:, both], system, scores))[
-            place
-        ]
-    if both.sum() < MIN_ITEMS_FOR_CORRELATION:
-        return lambda weights: np.full(len(weights), np.nan)
-    return on_subset(function(judge[both], reference[both]), both)
 
 
 def trace_differences(

@@ -7,7 +7,7 @@ Cells that were asked about the same targets are compared on the same targets. S
 target without a verdict; all others are computed from the targets that have a verdict in every cell.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
@@ -15,15 +15,24 @@ import numpy as np
 import pandas as pd
 
 from core.labels import Scale
-from core.statistics.data.arrays import Bools
+from core.statistics.data.arrays import Bools, Floats, mean_of_defined, ratio
 from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import Dataset, JudgeOpinions, Strings, build_datasets
+from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, group_indicator
+from core.statistics.data.ratings import Ratings
+from core.statistics.measures import continuous, resampling
+from core.statistics.measures.designs import draw_of
+from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
+from core.statistics.measures.resampling import Resampled, Statistic
 from core.statistics.reports.alignment import (
     AlignmentRow,
+    equal_answers,
+    judge_measures,
     judge_statistics,
     reference_basis,
     reference_mix,
     rows_from_estimates,
+    to_codes,
 )
 from core.wording import join_notes
 
@@ -36,6 +45,7 @@ WITH_MISSING = ("example_level_agreement", "no_verdict_rate")
 BOUNDS = ("_lowest", "_highest")
 # Statistics with the bounds of another one.
 BOUNDED = {"example_level_agreement": "accuracy_gold"}
+WITHIN, BETWEEN = "_within_groups", "_between_systems"
 # The labels of a cell, in the order of the axes.
 Levels = tuple[str, ...]
 # (item, part)
@@ -254,11 +264,109 @@ def _results_on(dataset: Dataset, levels: Levels, resamples: int) -> Iterator[tu
         missing = f"{len(values)} of {len(counts)} repeats have a value" if has_some else ""
         items = max(0, *counts, of_items[statistic].items if statistic in of_items else 0)
         mean, deviation = fmean(values) if values else None, stdev(values) if len(values) > 1 else None
+        low, high, problem = row.low, row.high, ""
+        if mean is not None and low is not None and abs(mean - (row.value or 0)) > resampling.CLOSE:
+            interval = _interval_of_mean(dataset, numbers, statistic, mean, resamples)
+            low, high, problem = interval.low, interval.high, interval.problem
         yield statistic, CellResult(
-            levels, dataset.kind, dataset.criterion, mean, deviation, row.low, row.high, items, counts,
-            join_notes(missing, row.reason),
+            levels, dataset.kind, dataset.criterion, mean, deviation, low, high, items, counts,
+            join_notes(missing, row.reason, problem),
             reference_mix(distinct, distinct.judges["cell"], reference_basis(distinct, statistic)),
         )  # fmt: skip
+
+
+class MeanSamples:
+    """Means over repeats by key: on all targets, in resamples of items with all their repeats, without each block."""
+
+    def __init__(self, dataset: Dataset, functions: Mapping[Levels, Sequence[Statistic]], resamples: int) -> None:
+        groups = dataset.ratings.groups
+        units = Units(
+            np.ones(dataset.item.size),
+            group_indicator(None if groups is None else np.array(groups, object)),
+            draw=None if dataset.sample is None else draw_of(dataset.sample),
+        )
+        jackknife, self.block_frequencies = units.jackknife_weights()
+        chunks = [_values(functions, weights) for weights in units.resample_weights(resamples)]
+        self.resampled = {key: np.concatenate([chunk[key] for chunk in chunks]) for key in functions}
+        self.jackknife = _values(functions, jackknife)
+        self.values = {key: float(of[0]) for key, of in _values(functions, units.counted[None]).items()}
+
+
+def _interval_of_mean(dataset: Dataset, numbers: Strings, statistic: str, value: float, resamples: int) -> Resampled:
+    """Return the interval of the mean over repeats, not of all repeats pooled; `numbers` (N,) are theirs."""
+    given = dataset.judges["cell"]
+    repeats = [numbers == name for name in np.unique(numbers.astype(str))]
+    own = [replace(given, asked=given.asked & of, values=np.where(of, given.values, np.nan)) for of in repeats]
+    known = [of for of in (run_statistic(dataset, one, statistic) for one in own) if of is not None]
+    if not known or statistic.endswith(BETWEEN):  # the latter resamples systems too
+        return Resampled(value, None, None, 0, resampling.NoInterval.POOLED)
+    means = MeanSamples(dataset, {(): known}, resamples)
+    return resampling.bca_interval(value, means.resampled[()], means.jackknife[()], means.block_frequencies)
+
+
+def _values(functions: Mapping[Levels, Sequence[Statistic]], weights: Floats) -> dict[Levels, Floats]:
+    """Return levels -> the mean over the repeats with a value, (B,), for weights (B, N)."""
+    return {
+        levels: mean_of_defined(np.stack([function(weights) for function in of_cell], axis=-1))
+        for levels, of_cell in functions.items()
+    }
+
+
+def used_targets(dataset: Dataset, opinions: JudgeOpinions, statistic: str) -> Bools:
+    """Return the targets that a statistic of a run is computed from, (N,)."""
+    if statistic == "no_verdict_rate":
+        return opinions.asked
+    known: Bools = ~np.isnan(dataset.gold_scores if _correlation(statistic) else dataset.gold)
+    return known & (opinions.asked if statistic in WITH_MISSING else ~np.isnan(opinions.values))
+
+
+def _correlation(statistic: str) -> str:
+    """Return the name of a correlation without its level; empty for other statistics."""
+    name = statistic.removesuffix(WITHIN).removesuffix(BETWEEN)
+    return name if name in continuous.FUNCTIONS else ""
+
+
+def run_statistic(dataset: Dataset, opinions: JudgeOpinions, name: str) -> Statistic | None:
+    """Return a statistic of a run as a function of the weights of the N targets; None if it has no such function."""
+    if name == "no_verdict_rate":
+        return resampling.weighted_mean(np.isnan(opinions.values).astype(float), opinions.asked)
+    if _correlation(name):
+        return None if dataset.scale.level == "nominal" else _correlation_statistic(dataset, opinions, name)
+    if isinstance(dataset.ratings, Ratings):
+        gold = np.where(opinions.asked, dataset.gold, np.nan)
+        rows = LabelRows(np.where(opinions.asked[:, None], dataset.ratings.codes, -1), len(dataset.ratings.categories))
+        units = Units(np.ones(gold.size))
+        patterns = JudgedPatterns(rows, to_codes(opinions.values), to_codes(gold), dataset.ratings.raters, units)
+        return next((one.statistic for one in judge_measures(dataset, patterns) if one.name == name), None)
+    if dataset.kind == "answer" and name in ("accuracy_gold", "example_level_agreement"):
+        equal = equal_answers(dataset, opinions.values).astype(float)
+        return resampling.weighted_mean(equal, used_targets(dataset, opinions, name))
+    return None
+
+
+def _correlation_statistic(dataset: Dataset, opinions: JudgeOpinions, name: str) -> Statistic:
+    judge, reference = dataset.to_numbers(opinions.values), dataset.gold_scores
+    both: Bools = ~np.isnan(judge) & ~np.isnan(reference)
+    function = continuous.FUNCTIONS[_correlation(name)]
+    if name.endswith(WITHIN):
+        groups = np.array(dataset.ratings.groups or dataset.item, object)
+        first = [int(np.flatnonzero(groups == group)[0]) for group in dict.fromkeys(groups.tolist())]
+        members = [both & (groups == groups[place]) for place in first]
+        values = np.array([continuous.correlate(function, judge[of], reference[of]) for of in members])
+        defined = ~np.isnan(values)
+        features = np.zeros((groups.size, 2))  # whole groups are resampled: the first target counts for its group
+        features[first] = np.column_stack([np.where(defined, values, 0), defined])
+        return lambda weights: ratio(*(weights @ features).T)
+    if name.endswith(BETWEEN):
+        system = np.unique(np.array(dataset.system, object)[both].astype(str), return_inverse=True)[1]
+        place = list(continuous.FUNCTIONS).index(_correlation(name))
+        scores = np.stack([judge[both], reference[both]])
+        return lambda weights: continuous.row_correlations(continuous.system_means(weights[:, both], system, scores))[
+            place
+        ]
+    if both.sum() < MIN_ITEMS_FOR_CORRELATION:
+        return lambda weights: np.full(len(weights), np.nan)
+    return resampling.on_subset(function(judge[both], reference[both]), both)
 
 
 def _first_verdicts(dataset: Dataset, opinions: JudgeOpinions, numbers: Strings) -> Bools:

@@ -135,6 +135,28 @@ def test_a_cell_that_only_failed_is_left_out_of_differences_and_effects() -> Non
         assert model.difference == pytest.approx(effect)
 
 
+def test_repeats_that_differ_by_a_constant_have_the_interval_of_one_of_them() -> None:
+    """Each has the same correlation, so their mean has its interval; pooled scores correlate less."""
+    given = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 2, 4]
+    judged = [2, 1, 1, 3, 3, 2, 5, 4, 4, 5, 3, 3]
+    score = PREFERENCE | {"kind": "score"}
+    gold = [score | {"item": f"i{n}", "value": value, "source": "by people"} for n, value in enumerate(given)]
+    labels = [one | {"rater": "ann"} for one in gold]
+    shifts = {0: ("one", 1, 0), 1: ("three", 1, 0), 2: ("three", 2, 3), 3: ("three", 3, 5)}
+    opinions = [
+        score | {"item": f"i{n}", "run": run, "value": value + shift}
+        for run, (_, _, shift) in shifts.items()
+        for n, value in enumerate(judged)
+    ]
+    runs = {run: RunOfCell((name,), repeat) for run, (name, repeat, _) in shifts.items()}
+    scales = {("score", "c"): Scale(level="interval", categories=tuple(range(1, 11)))}
+    cells = cell_statistics(*map(pd.DataFrame, (labels, opinions, gold)), scales, runs)
+    for statistic in ("pearson", "spearman", "kendall_tau_b"):
+        one, three = cells[statistic]
+        assert three.value == pytest.approx(one.value) and three.deviation == pytest.approx(0)
+        assert (three.low, three.high) == (pytest.approx(one.low, abs=0.08), pytest.approx(one.high, abs=0.02))
+
+
 def test_statistics_of_verdicts_are_on_the_items_with_a_verdict_in_every_cell() -> None:
     cells = cells_of({"1": "11112..", "2": "1221111"}, "accuracy_gold")
     assert [(cell.value, cell.items, cell.left_out) for cell in cells] == [(0.8, 5, 0), (0.6, 5, 2)]
