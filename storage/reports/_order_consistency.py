@@ -6,7 +6,7 @@ The choices are read from the turns, because the opinion of a judge whose choice
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +19,9 @@ from core.protocols.dna_eval.verdicts import collect_judgements_of_order
 from core.statistics.conversions import preference_of_scores
 from core.statistics.data.frames import ALL
 from core.statistics.measures.bias import order_consistency
-from core.statistics.reports.alignment import AlignmentRow, By
+from core.statistics.reports.alignment import AlignmentRow, By, rows_from_estimates
 from core.trace import Turn
-from core.wording import scenario_group, stored_criterion
+from core.wording import join_notes, scenario_group, stored_criterion
 from storage.runs import aius, aspects, runs, trace_opinions, turns
 from storage.studies import items
 
@@ -52,7 +52,7 @@ def rows(session: Session, study_id: int, opinions: "pd.DataFrame", by: By) -> l
     groups: dict[tuple[str, str, str], list[OrderPair]] = defaultdict(list)
     for pair in pairs(session, study_id, opinions):
         groups[pair.judge, pair.criterion, scenario_group(pair.scenario) if by == "scenario" else ALL].append(pair)
-    return [_row(judge, criterion, group, of_judge) for (judge, criterion, group), of_judge in sorted(groups.items())]
+    return [row for key, of_judge in sorted(groups.items()) for row in _rows(*key, of_judge)]
 
 
 def pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator[OrderPair]:
@@ -128,14 +128,9 @@ def choice_of_turn(turn: Turn) -> int | None:
     return None
 
 
-def _row(judge: str, criterion: str, group: str, pairs: list[OrderPair]) -> AlignmentRow:
-    choices = np.array([[np.nan if choice is None else choice for choice in pair.choices] for pair in pairs], float)
-    numbers = np.repeat(np.arange(len(pairs)), 2)
-    estimate = order_consistency(choices.reshape(-1), np.tile([1, 2], len(pairs)), numbers)
+def _rows(judge: str, criterion: str, group: str, pairs: list[OrderPair]) -> list[AlignmentRow]:
+    estimate = order_consistency(np.array([pair.choices for pair in pairs], float))
     unread = len(pairs) - estimate.items
-    notes = [f"{unread} of {len(pairs)} pairs are unreadable in an order, left out"] if unread else []
-    notes += [estimate.reason] if estimate.reason else []
-    return AlignmentRow(
-        judge, "preference", criterion, group, STATISTIC, estimate.value, estimate.low, estimate.high, estimate.items,
-        1, 0, "; ".join(notes),
-    )  # fmt: skip
+    note = f"{unread} of {len(pairs)} pairs are unreadable in an order, left out" if unread else ""
+    named = {STATISTIC: replace(estimate, reason=join_notes(note, estimate.reason))}
+    return rows_from_estimates(judge, "preference", criterion, group, named)

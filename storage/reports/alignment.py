@@ -27,6 +27,7 @@ from core.statistics.data.dataset import (
     AlignedTargets,
     Dataset,
     EncodedOpinions,
+    Frames,
     align,
     encode_opinions,
 )
@@ -412,17 +413,11 @@ Scales = Mapping[tuple[str, str], Scale]
 
 
 @dataclass(frozen=True)
-class AlignmentData:
-    """Labels, opinions and gold of a study, one per row."""
+class AlignmentData(Frames):
+    """Labels, opinions and gold of a study."""
 
-    labels: "pd.DataFrame"
-    """Current labels: item, scenario, group, kind, criterion, part, rater, value."""
-    opinions: "pd.DataFrame"
-    """The same with `judge`; also run, stage and, if they are known, system, critique, shown_first, longer, own, and
-    `length_gap`: the length of the longer response over that of the shorter one."""
     gold: "pd.DataFrame"
     """The values of the reference: see `storage.reports.references.frame`."""
-    scales: Scales
     reference: Reference
     marks: Mapping[str, str]
     """Judge -> a caveat of its comparison with this reference: a model that is on both sides."""
@@ -433,8 +428,6 @@ class AlignmentData:
     """The labels and values of the reference that are mainly of disputed targets; the frames have only these."""
     all_labels: "pd.DataFrame | None" = None
     """The labels with those of other targets; None if they are the same."""
-    design: "pd.DataFrame | None" = None
-    """How targets were drawn for labelling, see `storage.labels.designs.frame`; None without a design."""
 
     @cached_property
     def token(self) -> str:
@@ -475,7 +468,7 @@ class AlignmentData:
         """Return the targets of encoded opinions with the labels and the reference, aligned once for their frame."""
         place = id(encoded.targets)
         if place not in self._aligned_targets:
-            self._aligned_targets[place] = encoded.targets, align(self.labels, encoded, self.gold, self.design)
+            self._aligned_targets[place] = encoded.targets, align(self, encoded)
         return self._aligned_targets[place][1]
 
     @cached_property
@@ -659,9 +652,7 @@ def _rows(data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:
         return []
     encoded = encoded_opinions(data.opinions, data.scales, by)
     datasets = [part for one in encoded for part in data.dataset(one).split(by)]
-    return alignment_rows(
-        data.labels, data.opinions, scales=data.scales, gold=data.gold, by=by, resamples=resamples, datasets=datasets
-    )
+    return alignment_rows(data, datasets, by, resamples=resamples)
 
 
 def _rows_with_ties(data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:

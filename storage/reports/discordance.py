@@ -12,10 +12,9 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.formats.tables import Column, in_file, records
 from core.formats.validation_errors import join_names
-from core.statistics.data.arrays import Bools, Codes, Floats, Ints
+from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.dataset import Dataset, Strings
-from core.statistics.data.patterns import category_counts, majority_category
-from core.statistics.data.ratings import Ratings
+from core.statistics.measures.shares import selected_groups
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
 from core.statistics.reports.judges import comparable_judges
 from core.wording import format_count, report_criterion, scenario_name, scenario_of_name
@@ -77,12 +76,11 @@ def without_scenario(data: AlignmentData, query: RankingQuery) -> dict[str, int]
     dataset = find_dataset(data, query)
     if dataset is None:
         return {}
-    people, unnamed = majorities_of(dataset), np.asarray(dataset.scenario == "")
+    unnamed = np.asarray(dataset.scenario == "")
     if unnamed.all():
         unnamed[:] = False
     return {
-        judge: int(unnamed[compare_with_people(dataset, judge, people=people).places].sum())
-        for judge in comparable_judges(dataset)
+        judge: int(unnamed[compare_with_people(dataset, judge).places].sum()) for judge in comparable_judges(dataset)
     }
 
 
@@ -102,9 +100,8 @@ def report(
     if dataset is None:
         return []
     rows: list[SliceRow] = []
-    people = majorities_of(dataset)
     for judge in comparable_judges(dataset):
-        compared = compare_with_people(dataset, judge, measured, people)
+        compared = compare_with_people(dataset, judge, measured)
         rows += slice_rows(judge, compared.differs, (slices or slices_of)(compared), compared.groups)
     population = judge_ranking.population_of_labels(data, query, weighted=False)
     return [replace(row, population=population) for row in correct_rows(rows)]
@@ -128,55 +125,26 @@ class Compared:
     groups: list[str] | None
 
 
-@dataclass(frozen=True)
-class Majorities:
-    """What follows from the labels of N targets alone: computed once for all judges."""
-
-    codes: Codes
-    """(N,): the category of more than half of the labels; -1 if there is none."""
-    preferences: Floats
-    """(N,): the majority's preference; nan for other kinds."""
-    several: Bools
-    unanimous: Bools
-
-
-def majorities_of(dataset: Dataset) -> Majorities:
-    """Return the majorities of a dataset with categories."""
-    ratings = dataset.ratings
-    if not isinstance(ratings, Ratings):
-        raise TypeError("a scale without categories has no verdicts that are right or wrong")
-    counts = category_counts(ratings.codes, len(ratings.categories))
-    codes, votes = majority_category(counts), counts.sum(axis=1)
+def compare_with_people(dataset: Dataset, judge: str, measured: Contentions | None = None) -> Compared:
+    """Return a judge's verdicts with the majority of people, from a dataset with categories."""
+    rows, opinions = dataset.label_rows, dataset.judges[judge]
+    used = opinions.asked & ~np.isnan(opinions.values) & (rows.majority >= 0)
+    majority, counts = rows.majority[used].astype(float), rows.counts[used]
     is_preference = dataset.kind == "preference"
-    preferences = dataset.to_numbers(codes.astype(float)) if is_preference else np.full(codes.size, np.nan)
-    return Majorities(codes, preferences, votes > 1, counts.max(axis=1, initial=0) == votes)
-
-
-def compare_with_people(
-    dataset: Dataset, judge: str, measured: Contentions | None = None, people: Majorities | None = None
-) -> Compared:
-    """Return a judge's verdicts with the majority of people, from a dataset with categories.
-
-    `people` are the majorities of the dataset, if the caller has them.
-    """
-    people, opinions = people or majorities_of(dataset), dataset.judges[judge]
-    used = opinions.asked & ~np.isnan(opinions.values) & (people.codes >= 0)
     numbers = {
         name: opinions.sides[name][used] for name in ("shown_first", "longer", "length_gap") if name in opinions.sides
     }
     if measured is not None and "trace" in opinions.sides:
         numbers["contention"] = measured.of_traces(opinions.sides["trace"][used], dataset.criterion)
-    ratings = dataset.ratings
-    groups = None if ratings.groups is None else np.array(ratings.groups, object)[used].tolist()
     return Compared(
         np.flatnonzero(used),
-        (opinions.values != people.codes)[used],
+        opinions.values[used] != majority,
         dataset.scenario[used],
-        people.preferences[used],
-        people.several[used],
-        people.unanimous[used],
+        dataset.to_numbers(majority) if is_preference else np.full(majority.size, np.nan),
+        counts.sum(axis=1) > 1,
+        counts.max(axis=1, initial=0) == counts.sum(axis=1),
         numbers,
-        groups,
+        selected_groups(dataset.ratings.groups, used),
     )
 
 

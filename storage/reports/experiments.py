@@ -29,6 +29,7 @@ from core.wording import MAX_NAMES, format_count
 from storage.db.connections import reading
 from storage.db.tables import EventRow, ItemRow, TraceRow
 from storage.reports.alignment import AlignmentData, comparable_scales, load_data
+from storage.reports.judge_costs import cost_by_run
 from storage.reports.opinions import with_texts
 from storage.runs import experiments
 from storage.runs.experiments import Experiment
@@ -111,7 +112,7 @@ def results(engine: Engine, study: Study, experiment: Experiment, reference: str
     data = _verdicts(engine, study, experiment, runs, reference)
     cells: dict[str, list[CellResult]] = {}
     if len(data.opinions):
-        cells |= cell_statistics(data.labels, data.opinions, data.gold, data.scales, runs, design=data.design)
+        cells |= cell_statistics(data, runs)
     levels = {
         axis.name: list(dict.fromkeys([*axis.labels, *(run.levels[place] for run in runs.values())]))
         for place, axis in enumerate(experiment.definition.axes)
@@ -145,10 +146,7 @@ def differences(
     data = _verdicts(engine, study, experiment, runs, reference)
     found: list[AxisDifference] = []
     if len(data.opinions):
-        found = axis_differences(
-            data.labels, data.opinions, data.gold, data.scales, runs, axes, statistic, design=data.design,
-            effects=effects,
-        )  # fmt: skip
+        found = axis_differences(data, runs, axes, statistic, effects=effects)
         if not found and len({run.levels for run in runs.values()}) > 1:
             raise TiebreakError(f"No paired difference is computed in {statistic!r}.")
     return correct_differences(found)
@@ -303,17 +301,6 @@ def _trace_values(session: Session, runs: Mapping[int, RunOfCell], statistic: st
 
 def _cost_results(session: Session, runs: Mapping[int, RunOfCell]) -> dict[str, list[CellResult]]:
     """Return the costs of the cells, and the share of their traces that are disputed."""
-    answered = col(EventRow.type).in_(("turn", "unreadable", "extracted"))
-    calls = (
-        select(
-            col(EventRow.run_id),
-            func.sum(col(EventRow.dollars)),
-            func.sum(col(EventRow.seconds)),
-            func.count().filter(answered, col(EventRow.dollars).is_(None)),
-        )
-        .where(col(EventRow.run_id).in_(runs))
-        .group_by(col(EventRow.run_id))
-    )
     outcomes = (
         select(
             col(TraceRow.run_id),
@@ -325,11 +312,11 @@ def _cost_results(session: Session, runs: Mapping[int, RunOfCell]) -> dict[str, 
     )
     done = {run: (ended, disputed) for run, ended, disputed in session.execute(outcomes) if ended}
     values: dict[str, dict[int, float]] = {"dollars": {}, "seconds": {}}
-    for run, dollars, seconds, unpriced in session.execute(calls):
-        if run in done and not unpriced and dollars is not None:
-            values["dollars"][run] = 1000 * dollars / done[run][0]
-        if run in done and seconds is not None:
-            values["seconds"][run] = 1000 * seconds / done[run][0]
+    for run, cost in cost_by_run(session, list(done)).items():
+        if cost.calls and not cost.unpriced:
+            values["dollars"][run] = 1000 * cost.dollars / done[run][0]
+        if cost.untimed < cost.calls:
+            values["seconds"][run] = 1000 * cost.seconds / done[run][0]
     values[DISPUTED] = {run: disputed / ended for run, (ended, disputed) in done.items()}
     traces = {run: ended for run, (ended, _) in done.items()}
     return {name: _mean_by_cell(of_run, runs, traces) for name, of_run in values.items() if of_run}

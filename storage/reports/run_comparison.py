@@ -23,7 +23,7 @@ from core.formats.tables import Column, in_file, records
 from core.setting_differences import SettingDifference, TextDifference, setting_differences, text_differences
 from core.statistics import catalogue
 from core.statistics.data.arrays import Estimate, Ints
-from core.statistics.data.dataset import Dataset, build_datasets, encode_opinions
+from core.statistics.data.dataset import Dataset, Frames, build_datasets, encode_opinions
 from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures, changed_targets, compare_runs
 from core.wording import equate_p, format_count, format_estimate
 from storage.db import connections
@@ -125,7 +125,7 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
     of_everybody = named.type in ("gold", "majority", "mean")
     found = chosen_labels.find(people, gold, encoded, disputed, of_everybody=of_everybody, design=design)
     gold = chosen_labels.keep_disputed(gold, found.of_reference)
-    datasets = list(build_datasets(people, opinions, gold, scales, "all", design)) if len(opinions) else []
+    datasets = list(build_datasets(Frames(people, opinions, gold, scales, design=design), "all"))
     datasets.sort(key=lambda dataset: -max(int(judge.asked.sum()) for judge in dataset.judges.values()))
     columns = dict(opinions[["judge", "run"]].drop_duplicates().itertuples(index=False, name=None))
     order = sorted(columns, key=lambda name: (run_ids.index(columns[name]), name))

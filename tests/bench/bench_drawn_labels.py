@@ -17,7 +17,7 @@ import pandas as pd
 
 from core.labels import PREFERENCE
 from core.statistics.data.arrays import Bools, Estimate, Floats
-from core.statistics.data.dataset import align, encode
+from core.statistics.data.dataset import Frames, align, encode
 from core.statistics.data.sample import answered
 from core.statistics.measures.agreement import estimate_statistics
 from core.statistics.measures.bias import judge_biases
@@ -76,7 +76,7 @@ def figures(pairs: Pairs, share: float | None, labels: int, resamples: int) -> M
     design = base.assign(stratum=strata, probability=probability, drawn=drawn, number=pairs.numbers)
     encoded = encode("preference", "c", PREFERENCE, pd.concat(opinions, ignore_index=True).astype({"value": object}))
     rows = pd.concat(people, ignore_index=True).astype({"value": object})
-    dataset = align(rows, encoded, None, design).dataset(encoded)
+    dataset = align(Frames(rows, opinions[0], None, {}, design=design), encoded).dataset(encoded)
     ranking = rank_judges(dataset, resamples=resamples, findings=Findings())
     (compared,) = compare_judges(dataset, resamples=max(2, resamples), findings=Findings())
     judge = dataset.judges["a"]

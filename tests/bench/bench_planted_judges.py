@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from core.labels import PREFERENCE
-from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.data.dataset import Dataset, Frames, build_datasets
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
 from core.statistics.measures.comparison import compare_scores
@@ -95,7 +95,7 @@ def plant(seed: int, items: int = ITEMS, *, biased: bool = True) -> Study:
         pd.DataFrame(common | {"rater": name, "judge": name, "value": values, "shown_first": first, "longer": longer})
         for name, values in verdicts.items()
     )
-    (dataset,) = build_datasets(labels, opinions, None, {("preference", "c"): PREFERENCE}, "all")
+    (dataset,) = build_datasets(Frames(labels, opinions, None, {("preference", "c"): PREFERENCE}), "all")
     chosen = {name: np.where(values == 1, share, 1 - share) for name, values in verdicts.items()}
     return Study(dataset, {name: np.where(np.isnan(verdicts[name]), np.nan, one) for name, one in chosen.items()})
 

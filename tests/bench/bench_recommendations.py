@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from core.labels import PREFERENCE
-from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.data.dataset import Dataset, Frames, build_datasets
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.annotator_dependence import State, find_dependence
 from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
@@ -140,7 +140,7 @@ def dataset_of(people: dict[str, Array], judges: dict[str, Array], first: Array 
         pd.DataFrame(common | {"rater": name, "judge": name, "value": values} | sides)
         for name, values in judges.items()
     )
-    (dataset,) = build_datasets(labels, opinions, None, {("preference", "c"): PREFERENCE}, "all")
+    (dataset,) = build_datasets(Frames(labels, opinions, None, {("preference", "c"): PREFERENCE}), "all")
     return dataset
 
 

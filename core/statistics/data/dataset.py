@@ -20,7 +20,7 @@ from core.statistics.data.frames import (
     split_by_criterion,
     target_codes,
 )
-from core.statistics.data.patterns import category_counts, majority_category
+from core.statistics.data.patterns import LabelRows, category_counts, majority_category
 from core.statistics.data.ratings import Ratings, Scores, category_numbers, encode_categories, fill_grid, mean_scores
 from core.statistics.data.sample import SEPARATOR, Sample
 from core.wording import scenario_group
@@ -33,6 +33,26 @@ SIDE_COLUMNS = ("shown_first", "longer", "own")
 # Columns of opinions with a number for each verdict; see `JudgeOpinions.sides`.
 NUMBER_COLUMNS = (*SIDE_COLUMNS, "length_gap", "trace")
 STAGES = ("verdict", "last", "first")
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Labels, opinions and a reference in long form, one per row, from which datasets are made."""
+
+    labels: pd.DataFrame
+    """Current labels: item, kind, criterion, part, rater, value and, if known, scenario and group."""
+    opinions: pd.DataFrame
+    """The same with `judge` instead of `rater`, one row for each target that a judge was asked about; a value of None
+    is no verdict. If they are known, run, rater and stage, which tell what judges are not independent, `system`,
+    `critique` and `NUMBER_COLUMNS`."""
+    gold: pd.DataFrame | None
+    """The reference: item, kind, criterion, part, value and, if known, number (a mean between two categories), source
+    and disputed; without it the annotators' majority or mean."""
+    scales: Mapping[tuple[str, str], Scale]
+    """By (kind, criterion)."""
+    design: pd.DataFrame | None = field(default=None, kw_only=True)
+    """How targets were drawn for labelling: item, kind, criterion, part, stratum, probability and drawn; None without
+    a design."""
 
 
 @dataclass(frozen=True)
@@ -255,15 +275,17 @@ class Dataset:
         return self.ratings.labels
 
     @cached_property
-    def scenario_codes(self) -> Ints:
-        """(N,): the number of each target's scenario."""
-        return np.asarray(pd.factorize(self.scenario)[0], np.int64)
-
-    @cached_property
     def source_codes(self) -> tuple[Ints, list[str]]:
         """The number of each target's source, (N,), and the names of the sources."""
         codes, names = pd.factorize(self.sources)
         return np.asarray(codes, np.int64), list(map(str, names))
+
+    @cached_property
+    def label_rows(self) -> LabelRows:
+        """The labels of a scale with categories, with what follows from them alone."""
+        if not isinstance(self.ratings, Ratings):
+            raise TypeError("a scale without categories has no verdicts that are right or wrong")
+        return LabelRows(self.ratings.codes, len(self.ratings.categories))
 
     def to_numbers(self, values: Floats) -> Floats:
         """Return codes as the numbers that their categories denote; numbers are returned unchanged."""
@@ -319,20 +341,13 @@ def source_mix(dataset: Dataset, used: Bools) -> str:
     return f"{mix}{ALL_DISPUTED}" if mix and by_people and not is_of_all and dataset.disputed[used].all() else mix
 
 
-def build_datasets(
-    labels: pd.DataFrame,
-    opinions: pd.DataFrame,
-    gold: pd.DataFrame | None,
-    scales: Mapping[tuple[str, str], Scale],
-    by: By,
-    design: pd.DataFrame | None = None,
-) -> Iterator[Dataset]:
+def build_datasets(frames: Frames, by: By) -> Iterator[Dataset]:
     """Yield the targets of each kind, criterion and group that a judge was asked about and a scale is declared for.
 
     Except by "criterion", datasets of pooled criteria follow, see `frames.find_pools`.
     """
-    for encoded in encode_opinions(opinions, scales, by):
-        yield from align(labels, encoded, gold, design).dataset(encoded).split(by)
+    for encoded in encode_opinions(frames.opinions, frames.scales, by):
+        yield from align(frames, encoded).dataset(encoded).split(by)
 
 
 @dataclass(frozen=True)
@@ -349,23 +364,19 @@ class AlignedTargets:
         return replace(self.without_judges, judges=judges)
 
 
-def align(
-    labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None, design: pd.DataFrame | None = None
-) -> AlignedTargets:
-    """Align labels, gold and the draws of a design with the targets of opinions on one kind and criterion.
-
-    `design` has the columns item, kind, criterion, part, stratum, probability, drawn and number.
-    """
+def align(frames: Frames, opinions: EncodedOpinions) -> AlignedTargets:
+    """Align labels, gold and the draws of a design with the targets of opinions on one kind and criterion."""
 
     def own(frame: pd.DataFrame) -> pd.DataFrame:
         if opinions.pool is None:
             return select_rows(frame, opinions.kind, opinions.criterion)
         return pool_criteria(frame, [opinions.pool])
 
+    design, gold = frames.design, frames.gold
     if design is not None:  # the strata of different criteria are different ones
         names = design["criterion"].astype(str) + SEPARATOR + design["stratum"].astype(str)
         design = own(design.assign(stratum=names))
-    return align_rows(own(labels), opinions, None if gold is None else own(gold), design)
+    return align_rows(own(frames.labels), opinions, None if gold is None else own(gold), design)
 
 
 def align_rows(
@@ -421,10 +432,10 @@ def sample_of(design: pd.DataFrame, places: Ints, labelled: Bools, is_pooled: bo
         return None
     codes, names = pd.factorize(rows["stratum"])
     strata = np.full(n_targets, len(names), np.int64)
-    probability, drawn, numbers = np.zeros(n_targets), np.zeros(n_targets, bool), np.ones(n_targets)
+    probability, drawn = np.zeros(n_targets), np.zeros(n_targets, bool)
     strata[places], probability[places] = codes, rows["probability"].to_numpy(float)
-    drawn[places], numbers[places] = rows["drawn"].to_numpy(bool), rows["number"].to_numpy(float)
-    return Sample.of_labelled(strata, probability, drawn, numbers, labelled, (*map(str, names), ""))
+    drawn[places] = rows["drawn"].to_numpy(bool)
+    return Sample.of_labelled(strata, probability, drawn, labelled, (*map(str, names), ""))
 
 
 # The columns gold, gold_scores, sources, disputed and adjudicated of a `Dataset`.

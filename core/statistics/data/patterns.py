@@ -617,9 +617,7 @@ def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes, other: JudgedPa
         codes, judge, gold = rows[:, :-2], rows[:, -2], rows[:, -1]
     else:
         codes, items = ratings.codes, len(ratings.codes)
-        sample = ratings.sample
-        draw = None if sample is None else Draw(sample.strata, sample.weights, sample.sizes)
-        units = Units(np.ones(items), cluster_table(ratings.groups, np.arange(items), items), draw=draw)
+        units = Units(np.ones(items), cluster_table(ratings.groups, np.arange(items), items), draw=ratings.sample)
     labels = LabelRows(codes, len(ratings.categories))
     if other is not None and other.labels.n_categories == labels.n_categories:
         is_same = other.labels.codes is codes or np.array_equal(other.labels.codes, codes)

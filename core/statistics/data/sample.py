@@ -22,88 +22,15 @@ SEPARATOR = "\n"
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The draw of N targets, all of which are in the population of one design."""
+class Draw:
+    """The draw of P patterns: targets of a pattern have one stratum and one weight."""
 
     strata: Ints
-    """(N,): the number of each target's stratum."""
-    probability: Floats
-    """(N,): with which each target is drawn, in (0, 1]; 0 in a stratum that is never drawn."""
-    drawn: Bools
-    """(N,): whether it was drawn. Labels of other targets were chosen, and have no probability."""
-    numbers: Floats
-    """(N,): permanent random numbers in (0, 1), independent of labels and opinions."""
+    """(P,): the number of each pattern's stratum."""
     weights: Floats
-    """(N,): how many targets each one stands for; 0 without a label, and if it was not drawn."""
+    """(P,): how many targets each labelled one stands for; 0 without a label, and if it was not drawn."""
     sizes: Floats
     """(H,): the targets of each stratum in the population."""
-    names: tuple[str, ...] = ()
-    """The names of the strata."""
-
-    @classmethod
-    def of_labelled(
-        cls,
-        strata: Ints,
-        probability: Floats,
-        drawn: Bools,
-        numbers: Floats,
-        labelled: Bools,
-        names: tuple[str, ...] = (),
-    ) -> Self:
-        """Return the draw of a whole population of N targets with the weights of those that are drawn and labelled."""
-        sizes = np.bincount(strata, minlength=len(names)).astype(float)
-        own = np.where(drawn & labelled & (probability > 0), ratio(np.ones(strata.size), probability), 0.0)
-        totals = np.bincount(strata, own, minlength=sizes.size)
-        weights = np.nan_to_num(own * ratio(sizes, totals)[strata])
-        return cls(strata, probability, drawn, numbers, weights, sizes, names)
-
-    def select(self, places: Ints | Bools) -> Self:
-        """Return the draw of some of the targets, which stand for as many as before."""
-        return type(self)(
-            self.strata[places],
-            self.probability[places],
-            self.drawn[places],
-            self.numbers[places],
-            self.weights[places],
-            self.sizes,
-            self.names,
-        )
-
-    def describe(self, used: Bools | None = None) -> str:
-        """Return how many targets of each stratum have labels, of those where the mask (N,) is true."""
-        own = self.weights > 0 if used is None else (self.weights > 0) & used
-        labelled = np.bincount(self.strata[own], minlength=self.sizes.size)
-        strata = [
-            (name.rpartition(SEPARATOR)[2], count, size)
-            for name, count, size in zip(self.names, labelled.tolist(), self.sizes.tolist(), strict=True)
-            if size
-        ]
-        parts = [f"{count:,} of {size:,.0f} {name}".strip() for name, count, size in strata]
-        few = [name for name, count, size in strata if 0 < count < min(FEW_LABELS, size)]
-        caveat = f"; fewer than {FEW_LABELS} labels of a stratum: intervals may be too narrow" if few else ""
-        return f"drawn by design: {', '.join(parts)}{caveat}" if parts else ""
-
-    def has_few_labels(self, least: int) -> bool:
-        """Return whether a stratum with some labels has fewer than this many, and further targets."""
-        labelled = np.bincount(self.strata[self.weights > 0], minlength=self.sizes.size)
-        return bool(((labelled > 0) & (labelled < np.minimum(least, self.sizes))).any())
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether labelled targets count differently."""
-        counted = self.weights[self.weights > 0]
-        return bool(counted.size and np.ptp(counted) > 1e-9 * counted.max())
-
-
-@dataclass(frozen=True)
-class Draw:
-    """The same of P patterns: targets of a pattern have one stratum and one weight."""
-
-    strata: Ints
-    weights: Floats
-    """(P,) each."""
-    sizes: Floats
-    """(H,)"""
 
     def calibrated(self, frequencies: Floats, used: Bools) -> "Draw":
         """Return the draw with the weights of the used patterns (P,) so that they stand for all that are labelled.
@@ -122,9 +49,9 @@ class Draw:
         labels = np.bincount(self.strata, frequencies * (self.weights > 0), minlength=self.sizes.size)
         return int(labels.sum()) - int(np.count_nonzero(labels))
 
-    def select(self, places: Ints | Bools) -> "Draw":
-        """Return the draw of some of the patterns."""
-        return Draw(self.strata[places], self.weights[places], self.sizes)
+    def select(self, places: Ints | Bools) -> Self:
+        """Return the draw of some of the patterns, which stand for as many as before."""
+        return type(self)(self.strata[places], self.weights[places], self.sizes)
 
     def resample(self, frequencies: Floats, number: int, rng: np.random.Generator) -> Floats:
         """Return what the patterns count in each resample (number, P), drawn within strata.
@@ -161,6 +88,59 @@ class Draw:
             counted[row, place] -= self.weights[place]
             counted[row, of_stratum] *= n / (n - 1) if n > 1 else 1.0
         return counted, frequencies[own]
+
+
+@dataclass(frozen=True)
+class Sample(Draw):
+    """The draw of N targets, all of which are in the population of one design, each as a pattern of its own."""
+
+    probability: Floats
+    """(N,): with which each target is drawn, in (0, 1]; 0 in a stratum that is never drawn."""
+    drawn: Bools
+    """(N,): whether it was drawn. Labels of other targets were chosen, and have no probability."""
+    names: tuple[str, ...] = ()
+    """The names of the strata."""
+
+    @classmethod
+    def of_labelled(
+        cls, strata: Ints, probability: Floats, drawn: Bools, labelled: Bools, names: tuple[str, ...] = ()
+    ) -> Self:
+        """Return the draw of a whole population of N targets with the weights of those that are drawn and labelled."""
+        sizes = np.bincount(strata, minlength=len(names)).astype(float)
+        own = np.where(drawn & labelled & (probability > 0), ratio(np.ones(strata.size), probability), 0.0)
+        totals = np.bincount(strata, own, minlength=sizes.size)
+        weights = np.nan_to_num(own * ratio(sizes, totals)[strata])
+        return cls(strata, weights, sizes, probability, drawn, names)
+
+    def select(self, places: Ints | Bools) -> Self:
+        """Return the draw of some of the targets, which stand for as many as before."""
+        own = self.probability[places], self.drawn[places], self.names
+        return type(self)(self.strata[places], self.weights[places], self.sizes, *own)
+
+    def describe(self, used: Bools | None = None) -> str:
+        """Return how many targets of each stratum have labels, of those where the mask (N,) is true."""
+        own = self.weights > 0 if used is None else (self.weights > 0) & used
+        labelled = np.bincount(self.strata[own], minlength=self.sizes.size)
+        strata = [
+            (name.rpartition(SEPARATOR)[2], count, size)
+            for name, count, size in zip(self.names, labelled.tolist(), self.sizes.tolist(), strict=True)
+            if size
+        ]
+        parts = [f"{count:,} of {size:,.0f} {name}".strip() for name, count, size in strata]
+        few = [name for name, count, size in strata if 0 < count < min(FEW_LABELS, size)]
+        caveat = f"; fewer than {FEW_LABELS} labels of a stratum: intervals may be too narrow" if few else ""
+        return f"drawn by design: {', '.join(parts)}{caveat}" if parts else ""
+
+    def has_few_labels(self, least: int) -> bool:
+        """Return whether a stratum with some labels has fewer than this many, and further targets."""
+        labelled = np.bincount(self.strata[self.weights > 0], minlength=self.sizes.size)
+        return bool(((labelled > 0) & (labelled < np.minimum(least, self.sizes))).any())
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether labelled targets count differently."""
+        counted = self.weights[self.weights > 0]
+        return bool(counted.size and np.ptp(counted) > 1e-9 * counted.max())
 
 
 def draw_of_patterns(inverse: Ints, sample: Sample) -> tuple[Ints, Ints, Draw]:

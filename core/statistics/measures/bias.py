@@ -32,23 +32,14 @@ PREFERRED = {"shown_first": "first_shown_preferred", "longer": "longer_preferred
 SUFFIXES = {"judge": "", "reference": "_people", "difference": "_less_people"}
 
 
-def order_consistency(choice: Floats, shown_first: Ints, item: Ints) -> Estimate:
-    """Estimate the share of items judged in both orders with the same verdict: the same response, or both a tie."""
-    choices: dict[tuple[int, int], float] = {}
-    for number, first, value in zip(item.tolist(), shown_first.tolist(), choice.tolist(), strict=True):
-        choices.setdefault((number, first), value)
-    in_both_orders = [
-        (value, choices[number, 2])
-        for (number, first), value in choices.items()
-        if first == 1 and (number, 2) in choices
-    ]
-    same = [value == swapped for value, swapped in in_both_orders if not np.isnan(value + swapped)]
-    return share_estimate(
-        np.array(same, bool),
-        total=len(in_both_orders),
-        raters=1,
-        reason=NO_VERDICT if in_both_orders else NO_BOTH_ORDERS,
-    )
+def order_consistency(choices: Floats) -> Estimate:
+    """Estimate the share of pairs judged in both orders with the same verdict: the same response, or both a tie.
+
+    `choices` (N, 2): those with the first response shown first, and with the second; nan for none.
+    """
+    read = choices[~np.isnan(choices).any(axis=1)]
+    reason = NO_VERDICT if len(choices) else NO_BOTH_ORDERS
+    return share_estimate(read[:, 0] == read[:, 1], total=len(choices), raters=1, reason=reason)
 
 
 def judge_biases(dataset: Dataset, opinions: JudgeOpinions) -> dict[str, Estimate]:

@@ -5,10 +5,15 @@ n_i = sum_k n_ik. It returns a statistic, see `statistic`. Sums over items below
 weight.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from core.statistics.data.arrays import Floats, chance_corrected, ratio, rescale
 from core.statistics.measures.resampling import Statistic
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 def percent_agreement(counts: Floats) -> Statistic:
@@ -108,15 +113,19 @@ def alpha_ordinal(counts: Floats) -> Statistic:
     That is the squared difference of the mid-ranks of k and l among all pairable labels, so ordinal alpha is
     interval alpha of mid-ranks, computed anew in each resample.
     """
-    pairable, size = pairable_counts(counts)
+    return alpha_of_ranks(*pairable_counts(counts))
+
+
+def alpha_of_ranks(pairable: "Floats | sparse.csr_array", size: Floats) -> Statistic:
+    """Ordinal alpha from the counts (P, K) of ordered values of items with at least two, and their sums (P,)."""
     scale = np.where(size > 1, 1 / np.maximum(size - 1, 1), 0)
 
     def statistic(weights: Floats) -> Floats:
-        totals = weights @ pairable
+        totals = np.asarray(weights @ pairable)
         n = totals.sum(axis=1)
         ranks = ratio(np.cumsum(totals, axis=1) - totals / 2, n[:, None]) - 0.5
-        squares = (weights * (size * scale)) @ pairable
-        squared_sums = np.einsum("bp,bp->b", weights * scale, (ranks @ pairable.T) ** 2)
+        squares = np.asarray((weights * (size * scale)) @ pairable)
+        squared_sums = np.einsum("bp,bp->b", weights * scale, np.asarray(ranks @ pairable.T) ** 2)
         observed = 2 * ((squares * ranks**2).sum(axis=1) - squared_sums)
         expected = 2 * (n * (totals * ranks**2).sum(axis=1) - (totals * ranks).sum(axis=1) ** 2)
         return alpha_from_disagreement(observed, expected, n)

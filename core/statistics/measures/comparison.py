@@ -10,7 +10,7 @@ import numpy as np
 from core.statistics.data.arrays import Floats, normal_cdf, ratio, students_t_cdf
 from core.statistics.data.patterns import Units, group_indicator, merge_equal_rows
 from core.statistics.data.sample import Sample
-from core.statistics.measures.designs import draw_of, drawn_mean
+from core.statistics.measures.designs import drawn_mean
 from core.statistics.measures.resampling import SAME, bca_interval
 from core.wording import format_count
 
@@ -100,7 +100,7 @@ def paired_comparison(
         return replace(
             comparison, reason=f"{format_count(values.size, 'item has', 'items have')} a score of both, 2 are needed"
         )
-    draw = None if sample is None else draw_of(sample.select(present))
+    draw = None if sample is None else sample.select(present)
     mean = float(values.mean() if draw is None else np.average(values, weights=draw.weights))
     if np.ptp(values) < SAME:
         return replace(

@@ -15,7 +15,7 @@ from core.statistics import notes
 from core.statistics.data.arrays import Estimate, Floats, Ints, clipped_correlation, indicator_matrix, ratio, rescale
 from core.statistics.data.patterns import Units, distinct_scores
 from core.statistics.data.sample import Sample
-from core.statistics.measures.coefficients import alpha_from_moments
+from core.statistics.measures.coefficients import alpha_from_moments, alpha_of_ranks
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION, mask_small_samples, sign_matrix
 from core.statistics.measures.resampling import (
     Family,
@@ -53,20 +53,7 @@ def alpha_ordinal(values: Floats) -> Statistic:
     distinct_values, codes = np.unique(values[pairable], return_inverse=True)
     item = np.repeat(np.arange(values.shape[0]), values.shape[1])[pairable.reshape(-1)]
     counts = indicator_matrix(item, codes.reshape(-1), (values.shape[0], len(distinct_values)))
-    size = np.asarray(counts.sum(axis=1)).reshape(-1)
-    scale = np.where(paired, 1 / np.maximum(size - 1, 1), 0)
-
-    def statistic(weights: Floats) -> Floats:
-        totals = np.asarray(weights @ counts)
-        n = totals.sum(axis=1)
-        ranks = ratio(np.cumsum(totals, axis=1) - totals / 2, n[:, None]) - 0.5
-        squares = np.asarray((weights * (size * scale)) @ counts)
-        squared_sums = (weights * scale * np.asarray(ranks @ counts.T) ** 2).sum(axis=1)
-        observed = 2 * ((squares * ranks**2).sum(axis=1) - squared_sums)
-        expected = 2 * (n * (totals * ranks**2).sum(axis=1) - (totals * ranks).sum(axis=1) ** 2)
-        return 1 - ratio(observed * (n - 1), expected)
-
-    return statistic
+    return alpha_of_ranks(counts, np.asarray(counts.sum(axis=1)).reshape(-1))
 
 
 def pearson(x: Floats, y: Floats) -> Statistic:

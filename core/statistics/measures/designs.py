@@ -13,7 +13,7 @@ import numpy as np
 from core.designs import permanent_number
 from core.statistics.data.arrays import Bools, Floats, Ints, ratio, students_t_quantile
 from core.statistics.data.patterns import ClusterTable
-from core.statistics.data.sample import Draw, Sample
+from core.statistics.data.sample import Draw
 
 FEWEST_LABELS = 10
 """Below this many labels there is no interval: the variance of a few equal labels is 0, which would look certain."""
@@ -108,11 +108,6 @@ def unseen_variance(values: Floats, frequencies: Floats, draw: Draw) -> float:
     total, mean = float(totals.sum()), float(totals @ shares) / float(totals.sum())
     within = float((totals**2 * np.nan_to_num(ratio(spread, labels))).sum()) / total**2
     return within + float(totals @ (shares - mean) ** 2) / total / max(1.0, float(draw.sizes.sum()))
-
-
-def draw_of(sample: Sample) -> Draw:
-    """Return the draw of targets, each of which is a pattern of its own."""
-    return Draw(sample.strata, sample.weights, sample.sizes)
 
 
 def expected_half_width(

@@ -10,7 +10,6 @@ from core.statistics.data.arrays import Bools, Estimate, Floats, ratio
 from core.statistics.data.patterns import Units, group_indicator
 from core.statistics.data.ratings import Column
 from core.statistics.data.sample import Sample
-from core.statistics.measures.designs import draw_of
 from core.statistics.measures.resampling import bootstrap, stack_statistics, weighted_mean
 from core.statistics.measures.shares import kish
 
@@ -34,7 +33,7 @@ def mean_estimate(
     defined = numbers[is_defined]
     drawn = None if sample is None else sample.select(is_defined)
     clusters = group_indicator(None if groups is None else np.array(groups, object)[is_defined])
-    units = Units(np.ones(defined.size), clusters, draw=None if drawn is None else draw_of(drawn))
+    units = Units(np.ones(defined.size), clusters, draw=drawn)
     mean = weighted_mean(defined, np.ones(defined.size, bool))
     (result,) = bootstrap(stack_statistics([mean]), units, resamples)
     missing = numbers.size - defined.size

@@ -9,7 +9,7 @@ import numpy as np
 from core.provenance import SEED
 from core.statistics import notes
 from core.statistics.data.arrays import Floats, Ints, normal_quantile, ratio
-from core.statistics.data.patterns import Units, count_patterns, row_patterns
+from core.statistics.data.patterns import Units, count_patterns
 from core.statistics.data.ratings import Ratings, category_numbers
 from core.statistics.measures import agreement
 from core.statistics.measures.designs import allocate
@@ -64,8 +64,6 @@ class LabelPlan:
     """Further items; 0 if the interval is narrow enough, None if no plan can be made."""
     labels: int | None
     """Further labels, with as many for each item as now."""
-    expected_width: float | None
-    """The width to expect with them."""
     reason: str
     """Why there is no plan, or its caveat."""
 
@@ -82,7 +80,7 @@ class LabelPlan:
 
 
 def plan_labels(ratings: Ratings, name: str, target_width: float, *, resamples: int = 1000) -> LabelPlan:
-    """Plan how many more labels bring the interval of a statistic of `agreement` under a width.
+    """Plan how many more labels bring the interval of one of `agreement.COUNT_STATISTICS` under a width.
 
     A study with M items of the same kind is a resample of M items from the patterns observed; its interval is as wide
     as that of such resamples. M starts from width ~ 1 / sqrt(M) and is refined by drawing. The plan holds if new items
@@ -93,16 +91,15 @@ def plan_labels(ratings: Ratings, name: str, target_width: float, *, resamples: 
     items = int(units.frequencies.sum())
     width = expected_width(family, units, items, resamples) if items > 1 else None
     if width is None:
-        return LabelPlan(None, target_width, None, None, None, "nothing varies yet: label more items first")
+        return LabelPlan(None, target_width, None, None, "nothing varies yet: label more items first")
     if width <= target_width:
-        return LabelPlan(width, target_width, 0, 0, width, caveat)
+        return LabelPlan(width, target_width, 0, 0, caveat)
     size = find_study_size(family, units, target_width, width, resamples)
     if size is None:
         reason = f"more than {MAX_ITEMS:,} items would be needed to bring the interval under {target_width:g}"
-        return LabelPlan(width, target_width, None, None, None, reason)
+        return LabelPlan(width, target_width, None, None, reason)
     more = size - items
-    expected = expected_width(family, units, size, resamples)
-    return LabelPlan(width, target_width, more, int(np.ceil(more * labels / items)), expected, caveat)
+    return LabelPlan(width, target_width, more, int(np.ceil(more * labels / items)), caveat)
 
 
 def find_study_size(family: Family, units: Units, target_width: float, width: float, resamples: int) -> int | None:
@@ -133,15 +130,10 @@ def expected_width(family: Family, units: Units, size: int, resamples: int) -> f
 
 def statistic_on_patterns(ratings: Ratings, name: str) -> tuple[Family, Units, int]:
     """Return the statistic as a family of one, the patterns observed, and the number of their labels."""
-    numbers = category_numbers(ratings.categories)
-    if name in agreement.COUNT_STATISTICS:
-        patterns = count_patterns(ratings)
-        family = stack_statistics([agreement.COUNT_STATISTICS[name](patterns.counts, numbers)])
-    else:
-        patterns = row_patterns(ratings)
-        family = agreement.pair_statistics(patterns.codes, numbers, [name])
+    patterns = count_patterns(ratings)
+    statistic = agreement.COUNT_STATISTICS[name](patterns.counts, category_numbers(ratings.categories))
     labels = int(patterns.units.frequencies @ patterns.counts.sum(axis=1))
-    return family, Units(patterns.units.frequencies), labels
+    return stack_statistics([statistic]), Units(patterns.units.frequencies), labels
 
 
 # How many more labels tell which of two judges is more accurate.

@@ -13,7 +13,7 @@ from core.statistics import notes
 from core.statistics.data.arrays import Bools, Estimate, Floats, normal_quantile
 from core.statistics.data.patterns import ClusterTable, Units, group_indicator
 from core.statistics.data.sample import Draw, Sample
-from core.statistics.measures.designs import draw_of, drawn_mean, effective_labels, unseen_variance
+from core.statistics.measures.designs import drawn_mean, effective_labels, unseen_variance
 
 Z = normal_quantile(0.975)
 
@@ -93,7 +93,7 @@ def effective_counts(hit: Bools, groups: Sequence[str] | None, sample: Sample | 
     """Return hits and observations (N,), divided by the design effect of clusters, strata and unequal weights."""
     if sample is not None and hit.size:
         clusters = group_indicator(None if groups is None else np.array(groups, object))
-        return _drawn_counts(hit, np.ones(hit.size), draw_of(sample), clusters)
+        return _drawn_counts(hit, np.ones(hit.size), sample, clusters)
     if groups is None or not hit.size:
         return float(hit.sum()), float(hit.size)
     _, cluster = np.unique(np.array(groups, str), return_inverse=True)

@@ -214,5 +214,4 @@ def label_sample(labels: LabelTable, targets: Ints) -> Sample:
     weights, of_strata = (labels[name].array().astype(float)[first] for name in ("weight", "size"))
     sizes = np.zeros(names.size)
     sizes[strata] = of_strata
-    n = first.size
-    return Sample(strata, np.ones(n), np.ones(n, bool), np.full(n, np.nan), weights, sizes)
+    return Sample(strata, weights, sizes, np.ones(first.size), np.ones(first.size, bool))

@@ -8,11 +8,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from core.labels import Scale
 from core.statistics import notes
 from core.statistics.data.arrays import Bools, Codes, Estimate, Floats
 from core.statistics.data.columns import as_text
-from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, build_datasets, source_mix
+from core.statistics.data.dataset import BY_PEOPLE, Dataset, Frames, JudgeOpinions, source_mix
 from core.statistics.data.frames import ALL, select_rows
 from core.statistics.data.patterns import JudgedPatterns, Units, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings, mean_scores
@@ -244,10 +243,9 @@ def system_level_agreement(dataset: Dataset, opinions: JudgeOpinions) -> Estimat
     for the most frequent has no mode, so the scenario is left out.
     """
     both = ~np.isnan(opinions.values) & ~np.isnan(dataset.gold)
-    scenarios = np.where(both, dataset.scenario_codes, -1)
     equal, tied = [], 0
-    for scenario in np.flatnonzero(np.bincount(scenarios[both])):
-        mask = scenarios == scenario
+    for scenario in pd.unique(dataset.scenario[both]):
+        mask = both & (dataset.scenario == scenario)
         judge_mode, gold_mode = mode(opinions.values[mask]), mode(dataset.gold[mask])
         if judge_mode is None or gold_mode is None:
             tied += 1
@@ -444,43 +442,23 @@ class AlignmentRow:
 
 
 def alignment_rows(
-    labels: pd.DataFrame,
-    opinions: pd.DataFrame,
-    *,
-    scales: Mapping[tuple[str, str], Scale],
-    gold: pd.DataFrame | None = None,
-    by: By = "all",
-    epsilon: float = EPSILON,
-    resamples: int = 1000,
-    datasets: Sequence[Dataset] | None = None,
+    frames: Frames, datasets: Sequence[Dataset], by: By = "all", *, resamples: int = 1000
 ) -> list[AlignmentRow]:
     """Return how well each judge agrees with annotators, one row for each statistic.
 
-    `labels`: one row for each label of an annotator, columns item, kind, criterion, part, rater, value and, if
-    known, scenario and group (document or dialogue). `opinions`: the same with `judge` instead of rater, one row for
-    each target that a judge was asked about; a value of None is no verdict; `system` (whose response it is), `critique`
-    (which critique an AIU belongs to) and, for preferences, `shown_first`, `longer` and `own` (1 or 2, which response
-    that is) are used if present, and run, rater and stage tell which judges are not independent. `gold` is the
-    reference: item, kind, criterion, part, value and, if known, number (a mean between two categories), source and
-    disputed; without it gold is the annotators' majority or mean. `scales` as in `agreement_rows`. `epsilon` is what
-    the alternative-annotator test concedes to a judge for being cheap: .2 if annotators are experts, .15 skilled,
-    .1 crowd workers.
-
-    By "scenario" a group is a scenario; otherwise "all". Except by "criterion" the criteria of a kind that share a
-    scale are also pooled, as criterion "all". `datasets` are those of `build_datasets`, if the caller has
-    them.
+    `datasets` are those of `build_datasets`: by "scenario" a group is a scenario; otherwise "all". Except by
+    "criterion" the criteria of a kind that share a scale are also pooled, as criterion "all".
     """
     rows = []
-    datasets = list(build_datasets(labels, opinions, gold, scales, by)) if datasets is None else datasets
     for dataset in datasets:
         findings = judge_findings.find_repeated(dataset)
         for judge, patterns in patterns_by_judge(dataset):
             people = findings.repeated(judge)
             own = judge_findings.independent_of(dataset, people)
-            estimates = judge_statistics(own, dataset.judges[judge], epsilon, resamples, None if people else patterns)
+            estimates = judge_statistics(own, dataset.judges[judge], EPSILON, resamples, None if people else patterns)
             rows += name_left_out(judge_rows(own, judge, estimates), people)
         rows += dawid_skene_rows(dataset)
-    rows += weight_distance_rows(labels, opinions, by, resamples)
+    rows += weight_distance_rows(frames.labels, frames.opinions, by, resamples)
     return rows + critique_rows(datasets, resamples)
 
 

@@ -13,11 +13,9 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from core.labels import Scale
 from core.statistics.data.arrays import Bools, Floats, Ints, mean_of_defined
-from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.data.dataset import Dataset, Frames, build_datasets
 from core.statistics.measures.comparison import bootstrap_p_value, paired_comparison, with_corrected
 from core.statistics.measures.resampling import SAME, Statistic, bca_interval
 from core.statistics.reports.experiments import (
@@ -69,16 +67,12 @@ class AxisDifference:
 
 
 def axis_differences(
-    labels: pd.DataFrame,
-    opinions: pd.DataFrame,
-    gold: pd.DataFrame,
-    scales: Mapping[tuple[str, str], Scale],
+    frames: Frames,
     runs: Mapping[int, RunOfCell],
     axes: Sequence[str],
     statistic: str,
     *,
     resamples: int = 1000,
-    design: pd.DataFrame | None = None,
     effects: bool = False,
 ) -> list[AxisDifference]:
     """Return the difference between every two levels of an axis, for each combination of the other levels, or with
@@ -87,10 +81,10 @@ def axis_differences(
     Frames as in `cell_statistics`. Cells that were asked about the same targets are compared, on the targets of the
     table; without criteria for which the statistic is not defined. p is not corrected: see `correct_differences`.
     """
-    samples = cell_samples(opinions, runs)
-    named = opinions.assign(judge=opinions["run"].astype(str))
+    samples = cell_samples(frames.opinions, runs)
+    named = replace(frames, opinions=frames.opinions.assign(judge=frames.opinions["run"].astype(str)))
     found: list[AxisDifference] = []
-    for dataset in build_datasets(labels, named, gold, scales, "criterion", design):
+    for dataset in build_datasets(named, "criterion"):
         of_cells = {
             levels: sample
             for (kind, criterion, levels), sample in samples.items()

@@ -14,24 +14,20 @@ from statistics import fmean, stdev
 import numpy as np
 import pandas as pd
 
-from core.labels import Scale
-from core.statistics.data.arrays import Bools, Floats, mean_of_defined, ratio
+from core.statistics.data.arrays import Bools, Estimate, Floats, mean_of_defined, ratio
 from core.statistics.data.columns import as_text
-from core.statistics.data.dataset import Dataset, JudgeOpinions, Strings, build_datasets
+from core.statistics.data.dataset import Dataset, Frames, JudgeOpinions, Strings, build_datasets
 from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, group_indicator
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import continuous, resampling
-from core.statistics.measures.designs import draw_of
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
 from core.statistics.measures.resampling import Resampled, Statistic
 from core.statistics.reports.alignment import (
-    AlignmentRow,
     equal_answers,
     judge_measures,
     judge_statistics,
     reference_basis,
     reference_mix,
-    rows_from_estimates,
     to_codes,
 )
 from core.wording import join_notes
@@ -142,57 +138,42 @@ def _targets(opinions: pd.DataFrame) -> Targets:
 
 
 def cell_statistics(
-    labels: pd.DataFrame,
-    opinions: pd.DataFrame,
-    gold: pd.DataFrame,
-    scales: Mapping[tuple[str, str], Scale],
-    runs: Mapping[int, RunOfCell],
-    *,
-    resamples: int = 1000,
-    design: pd.DataFrame | None = None,
+    frames: Frames, runs: Mapping[int, RunOfCell], *, resamples: int = 1000
 ) -> dict[str, list[CellResult]]:
     """Return statistic -> the results of the cells, in the order of `runs`.
 
-    Frames and scales as in `alignment_rows`, `design` as in `dataset.align`; `opinions` has the verdicts of the runs,
-    one per run and target, and if known `failed`: whether the trace failed, so that there is no verdict.
+    The opinions are the verdicts of the runs, one per run and target, and have if known `failed`: whether the trace
+    failed, so that there is no verdict.
     """
-    samples = cell_samples(opinions, runs)
+    samples = cell_samples(frames.opinions, runs)
     results: dict[str, list[CellResult]] = {}
     for levels in dict.fromkeys(run.levels for run in runs.values()):
         repeats = {run_id: run.repeat for run_id, run in runs.items() if run.levels == levels}
-        own = opinions[opinions["run"].isin(repeats)]
+        own = frames.opinions[frames.opinions["run"].isin(repeats)]
         if own.empty:
             continue
-        for dataset in _repeat_datasets(labels, own, gold, scales, repeats, design):
+        for dataset in _repeat_datasets(replace(frames, opinions=own), repeats):
             sample = samples[dataset.kind, dataset.criterion, levels]
             for statistic, result in _cell_results(dataset, sample, levels, resamples):
                 results.setdefault(statistic, []).append(result)
     return results
 
 
-def _repeat_datasets(
-    labels: pd.DataFrame,
-    opinions: pd.DataFrame,
-    gold: pd.DataFrame,
-    scales: Mapping[tuple[str, str], Scale],
-    repeats: Mapping[int, int],
-    design: pd.DataFrame | None,
-) -> Iterator[Dataset]:
+def _repeat_datasets(frames: Frames, repeats: Mapping[int, int]) -> Iterator[Dataset]:
     """Yield the datasets of one cell. Each repeat of an item is a target of its own, in the group of the item."""
+    opinions = frames.opinions
     number = opinions["run"].map(repeats).astype(str)
     names = sorted(number.unique(), key=int)
     judged = opinions.assign(judge="cell", group=_groups(opinions), item=opinions["item"] + REPEAT_SEPARATOR + number)
-    judged_items = set(opinions["item"])
-    copies = [
-        frame[frame["item"].isin(judged_items)].assign(group=lambda rows: _groups(rows))
-        for frame in (labels, gold, design)
-        if frame is not None
-    ]
-    repeated = [
-        pd.concat([rows.assign(item=rows["item"] + REPEAT_SEPARATOR + name) for name in names], ignore_index=True)
-        for rows in copies
-    ]
-    yield from build_datasets(repeated[0], judged, repeated[1], scales, "criterion", *repeated[2:])
+
+    def repeated(frame: pd.DataFrame) -> pd.DataFrame:
+        rows = frame[frame["item"].isin(set(opinions["item"]))]
+        rows = rows.assign(group=_groups(rows))
+        copies = [rows.assign(item=rows["item"] + REPEAT_SEPARATOR + name) for name in names]
+        return pd.concat(copies, ignore_index=True)
+
+    gold, design = (None if frame is None else repeated(frame) for frame in (frames.gold, frames.design))
+    yield from build_datasets(Frames(repeated(frames.labels), judged, gold, frames.scales, design=design), "criterion")
 
 
 def _groups(rows: pd.DataFrame) -> "pd.Series":
@@ -248,11 +229,11 @@ def _results_on(dataset: Dataset, levels: Levels, resamples: int) -> Iterator[tu
     opinions = dataset.judges["cell"]
     numbers = np.array([item.rpartition(REPEAT_SEPARATOR)[2] for item in dataset.item], object)
     repeats = sorted(set(numbers[opinions.asked]), key=int)
-    pooled = _rows(dataset, resamples)
+    pooled = _estimates(dataset, resamples)
     if len(repeats) > 1:
-        single = [_rows(dataset.subset("all", numbers == name), 0) for name in repeats]
+        single = [_estimates(dataset.subset("all", numbers == name), 0) for name in repeats]
         distinct = dataset.subset("all", _first_verdicts(dataset, opinions, numbers))
-        of_items = _rows(distinct, 0)
+        of_items = _estimates(distinct, 0)
     else:
         single, distinct, of_items = [pooled], dataset, pooled
     for statistic, row in pooled.items():
@@ -283,7 +264,7 @@ class MeanSamples:
         units = Units(
             np.ones(dataset.item.size),
             group_indicator(None if groups is None else np.array(groups, object)),
-            draw=None if dataset.sample is None else draw_of(dataset.sample),
+            draw=dataset.sample,
         )
         jackknife, self.block_frequencies = units.jackknife_weights()
         chunks = [_values(functions, weights) for weights in units.resample_weights(resamples)]
@@ -380,7 +361,5 @@ def _first_verdicts(dataset: Dataset, opinions: JudgeOpinions, numbers: Strings)
     return chosen
 
 
-def _rows(dataset: Dataset, resamples: int) -> dict[str, AlignmentRow]:
-    estimates = judge_statistics(dataset, dataset.judges["cell"], EPSILON, resamples)
-    rows = rows_from_estimates("cell", dataset.kind, dataset.criterion, dataset.group, estimates)
-    return {row.statistic: row for row in rows}
+def _estimates(dataset: Dataset, resamples: int) -> dict[str, Estimate]:
+    return judge_statistics(dataset, dataset.judges["cell"], EPSILON, resamples)

@@ -9,17 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from core import wording
 from core.errors import TiebreakError
-from core.labels import Scale
 from core.statistics import notes
 from core.statistics.data.arrays import Bools, Codes, Estimate, Floats
-from core.statistics.data.dataset import Dataset, build_datasets, source_mix
+from core.statistics.data.dataset import Dataset, source_mix
 from core.statistics.data.patterns import JudgedPatterns, Units, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.data.sample import Sample
@@ -37,7 +35,6 @@ from core.statistics.measures.comparison import (
 from core.statistics.measures.resampling import NoInterval, bootstrap, difference, stack_statistics
 from core.statistics.measures.shares import Range, possible_range, selected_groups, share_estimate
 from core.statistics.reports import judge_findings
-from core.statistics.reports.alignment import By
 from core.statistics.reports.biases import BiasRow
 from core.statistics.reports.judge_findings import Findings
 from core.wording import format_count, format_estimate, format_percent
@@ -633,51 +630,21 @@ def list_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
-# Comparison of judges with each other on the same items, as rows.
+# Comparison of two judges on the same items.
 
 # Williams' test has n - 3 degrees of freedom.
 MIN_COMPARED_ITEMS = 4
 
 
-@dataclass(frozen=True)
-class JudgeComparisonRow(Comparison):
-    """One judge minus another in one statistic; `p_t` is of Williams' test for Pearson's r.
-
-    `p_corrected` is corrected for all comparisons of the kind, criterion and group.
-    """
-
-    kind: str = ""
-    criterion: str = ""
-    group: str = ""
-    statistic: str = ""
-
-
-def judge_comparison_rows(
-    labels: pd.DataFrame,
-    opinions: pd.DataFrame,
-    *,
-    scales: Mapping[tuple[str, str], Scale],
-    gold: pd.DataFrame | None = None,
-    by: By = "all",
-    resamples: int = 1000,
-) -> list[JudgeComparisonRow]:
-    """Compare every two judges: accuracy with gold on nominal scales, Pearson's r with annotators on others.
-
-    Frames and scales as in `alignment_rows`.
-    """
-    rows = []
-    for dataset in build_datasets(labels, opinions, gold, scales, by):
-        pairs = combinations(dataset.judges, 2)
-        compared = [judge_difference(dataset, judge, other, resamples) for judge, other in pairs]
-        subject: Any = {"kind": dataset.kind, "criterion": dataset.criterion, "group": dataset.group}
-        subject |= {"statistic": compared_statistic(dataset)}
-        rows += [JudgeComparisonRow(**vars(one), **subject) for one in correct_comparisons(compared)]
-    return rows
-
-
 def compared_statistic(dataset: Dataset) -> str:
     """Return the statistic of which differences between judges are tested."""
     return "accuracy_gold" if dataset.scale.level == "nominal" else "pearson"
+
+
+def judge_differences(dataset: Dataset, *, resamples: int = 1000) -> list[Comparison]:
+    """Return the difference of every two judges: in accuracy on a nominal scale, in Pearson's r on others."""
+    pairs = combinations(dataset.judges, 2)
+    return correct_comparisons([judge_difference(dataset, judge, other, resamples) for judge, other in pairs])
 
 
 def judge_difference(dataset: Dataset, judge: str, other: str, resamples: int) -> Comparison:

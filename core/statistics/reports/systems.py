@@ -191,8 +191,7 @@ def _sample(frame: pd.DataFrame, labelled: Bools) -> Sample:
     """Return how the targets of a frame with the `DRAW_COLUMNS` were drawn."""
     strata, names = pd.factorize(frame["stratum"])
     probability, drawn = frame["probability"].to_numpy(float), frame["drawn"].to_numpy(bool)
-    numbers = np.full(len(frame), np.nan)
-    return Sample.of_labelled(strata.astype(np.int64), probability, drawn, numbers, labelled, tuple(map(str, names)))
+    return Sample.of_labelled(strata.astype(np.int64), probability, drawn, labelled, tuple(map(str, names)))
 
 
 def _row(

@@ -12,7 +12,6 @@ from core.statistics.measures.means import mean_estimate
 from core.statistics.reports.peer_errors import is_correct
 from core.wording import scenario_name
 from storage.db import connections
-from storage.reports import critiques as leaderboards
 from storage.reports import peer_reviews
 from storage.reports.opinions import opinion_frame
 from storage.reports.published._metacritique import counted, score_row
@@ -92,12 +91,9 @@ def _rows(scorer: str, group: str, corrected: Sequence[Corrected]) -> Iterator[P
 
 def _scores(request: Request, critics: set[str]) -> list[PublishedRow]:
     """Return the macro F1 on AIUs of the critiques by these authors, by who judged them."""
-    board = leaderboards.leaderboard(
-        request.engine, request.study, choices=request.people.choices, resamples=request.resamples
-    )
     return [
         score_row(row.author, f"judged by {row.source}", "AIU F1", row.f1, row.f1_interval, row.items, counted(row))
-        for row in board.rows
+        for row in request.leaderboard.rows
         if row.author in critics and row.level == "macro" and row.f1 is not None
     ]
 

@@ -11,8 +11,8 @@ from typing import Any
 from core.labels import Target
 from core.protocols import registry
 from core.protocols.dna_baselines import NAME as BASELINE
-from core.statistics.data.frames import ALL
-from core.statistics.reports.judges import judge_comparison_rows
+from core.statistics.data.dataset import build_datasets
+from core.statistics.reports.judges import compared_statistic, judge_differences
 from core.statistics.reports.weight_distances import average_weights as mean_weights
 from core.wording import format_p
 from storage.db import connections
@@ -58,13 +58,10 @@ def _alignment_rows(request: Request, kind: str, statistics: dict[str, str]) -> 
         request.engine, request.study, request.data, "criterion", resamples=request.resamples
     )
     return [
-        PublishedRow(
-            row.judge, row.criterion, statistics[row.statistic], row.value, row.low, row.high, row.items, row.reason,
-            weighted=True,
-        )
+        from_estimate(row.judge, row.criterion, statistics[row.statistic], row, weighted=True)
         for row in alignment_rows
         if row.kind == kind and row.statistic in statistics and not row.judge.endswith(FIRST_OPINION)
-    ]  # fmt: skip
+    ]
 
 
 def correlations(request: Request) -> list[PublishedRow]:
@@ -82,16 +79,15 @@ def differences(request: Request, kind: str) -> list[PublishedRow]:
         return []
     opinions = data.opinions[data.opinions["kind"] == kind]
     scales = alignment.comparable_scales(opinions, data.scales)
-    rows = judge_comparison_rows(
-        data.labels, opinions, scales=scales, gold=data.gold, by="criterion", resamples=request.resamples
-    )
     return [
         PublishedRow(
-            f"{row.judge} less {row.other_judge}", row.criterion, row.statistic, row.difference, row.low, row.high,
-            row.items, "; ".join(filter(None, (_p_values(row.p_bootstrap, row.p_t, row.p_corrected), row.reason))),
+            f"{row.judge} less {row.other_judge}", dataset.criterion, compared_statistic(dataset), row.difference,
+            row.low, row.high, row.items,
+            "; ".join(filter(None, (_p_values(row.p_bootstrap, row.p_t, row.p_corrected), row.reason))),
         )
-        for row in rows
-        if row.criterion != ALL and FIRST_OPINION not in row.judge + row.other_judge
+        for dataset in build_datasets(replace(data, opinions=opinions, scales=scales, design=None), "criterion")
+        for row in judge_differences(dataset, resamples=request.resamples)
+        if FIRST_OPINION not in row.judge + row.other_judge
     ]  # fmt: skip
 
 

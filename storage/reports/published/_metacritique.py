@@ -12,8 +12,7 @@ from core.statistics.measures.means import mean_estimate
 from core.statistics.reports.judges import correlation_difference
 from core.wording import equate_p
 from storage.db import connections
-from storage.reports import critiques as leaderboards
-from storage.reports.critiques import load_data
+from storage.reports.critiques import Row, load_data
 from storage.reports.published import _critique_scorers
 from storage.reports.published._critique_scorers import RATINGS, CritiqueScorers, Key, PairKey
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share
@@ -24,12 +23,9 @@ AIUS = "people's true/false labels of AIUs"
 
 def scores(request: Request, level: str) -> list[PublishedRow]:
     """Return precision, recall and F1 by author and source, at one level or, for "", at both."""
-    board = leaderboards.leaderboard(
-        request.engine, request.study, choices=request.people.choices, resamples=request.resamples
-    )
     return [
         score_row(row.source, f"{row.author}, {row.level}", name, value, interval, row.items, counted(row))
-        for row in board.rows
+        for row in request.leaderboard.rows
         if level in ("", row.level) and row.precision is not None
         for name, value, interval in (
             ("precision", row.precision, row.precision_interval),
@@ -39,7 +35,7 @@ def scores(request: Request, level: str) -> list[PublishedRow]:
     ]
 
 
-def counted(row: leaderboards.Row) -> str:
+def counted(row: Row) -> str:
     """Return the number of critiques, if items have several, and the caveat of a row of the leaderboard."""
     count = f"{row.critiques:,} critiques of {row.items:,} items" if row.items < row.critiques else ""
     return "; ".join(filter(None, (count, row.reason)))
@@ -89,11 +85,8 @@ def text_ratings(request: Request) -> list[PublishedRow]:
 
 def aiu_accuracy(request: Request) -> list[PublishedRow]:
     """Return the share of AIUs on which each judge equals people, by task and authors (Table 4)."""
-    board = leaderboards.leaderboard(
-        request.engine, request.study, choices=request.people.choices, resamples=request.resamples
-    )
     rows = []
-    for row in board.accuracies:
+    for row in request.leaderboard.accuracies:
         unread = f"{row.unread} unreadable, left out" if row.unread else ""
         note = "; ".join(filter(None, (unread, row.reason)))
         rows.append(

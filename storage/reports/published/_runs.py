@@ -11,7 +11,14 @@ from storage.db import connections
 from storage.reports import peer_reviews
 from storage.reports.judge_costs import UNITS, RunCost, cost_by_run, cost_by_speaker
 from storage.reports.published._debates import pairs_and_scenarios
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, share, without_repeat
+from storage.reports.published.rows import (
+    PublishedRow,
+    PublishedTable,
+    Request,
+    from_estimate,
+    share,
+    without_repeat,
+)
 from storage.runs import experiments, runs
 
 REFER, SCALEEVAL = "ReFeR, Narsupalli et al. 2024", "ScaleEval, Chern et al. 2024"
@@ -99,16 +106,7 @@ def human_agreement(request: Request) -> list[PublishedRow]:
     named = labels.assign(scenario=labels["item"].map(groups).replace("", "all"))
     found = agreement_rows(named, by="scenario", scales=request.data.scales, resamples=request.resamples)
     return [
-        PublishedRow(
-            "people",
-            " · ".join(filter(None, (row.criterion, row.group))),
-            "Fleiss' kappa",
-            row.value,
-            row.low,
-            row.high,
-            row.items,
-            row.reason,
-        )
+        from_estimate("people", " · ".join(filter(None, (row.criterion, row.group))), "Fleiss' kappa", row)
         for row in found
         if row.statistic == "fleiss_kappa" and row.kind == "preference"
     ]

@@ -10,10 +10,11 @@ from sqlalchemy.orm import Session
 
 from core.experiments import Definition, definition
 from core.statistics.data.frames import ALL
+from core.wording import join_notes
 from storage.db import connections
 from storage.reports import experiments as reports
 from storage.reports.published import _data_sets
-from storage.reports.published.rows import MEAN, PublishedRow, PublishedTable, Request, with_mean
+from storage.reports.published.rows import MEAN, PublishedRow, PublishedTable, Request, from_estimate, with_mean
 from storage.runs import experiments
 from storage.runs.experiments import Experiment
 from storage.studies import studies
@@ -122,21 +123,10 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
             missing = f"{cell.no_verdict:,} of {cell.asked:,} without a verdict" if cell.no_verdict else ""
             note = other or (f"published for {', '.join(levels)}" if tuple(levels) != cell.levels else "")
             criterion = "" if cell.criterion in (*cell.levels, ALL) else cell.criterion
-            rows.append(
-                PublishedRow(
-                    " · ".join(cell.levels),
-                    criterion,
-                    statistic,
-                    cell.value,
-                    cell.low,
-                    cell.high,
-                    cell.items,
-                    "; ".join(filter(None, (note, missing, cell.reason))),
-                    published=_figure(spec.get(statistic), levels) if is_of_paper else None,
-                    source=spec["source"],
-                    why=why if cell.value is not None else f"no value here: {cell.reason}",
-                )
-            )
+            row = from_estimate(" · ".join(cell.levels), criterion, statistic, cell, join_notes(note, missing))
+            figure = _figure(spec.get(statistic), levels) if is_of_paper else None
+            reason = why if cell.value is not None else f"no value here: {cell.reason}"
+            rows.append(replace(row, published=figure, source=spec["source"], why=reason))
     return [*rows, *(_means(rows, spec, published, own, why) if is_of_paper else ())]
 
 

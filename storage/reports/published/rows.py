@@ -13,18 +13,24 @@ from core.formats.tables import MISSING, Column
 from core.labels import Target, Value
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.shares import share_estimate
-from core.wording import format_count, format_estimate
+from core.statistics.reports.agreement import AgreementRow
+from core.statistics.reports.alignment import AlignmentRow
+from core.statistics.reports.experiments import CellResult
+from core.wording import format_count, format_estimate, join_notes
 from storage.db import connections
 from storage.labels import targets
 from storage.reports import alignment, references
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, Population
+from storage.reports.critiques import Leaderboard, leaderboard
 from storage.runs import runs
 from storage.runs.runs import Run
 from storage.studies.studies import Study
 
 # Which values of a table are computed from labels of people, or from the reference.
 LabelUse = Literal["every value", "values of people", "no value"]
+# What has a value with its interval, its items and its reason.
+Found = Estimate | AgreementRow | AlignmentRow | CellResult
 # The group of a scorer's mean over its other groups.
 MEAN = "mean"
 
@@ -102,6 +108,11 @@ class Request:
         return self.data if is_gold else alignment.load_data(self.engine, self.study, "gold")
 
     @cached_property
+    def leaderboard(self) -> Leaderboard:
+        """The scores of critiques, by people's gold on the targets that figures are of."""
+        return leaderboard(self.engine, self.study, choices=self.people.choices, resamples=self.resamples)
+
+    @cached_property
     def preferences(self) -> Mapping[Target, Value]:
         """The preferences between responses of the reference."""
         gold = self.data.gold[(self.data.gold["kind"] == "preference") & self.data.gold["value"].notna()]
@@ -138,12 +149,14 @@ class PublishedTable:
     labels: LabelUse = "every value"
 
 
-def from_estimate(scorer: str, group: str, statistic: str, estimate: Estimate, note: str = "") -> PublishedRow:
-    """Return an estimate as a row."""
-    notes = "; ".join(filter(None, (note, estimate.reason)))
+def from_estimate(
+    scorer: str, group: str, statistic: str, found: Found, note: str = "", *, weighted: bool = False
+) -> PublishedRow:
+    """Return an estimate, or a row of another report, as a row."""
+    notes = join_notes(note, found.reason)
     return PublishedRow(
-        scorer, group, statistic, estimate.value, estimate.low, estimate.high, estimate.items, notes
-    )  # fmt: skip
+        scorer, group, statistic, found.value, found.low, found.high, found.items, notes, weighted=weighted
+    )
 
 
 def without_repeat(run: Run) -> str:

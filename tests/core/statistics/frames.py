@@ -1,9 +1,14 @@
 """Frames of labels and opinions for tests of the reports."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from core.labels import PREFERENCE, Scale
-from core.statistics.reports.alignment import AlignmentRow, alignment_rows
+from core.statistics.data.dataset import Frames, build_datasets
+from core.statistics.data.frames import By
+from core.statistics.reports import alignment
+from core.statistics.reports.alignment import AlignmentRow
 
 COLUMNS = ["item", "scenario", "kind", "criterion", "part", "rater", "value"]
 SCALES = {("preference", ""): PREFERENCE}
@@ -28,6 +33,15 @@ def frame_from_words(words: dict[str, str], kind: str = "preference", name_colum
     )
     labels["value"] = labels["value"].astype(object).where(labels["value"].notna(), None)
     return labels.rename(columns={"rater": name_column})
+
+
+def alignment_rows(
+    labels: pd.DataFrame, opinions: pd.DataFrame, gold: pd.DataFrame | None = None, *,
+    scales: Mapping[tuple[str, str], Scale], by: By = "all", resamples: int = 1000,
+) -> list[AlignmentRow]:  # fmt: skip
+    """Return the rows of the datasets of frames."""
+    frames = Frames(labels, opinions, gold, scales)
+    return alignment.alignment_rows(frames, list(build_datasets(frames, by)), by, resamples=resamples)
 
 
 def alignment_by_name(

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from core.labels import PREFERENCE, TRUTH
-from core.statistics.reports.alignment import alignment_rows
-from tests.core.statistics.frames import make_frame
+from tests.core.statistics.frames import alignment_rows, make_frame
 from tests.core.statistics.public_data import public_path, read_public_json
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from core.labels import PREFERENCE
 from core.statistics.data.arrays import Estimate
-from core.statistics.data.dataset import Dataset, align, encode
+from core.statistics.data.dataset import Dataset, Frames, align, encode
 from core.statistics.data.sample import Draw, Sample
 from core.statistics.measures.agreement import estimate_statistics
 from core.statistics.measures.designs import drawn_mean
@@ -42,7 +42,7 @@ def dataset(drawn: np.ndarray, probability: np.ndarray, *, design: bool = True) 
     )  # fmt: skip
     encoded = encode("preference", "c", PREFERENCE, opinions.reset_index(drop=True).astype({"value": object}))
     labels = pd.concat(people).reset_index(drop=True).astype({"value": object})
-    return align(labels, encoded, None, draws if design else None).dataset(encoded)
+    return align(Frames(labels, opinions, None, {}, design=draws if design else None), encoded).dataset(encoded)
 
 
 def figures(of: Dataset) -> Mapping[str, Estimate]:
@@ -98,7 +98,7 @@ def test_figures_of_all_disputed_and_a_part_of_the_others_are_of_all_targets() -
 def test_weights_count_the_population_whoever_was_reached() -> None:
     strata, drawn = np.repeat([0, 1], [4, 6]), np.array([1, 1, 1, 1, 1, 1, 1, 0, 0, 0], bool)
     labelled = np.array([1, 1, 0, 0, 1, 1, 0, 1, 1, 1], bool)
-    sample = Sample.of_labelled(strata, np.repeat([1.0, 0.5], [4, 6]), drawn, np.zeros(10), labelled)
+    sample = Sample.of_labelled(strata, np.repeat([1.0, 0.5], [4, 6]), drawn, labelled)
     assert sample.weights.tolist() == [2, 2, 0, 0, 3, 3, 0, 0, 0, 0]
     assert sample.sizes.tolist() == [4, 6]
     assert sample.is_weighted
@@ -132,7 +132,7 @@ def test_a_draw_names_its_strata_and_the_few_labels_of_one() -> None:
     strata = np.repeat([0, 1, 2], [60, 40, 5])
     labelled = np.concatenate([np.arange(60) < 55, np.arange(40) < 7, np.ones(5, bool)])
     sample = Sample.of_labelled(
-        strata, np.ones(105), np.ones(105, bool), np.zeros(105), labelled, ("c\ndisputed", "c\nagreed", "c\nwhole")
+        strata, np.ones(105), np.ones(105, bool), labelled, ("c\ndisputed", "c\nagreed", "c\nwhole")
     )
     described = sample.describe()
     assert described.startswith("drawn by design: 55 of 60 disputed, 7 of 40 agreed, 5 of 5 whole")

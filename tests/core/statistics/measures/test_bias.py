@@ -10,20 +10,13 @@ from core.statistics.measures import bias
 
 
 def test_a_judge_that_picks_the_response_shown_first_is_never_consistent():
-    item, shown_first = np.repeat(np.arange(100), 2), np.tile([1, 2], 100)
-    consistency = bias.order_consistency(shown_first.astype(float), shown_first, item)
+    consistency = bias.order_consistency(np.tile([1.0, 2.0], (100, 1)))
     assert (consistency.value, consistency.items) == (0, 100)
 
 
 def test_a_consistent_judge_makes_the_same_choice_in_both_orders():
-    item, shown_first = np.repeat(np.arange(100), 2), np.tile([1, 2], 100)
-    choice = np.repeat(np.where(np.arange(100) % 2, 1.0, 2.0), 2)
-    assert bias.order_consistency(choice, shown_first, item).value == 1
-
-
-def test_items_judged_in_one_order_have_no_consistency():
-    choice, shown_first = np.array([1.0, 0.0, np.nan, 2.0]), np.array([1, 1, 1, 1])
-    assert bias.order_consistency(choice, shown_first, np.arange(4)).value is None
+    choice = np.where(np.arange(100) % 2, 1.0, 2.0)
+    assert bias.order_consistency(np.column_stack([choice, choice])).value == 1
 
 
 def length_bias(choice, longer, reference=None):
@@ -58,7 +51,7 @@ def test_an_undefined_preference_has_its_own_reason() -> None:
     tie = length_bias(np.array([1.0, 2]), np.array([1, 1]), np.array([0.0, np.nan]))
     assert tie["reference"].reason == "the reference prefers no response"
     assert tie["difference"].reason == "no pair on which the judge and the reference both prefer a response"
-    one_order = bias.order_consistency(np.array([1.0]), np.array([1]), np.array([0]))
+    one_order = bias.order_consistency(np.empty((0, 2)))
     assert one_order.reason == "no pair was judged in both orders"
 
 

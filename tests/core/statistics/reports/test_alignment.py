@@ -7,15 +7,16 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from core.labels import PREFERENCE, TRUTH, Scale
-from core.statistics.data.dataset import build_datasets
+from core.statistics.data.dataset import Frames, build_datasets
 from core.statistics.measures import causes
-from core.statistics.reports.alignment import WITH_GOLD, accuracy_rows, alignment_rows
+from core.statistics.reports.alignment import WITH_GOLD, accuracy_rows, judge_statistics
 from tests.core.statistics.frames import (
     ANNOTATORS,
     COLUMNS,
     SCALES,
     STARS,
     alignment_by_name,
+    alignment_rows,
     frame_from_words,
     make_frame,
 )
@@ -192,7 +193,7 @@ def test_judges_together_have_the_values_of_each_alone():
         if "dawid" not in row.statistic
     ]
     assert rows == alone
-    assert accuracy_rows(build_datasets(people, together, None, SCALES, "all")) == [
+    assert accuracy_rows(build_datasets(Frames(people, together, None, SCALES), "all")) == [
         row for row in rows if row.statistic in WITH_GOLD
     ]
 
@@ -312,9 +313,10 @@ def test_every_judge_has_the_human_ceiling():
 def test_epsilon_is_what_the_test_concedes_to_the_judge():
     words = {name: word * 12 for name, word in ANNOTATORS.items()}
     judge = "".join("2" if item % 6 == 0 else char for item, char in enumerate(words["a2"]))
-    strict = alignment_by_name(words, {"gpt": judge}, epsilon=0.0)["gpt", "winning_rate"].value
-    lenient = alignment_by_name(words, {"gpt": judge}, epsilon=0.5)["gpt", "winning_rate"].value
-    assert strict < lenient == 1
+    frames = Frames(frame_from_words(words), frame_from_words({"gpt": judge}, name_column="judge"), None, SCALES)
+    (dataset,) = build_datasets(frames, "all")
+    strict, lenient = (judge_statistics(dataset, dataset.judges["gpt"], epsilon, 0) for epsilon in (0.0, 0.5))
+    assert strict["winning_rate"].value < lenient["winning_rate"].value == 1
 
 
 # Alignment of judges with numeric verdicts.

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from core.labels import PREFERENCE
-from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.data.dataset import Dataset, Frames, build_datasets
 from core.statistics.measures.bias import Untested
 from core.statistics.reports.biases import bias_rows, summarize
 
@@ -42,7 +42,7 @@ def planted_dataset(seed: int) -> tuple[Dataset, dict[str, np.ndarray]]:
         )
         for name, value in judges.items()
     )
-    (dataset,) = build_datasets(labels, opinions, None, {("preference", "c"): PREFERENCE}, "all")
+    (dataset,) = build_datasets(Frames(labels, opinions, None, {("preference", "c"): PREFERENCE}), "all")
     fair, position = judges["good"].astype(float), rng.random(ITEMS) < 0.4
     orders = {
         "good": np.column_stack([fair, np.where(rng.random(ITEMS) < 0.9, fair, 3 - fair)]),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from core.formats.cell_table import cell_table
 from core.labels import Scale
+from core.statistics.data.dataset import Frames
 from core.statistics.reports.experiment_differences import (
     AxisDifference,
     axis_differences,
@@ -31,7 +32,7 @@ def test_a_cell_has_the_items_of_any_repeat_and_of_each() -> None:
     gold = [PREFERENCE | {"item": item, "value": 1, "source": "by people"} for item in "abcd"]
     labels = [PREFERENCE | {"item": item, "rater": "ann", "value": 1} for item in "abcd"]
     runs = {run: RunOfCell(("general",), repeat=run) for run in verdicts}
-    cells = cell_statistics(*map(pd.DataFrame, (labels, opinions, gold)), SCALES, runs, resamples=10)
+    cells = cell_statistics(Frames(*map(pd.DataFrame, (labels, opinions, gold)), SCALES), runs, resamples=10)
     (cell,) = cells["accuracy_gold"]
     assert (cell.value, cell.items, cell.items_of_repeats, cell.repeats) == (0.75, 3, (2, 2, 0), 3)
     assert cell.reason.startswith("2 of 3 repeats have a value; only 3 groups") and cell.reference == "3 by people"
@@ -58,9 +59,6 @@ def test_the_correction_is_for_the_differences_that_have_a_p(
     assert describe_correction(rows).endswith(sentence)
 
 
-Frames = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
-
-
 def debates(by_rounds: dict[str, str], groups: int = 0) -> tuple[Frames, dict[int, RunOfCell]]:
     """Return the frames of runs, levels -> the verdict of each item: right (1), wrong (2), none (.) or failed (x).
 
@@ -78,14 +76,14 @@ def debates(by_rounds: dict[str, str], groups: int = 0) -> tuple[Frames, dict[in
     frames = [pd.DataFrame(rows) for rows in (labels, opinions, gold)]
     if groups:
         frames = [rows.assign(group=rows["item"].map(lambda item: f"g{int(item[1:]) % groups}")) for rows in frames]
-    return (frames[0], frames[1], frames[2]), {
+    return Frames(frames[0], frames[1], frames[2], SCALES), {
         run: RunOfCell(levels, repeat) for run, (levels, repeat, _) in enumerate(every)
     }
 
 
 def cells_of(by_rounds: dict[str, str], statistic: str) -> list[CellResult]:
     frames, runs = debates(by_rounds)
-    return cell_statistics(*frames, SCALES, runs, resamples=50)[statistic]
+    return cell_statistics(frames, runs, resamples=50)[statistic]
 
 
 def test_four_failed_items_of_twelve_do_not_raise_a_score() -> None:
@@ -107,7 +105,7 @@ def test_no_value_or_effect_is_outside_its_bounds(data: st.DataObject) -> None:
     marks = st.lists(st.text("12.x", min_size=items, max_size=items), min_size=repeats, max_size=repeats)
     rounds = {name: "|".join(data.draw(marks)) for name in ("a 1", "a 2", "b 1", "b 2")}
     frames, runs = debates(rounds, groups)
-    found = cell_statistics(*frames, SCALES, runs, resamples=2)
+    found = cell_statistics(frames, runs, resamples=2)
     for statistic, cells in found.items():
         for low, value, high in [(cell.lowest, cell.value, cell.highest) for cell in cells]:
             assert value is None or low is None or high is None or low - 1e-9 <= value <= high + 1e-9, statistic
@@ -115,7 +113,7 @@ def test_no_value_or_effect_is_outside_its_bounds(data: st.DataObject) -> None:
         if entry is not None and entry.bounds is not None and entry.value is not None:
             assert entry.bounds[0] - 1e-9 <= entry.value <= entry.bounds[1] + 1e-9
     for statistic in {"example_level_agreement", "accuracy_gold", "win_rate_1"} & {*found}:
-        for row in axis_differences(*frames, SCALES, runs, ["model", "n"], statistic, resamples=2, effects=True):
+        for row in axis_differences(frames, runs, ["model", "n"], statistic, resamples=2, effects=True):
             low, high = effect_bounds(row, found[statistic], ["model", "n"])
             if row.difference is not None and low is not None and high is not None:
                 assert low - 1e-9 <= row.difference <= high + 1e-9
@@ -124,7 +122,7 @@ def test_no_value_or_effect_is_outside_its_bounds(data: st.DataObject) -> None:
 def test_a_cell_that_only_failed_is_left_out_of_differences_and_effects() -> None:
     """Without it the model has no effect on the other combination: an outage is not a difference of 1."""
     frames, runs = debates({"good 1": "1" * 20, "good 2": "1" * 19 + "2", "bad 1": "x" * 20, "bad 2": "1" * 18 + "2."})
-    of = partial(axis_differences, *frames, SCALES, runs, ["model", "n"], resamples=50)
+    of = partial(axis_differences, frames, runs, ["model", "n"], resamples=50)
     effects = {"example_level_agreement": 1 / 20, "accuracy_gold": 1 / 19, "no_verdict_rate": -1 / 20}
     for statistic, effect in effects.items():
         rows = [row for row in of(statistic) if "bad" in (row.level, row.other_level) or "bad" in row.fixed.values()]
@@ -150,7 +148,7 @@ def test_repeats_that_differ_by_a_constant_have_the_interval_of_one_of_them() ->
     ]
     runs = {run: RunOfCell((name,), repeat) for run, (name, repeat, _) in shifts.items()}
     scales = {("score", "c"): Scale(level="interval", categories=tuple(range(1, 11)))}
-    cells = cell_statistics(*map(pd.DataFrame, (labels, opinions, gold)), scales, runs)
+    cells = cell_statistics(Frames(*map(pd.DataFrame, (labels, opinions, gold)), scales), runs)
     for statistic in ("pearson", "spearman", "kendall_tau_b"):
         one, three = cells[statistic]
         assert three.value == pytest.approx(one.value) and three.deviation == pytest.approx(0)
@@ -178,7 +176,7 @@ def test_a_cell_in_which_every_trace_failed_has_no_value() -> None:
 
 def difference_of(by_rounds: dict[str, str], statistic: str) -> AxisDifference:
     frames, runs = debates(by_rounds)
-    (row,) = axis_differences(*frames, SCALES, runs, ["rounds"], statistic, resamples=200)
+    (row,) = axis_differences(frames, runs, ["rounds"], statistic, resamples=200)
     return row
 
 

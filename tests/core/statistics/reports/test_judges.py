@@ -2,14 +2,20 @@
 
 import numpy as np
 
-from core.statistics.reports.judges import judge_comparison_rows
+from core.statistics.data.dataset import Frames, build_datasets
+from core.statistics.reports.judges import judge_differences
 from tests.core.statistics.frames import ANNOTATORS, SCALES, STARS, frame_from_words
+
+
+def differences(labels, opinions, scales):
+    datasets = build_datasets(Frames(labels, opinions, None, scales), "all")
+    return [row for dataset in datasets for row in judge_differences(dataset)]
 
 
 def test_judges_are_compared_by_their_accuracy():
     words = {name: word * 12 for name, word in ANNOTATORS.items()}
     judges = {"good": words["a1"], "fair": words["a3"], "bad": "0" * 120}
-    rows = judge_comparison_rows(frame_from_words(words), frame_from_words(judges, name_column="judge"), scales=SCALES)
+    rows = differences(frame_from_words(words), frame_from_words(judges, name_column="judge"), SCALES)
     by_pair = {(row.judge, row.other_judge): row for row in rows}
     assert list(by_pair) == [("bad", "fair"), ("bad", "good"), ("fair", "good")]
     assert by_pair["bad", "good"].high < 0
@@ -22,20 +28,20 @@ def test_scoring_judges_are_compared_by_correlation_and_williams_test():
     near = np.clip(stars + rng.integers(-1, 2, 80), 1, 5)
     labels = frame_from_words({"a1": "".join(map(str, stars))}, "score")
     judges = {"near": "".join(map(str, near)), "far": "".join(map(str, rng.integers(1, 6, 80)))}
-    (row,) = judge_comparison_rows(labels, frame_from_words(judges, "score", "judge"), scales=STARS)
-    assert (row.statistic, row.judge, row.other_judge) == ("pearson", "far", "near")
+    (row,) = differences(labels, frame_from_words(judges, "score", "judge"), STARS)
+    assert (row.judge, row.other_judge) == ("far", "near")
     assert row.high < 0
     assert max(row.p_bootstrap, row.p_t) < 0.01
 
 
 def test_no_opinions_give_no_comparisons():
     opinions = frame_from_words({}, name_column="judge")
-    assert judge_comparison_rows(frame_from_words(ANNOTATORS), opinions, scales=SCALES) == []
+    assert differences(frame_from_words(ANNOTATORS), opinions, SCALES) == []
 
 
 def test_few_items_give_no_correlation_difference_and_a_reason():
     labels = frame_from_words({"a1": "123"}, "score")
     opinions = frame_from_words({"near": "123", "far": "321"}, "score", "judge")
-    (row,) = judge_comparison_rows(labels, opinions, scales=STARS)
+    (row,) = differences(labels, opinions, STARS)
     assert (row.difference, row.p_corrected) == (None, None)
     assert row.reason == "4 items with all three scores are needed; there are 3"
