@@ -71,7 +71,8 @@ def test_scaleeval_compares_evaluators_with_the_debates_of_another_experiment(
     tmp_path: Path, url: str, command: Command, server: Server
 ) -> None:
     cells = ["helpfulness · brainstorming", "interpretability · coding"]
-    add(url, *(record for scenario in ("brainstorming", "coding") for record in preference_items(3, scenario)))
+    records = [record for scenario in ("brainstorming", "coding") for record in preference_items(3, scenario)]
+    add(url, *(record for record in records if isinstance(record, ItemRecord)))
     keep = {"criterion and scenario": cells}
     command("experiments", "run", str(write_variant(tmp_path, "scaleeval/debates", server.address, keep=keep)), "--yes")
     fewer = keep | {"format": 2, "judge.model": 2}
@@ -87,6 +88,10 @@ def test_scaleeval_compares_evaluators_with_the_debates_of_another_experiment(
     of_judges = {row["scorer"]: row for row in rows if "table-5" in row["scorer"]}
     assert len(of_judges) == 8 and {(row["value"], row["items"]) for row in of_judges.values()} == {(1, 3), (0, 3)}
     assert all("6 observations of 3 items" in row["note"] for row in of_judges.values())
+    words = ("experiments", "table", "scaleeval-table-5", "--published")
+    notes = {row["note"].split("; ")[1] for row in json.loads(command(*words, "--json"))}
+    assert notes == {"compared with debate:scaleeval-debates: 3 by the debate"}, "each cell with its own debate"
+    assert "people's decisions" not in command(*words)
     wins = command("experiments", "table", "scaleeval-figure-3", "--rows", "group,statistic", "--columns", "scorer")
     assert "ScaleEval, Chern et al. 2024, Figure 3" in wins
 

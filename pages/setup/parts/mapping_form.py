@@ -295,7 +295,9 @@ def _target(labels: Sequence[Draft], preview: Preview, columns: Sequence[str], r
     """
     words = sorted({cell.strip() for cell in _cells(preview, columns)} - {""})
     answer: Draft = {"kind": "answer", "scale": {"level": "nominal", "categories": words}}
-    guess: Draft = guess_values(_cells(preview, columns)) or (answer if responses == 1 and words else {"kind": "preference"})
+    guess: Draft = guess_values(_cells(preview, columns)) or (
+        answer if responses == 1 and words else {"kind": "preference"}
+    )
     if not labels:
         return guess
     own = {field: labels[0][field] for field in TARGET_FIELDS if field in labels[0]}

@@ -19,11 +19,13 @@ def is_of(session: Session, study: Study, names: Sequence[str], known: Mapping[s
     its name, its description or a scenario.
     """
     found = items.of_study(session, study.id)
-    if most := sum(known.get(name, {}).get("items", 0) for name in names):
-        marks = {mark for name in names for mark in known[name]["marks"]}
-        return len(found) <= most and any(mark_of(item) in marks for item in found)
+    public = [known[name] for name in names if name in known]
+    marks = {mark for one in public for mark in one["marks"]}
+    if len(found) <= sum(one["items"] for one in public) and any(mark_of(item) in marks for item in found):
+        return True
+    others = [name for name in names if name not in known]
     said = _letters(f"{study.name} {study.description}")
-    return any(_letters(name) in said for name in names) or bool({*names} & {item.scenario for item in found})
+    return any(_letters(name) in said for name in others) or bool({*others} & {item.scenario for item in found})
 
 
 def mark_of(item: Item) -> str:

@@ -16,7 +16,13 @@ from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, describe_populations
 from storage.reports.critiques import PEOPLE
 from storage.reports.published import _corrections, _debates, _judged, _metacritique, _runs
-from storage.reports.published._values import find_experiment_table, tables_of_experiments, with_published
+from storage.reports.published._values import (
+    TODAY,
+    find_experiment_table,
+    tables_of_experiments,
+    with_published,
+    without_figures,
+)
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request
 from storage.studies.studies import Study
 
@@ -60,10 +66,12 @@ def _kinds(name: str) -> tuple[str, ...]:
 
 
 def find_table(name: str) -> PublishedTable:
-    """Return the table with this name; raises TiebreakError where there is none."""
-    table = next((table for table in TABLES if table.name == name), None)
+    """Return the table with this name, or that of its experiment; raises TiebreakError where there is none."""
+    names = (name, name.removesuffix(TODAY).replace("-table-", "-"))  # metacritique-table-5 makes the runs of -5
+    table = next((table for table in TABLES if table.name in names), None)
     if table is None:
-        raise TiebreakError(f"There is no table {name!r}; there are {', '.join(table.name for table in TABLES)}.")
+        known = ", ".join(table.name for table in TABLES)
+        raise TiebreakError(without_figures(name) or f"There is no published table {name!r}; there are {known}.")
     return table
 
 
@@ -82,7 +90,7 @@ def compute(
     """
     table = find_experiment_table(engine, study.id, name) or find_table(name)
     request = Request(engine, study, reference, resamples, load)
-    rows = with_published(request, name, [_with_population(row, table, request) for row in table.rows(request)])
+    rows = with_published(request, table.name, [_with_population(row, table, request) for row in table.rows(request)])
     if not (rows and table.has_reference and table.against and request.data.reference.type == "debate"):
         return rows
     note = f"compared with {request.data.reference.title}"

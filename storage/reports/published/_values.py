@@ -28,7 +28,7 @@ def _file() -> dict[str, Any]:
     """Return the published figures; none if the folder is not installed."""
     file = definition.FOLDER / "values.yaml"
     found = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return {"why": {}, "data_sets": {}, "tables": {}, "experiments": {}, **found}
+    return {"why": {}, "data_sets": {}, "tables": {}, "experiments": {}, "without": {}, **found}
 
 
 def with_published(request: Request, table: str, rows: Sequence[PublishedRow]) -> list[PublishedRow]:
@@ -52,9 +52,20 @@ def _is_of_paper(request: Request, spec: Mapping[str, Any]) -> bool:
         return _data_sets.is_of(session, request.study, spec["data"], _file()["data_sets"])
 
 
+def without_figures(name: str) -> str:
+    """Return why the paper of an experiment prints no figure of it, as one sentence; empty if none is known."""
+    reasons = {_experiment_name(file): reason for file, reason in _file()["without"].items()}
+    reason = reasons.get(name.removesuffix(TODAY))
+    return f"Nothing is published beside {name!r}: {reason}." if reason else ""
+
+
+def _experiment_name(file: str) -> str:
+    return file.replace("/", "-").replace("dna_eval-", "dna-")
+
+
 def tables_of_experiments(session: Session, study_id: int) -> list[PublishedTable]:
     """Return a table for each experiment of a study that is one of a paper with published figures."""
-    files = {file.replace("/", "-").replace("dna_eval-", "dna-"): file for file in _file()["experiments"]}
+    files = {_experiment_name(file): file for file in _file()["experiments"]}
     found = []
     for experiment in experiments.of_study(session, study_id):
         file = files.get(experiment.name.removesuffix(TODAY)) or _same_design(session, study_id, experiment.definition)
@@ -96,7 +107,7 @@ def _table(experiment: Experiment, file: str) -> PublishedTable:
     source = str(_file()["experiments"][file]["source"])
     return PublishedTable(
         experiment.name, source, "published and here", "How far are the runs of this study from the published figures?",
-        "runs of the experiment with verdicts, and their reference", rows, labels="no value",
+        "runs of the experiment with verdicts, and their reference", rows, against=False, labels="no value",
     )  # fmt: skip
 
 
@@ -115,13 +126,15 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
     is_of_paper = _is_of_paper(request, spec)
     other = "" if is_of_paper else f"the paper's figure is of {', '.join(spec['data'])}, which this study is not"
     rows = []
-    for statistic in (name for name in (*spec, *spec.get("means", {})) if name in results.cells):
+    for statistic in (name for name in dict.fromkeys([*spec, *spec.get("means", {})]) if name in results.cells):
         for cell in results.cells[statistic]:
             # A file with current models has the same levels in the same order.
             places = [axis.labels.index(level) for axis, level in zip(own.axes, cell.levels, strict=True)]
             levels = [labels[place] for labels, place in zip(published, places, strict=True)]
             missing = f"{cell.no_verdict:,} of {cell.asked:,} without a verdict" if cell.no_verdict else ""
             note = other or (f"published for {', '.join(levels)}" if tuple(levels) != cell.levels else "")
+            if results.reference.startswith("debate:"):  # each cell has its own sources
+                note = "; ".join(filter(None, (note, f"compared with {results.reference}: {cell.reference}")))
             criterion = "" if cell.criterion in (*cell.levels, ALL) else cell.criterion
             row = from_estimate(" · ".join(cell.levels), criterion, statistic, cell, join_notes(note, missing))
             figure = _figure(spec.get(statistic), levels) if is_of_paper else None
@@ -137,7 +150,7 @@ def _means(
     own: Definition,
     why: str,
 ) -> Iterator[PublishedRow]:
-    """Yield the means over the last axis, where the paper prints only these: `means` has statistic -> level -> mean."""
+    """Yield the means over the last axis that the paper prints: `means` has statistic -> level -> mean."""
     for statistic, figures in spec.get("means", {}).items():
         for level, name in zip(published[0], own.axes[0].labels, strict=True):
             cells = [row for row in rows if row.statistic == statistic and row.scorer.startswith(f"{name} · ")]
