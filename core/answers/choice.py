@@ -258,8 +258,11 @@ class Choice(Single[int]):
         if line.rstrip().endswith(":"):
             return None
         bare = re.sub(r"^the\s+", "", line.strip(_EDGE), flags=re.I)
-        if (named := self._begins(line)) and not line[named[1] :].strip(_EDGE):
-            return self._checked(named[0], len(line))
+        if (placed := place_alone(line, self.words, self.noun)) and not line[placed[1] :].strip(_EDGE):
+            return self._checked(placed[0], len(line))
+        head = responses(self.words, self.noun).match(bare)
+        if head and not bare[head.end() :].strip(_EDGE):
+            return self._checked(number_of(head), len(line))
         if re.fullmatch(rf"\d{{1,3}}|(?:{'|'.join(self._marks())})", bare):
             return self._checked(self._bare(bare), len(line))
         neither = self.words.starts("neither", bare)

@@ -83,7 +83,7 @@ READ = [
     (Choice(), "I read both.\n\n2", 2),
     (Choice(count=3), "Final answer: 3", 3),
     (Choice(), "Final answer: 1 < 2", 2),
-    (Choice(), "die Response 2.", 2),
+    (Choice(), "최종 답변; 1번", 1),
     (Weights(names=("depth", "style")), "2. 30%\n1. 70%", {"depth": 70, "style": 30}),
     (Claims(), "THERE ARE NO CLAIMS.", ()),
     (Claims(), "Two parts.\nOf the text.\n| # | Claim |\n|---|---|\n| 1 | It is long. |", ("It is long.",)),
