@@ -27,6 +27,7 @@ from tests.pages.visits import visit
 from tests.papers.packs import load, write_variant
 from tests.papers.studies import records_for, study_of
 from tests.papers.test_packs import RUNS
+from tests.storage.shared import stored_study
 
 pytestmark = pytest.mark.slow
 
@@ -61,8 +62,7 @@ class Bench:
             exists = study_name in studies.names(session)
         if not exists:
             imports.import_records(self.engine, study_name, records_for(name, self.folder))
-        with reading(self.engine) as session:
-            return studies.get(session, study_name)
+        return stored_study(self.engine, study_name)
 
     def execute(self, name: str, own: str = "") -> report.Results:
         """Execute some cells of a file, of current models once, and return the results."""

@@ -14,7 +14,6 @@ from core.protocols.registry import PROTOCOLS
 from storage.db import connections
 from storage.labels import labels
 from storage.runs import aius
-from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.core.protocols.critiques import (
@@ -22,15 +21,14 @@ from tests.core.protocols.critiques import (
     make_settings,
     run_scripted,
 )
-from tests.storage.shared import store_label
+from tests.storage.shared import store_label, stored_study
 
 SPLIT = Split(aiu="c1.1", into=(Piece(text="One a."), Piece(text="One b.")))
 
 
 def import_study(engine: Engine, *records: Any, name: str = "s", **rules: Any) -> Study:
     imports.import_records(engine, name, [StudyRecord(rules=StudyRules(**rules)), *records])
-    with connections.reading(engine) as session:
-        return studies.get(session, name)
+    return stored_study(engine, name)
 
 
 @pytest.fixture

@@ -26,6 +26,10 @@ RUN_WITHOUT_CRITERION = RunRecord(name="r", protocol="scaleeval", criterion="")
 
 def import_study(engine: Engine, records: Iterable[Record], name: str = "s") -> Study:
     imports.import_records(engine, name, records)
+    return stored_study(engine, name)
+
+
+def stored_study(engine: Engine, name: str = "s") -> Study:
     with reading(engine) as session:
         return studies.get(session, name)
 

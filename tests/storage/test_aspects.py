@@ -15,6 +15,7 @@ from storage.runs import aspects
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports, samples
+from tests.storage.shared import import_study
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
 NOTE = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(ASPECTS))
@@ -23,9 +24,7 @@ NOTE = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(AS
 @pytest.fixture
 def study(engine: Engine) -> Study:
     """Import the sample study of DnA-Eval."""
-    imports.import_records(engine, "s", tiebreak.read(samples.path("dna_eval")))
-    with reading(engine) as session:
-        return studies.get(session, "s")
+    return import_study(engine, tiebreak.read(samples.path("dna_eval")))
 
 
 def test_aspects_have_the_order_of_the_settings(engine: Engine, study: Study) -> None:

@@ -28,7 +28,7 @@ from storage.transfer.bundle import write_bundle
 from storage.transfer.imports import import_records
 from tests.conftest import make_item, make_label, make_target
 from tests.storage.labelling.workbench import Client
-from tests.storage.shared import a_verdict, store_label
+from tests.storage.shared import a_verdict, store_label, stored_study
 
 SUBJECT = ("preference", "helpfulness")
 RUN_FIELDS = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
@@ -259,8 +259,7 @@ def test_designs_and_draws_are_exported_and_imported(engine):
 def test_a_bundle_has_the_draws(engine, tmp_path):
     study = add_study(engine, items=8)
     add_run(engine, study)
-    with reading(engine) as session:
-        record = studies.get(session, "s")
+    record = stored_study(engine)
     write_bundle(engine, record, tmp_path / "bundle")
     with (tmp_path / "bundle" / "draws.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -18,12 +18,11 @@ from storage.reports.opinions import opinion_frame
 from storage.runs import call_totals, outcomes, readings, traces
 from storage.runs.outcomes import UnreadFilter
 from storage.runs.traces import Filter
-from storage.studies import studies
 from storage.studies.items import ItemSelection
-from storage.transfer.imports import import_records
 from storage.transfer.participation import annotator_names
 from storage.worker import _launch
 from storage.worker._launch import RunRequest
+from tests.storage.shared import import_study
 
 UNREADABLE = "Both have their merits \N{THINKING FACE} <b>hm</b>."
 
@@ -287,9 +286,9 @@ def test_an_unreadable_sample_of_a_chair_can_be_stated_and_an_unreadable_peer_ca
     from core.protocols.refer.settings import Reviewer
     from core.protocols.refer.settings import Settings as RefeR
 
-    import_records(engine, "reviews", [ItemRecord(item=Item(id="one", prompt="?", responses=(Response(text="!"),)))])
-    with reading(engine) as session:
-        study = studies.get(session, "reviews")
+    study = import_study(
+        engine, [ItemRecord(item=Item(id="one", prompt="?", responses=(Response(text="!"),)))], "reviews"
+    )
     criterion = Criterion(name="clarity", scale=Scale(level="ordinal", categories=(1, 2, 3, 4, 5)))
     peers = tuple(Reviewer(name=name, spec=Spec(model=name)) for name in ("p1", "p2"))
     chair = Reviewer(name="chair", spec=Spec(model="chair", temperature=1.0))

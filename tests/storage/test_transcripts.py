@@ -28,6 +28,7 @@ from storage.worker._launch import RunRequest, create_run, estimate_run, execute
 from tests.conftest import make_item
 from tests.core.protocols.debates import make_settings
 from tests.storage.labelling.workbench import Client
+from tests.storage.shared import import_study
 from tests.storage.transfer.test_imports import export
 
 IMAGE = {"type": "image_url", "image_url": {"url": "https://images.example/a.png"}}
@@ -75,9 +76,7 @@ def test_an_item_without_its_transcript_is_refused(engine):
 
 
 def test_judges_are_asked_about_the_transcript_and_images_are_stated_before(engine):
-    imports.import_records(engine, "s", RECORDS)
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, RECORDS)
     model = ScriptedModel(lambda ask: "Final answer: 1")
     request = RunRequest(study, registry.get("scaleeval"), make_settings(), "run")
     assert "images in transcripts are not sent" in estimate_run(engine, request).summary()
@@ -93,9 +92,7 @@ def test_judges_read_a_transcript_within_the_smallest_budget_with_the_steps_that
     long = read_transcript([{"role": "user", "content": f"m{n} " + "x" * 300} for n in range(1, 101)])
     responses = (Response(text="?", transcript=long.digest), Response(text="31"))
     item = make_item("a", responses=responses).model_copy(update={"prompt": "Is [50] right?"})
-    imports.import_records(engine, "s", [TranscriptRecord(transcript=long), ItemRecord(item=item)])
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, [TranscriptRecord(transcript=long), ItemRecord(item=item)])
     small, *others = make_settings().judges
     small = small.model_copy(update={"spec": small.spec.model_copy(update={"transcript_tokens": 1000})})
     request = RunRequest(study, registry.get("scaleeval"), make_settings(judges=(small, *others)), "run")

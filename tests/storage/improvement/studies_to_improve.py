@@ -18,11 +18,10 @@ from storage.improvement import evaluations, judges, splits, variants
 from storage.improvement.evaluations import Evaluation
 from storage.improvement.judges import CurrentJudge
 from storage.improvement.variants import Variant
-from storage.studies import studies
 from storage.studies.studies import Study
-from storage.transfer import imports
 from storage.worker import RunRequest, create_run, execute_experiment, execute_here
 from tests.conftest import make_item, make_target
+from tests.storage.shared import import_study
 
 HELPFUL = Criterion(name="helpfulness", definition="Of use.")
 BETTER = Changes(definition="Of use, and brief.")
@@ -50,9 +49,7 @@ def prepare(engine: Engine, count: int = ITEMS, settings: str = SETTINGS) -> Stu
         records.append(
             AdjudicationRecord(ruling=Adjudication(target=make_target(f"item {number}"), value=1, **decided))
         )
-    imports.import_records(engine, "s", records)
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, records)
     protocol = PROTOCOLS["single-judge"]
     run_id = create_run(engine, RunRequest(study, protocol, parse_settings(settings, protocol, [HELPFUL]), "base"))
     asyncio.run(execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(answer)))

@@ -37,6 +37,7 @@ from tests.storage.improvement.studies_to_improve import (
     run_part,
     split,
 )
+from tests.storage.shared import import_study
 
 ON_SQLITE = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 """For tests that take seconds and depend on the database as little as the others, which use both."""
@@ -250,9 +251,7 @@ def test_scores_are_compared_by_their_distance_from_the_mean_of_labels(engine: E
         for name in names
         for a, value in (("ann", 4), ("bob", 5))
     ]
-    imports.import_records(engine, "scores", [CriterionRecord(criterion=criterion), *items, *given])
-    with reading(engine) as session:
-        study = studies.get(session, "scores")
+    study = import_study(engine, [CriterionRecord(criterion=criterion), *items, *given], "scores")
     protocol = PROTOCOLS["single-score"]
     settings = parse_settings("{judge: {name: j, model: m}, criterion: clarity}", protocol, [criterion])
     run_id = create_run(engine, RunRequest(study, protocol, settings, "base"))

@@ -17,6 +17,7 @@ from storage.studies import studies
 from tests.core.protocols.critiques import make_complete_item, make_item, worked_example_reply
 from tests.storage.critique_studies import import_study, run_records
 from tests.storage.labelling.workbench import Client, leases, set_rules, stored
+from tests.storage.shared import stored_study
 
 RATIONALE = "Evidence: e.\nReasoning: r.\nTherefore, the claim is false."
 
@@ -88,8 +89,7 @@ def test_eleven_trues_are_eleven_labels_of_eleven_aius(engine):
     assert [row.value for row in rows] == [True] * 11
     assert len({row.target_id for row in rows}) == 11 and all(row.blind for row in rows)
     assert ann.progress() | {"flagged": 0} == {"labelled": 11, "total": 12, "skipped": 0, "flagged": 0, "drafts": 1}
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = stored_study(engine)
     board = critiques.leaderboard(engine, study, resamples=20)
     assert [row.aius for row in board.accuracies if (row.task, row.critiques) == ("precision", "all")] == [7]
 

@@ -14,7 +14,7 @@ from storage.studies import annotators, studies
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.storage.labelling.workbench import Client, stored
-from tests.storage.shared import RUN, a_trace, debates
+from tests.storage.shared import RUN, a_trace, debates, import_study, stored_study
 
 
 @pytest.fixture
@@ -160,9 +160,7 @@ def test_a_list_names_neither_items_nor_judges_nor_others(engine, queue):
 
 def test_critiques_are_listed_as_soon_as_they_are_imported(engine):
     critiques = (Critique(author="a", text="Too short."), Critique(author="b", text="Too long."))
-    imports.import_records(engine, "s", [ItemRecord(item=make_item("item 0", critiques=critiques))])
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, [ItemRecord(item=make_item("item 0", critiques=critiques))])
     home.prepare(engine, study.id, "ann")
     with reading(engine) as session:
         todo = {one.name: one.todo for one in home.summaries(session, study, "ann")}
@@ -175,8 +173,7 @@ def test_the_targets_of_critiques_imported_by_an_earlier_version_are_added(engin
     imports.import_records(engine, "s", [ItemRecord(item=make_item("item 0", critiques=(critique,)))])
     with writing(engine) as session:
         session.execute(delete(TargetRow))
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = stored_study(engine)
     for _ in range(2):
         home.prepare(engine, study.id, "ann")
     with reading(engine) as session:

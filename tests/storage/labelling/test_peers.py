@@ -13,7 +13,7 @@ from storage.studies import studies
 from tests.core.protocols.reviews import make_item, make_settings, reviews_script, run_scripted
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.workbench import Client
-from tests.storage.shared import store_label
+from tests.storage.shared import store_label, stored_study
 
 SCORE = Target(item="flamingos", kind="score", criterion="engaging")
 MISLED = Target(item="flamingos", kind="misleading_peer", criterion="engaging", part="review")
@@ -27,8 +27,7 @@ def study(engine):
         name="review", protocol="refer", settings=settings.model_dump(mode="json"), prompts=PROTOCOLS["refer"].prompts
     )
     import_study(engine, ItemRecord(item=item), run, TraceRecord(run="review", item=item.id, events=review.events))
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = stored_study(engine)
     peers.create_missing_targets(engine, study.id)
     return study
 

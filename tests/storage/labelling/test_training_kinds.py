@@ -18,7 +18,7 @@ from tests.conftest import make_item
 from tests.core.protocols.critiques import make_complete_item
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.workbench import Client, set_rules, stored
-from tests.storage.shared import store_label
+from tests.storage.shared import store_label, stored_study
 
 ITEM = make_complete_item(2)
 ASPECTS = {"clarity": 60.0, "tone": 40.0}
@@ -122,8 +122,7 @@ def test_weights_are_right_within_the_tolerance_of_the_study(engine, given, corr
         LabelRecord(label=Label(target=weights_of(name), annotator="bob", value=ASPECTS)) for name in ("i", "j")
     ]
     imports.import_records(engine, "s", records)
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = stored_study(engine)
     with pytest.raises(TiebreakError, match="sum to 100"):
         know(engine, study, (weights_of("i"), {"clarity": 60.0, "tone": 41.0}))
     know(engine, study, (weights_of("i"), ASPECTS))

@@ -23,6 +23,7 @@ from storage.studies import studies
 from storage.transfer import imports
 from tests.core.formats.shared import FIXTURES, public_file
 from tests.databases import create_database
+from tests.storage.shared import import_study
 
 
 def make_item(name: str = "i", authors: str = "ab") -> Item:
@@ -65,9 +66,7 @@ def run_records(run: str, judge: str, item: str, critique: str, digits: str) -> 
 
 
 def import_leaderboard(engine: Engine, *records: object) -> Leaderboard:
-    imports.import_records(engine, "s", list(records))
-    with connections.reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, list(records))
     return critiques.leaderboard(engine, study, resamples=20)
 
 

@@ -7,11 +7,9 @@ from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, Sca
 from core.items import Item, Response
 from core.labels import Label, Opinion, Scale, Target, Value
 from core.trace import Verdict, VerdictReached
-from storage.db import connections
 from storage.reports import alignment
 from storage.reports.alignment import BY_SCORES, AlignmentData
-from storage.studies import studies
-from storage.transfer import imports
+from tests.storage.shared import import_study, stored_study
 
 TEN = Scale(level="interval", low=1, high=10)
 
@@ -41,9 +39,7 @@ def run(judge: str, kind: str, values: dict[tuple[str, str], Value | None]) -> l
 
 
 def load(engine: Engine, *records: Record) -> AlignmentData:
-    imports.import_records(engine, "s", [ScaleRecord(kind="score", criterion="quality", scale=TEN), *records])
-    with connections.reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, [ScaleRecord(kind="score", criterion="quality", scale=TEN), *records])
     return alignment.load_data(engine, study)
 
 
@@ -58,8 +54,7 @@ def test_a_judges_scores_are_compared_with_peoples_preferences(engine: Engine) -
     data = load(engine, *map(item, "abc"), *people, *run("scorer", "score", scores))
     judge = f"scorer{BY_SCORES}"
     assert preferences(data) == {(judge, "a", ""): 1, (judge, "b", ""): 0, (judge, "c", ""): None}
-    with connections.reading(engine) as session:
-        study = studies.get(session, "s")
+    study = stored_study(engine)
     rows = {row.statistic: row for row in alignment.rows(engine, study, resamples=5) if row.kind == "preference"}
     assert (rows["accuracy_gold"].value, rows["accuracy_gold"].items) == (0.5, 2)
     assert rows["no_verdict_rate"].value == pytest.approx(1 / 3)
@@ -90,8 +85,6 @@ def test_an_own_preference_is_not_replaced_and_scores_alone_derive_nothing(engin
     assert data.labels[data.labels["kind"] == "preference"]["value"].tolist() == [2]
     scores = run("scorer", "score", {("b", "1"): 5, ("b", "2"): 4})
     more = [item("b"), label("b", "score", 3, "1"), label("b", "score", 4, "2"), *scores]
-    imports.import_records(engine, "s", more)
-    with connections.reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, more)
     data = alignment.load_data(engine, study)
     assert set(data.opinions[data.opinions["kind"] == "preference"]["item"]) == {"a"}

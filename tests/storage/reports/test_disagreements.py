@@ -18,11 +18,9 @@ from storage.reports import alignment, disagreements
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues, format_value
 from storage.reports.references import Reference
-from storage.studies import studies
 from storage.studies.studies import Study
-from storage.transfer import imports
 from tests.conftest import make_item, make_label, make_target
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, import_study
 
 LAST_OPINIONS: dict[str, tuple[object, ...]] = {"a": (1, 2, 2), "b": (2, 2, 2), "c": (0, None, 1), "d": (1, 2, 1)}
 """Item -> the last opinions of j0, j1 and j2, whose first opinions are 1."""
@@ -48,9 +46,7 @@ def records() -> list[Record]:
 
 
 def load(engine: Engine, extra: list[Record] | None = None) -> tuple[Study, AlignmentData]:
-    imports.import_records(engine, "s", [*records(), *(extra or [])])
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, [*records(), *(extra or [])])
     return study, alignment.load_data(engine, study)
 
 

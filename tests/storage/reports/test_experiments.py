@@ -20,12 +20,12 @@ from storage.db.connections import connect, reading, writing
 from storage.db.tables import RunRow
 from storage.reports import experiments as report
 from storage.runs import experiments
-from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import execute_experiment, plan, start
 from tests.conftest import make_item, make_label
 from tests.databases import create_database
+from tests.storage.shared import import_study
 
 pytestmark = pytest.mark.slow  # the statistics of many runs
 
@@ -62,9 +62,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, Study]:
     """A study with a finished experiment: 2 models x 2 lengths x 2 repeats on 20 items with labels."""
     engine = connect(create_database(tmp_path_factory.mktemp("e") / "e.db"))
     records = [ItemRecord(item=make_item(f"item {n}")) for n in range(ITEMS)]
-    imports.import_records(engine, "s", [*records, *(make_label(1, item=f"item {n}") for n in range(ITEMS))])
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, [*records, *(make_label(1, item=f"item {n}") for n in range(ITEMS))])
     experiment_id = start(engine, study, plan(engine, study, files.parse(FILE)))
     asyncio.run(execute_experiment(engine, experiment_id, lambda progress: None, ScriptedModel(Judges())))
     return engine, study

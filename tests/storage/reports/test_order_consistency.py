@@ -13,14 +13,12 @@ from core.protocols.dna_eval.settings import Settings
 from core.protocols.registry import PROTOCOLS
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Ask, Event, Spec, Verdict, VerdictReached
-from storage.db import connections
 from storage.reports import alignment
 from storage.reports._order_consistency import STATISTIC
 from storage.studies import studies
-from storage.transfer import imports
 from storage.worker import _launch
 from tests.conftest import make_item
-from tests.storage.shared import a_turn
+from tests.storage.shared import a_turn, import_study
 
 
 def trace(item: str, *readings: object, rounds: int = 1) -> TraceRecord:
@@ -43,9 +41,7 @@ def trace(item: str, *readings: object, rounds: int = 1) -> TraceRecord:
 def consistency(engine: Engine, by: alignment.By, *traces: TraceRecord) -> list[AlignmentRow]:
     items = [ItemRecord(item=make_item(one.item, scenario="math")) for one in traces]
     run = RunRecord(name="r", protocol="single-judge", criterion="helpfulness")
-    imports.import_records(engine, "s", [*items, run, *traces])
-    with connections.reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, [*items, run, *traces])
     return [row for row in alignment.rows(engine, study, by, resamples=5) if row.statistic == STATISTIC]
 
 
@@ -105,6 +101,4 @@ def test_scores_by_aspect_count_with_their_weighted_sum(engine: Engine) -> None:
 
 def imports_study(engine: Engine) -> studies.Study:
     """Import a study of one item."""
-    imports.import_records(engine, "s", [ItemRecord(item=make_item("a"))])
-    with connections.reading(engine) as session:
-        return studies.get(session, "s")
+    return import_study(engine, [ItemRecord(item=make_item("a"))])

@@ -3,17 +3,14 @@
 import pytest
 
 from core.formats import tiebreak
-from storage.db.connections import reading
 from storage.reports import study_report
-from storage.studies import studies
-from storage.transfer import imports, samples
+from storage.transfer import samples
+from tests.storage.shared import import_study
 
 
 @pytest.mark.slow
 def test_sections_have_the_figures_of_the_study(engine):
-    imports.import_records(engine, "tour", tiebreak.read(samples.path()))
-    with reading(engine) as session:
-        study = studies.get(session, "tour")
+    study = import_study(engine, tiebreak.read(samples.path()), "tour")
     overview, judges, comparisons, causes, systems, biases, agreement, alignment = study_report.sections(engine, study)
     assert "32 items" in overview.sentences[1] and "0.6" in overview.sentences[-1]
     assert [row["judge"] for row in judges.rows][:1] == ["judge A"]  # by name: they are not ranked

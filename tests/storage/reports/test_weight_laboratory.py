@@ -13,17 +13,15 @@ from core.formats import tiebreak
 from core.statistics.reports.weight_laboratory import EQUAL, JUDGE, PEOPLE
 from storage.db import connections
 from storage.reports import weights
-from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.databases import create_database
+from tests.storage.shared import import_study
 
 RECORDS = list(tiebreak.read(samples.path("dna_eval")))
 
 
 def test_the_sample_has_every_set_of_weights(engine: Engine) -> None:
-    imports.import_records(engine, "s", RECORDS)
-    with connections.reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, RECORDS)
     reports = {report.judge: report for report in weights.laboratory(engine, study, resamples=20)}
     report = reports["judge A · two judges · given aspects"]
     assert {row.scheme for row in report.schemes} == {EQUAL, JUDGE, PEOPLE, "judge A · direct scores"}
@@ -33,9 +31,7 @@ def test_the_sample_has_every_set_of_weights(engine: Engine) -> None:
 
 
 def test_the_stored_verdict_is_the_preference_under_the_judges_weights(engine: Engine) -> None:
-    imports.import_records(engine, "s", RECORDS)
-    with connections.reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, RECORDS)
     pairs = weights.load_pairs(engine, study)["judge A · judge A · aspects of its own"]
     assert pairs and all(pair.judge_weights is not None for pair in pairs)
     assert all(pair.preference(pair.judge_weights or {}) in (0, 1, 2) for pair in pairs)

@@ -9,13 +9,12 @@ from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, Tra
 from core.labels import Label, Opinion, Target
 from core.statistics.reports.weight_distances import average_weights, top_k_distance
 from core.trace import Verdict, VerdictReached
-from storage.db.connections import reading, writing
+from storage.db.connections import writing
 from storage.reports import weights
-from storage.studies import studies
 from storage.studies.studies import Study
-from storage.transfer import imports, samples
+from storage.transfer import samples
 from tests.conftest import make_item
-from tests.storage.shared import store_label
+from tests.storage.shared import import_study, store_label
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
 NOTE = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(ASPECTS))
@@ -24,9 +23,7 @@ NOTE = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(AS
 @pytest.fixture
 def study(engine: Engine) -> Study:
     """Import the sample study of DnA-Eval."""
-    imports.import_records(engine, "s", tiebreak.read(samples.path("dna_eval")))
-    with reading(engine) as session:
-        return studies.get(session, "s")
+    return import_study(engine, tiebreak.read(samples.path("dna_eval")))
 
 
 def save_weights(engine: Engine, study: Study, values: dict[str, float], annotator: str = "zoe") -> None:
@@ -75,9 +72,7 @@ def test_a_judge_with_another_model_in_each_run_is_a_rater_for_each(engine: Engi
         settings = {"judges": [{"name": "judge", "spec": {"model": model}}]}
         records.append(RunRecord(name=model, protocol="dna_eval", settings=settings))
         records.append(TraceRecord(run=model, item="q", events=(reached,)))
-    imports.import_records(engine, "models", records)
-    with reading(engine) as session:
-        study = studies.get(session, "models")
+    study = import_study(engine, records, "models")
     assert {row.judge for row in weights.aspect_qualities(engine, study, resamples=0)} == {
         "judge · small",
         "judge · large",

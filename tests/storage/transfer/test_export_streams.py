@@ -7,15 +7,13 @@ import pytest
 from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, Record
-from storage.db.connections import reading
 from storage.labels import labels
 from storage.runs import traces
-from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import exports, imports, participation
 from storage.transfer.exports import turn_rows
 from tests.conftest import make_item, make_label
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, import_study
 
 PART = 20
 """Rows that are fetched at once in these tests."""
@@ -46,9 +44,7 @@ def items_with_traces_and_labels(numbers: range) -> list[Record]:
 
 
 def a_study_of(engine: Engine, items: int, name: str = "s") -> Study:
-    imports.import_records(engine, name, items_with_traces_and_labels(range(items)))
-    with reading(engine) as session:
-        return studies.get(session, name)
+    return import_study(engine, items_with_traces_and_labels(range(items)), name)
 
 
 @pytest.mark.parametrize("export", EXPORTS)

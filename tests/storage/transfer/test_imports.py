@@ -32,7 +32,7 @@ from storage.transfer import _spool, exports, imports
 from storage.transfer.imports import ImportCounts
 from tests.conftest import make_item, make_label, make_target
 from tests.core.protocols import debates
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label, stored_study
 
 AT = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
 
@@ -70,8 +70,7 @@ def one_of_each_type():
 
 
 def export(engine, study):
-    with reading(engine) as session:
-        source = studies.get(session, study)
+    source = stored_study(engine, study)
     return list(exports.export_records(engine, source))
 
 

@@ -12,14 +12,13 @@ from core.formats.records import ItemRecord, RunRecord
 from core.llm.client import Reply
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask, completed_turns
-from storage.db.connections import reading
-from storage.studies import studies
 from storage.transfer import samples
 from storage.transfer.imports import import_records
 from storage.transfer.instructions import instruction_examples, trace_examples, write_jsonl
 from tests.conftest import make_item
 from tests.core.protocols import reviews
 from tests.core.protocols.reviews import make_settings, reviews_script, run_scripted
+from tests.storage.shared import stored_study
 
 EXAMPLES_WITH_EVERY_SAMPLE = 78
 """8 traces of 10 samples, of which two could not be read."""
@@ -27,8 +26,7 @@ EXAMPLES_WITH_EVERY_SAMPLE = 78
 
 def import_study(engine, records):
     import_records(engine, "tour", records)
-    with reading(engine) as session:
-        return studies.get(session, "tour")
+    return stored_study(engine, "tour")
 
 
 def test_a_trace_gives_one_example_or_one_for_every_sample(engine):

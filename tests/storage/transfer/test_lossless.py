@@ -26,7 +26,7 @@ from storage.transfer._spool import UNFINISHED
 from storage.transfer.imports import ImportCounts
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label, stored_study
 from tests.storage.transfer.test_imports import export, one_of_each_type
 
 AT = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
@@ -261,8 +261,7 @@ def assert_every_column_is_used(tables):
 
 
 def count(engine, name):
-    with reading(engine) as session:
-        study = studies.get(session, name)
+    study = stored_study(engine, name)
     return exports.count_records(engine, study)
 
 

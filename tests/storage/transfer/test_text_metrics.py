@@ -13,11 +13,10 @@ from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Record, ScaleRecord
 from core.items import Criterion, Response
 from core.labels import Label, Scale, Target
-from storage.db.connections import reading
 from storage.reports import alignment
-from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_label
+from tests.storage.shared import stored_study
 
 
 class Scorer:
@@ -58,8 +57,7 @@ def test_the_scores_of_a_metric_are_verdicts_on_the_scale_of_each_criterion(engi
     words = ["judges", "metric", "rouge-l", "--study", "m", "--database", str(engine.url)]
     result = CliRunner().invoke(cli.app, words)
     assert result.exit_code == 0, result.output
-    with reading(engine) as session:
-        study = studies.get(session, "m")
+    study = stored_study(engine, "m")
     verdicts = alignment.load_data(engine, study, None).opinions
     values = dict(zip(verdicts["item"], verdicts["value"], strict=True))
     assert {item: values[item] for item in "abc"} == {"a": 3, "b": 2, "c": 1} and values["d"] is None
@@ -74,8 +72,7 @@ def test_of_two_responses_the_one_with_the_higher_score_is_preferred(engine: Eng
     imports.import_records(engine, "p", records)
     words = ["judges", "metric", "rouge-1", "--study", "p", "--run", "r", "--database", str(engine.url)]
     assert CliRunner().invoke(cli.app, words).exit_code == 0
-    with reading(engine) as session:
-        study = studies.get(session, "p")
+    study = stored_study(engine, "p")
     assert alignment.load_data(engine, study, None).opinions["value"].tolist() == [2]
 
 
@@ -96,8 +93,7 @@ def test_of_three_responses_each_pair_has_a_preference(engine: Engine) -> None:
     words = ["judges", "metric", "rouge-1", "--study", "t", "--database", str(engine.url)]
     result = CliRunner().invoke(cli.app, words)
     assert result.exit_code == 0, result.output
-    with reading(engine) as session:
-        study = studies.get(session, "t")
+    study = stored_study(engine, "t")
     opinions = alignment.load_data(engine, study, None).opinions
     assert dict(zip(opinions["part"], opinions["value"], strict=True)) == {"1-2": 2, "1-3": 2, "2-3": 1}
 
@@ -128,8 +124,7 @@ def test_each_response_has_a_score_where_single_responses_are_scored_and_the_sou
     words = ["judges", "metric", "rouge-l", "--study", "r", "--database", str(engine.url)]
     result = CliRunner().invoke(cli.app, words)
     assert result.exit_code == 0 and "n = 2 responses with a score; 2 left out" in " ".join(result.output.split())
-    with reading(engine) as session:
-        study = studies.get(session, "r")
+    study = stored_study(engine, "r")
     found = alignment.load_data(engine, study, None).opinions.sort_values(["item", "part"])
     assert found["part"].tolist() == ["1", "2", "1", "2"] and found["kind"].unique().tolist() == ["score"]
     assert found["value"].tolist() == [None, 3, None, 2]

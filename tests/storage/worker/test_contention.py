@@ -10,11 +10,11 @@ from sqlalchemy import text
 from core.formats.records import ItemRecord
 from core.llm.client import ScriptedModel
 from storage.db import connections
-from storage.db.connections import reading, writing
+from storage.db.connections import writing
 from storage.studies import studies
-from storage.transfer import imports
 from storage.worker import _launch
 from tests.conftest import make_item
+from tests.storage.shared import import_study
 from tests.storage.worker.test_worker import make_request
 
 ITEMS = 120
@@ -32,9 +32,7 @@ def engine(postgres_engine):
 @pytest.mark.slow
 def test_concurrent_runs_with_frequent_heartbeats_finish(engine, monkeypatch):
     monkeypatch.setattr("storage.worker._worker.HEARTBEAT_SECONDS", 0.005)
-    imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {number}")) for number in range(ITEMS)])
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, [ItemRecord(item=make_item(f"item {number}")) for number in range(ITEMS)])
     run_ids = [_launch.create_run(engine, make_request(study, parallel=32)) for _ in range(2)]
 
     async def execute_all():

@@ -16,10 +16,10 @@ from core.trace import Spec
 from storage.db.connections import reading
 from storage.runs import runs, traces
 from storage.studies import studies
-from storage.transfer import imports
 from storage.worker import RunWorker, _launch
 from tests import openai_server
 from tests.conftest import make_item
+from tests.storage.shared import import_study
 from tests.storage.worker import worker_process
 from tests.waiting import wait_for
 
@@ -80,9 +80,7 @@ NEVER_END = ("never answers", "sends one byte at a time", "sends without an end"
 
 def create_runs(engine, server) -> dict[str, int]:
     """Create a run of one item for each behaviour, and return its id."""
-    imports.import_records(engine, "s", [ItemRecord(item=make_item())])
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, [ItemRecord(item=make_item())])
     created = {}
     for number, (name, (fault, _)) in enumerate(BEHAVIOURS.items()):
         model = f"judge-{number}-1"

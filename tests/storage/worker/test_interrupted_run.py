@@ -20,6 +20,7 @@ from tests.conftest import make_item
 from tests.databases import create_database
 from tests.openai_server import run_server
 from tests.paths import ROOT
+from tests.storage.shared import stored_study
 from tests.storage.worker.test_killed_run import settings
 from tests.waiting import wait_for
 
@@ -57,8 +58,7 @@ def processes(ctrl_c):
 
 
 def run_of(engine, name):
-    with reading(engine) as session:
-        study = studies.get(session, "s")
+    study = stored_study(engine)
     return _launch.progress(engine, _launch.find_run(engine, study, name).id)
 
 
@@ -93,8 +93,7 @@ def test_an_interrupted_run_is_continued_by_its_person_only(url, processes, tmp_
 
         others = [{"name": f"other {n}", "model": f"other-{n}", "address": server.address} for n in (1, 2)]
         (tmp_path / "other.yaml").write_text(json.dumps({"judges": others, "criterion": "helpfulness", "rounds": 1}))
-        with reading(engine) as session:
-            study = studies.get(session, "s")
+        study = stored_study(engine)
         create_run(engine, request_from_file(engine, study, "scaleeval", tmp_path / "other.yaml", None))
         worker = processes("server", "worker", "--database", url)
         assert wait_for(lambda: run_of(engine, "other")[0].state == "finished")

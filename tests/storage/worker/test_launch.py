@@ -32,6 +32,7 @@ from storage.worker import (
 from storage.worker._launch import progress
 from tests.conftest import make_item
 from tests.core.protocols.reviews import make_settings
+from tests.storage.shared import import_study
 from tests.waiting import wait_for
 
 
@@ -43,9 +44,7 @@ def make_request(study, **specs):
 
 def study_with_an_image(engine):
     item = make_item(responses=(Response(text="", image="https://a.org/b.png"),))
-    import_records(engine, "s", [ItemRecord(item=item)])
-    with reading(engine) as session:
-        return studies.get(session, "s")
+    return import_study(engine, [ItemRecord(item=item)])
 
 
 def test_a_run_over_images_is_refused_for_a_protocol_that_sends_none(engine):

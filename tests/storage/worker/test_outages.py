@@ -19,12 +19,11 @@ from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import RunRow
 from storage.runs import claims, outcomes, traces
 from storage.studies import studies
-from storage.transfer import imports
 from storage.worker import RunWorker, _launch
 from storage.worker._transactions import EventWriter, Transactions, run_claim
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
-from tests.storage.shared import store_label
+from tests.storage.shared import import_study, store_label
 from tests.storage.worker.test_worker import execute, make_request, wait_until
 from tests.waiting import wait_for
 
@@ -90,9 +89,7 @@ def test_an_error_in_a_protocol_ends_the_run_with_a_sentence(engine, a_study):
 
 @pytest.mark.slow
 def test_a_run_and_its_worker_survive_a_restart_of_postgresql(postgres, postgres_engine):
-    imports.import_records(postgres_engine, "s", [ItemRecord(item=make_item(f"item {n}")) for n in range(30)])
-    with reading(postgres_engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(postgres_engine, [ItemRecord(item=make_item(f"item {n}")) for n in range(30)])
     asked = threading.Event()
 
     async def slow(ask):
@@ -253,9 +250,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_confirmed(file_e
 
 def test_a_run_stops_with_the_reason_where_the_disk_is_full(file_engine, monkeypatch):
     monkeypatch.setattr("storage.worker._outages.OUTAGE_SECONDS", 0.5)
-    imports.import_records(file_engine, "s", [ItemRecord(item=make_item(f"item {n}")) for n in range(3)])
-    with reading(file_engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(file_engine, [ItemRecord(item=make_item(f"item {n}")) for n in range(3)])
     run_id = _launch.create_run(file_engine, make_request(study))
     fill_disk(file_engine)
     run, progress = execute(file_engine, run_id, ScriptedModel(lambda ask: "long " * 20_000))
@@ -264,9 +259,7 @@ def test_a_run_stops_with_the_reason_where_the_disk_is_full(file_engine, monkeyp
 
 
 def test_a_deleted_database_file_is_noticed_before_a_label_is_confirmed(file_engine):
-    imports.import_records(file_engine, "s", [ItemRecord(item=make_item())])
-    with reading(file_engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(file_engine, [ItemRecord(item=make_item())])
     path = Path(file_engine.url.database)
 
     def save(before_commit=lambda: None):

@@ -21,6 +21,7 @@ from storage.worker import _launch
 from tests.conftest import make_item
 from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import Client
+from tests.storage.shared import stored_study
 from tests.storage.worker.test_worker import make_request
 
 SYSTEMS = ("ant", "bee", "cat")
@@ -32,8 +33,7 @@ def study(engine):
     responses = tuple(Response(text=f"text of {name}", system=name) for name in SYSTEMS)
     records = [ItemRecord(item=make_item(f"item {number}", responses=responses)) for number in range(2)]
     imports.import_records(engine, "s", [StudyRecord(), *records])  # whose rules draw disputes alone
-    with reading(engine) as session:
-        return studies.get(session, "s")
+    return stored_study(engine)
 
 
 def best_submission(ask) -> str:

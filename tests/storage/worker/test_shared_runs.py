@@ -16,11 +16,10 @@ from storage.db.connections import reading, writing
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import WorkerRow
 from storage.runs import calls, claims, runs, traces
-from storage.studies import studies
-from storage.transfer import imports
 from storage.worker import RunWorker, StopRequests, _launch, _shared_limits, _shared_runs
 from storage.worker._shared_limits import SharedLimits
 from tests.conftest import make_item
+from tests.storage.shared import import_study
 from tests.storage.worker.test_worker import make_request
 from tests.waiting import wait_for
 
@@ -41,9 +40,7 @@ def engine(postgres_engine, monkeypatch):
 
 @pytest.fixture
 def study(engine):
-    imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {number}")) for number in range(ITEMS)])
-    with reading(engine) as session:
-        return studies.get(session, "s")
+    return import_study(engine, [ItemRecord(item=make_item(f"item {number}")) for number in range(ITEMS)])
 
 
 @pytest.fixture

@@ -22,12 +22,11 @@ from storage.reports.alignment import load_data
 from storage.reports.policy import PolicyQuery
 from storage.reports.signals import Signal
 from storage.runs import runs, traces
-from storage.studies import studies
 from storage.studies.studies import Study
-from storage.transfer import imports
 from storage.worker import RunRequest, create_run, estimate_run, execute_here
 from tests.conftest import make_item, make_label
 from tests.openai_server import Server, run_server
+from tests.storage.shared import import_study
 
 CRITERION = Criterion(name="helpfulness", definition="Of use.")
 ITEMS, ANNOTATORS, EACH = 16, 3, 2
@@ -47,9 +46,7 @@ def study(engine: Engine) -> Study:
         records.append(ItemRecord(item=make_item(f"item {number}", prompt=f"Question <{number}>?")))
         names = [f"annotator {one}" for one in range(1, ANNOTATORS + 1)]
         records += [make_label(1 + number % 2, name, f"item {number}") for name in names]
-    imports.import_records(engine, "s", records)
-    with reading(engine) as session:
-        return studies.get(session, "s")
+    return import_study(engine, records)
 
 
 def split(engine: Engine, study: Study) -> None:

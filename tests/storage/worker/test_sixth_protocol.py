@@ -20,11 +20,10 @@ from core.protocols.settings_file import load_settings
 from core.trace import Ask, completed_turns
 from storage.db.connections import reading
 from storage.runs import traces
-from storage.studies import studies
-from storage.transfer import imports
 from storage.transfer.gold import GoldOptions, gold_rows
 from storage.worker import _launch
 from tests.conftest import make_item
+from tests.storage.shared import import_study
 
 NAME = "shorter-and-kinder"
 LOCATION = "tests.storage.worker.shorter_and_kinder:PROTOCOL"
@@ -69,9 +68,7 @@ def test_criteria_in_a_settings_file_are_those_of_the_study(protocol: Protocol) 
 
 def test_a_protocol_with_two_criteria_runs_and_gives_gold_for_each(engine, protocol) -> None:
     different = [make_item(f"item {n}", responses=(Response(text=f"this {n}"), Response(text="that"))) for n in "abc"]
-    imports.import_records(engine, "s", [ItemRecord(item=item) for item in different])
-    with reading(engine) as session:
-        a_study = studies.get(session, "s")
+    a_study = import_study(engine, [ItemRecord(item=item) for item in different])
     request = _launch.request_from_file(engine, a_study, NAME, protocol.example_path(NAME), "two criteria")
     assert _launch.estimate_run(engine, request).calls_at_most == 6
     kindness_replies = iter(["2", "2", "perhaps", "who knows"])

@@ -19,15 +19,14 @@ from core.trace import Ask, Spec, TurnCompleted, Usage
 from storage.db.connections import reading, writing
 from storage.db.tables import CallRow, PendingCallRow
 from storage.runs import calls, claims, outcomes, runs, traces
-from storage.studies import studies
 from storage.studies.items import ItemSelection
 from storage.studies.studies import Study
-from storage.transfer import imports
 from storage.worker import RunRequest, create_run, estimate_run, execute_here, resume_run
 from storage.worker._stored_calls import StoredCalls
 from storage.worker._transactions import Transactions
 from tests.conftest import make_item
 from tests.openai_server import run_server
+from tests.storage.shared import import_study
 
 CRITERION = Criterion(name="Engaging", scale=Scale(level="ordinal", categories=(1, 2, 3)))
 PAID = Usage(prompt_tokens=100, completion_tokens=10, seconds=1.0, dollars=0.5)
@@ -36,9 +35,7 @@ PAID = Usage(prompt_tokens=100, completion_tokens=10, seconds=1.0, dollars=0.5)
 @pytest.fixture
 def study(engine: Engine) -> Study:
     records = [ItemRecord(item=make_item(name, responses=(Response(text=f"Response {name}."),))) for name in ("a", "b")]
-    imports.import_records(engine, "s", records)
-    with reading(engine) as session:
-        return studies.get(session, "s")
+    return import_study(engine, records)
 
 
 def make_settings(samples: int = 3, **spec: Any) -> ScoreSettings:
@@ -88,9 +85,7 @@ def test_a_second_run_makes_no_call_and_has_the_same_replies(engine: Engine, stu
 def test_a_reply_of_another_study_is_reused_without_the_name_of_its_run(engine: Engine, study: Study) -> None:
     run(engine, study, "first", make_settings())
     records = [ItemRecord(item=make_item("a", responses=(Response(text="Response a."),)))]
-    imports.import_records(engine, "other", records)
-    with reading(engine) as session:
-        other = studies.get(session, "other")
+    other = import_study(engine, records, "other")
     run_id, made = run(engine, other, "second", make_settings())
     assert made == 0 and {source for _, source in replies_of(engine, run_id)} == {calls.OTHER_STUDY}
 
@@ -169,9 +164,7 @@ def test_two_traces_that_need_the_same_call_at_once_pay_it_once(engine: Engine) 
     records = [
         ItemRecord(item=make_item(name, prompt="What?", responses=(Response(text="The same."),))) for name in "abcdef"
     ]
-    imports.import_records(engine, "same", records)
-    with reading(engine) as session:
-        study = studies.get(session, "same")
+    study = import_study(engine, records, "same")
     assert run(engine, study, "run", make_settings(2))[1] == 2
 
 

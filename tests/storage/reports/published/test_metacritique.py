@@ -6,12 +6,10 @@ from sqlalchemy import Engine
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.labels import Kind, Label, Opinion, Target, Value
 from core.trace import Verdict, VerdictReached
-from storage.db import connections
 from storage.reports import published
 from storage.reports.published import PublishedRow
-from storage.studies import studies
-from storage.transfer import imports
 from tests.storage.reports.test_critiques import label_records, make_item, run_records
+from tests.storage.shared import import_study
 
 GOLD = {"a": "1111", "b": "1010", "c": "0000"}
 """Critique -> people's labels of its AIUs, then of those of the reference: F1 1, 1/2 and 0."""
@@ -54,9 +52,7 @@ def table(engine: Engine, name: str) -> list[PublishedRow]:
         label("likert", "AIU extraction", "a", 5),
         label("likert", "reference answer", "", 7),
     ]
-    imports.import_records(engine, "s", records)
-    with connections.reading(engine) as session:
-        study = studies.get(session, "s")
+    study = import_study(engine, records)
     return published.compute(engine, study, name, resamples=20)
 
 

@@ -18,12 +18,12 @@ from storage.reports import experiments as reports
 from storage.reports import published
 from storage.reports.published import _data_sets, _values
 from storage.runs import experiments
-from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import execute_experiment, plan, start
 from tests.conftest import make_item, make_label
 from tests.paths import DATA
+from tests.storage.shared import stored_study
 
 PAPERS = DATA.parent / "papers"
 RELEASED = {
@@ -42,8 +42,7 @@ def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
         pytest.skip(f"the released data are not in {DATA}")
     words = ["data", "import", str(source), "--study", name, "--database", str(sqlite_engine.url)]
     assert CliRunner().invoke(cli.app, words).exit_code == 0
-    with reading(sqlite_engine) as session:
-        study = studies.get(session, name)
+    study = stored_study(sqlite_engine, name)
     rows = [row for row in published.compute(sqlite_engine, study, name, resamples=2) if row.published is not None]
     figures = [row for row in _values._file()["tables"][name]["rows"] if not row[0].startswith("Annotator")]
     assert len(rows) == len(figures), "a published row has no value here"
