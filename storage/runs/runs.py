@@ -51,6 +51,11 @@ class Run:
     active: bool
     """Whether a worker executes it now."""
 
+    @property
+    def name_of_cell(self) -> str:
+        """The name, which is the same for all repeats of a cell of an experiment."""
+        return self.name if self.experiment_id is None else self.name.removesuffix(f" · repeat {self.repeat}")
+
 
 @dataclass(frozen=True)
 class Progress:

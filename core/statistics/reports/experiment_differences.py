@@ -85,11 +85,7 @@ def axis_differences(
     named = replace(frames, opinions=frames.opinions.assign(judge=frames.opinions["run"].astype(str)))
     found: list[AxisDifference] = []
     for dataset in build_datasets(named, "criterion"):
-        of_cells = {
-            levels: sample
-            for (kind, criterion, levels), sample in samples.items()
-            if (kind, criterion) == (dataset.kind, dataset.criterion)
-        }
+        of_cells = {key[2]: sample for key, sample in samples.items() if key[:2] == (dataset.kind, dataset.criterion)}
         resampled = _Resampled(dataset, statistic, runs, of_cells, resamples)
         order = [levels for levels in dict.fromkeys(run.levels for run in runs.values()) if levels in resampled.levels]
         found += [resampled.difference(axes, pairs, place) for pairs, place in _compared(order, effects)]
@@ -148,7 +144,7 @@ class _Resampled:
         row = _row(axes, pairs, place, self.dataset.criterion, self.statistic, int(used.sum()))
         if any(self.samples[first].asked != self.samples[second].asked for first, second in pairs):
             return replace(row, reason="the cells were not asked about the same targets")
-        difference = float(_mean_difference(self.means.values, pairs))
+        difference = float(_mean_difference(self.means.values, pairs)[0])
         if np.isnan(difference):
             return replace(row, reason="the statistic is not defined in all of the cells")
         resampled = _mean_difference(self.means.resampled, pairs)
@@ -228,20 +224,17 @@ def effect_bounds(
 ) -> tuple[float | None, float | None]:
     """Return the lowest and the highest effect for any verdicts in place of missing ones; None without bounds."""
     place = list(axes).index(row.axis)
-    ends: dict[str, dict[Levels, tuple[float, float]]] = {row.level: {}, row.other_level: {}}
-    is_bounded = False
-    for cell in cells:
-        if cell.criterion != row.criterion or cell.levels[place] not in ends or cell.value is None:
-            continue
-        if cell.bounds is None:
-            return None, None
-        is_bounded = is_bounded or cell.no_verdict > 0
-        ends[cell.levels[place]][(*cell.levels[:place], *cell.levels[place + 1 :])] = cell.bounds
-    first, second = ends[row.level], ends[row.other_level]
-    both = first.keys() & second.keys()
-    if not both or not is_bounded or row.difference is None:
+    bounds = {of.levels: of.bounds for of in cells if of.criterion == row.criterion and of.value is not None}
+    ends = []
+    for levels, first in bounds.items():
+        other = (*levels[:place], row.other_level, *levels[place + 1 :])
+        if levels[place] == row.level and other in bounds:
+            ends.append((first, bounds[other]))
+    known = [(first[0] - second[1], first[1] - second[0]) for first, second in ends if first and second]
+    if not known or len(known) < len(ends) or row.difference is None:
         return None, None
-    return fmean(first[k][0] - second[k][1] for k in both), fmean(first[k][1] - second[k][0] for k in both)
+    low, high = (fmean(of) for of in zip(*known, strict=True))
+    return (low, high) if low < high else (None, None)
 
 
 def correct_differences(differences: Sequence[AxisDifference]) -> tuple[AxisDifference, ...]:

@@ -266,11 +266,15 @@ class MeanSamples:
             group_indicator(None if groups is None else np.array(groups, object)),
             draw=dataset.sample,
         )
+
+        def means(weights: Floats) -> dict[Levels, Floats]:
+            values = {key: [function(weights) for function in of] for key, of in functions.items()}
+            return {key: mean_of_defined(np.stack(of, axis=-1)) for key, of in values.items()}
+
         jackknife, self.block_frequencies = units.jackknife_weights()
-        chunks = [_values(functions, weights) for weights in units.resample_weights(resamples)]
+        self.values, self.jackknife = means(units.counted[None]), means(jackknife)
+        chunks = [means(weights) for weights in units.resample_weights(resamples)]
         self.resampled = {key: np.concatenate([chunk[key] for chunk in chunks]) for key in functions}
-        self.jackknife = _values(functions, jackknife)
-        self.values = {key: float(of[0]) for key, of in _values(functions, units.counted[None]).items()}
 
 
 def _interval_of_mean(dataset: Dataset, numbers: Strings, statistic: str, value: float, resamples: int) -> Resampled:
@@ -283,14 +287,6 @@ def _interval_of_mean(dataset: Dataset, numbers: Strings, statistic: str, value:
         return Resampled(value, None, None, 0, resampling.NoInterval.POOLED)
     means = MeanSamples(dataset, {(): known}, resamples)
     return resampling.bca_interval(value, means.resampled[()], means.jackknife[()], means.block_frequencies)
-
-
-def _values(functions: Mapping[Levels, Sequence[Statistic]], weights: Floats) -> dict[Levels, Floats]:
-    """Return levels -> the mean over the repeats with a value, (B,), for weights (B, N)."""
-    return {
-        levels: mean_of_defined(np.stack([function(weights) for function in of_cell], axis=-1))
-        for levels, of_cell in functions.items()
-    }
 
 
 def used_targets(dataset: Dataset, opinions: JudgeOpinions, statistic: str) -> Bools:
@@ -355,10 +351,8 @@ def _first_verdicts(dataset: Dataset, opinions: JudgeOpinions, numbers: Strings)
     rank = np.where(opinions.asked, np.where(np.isnan(opinions.values), 1, 0), 2)
     names = [item.rpartition(REPEAT_SEPARATOR)[0] for item in dataset.item]
     rows = pd.DataFrame({"item": names, "part": dataset.part, "rank": rank, "repeat": numbers.astype(int)})
-    first = rows.sort_values(["rank", "repeat"]).drop_duplicates(["item", "part"]).index
-    chosen = np.zeros(len(rows), bool)
-    chosen[first] = True
-    return chosen
+    first = rows.sort_values(["rank", "repeat"]).drop_duplicates(["item", "part"])
+    return np.asarray(rows.index.isin(first.index), bool)
 
 
 def _estimates(dataset: Dataset, resamples: int) -> dict[str, Estimate]:

@@ -16,7 +16,7 @@ import numpy as np
 from core import wording
 from core.errors import TiebreakError
 from core.statistics import notes
-from core.statistics.data.arrays import Bools, Codes, Estimate, Floats
+from core.statistics.data.arrays import Bools, Codes, Estimate, Floats, mean_of_defined
 from core.statistics.data.dataset import Dataset, source_mix
 from core.statistics.data.patterns import JudgedPatterns, Units, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings
@@ -641,22 +641,38 @@ def compared_statistic(dataset: Dataset) -> str:
     return "accuracy_gold" if dataset.scale.level == "nominal" else "pearson"
 
 
-def judge_differences(dataset: Dataset, *, resamples: int = 1000) -> list[Comparison]:
-    """Return the difference of every two judges: in accuracy on a nominal scale, in Pearson's r on others."""
-    pairs = combinations(dataset.judges, 2)
-    return correct_comparisons([judge_difference(dataset, judge, other, resamples) for judge, other in pairs])
+def judge_differences(
+    dataset: Dataset, *, resamples: int = 1000, evaluators: Mapping[str, str] | None = None
+) -> list[Comparison]:
+    """Return the difference of every two judges: in accuracy on a nominal scale, in Pearson's r on others.
+
+    `evaluators`: judge -> the judge that it is a repeat of; without them each is one of its own.
+    """
+    repeats: dict[str, list[str]] = {}
+    for judge in dataset.judges:
+        repeats.setdefault((evaluators or {}).get(judge, judge), []).append(judge)
+    pairs = combinations(repeats, 2)
+    return correct_comparisons([judge_difference(dataset, *pair, resamples, repeats) for pair in pairs])
 
 
-def judge_difference(dataset: Dataset, judge: str, other: str, resamples: int) -> Comparison:
-    """Return the paired difference of two judges in that statistic, on targets with both verdicts and a reference."""
-    groups, gold = dataset.ratings.groups, dataset.gold
-    first, second = (dataset.judges[name].values for name in (judge, other))
-    if dataset.scale.level == "nominal":
-        missing = np.isnan(first) | np.isnan(second) | np.isnan(gold)
-        differences = np.where(missing, np.nan, (first == gold).astype(float) - (second == gold))
-        return paired_comparison(judge, other, differences, groups, resamples, dataset.sample)
-    columns = np.column_stack([dataset.gold_scores, dataset.to_numbers(first), dataset.to_numbers(second)])
-    return correlation_difference(judge, other, columns, groups, resamples, dataset.sample)
+def judge_difference(
+    dataset: Dataset, judge: str, other: str, resamples: int, repeats: Mapping[str, Sequence[str]] | None = None
+) -> Comparison:
+    """Return the paired difference of two judges in that statistic, on targets with both verdicts and a reference.
+
+    A target's value is the mean over the `repeats` of a judge: judge -> their names, by default its own.
+    """
+    groups, is_nominal = dataset.ratings.groups, dataset.scale.level == "nominal"
+    columns = []
+    for name in (judge, other):
+        values = [dataset.judges[one].values for one in (repeats or {}).get(name, (name,))]
+        hits = [np.where(np.isnan(of) | np.isnan(dataset.gold), np.nan, of == dataset.gold) for of in values]
+        scores = hits if is_nominal else [dataset.to_numbers(of) for of in values]
+        columns.append(mean_of_defined(np.stack(scores, axis=-1)))
+    if is_nominal:
+        return paired_comparison(judge, other, columns[0] - columns[1], groups, resamples, dataset.sample)
+    scored = np.column_stack([dataset.gold_scores, *columns])
+    return correlation_difference(judge, other, scored, groups, resamples, dataset.sample)
 
 
 def correlation_difference(

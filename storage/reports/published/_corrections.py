@@ -15,7 +15,7 @@ from storage.db import connections
 from storage.reports import peer_reviews
 from storage.reports.opinions import opinion_frame
 from storage.reports.published._metacritique import counted, score_row
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share, without_repeat
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share
 from storage.runs import runs
 from storage.studies import items
 
@@ -43,7 +43,7 @@ def corrections(request: Request) -> list[PublishedRow]:
     groups: dict[tuple[str, str], list[Corrected]] = {}
     for run, settings in found:
         for group, corrected in _groups(opinions[opinions["run"] == run.id], settings, all_items).items():
-            groups.setdefault((without_repeat(run), group), []).extend(corrected)
+            groups.setdefault((run.name_of_cell, group), []).extend(corrected)
     rows = [row for (scorer, group), corrected in groups.items() for row in _rows(scorer, group, corrected)]
     return [*rows, *_scores(request, {settings.critic.name for _, settings in found})]
 

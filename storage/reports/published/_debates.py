@@ -14,14 +14,7 @@ from storage.labels import targets
 from storage.reports import references
 from storage.reports.alignment import FIRST_OPINION
 from storage.reports.opinions import opinion_frame
-from storage.reports.published.rows import (
-    PublishedRow,
-    PublishedTable,
-    Request,
-    share,
-    with_mean,
-    without_repeat,
-)
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, evaluators, share, with_mean
 from storage.reports.references import Reference
 from storage.runs import runs, turns
 
@@ -154,27 +147,17 @@ def _decisions(gold: "pd.DataFrame", last: Mapping[Target, Sequence[Value]]) -> 
 def agreement_with_debate(request: Request) -> list[PublishedRow]:
     """Return how often each evaluator's verdict is what the debate and people concluded (Tables 4 and 5)."""
     rows: list[PublishedRow] = []
-    others = _with_repeats(request, _other_verdicts(request))
+    verdicts = _other_verdicts(request)
+    others: dict[str, list[tuple[Target, Value | None]]] = defaultdict(list)
+    for judge, evaluator in evaluators(request, verdicts).items():
+        others[evaluator] += verdicts[judge].items()
     scenarios = pairs_and_scenarios(request)
     for debates in load_debates(request):
-        evaluators = {f"{name}{FIRST_OPINION}": [*values.items()] for name, values in debates.first.items()} | others
-        for name, values in evaluators.items():
+        every = {f"{name}{FIRST_OPINION}": [*values.items()] for name, values in debates.first.items()} | others
+        for name, values in every.items():
             debated = [(target, value) for target, value in values if target in debates.targets]
             rows += _agreement(debates, name, debated, scenarios)
     return rows
-
-
-def _with_repeats(
-    request: Request, verdicts: Mapping[str, Mapping[Target, Value | None]]
-) -> dict[str, list[tuple[Target, Value | None]]]:
-    """Return judge -> its verdicts; the repeats of a run of an experiment are one judge."""
-    with connections.reading(request.engine) as session:
-        names = {f" · {run.name}": f" · {without_repeat(run)}" for run in runs.of_study(session, request.study.id)}
-    pooled: dict[str, list[tuple[Target, Value | None]]] = defaultdict(list)
-    for judge, values in verdicts.items():
-        end = max((name for name in names if judge.endswith(name)), key=len, default="")
-        pooled[judge.removesuffix(end) + names.get(end, "")] += values.items()
-    return pooled
 
 
 def _agreement(
@@ -189,7 +172,8 @@ def _agreement(
         used = [(target, value) for target, value in of_cell if target in debates.decisions]
         equal = [value == debates.decisions[target].value for target, value in used]
         hits = sum(equal)
-        note = _sources_note(Counter(debates.decisions[target].source for target, _ in used))
+        sources = Counter(debates.decisions[target].source for target, _ in used)
+        note = ", ".join(f"{count} {source}" for source, count in sorted(sources.items()))
         if undecided := len(of_cell) - len(used):
             low, high = hits / len(of_cell), (hits + undecided) / len(of_cell)
             note += f"; {undecided} undecided and left out, which could make it {low:.3f} to {high:.3f}"
@@ -201,10 +185,6 @@ def _agreement(
 
 def _cell(target: Target, scenarios: Mapping[str, str]) -> str:
     return " · ".join(filter(None, (target.criterion, scenarios.get(target.item, "")))) or "all"
-
-
-def _sources_note(sources: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {source}" for source, count in sorted(sources.items()))
 
 
 def example_level(request: Request) -> list[PublishedRow]:
@@ -299,7 +279,8 @@ def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stan
     """Return run -> the stances of each trace with a preference as its only target."""
     with connections.reading(request.engine) as session:
         frame = opinion_frame(session, request.study.id, [PREFERENCE])
-        frame = frame[frame["part"].map(_is_of_responses).astype(bool)]
+        of_responses = frame["part"].map(lambda part: not part or pair_numbers(part) is not None)  # not of critiques
+        frame = frame[of_responses.astype(bool)]
         names = {run.id: run.name for run in runs.of_study(session, request.study.id)}
         of_trace = turns.targets_by_trace(frame)
         stances_by_debate: dict[str, list[tuple[Target, list[Stance]]]] = defaultdict(list)
@@ -312,11 +293,6 @@ def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stan
                 ]
                 stances_by_debate[names[trace.run]].append((target, stances))
     return stances_by_debate
-
-
-def _is_of_responses(part: str) -> bool:
-    """Return whether a preference is between responses, and not between critiques."""
-    return not part or pair_numbers(part) is not None
 
 
 def _standing(stances: Sequence[Stance], rounds: Sequence[int]) -> dict[int, dict[str, Value]]:

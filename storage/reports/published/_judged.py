@@ -4,6 +4,7 @@ ChatEval: Chan et al. 2023, arXiv:2308.07201. ReFeR: Narsupalli et al. 2024, arX
 arXiv:2405.15329.
 """
 
+from collections import defaultdict
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -14,12 +15,20 @@ from core.protocols.dna_baselines import NAME as BASELINE
 from core.statistics.data.dataset import build_datasets
 from core.statistics.reports.judges import compared_statistic, judge_differences
 from core.statistics.reports.weight_distances import average_weights as mean_weights
-from core.wording import format_p
+from core.wording import format_p, join_notes
 from storage.db import connections
 from storage.labels import targets
 from storage.reports import alignment, weights
 from storage.reports.alignment import AS_TIE, FIRST_OPINION
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share, with_mean
+from storage.reports.published.rows import (
+    PublishedRow,
+    PublishedTable,
+    Request,
+    evaluators,
+    from_estimate,
+    share,
+    with_mean,
+)
 from storage.runs import runs
 from storage.runs.runs import Run
 
@@ -73,27 +82,25 @@ def correlations(request: Request) -> list[PublishedRow]:
 
 
 def differences(request: Request, kind: str) -> list[PublishedRow]:
-    """Return every two judges' difference on the same items (ReFeR's Table 12, DnA-Eval's Table 4)."""
+    """Return every two judges' difference on the same items (ReFeR's Table 12, DnA-Eval's Table 4).
+
+    The repeats of a run are one judge, whose value of an item is the mean over them.
+    """
     data = request.data
     if data.opinions.empty:
         return []
     opinions = data.opinions[data.opinions["kind"] == kind]
     scales = alignment.comparable_scales(opinions, data.scales)
-    return [
-        PublishedRow(
-            f"{row.judge} less {row.other_judge}", dataset.criterion, compared_statistic(dataset), row.difference,
-            row.low, row.high, row.items,
-            "; ".join(filter(None, (_p_values(row.p_bootstrap, row.p_t, row.p_corrected), row.reason))),
-        )
-        for dataset in build_datasets(replace(data, opinions=opinions, scales=scales, design=None), "criterion")
-        for row in judge_differences(dataset, resamples=request.resamples)
-        if FIRST_OPINION not in row.judge + row.other_judge
-    ]  # fmt: skip
-
-
-def _p_values(p_bootstrap: float | None, p_t: float | None, p_corrected: float | None) -> str:
-    named = {"p of the bootstrap": p_bootstrap, "of the test": p_t, "corrected (Holm)": p_corrected}
-    return ", ".join(f"{name} {format_p(p)}" for name, p in named.items() if p is not None)
+    names, found = evaluators(request, opinions["judge"].unique()), []
+    for dataset in build_datasets(replace(data, opinions=opinions, scales=scales, design=None), "criterion"):
+        for row in judge_differences(dataset, resamples=request.resamples, evaluators=names):
+            p = {"p of the bootstrap": row.p_bootstrap, "of the test": row.p_t, "corrected (Holm)": row.p_corrected}
+            note = join_notes(", ".join(f"{n} {format_p(of)}" for n, of in p.items() if of is not None), row.reason)
+            if FIRST_OPINION not in row.judge + row.other_judge:
+                name, figures = f"{row.judge} less {row.other_judge}", (row.difference, row.low, row.high)
+                subject = (name, dataset.criterion, compared_statistic(dataset))
+                found.append(PublishedRow(*subject, *figures, row.items, note))
+    return found
 
 
 def verdict_agreement(request: Request) -> list[PublishedRow]:
@@ -124,18 +131,21 @@ def corrected_mistakes(request: Request) -> list[PublishedRow]:
         own = verdicts[(verdicts["run"] == run.id) & verdicts["value"].notna()]
         of_run = zip(targets.of_frame(own), own["value"], strict=True)
         right[run.id] = {t: value == request.preferences[t] for t, value in of_run if t in request.preferences}
-    rows = []
+    pooled: dict[tuple[str, str], list[tuple[Target, bool, bool]]] = defaultdict(list)
     for direct, run in product((one for one in found if one.protocol == BASELINE), found):
         if run.protocol not in with_aspects or (_model(direct), direct.repeat) != (_model(run), run.repeat):
             continue
         before, after = right[direct.id], right[run.id]
-        both = [target for target in after if target in before]
+        both = [(target, before[target], after[target]) for target in after if target in before]
+        pooled[run.name_of_cell, direct.name_of_cell] += both
+    rows = []
+    for (name, baseline), both in pooled.items():
         for statistic, is_right in (("corrected", True), ("made wrong", False)) if both else ():
-            hits = [(before[target], after[target]) == (not is_right, is_right) for target in both]
-            first = [*dict.fromkeys(target.item for target, hit in zip(both, hits, strict=True) if hit)]
+            hits = [(was, is_now) == (not is_right, is_right) for _, was, is_now in both]
+            judged = [target.item for target, _, _ in both]
+            first = [*dict.fromkeys(item for item, hit in zip(judged, hits, strict=True) if hit)]
             note = f"items: {', '.join(first[:5])}{' ...' * (len(first) > 5)}" if first else ""
-            judged = [target.item for target in both]
-            rows.append(share(run.name, f"instead of {direct.name}", statistic, hits, judged, note))
+            rows.append(share(name, f"instead of {baseline}", statistic, hits, judged, note))
     return rows
 
 

@@ -11,14 +11,7 @@ from storage.db import connections
 from storage.reports import peer_reviews
 from storage.reports.judge_costs import UNITS, RunCost, cost_by_run, cost_by_speaker
 from storage.reports.published._debates import pairs_and_scenarios
-from storage.reports.published.rows import (
-    PublishedRow,
-    PublishedTable,
-    Request,
-    from_estimate,
-    share,
-    without_repeat,
-)
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share
 from storage.runs import experiments, runs
 
 REFER, SCALEEVAL = "ReFeR, Narsupalli et al. 2024", "ScaleEval, Chern et al. 2024"
@@ -71,7 +64,7 @@ def error_slices(request: Request) -> list[PublishedRow]:
                 reviewed = [one for one in errors.reviewed if one.peers]  # none of a chair alone
                 outcomes = peer_errors.classify_traces(reviewed, tolerance)
                 experiment = names.get(run.experiment_id or 0, "no experiment")
-                for scorer in (f"all runs of {experiment}", without_repeat(run)):
+                for scorer in (f"all runs of {experiment}", run.name_of_cell):
                     pooled.setdefault(scorer, []).extend(outcomes)
     return [row for name, outcomes in pooled.items() if outcomes for row in _slices(name, outcomes)]
 

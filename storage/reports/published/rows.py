@@ -24,7 +24,6 @@ from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.reports.critiques import Leaderboard, leaderboard
 from storage.runs import runs
-from storage.runs.runs import Run
 from storage.studies.studies import Study
 
 # Which values of a table are computed from labels of people, or from the reference.
@@ -159,9 +158,12 @@ def from_estimate(
     )
 
 
-def without_repeat(run: Run) -> str:
-    """Return the name of a run, which is the same for all repeats of a cell of an experiment."""
-    return run.name if run.experiment_id is None else run.name.removesuffix(f" · repeat {run.repeat}")
+def evaluators(request: Request, judges: Iterable[str]) -> dict[str, str]:
+    """Return judge -> its name, which is the same for all repeats of a run of an experiment."""
+    with connections.reading(request.engine) as session:
+        names = {f" · {run.name}": f" · {run.name_of_cell}" for run in runs.of_study(session, request.study.id)}
+    ends = {judge: max((name for name in names if judge.endswith(name)), key=len, default="") for judge in judges}
+    return {judge: judge.removesuffix(end) + names.get(end, "") for judge, end in ends.items()}
 
 
 def share(

@@ -272,6 +272,30 @@ def test_what_dna_eval_corrects_and_makes_wrong_is_of_a_baseline_with_its_model(
     ]
 
 
+def test_the_repeats_of_a_run_are_one_judge_in_differences_and_corrections(tmp_path: Path) -> None:
+    """People prefer the first response: the aspects are right 4 + 2 times of 4 in two repeats, the baseline 2 + 2."""
+    given = {"dna_baselines": ((1, 1, 2, 2), (1, 2, 2, 1)), "dna_eval": ((1, 1, 1, 1), (2, 1, 1, 2))}
+    records: list = [ExperimentRecord(name="e", definition="name: e\nprotocol: dna_eval\naxes: {x: [1]}")]
+    for number in range(4):
+        records += [ItemRecord(item=make_item(f"i{number}")), make_label(1, item=f"i{number}")]
+    for protocol, repeats in given.items():
+        for repeat, values in enumerate(repeats, 1):
+            name = f"e · {protocol} · repeat {repeat}"
+            update = {"experiment": "e", "cell": {"x": protocol}, "repeat": repeat}
+            records.append(make_run(name, ("solo", "m"), protocol=protocol).model_copy(update=update))
+            records += [single_trace(f"i{number}", value, run=name) for number, value in enumerate(values)]
+    corrected = compute(tmp_path, records, "dna-11")
+    assert {(row.scorer, row.group, row.items) for row in corrected} == {
+        ("e · dna_eval", "instead of e · dna_baselines", 4)
+    }
+    assert [row.value for row in corrected] == [0.5, 0.25]
+    (tmp_path / "again").mkdir()
+    (row,) = compute(tmp_path / "again", records, "dna-4")
+    assert (row.scorer, row.value, row.items) == (
+        "solo · e · dna_baselines less solo · e · dna_eval", pytest.approx(-0.25), 4
+    )  # fmt: skip
+
+
 def test_pairs_of_systems_of_one_study_are_separate_rows_of_example_level_agreement(tmp_path: Path) -> None:
     records: list = [SINGLE]
     for number, names in enumerate((("a", "b"), ("c", "a"), ("b", "c"))):
