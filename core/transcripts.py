@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from hashlib import blake2b
-from operator import not_
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -43,8 +42,8 @@ FORMS: dict[PartKind, str] = {
 
 
 def _absent(default: Any) -> Any:
-    """Return a field that is serialised only if it is present."""
-    return Field(default=default, exclude_if=not_)
+    """Return a field that is serialised only if it is present; 0 tokens are a number."""
+    return Field(default=default, exclude_if=lambda value: value in (None, "", ()))
 
 
 class Part(Frozen):

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 
 from core.formats.records import Record
 from core.labels import Adjudication, Label, Target, Value
-from core.transcripts import Part
 
 texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=12)
 names = st.text("ab1", min_size=1, max_size=4)
@@ -75,10 +74,7 @@ def record_of(draw: st.DrawFn, model: type[BaseModel]) -> BaseModel:
 @cache
 def fields_of(model: type[BaseModel]) -> dict[str, st.SearchStrategy]:
     fields = model.model_fields.items()
-    own = {name: strategy_of(field.annotation, field.metadata) for name, field in fields if name != "type"}
-    if model is Part:  # stored without numbers that are zero
-        own |= {name: own[name].map(lambda number: number or None) for name in ("message", "seconds", "tokens")}
-    return own
+    return {name: strategy_of(field.annotation, field.metadata) for name, field in fields if name != "type"}
 
 
 targets, labels, adjudications = record_of(Target), record_of(Label), record_of(Adjudication)
