@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import yaml
@@ -150,13 +151,15 @@ def _means(
     own: Definition,
     why: str,
 ) -> Iterator[PublishedRow]:
-    """Yield the means over the last axis that the paper prints: `means` has statistic -> level -> mean."""
+    """Yield the means over the last axis that the paper prints: `means` has statistic -> levels -> mean."""
     for statistic, figures in spec.get("means", {}).items():
-        for level, name in zip(published[0], own.axes[0].labels, strict=True):
+        others = product(*(axis.labels for axis in own.axes[:-1]))
+        for levels, labels in zip(product(*published[:-1]), others, strict=True):
+            name = " · ".join(labels)
             cells = [row for row in rows if row.statistic == statistic and row.scorer.startswith(f"{name} · ")]
             (*_, mean) = with_mean(replace(row, scorer=name) for row in cells) if len(cells) > 1 else [None]
             if mean is not None and mean.group == MEAN:
-                yield replace(mean, published=_figure(figures, [level]), source=spec["source"], why=why)
+                yield replace(mean, published=_figure(figures, levels), source=spec["source"], why=why)
 
 
 def _figure(figures: Any, levels: Sequence[str]) -> float | None:

@@ -60,18 +60,16 @@ def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
 def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
     for file, spec in _values._file()["experiments"].items():
         axes = [set(axis.labels) for axis in definition.load_paper(file).axes]
-        assert all(figures.keys() <= axes[0] for figures in spec.get("means", {}).values())
-        for statistic in spec.keys() - {"source", "data", "why", "means"}:
-            nested = [((), spec[statistic])]
-            while nested:
-                levels, value = nested.pop()
-                if isinstance(value, dict):
-                    nested += [((*levels, level), inner) for level, inner in value.items()]
-                else:
-                    assert len(levels) == len(axes) and all(
-                        level in axis for level, axis in zip(levels, axes, strict=True)
-                    )
-                    assert -1 <= value <= 1
+        of_cells = [spec[statistic] for statistic in spec.keys() - {"source", "data", "why", "means"}]
+        of_means = spec.get("means", {}).values()
+        nested = [((), one, axes) for one in of_cells] + [((), one, axes[:-1]) for one in of_means]
+        while nested:
+            levels, value, own = nested.pop()
+            if isinstance(value, dict):
+                nested += [((*levels, level), inner, own) for level, inner in value.items()]
+            else:
+                assert all(level in axis for level, axis in zip(levels, own, strict=True))
+                assert -1 <= value <= 1
 
 
 def test_every_experiment_of_the_papers_has_figures_or_a_reason_for_none(engine: Engine, a_study: Study) -> None:
