@@ -518,23 +518,10 @@ def test_the_key_reaches_the_debate_with_a_disagreement(bench) -> None:
     assert page.locator(".turnshown").inner_text().startswith("j1")
 
 
-def test_a_debate_of_forty_rounds_is_shown_without_delay(bench) -> None:
+def test_every_stance_of_a_debate_of_forty_rounds_is_in_the_reveal(bench) -> None:
     page = bench(item="8")
-    press(page, "1")
-    page.evaluate("""() => {
-      const reveal = document.querySelector("label-workbench").shadowRoot.querySelector(".reveal");
-      document.addEventListener("keydown", (event) => new MutationObserver((_, observer) => {
-        if (!reveal.querySelector("table")) return;
-        observer.disconnect();
-        requestAnimationFrame(() => setTimeout(() => (window.shown = performance.now() - event.timeStamp)));
-      }).observe(reveal, { childList: true }), { once: true, capture: true });
-    }""")
-    press(page, "Enter")
+    press(page, "1", "Enter")
     page.locator(".reveal table").wait_for()
-    page.wait_for_timeout(300)
-    shown = page.evaluate("window.shown")
-    print(f"reveal of a debate with 40 rounds: {shown:.0f} ms")  # noqa: T201
-    assert shown < 600
     assert page.locator(".stance").count() == 5 * 41
 
 
