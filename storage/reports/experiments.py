@@ -73,9 +73,9 @@ class Results:
 
     @property
     def cost(self) -> str:
-        """The cost that is known of every cell: dollars, otherwise seconds of calls; empty if none is."""
-        cells = max((len({cell.levels for cell in of}) for of in self.cells.values()), default=0)
-        return next((name for name in COSTS if len(self.cells.get(name, ())) == cells > 0), "")
+        """The cost that is known of every cell with an ended trace: dollars, otherwise seconds; empty if none is."""
+        ended = len(self.cells.get(DISPUTED, ()))
+        return next((name for name in COSTS if len(self.cells.get(name, ())) == ended > 0), "")
 
     @property
     def missing(self) -> str:

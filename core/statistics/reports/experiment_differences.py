@@ -8,6 +8,7 @@ the factorial design, with the same resamples in every combination.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -18,18 +19,8 @@ from core.statistics.data.arrays import Bools, Floats, Ints, mean_of_defined
 from core.statistics.data.dataset import Dataset, Frames, build_datasets
 from core.statistics.measures.comparison import bootstrap_p_value, paired_comparison, with_corrected
 from core.statistics.measures.resampling import SAME, Statistic, bca_interval
-from core.statistics.reports.experiments import (
-    WITH_MISSING,
-    CellResult,
-    Levels,
-    MeanSamples,
-    RunOfCell,
-    Sample,
-    cell_samples,
-    run_statistic,
-    used_targets,
-    why_empty,
-)
+from core.statistics.reports import experiments
+from core.statistics.reports.experiments import CellResult, Levels, RunOfCell, Sample
 from core.wording import join_notes
 
 # Two cells whose levels differ in one axis.
@@ -81,7 +72,7 @@ def axis_differences(
     Frames as in `cell_statistics`. Cells that were asked about the same targets are compared, on the targets of the
     table; without criteria for which the statistic is not defined. p is not corrected: see `correct_differences`.
     """
-    samples = cell_samples(frames.opinions, runs)
+    samples = experiments.cell_samples(frames.opinions, runs)
     named = replace(frames, opinions=frames.opinions.assign(judge=frames.opinions["run"].astype(str)))
     found: list[AxisDifference] = []
     for dataset in build_datasets(named, "criterion"):
@@ -115,15 +106,16 @@ class _Resampled:
             known = opinions.asked & has_reference
             own = np.array([opinions.asked.sum(), known.sum(), (known & np.isnan(opinions.values)).sum()])
             counts[run.levels] = counts.get(run.levels, 0) + own
-            if statistic not in WITH_MISSING:
+            if statistic not in experiments.WITH_MISSING:
                 opinions = samples[run.levels].restrict(opinions, dataset.item, dataset.part)
-            function = run_statistic(dataset, opinions, statistic)
+            function = experiments.run_statistic(dataset, opinions, statistic)
             if function is not None:
                 functions.setdefault(run.levels, []).append(function)
                 used = self._used.setdefault(run.levels, np.zeros(dataset.item.size, bool))
-                used |= used_targets(dataset, opinions, statistic)
-        self._empty = {levels: why_empty(statistic, samples[levels], *of.tolist()) for levels, of in counts.items()}
-        self.means, self.levels = MeanSamples(dataset, functions, resamples), functions.keys()
+                used |= experiments.used_targets(dataset, opinions, statistic)
+        why_empty = partial(experiments.why_empty, statistic)
+        self._empty = {levels: why_empty(samples[levels], *of.tolist()) for levels, of in counts.items()}
+        self.means, self.levels = experiments.MeanSamples(dataset, functions, resamples), functions.keys()
 
     def difference(self, axes: Sequence[str], pairs: Sequence[Pair], place: int) -> AxisDifference:
         """Return the difference of two cells whose levels differ at one place, or the mean over several such pairs.

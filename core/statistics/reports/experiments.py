@@ -206,7 +206,7 @@ def _cell_results(dataset: Dataset, sample: Sample, levels: Levels, resamples: i
                 left_out=0 if is_of_all else left_out, lowest=lowest, highest=highest,
             )  # fmt: skip
             reason = why_empty(statistic, sample, int(opinions.asked.sum()), result.asked, missing)
-            if reason and statistic in WITH_MISSING:
+            if reason and is_of_all:
                 result = replace(
                     result, value=None, deviation=None, low=None, high=None, lowest=None, highest=None, reason=reason
                 )  # fmt: skip

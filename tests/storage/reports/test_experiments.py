@@ -119,7 +119,7 @@ def test_the_front_has_the_cells_that_no_cheaper_one_equals(results: report.Resu
     dollars = [
         replace(cell, value=value) for cell, value in zip(results.cells["dollars"], (3.0, 2.0, 1.0, 5.0), strict=True)
     ]
-    priced = replace(results, cells={name: cells, "dollars": dollars, "seconds": results.cells["seconds"]})
+    priced = replace(results, cells={**results.cells, "dollars": dollars})
     rows = report.values_for_money(priced, name)
     assert [(row.cell, row.on_front, row.dominated_by) for row in rows] == [
         ("bad · 50", True, ""), ("good · 150", True, ""), ("good · 50", False, "good · 150"),
@@ -128,6 +128,10 @@ def test_the_front_has_the_cells_that_no_cheaper_one_equals(results: report.Resu
     assert rows[1].per_point == pytest.approx(1 / 87.5)
     with pytest.raises(TiebreakError, match="needs the cost"):
         report.values_for_money(priced, "dollars")
+    failed = {name: [replace(cells[0], value=None), *cells[1:]], "dollars": dollars[1:]}
+    outage = replace(priced, cells=failed | {report.DISPUTED: results.cells[report.DISPUTED][1:]})
+    front = report.values_for_money(outage, name)
+    assert (outage.cost, [row.cell for row in front][:2]) == ("dollars", ["bad · 50", "good · 150"])
 
 
 def test_the_caption_states_entries_that_average_unequal_numbers_of_cells(results: report.Results) -> None:
