@@ -31,6 +31,7 @@ from core.statistics.reports.judges import (
     comparable_judges,
     compare_judges,
     describe_rule,
+    has_verdict,
     rank_judges,
 )
 from core.wording import format_estimate, scenario_name
@@ -41,6 +42,7 @@ from storage.reports.disagreements import Drilldown, list_places
 from storage.reports.judge_costs import RunCost
 from storage.studies.studies import Study
 
+SILENT = "no readable verdict"
 TOO_FEW = f"asked about fewer than {MIN_SHARE:.0%} of the targets of the judge with the most"
 BETWEEN = "values between the categories of the scale are not right or wrong; the tab Alignment has the correlations"
 NO_COMMON_TARGET = "No judge can be ranked: no target has both a reference and an opinion of every judge."
@@ -166,9 +168,10 @@ def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeRe
 def not_compared(data: AlignmentData, query: RankingQuery) -> dict[str, str]:
     """Return the judges of a query that are not compared, with the reason."""
     dataset, chosen = _with_chosen_judges(data, query)
-    judges = {} if dataset is None else dataset.judges
-    compared = {} if chosen is None else chosen.judges
-    few = {name: TOO_FEW for name in judges if name not in compared}
+    if dataset is None:
+        return dict.fromkeys(_averaging_judges(data, query), BETWEEN)
+    others = dataset.judges.keys() - (chosen.judges.keys() if chosen else ())
+    few = {name: TOO_FEW if has_verdict(dataset, name) else SILENT for name in dataset.judges if name in others}
     return few | dict.fromkeys(_averaging_judges(data, query), BETWEEN)
 
 

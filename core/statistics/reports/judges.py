@@ -367,14 +367,21 @@ def with_concerns(evidence: Evidence, judge: str, accuracy: Estimate, settings: 
 
 
 def comparable_judges(dataset: Dataset) -> tuple[str, ...]:
-    """Return the judges that were asked about `MIN_SHARE` of the targets of the judge with the most, or more.
+    """Return the judges with a verdict that were asked about `MIN_SHARE` of the targets of the judge with the most.
 
-    A judge of few targets would leave only those for the comparison of all.
+    A judge of few targets would leave only those for the comparison of all; one without any verdict, such as that of an
+    outage, has judged nothing, which is no accuracy of 0.
     """
     referenced = ~np.isnan(dataset.gold)
-    counts = {judge: int((opinions.asked & referenced).sum()) for judge, opinions in dataset.judges.items()}
+    judges = {judge: own for judge, own in dataset.judges.items() if has_verdict(dataset, judge)}
+    counts = {judge: int((opinions.asked & referenced).sum()) for judge, opinions in judges.items()}
     widest = max(counts.values(), default=0)
-    return tuple(judge for judge, count in counts.items() if count and count >= MIN_SHARE * widest)
+    return tuple(judge for judge, count in counts.items() if count >= MIN_SHARE * widest)
+
+
+def has_verdict(dataset: Dataset, judge: str) -> bool:
+    """Return whether a judge has a readable verdict on a target with a reference."""
+    return bool((~np.isnan(dataset.judges[judge].values) & ~np.isnan(dataset.gold)).any())
 
 
 def compare_judges(

@@ -30,6 +30,7 @@ def planted_records() -> list[Record]:
         opinions = [
             ("good", "verdict", truth if rng.random() < 0.9 else 3 - truth),
             ("silent", "verdict", truth if number % 3 == 0 else None),
+            ("dead", "verdict", None),  # an outage is no accuracy of 0
         ]
         if number < 5:
             opinions.append(("rare", "verdict", truth))
@@ -53,7 +54,8 @@ def test_a_judge_that_abstains_is_ranked_last_and_one_of_few_items_is_left_out(d
     report = judge_ranking.report(data, RankingQuery(kind, criterion), resamples=200)
     assert report is not None
     assert [judge.judge for judge in report.ranking.judges] == ["good", "silent"]
-    assert report.ranking.targets == ITEMS and set(report.not_compared) == {"rare"}
+    assert report.ranking.targets == ITEMS and set(report.not_compared) == {"rare", "dead"}
+    assert report.not_compared["dead"] == judge_ranking.SILENT
     assert report.ranking.judges[1].accuracy.value == pytest.approx(20 / ITEMS)
     assert [row["reference"] for row in judge_ranking.table(report)[:2]] == [f"gold: {ITEMS} by people"] * 2
     (comparison,) = judge_ranking.compare(data, RankingQuery(kind, criterion), resamples=200)
