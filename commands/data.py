@@ -43,10 +43,6 @@ if TYPE_CHECKING:
 
 RATINGS = re.compile(r"annotations\..+\.Rating")  # fields of UltraFeedback
 TO_FILL_IN = "No field has a usual name of a prompt or a response: fill in `prompt`, `responses` or both."
-MAY_BE_LABELS = (
-    "Values of unused columns may be labels of people; for verdicts of judges, write `judges`, and `columns` instead "
-    "of `layout` and `annotators`. Labels on different scales need different criteria."
-)
 
 
 Joined = Annotated[
@@ -78,6 +74,7 @@ def import_file(
     from core.formats.mapping.guess import warn_of_models
     from core.formats.mapping.preview import format_unused
     from core.formats.mapping.scope import recording_omissions
+    from core.formats.mapping.suggest import state_unused_labels
     from core.formats.registry import detect_format, read_for_import, report_files, unused_without_mapping
     from core.formats.text import recording_reads
     from core.formats.validation_errors import join_names
@@ -95,6 +92,8 @@ def import_file(
         counts = import_records(open_database(database, creates=True), study, noted, show, draws=True)
     if warning := warn_of_models(annotators):
         typer.echo(f"Warning: {warning}", err=True)
+    if own and (sentence := state_unused_labels(path, own)):
+        typer.echo(sentence, err=True)
     unused = [] if own else unused_without_mapping(path, format)
     if unused:
         typer.echo(f"{format_unused(unused)}. `data mapping` prints a mapping to complete, for --map.", err=True)
@@ -216,8 +215,8 @@ def suggest_mapping(
     notes.append("Guessed: check every field (docs/mappings) before you import.")
     if unused:
         notes += ["Not used:", *(f"  {spell_path(field)}" for field in unused)]
-    if candidates := suggest.candidate_labels(path, mapping, unused):
-        notes += [MAY_BE_LABELS, *dump_fields({"labels": candidates}).splitlines()]
+    if sentence := suggest.state_unused_labels(path, mapping):
+        notes.append(sentence)
     with suppress(FileFormatError):  # an error of a row, which the import reports
         notes += stated_lines(path, mapping)
         for question in questions(path, mapping):

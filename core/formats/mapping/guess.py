@@ -188,10 +188,13 @@ DIRECTED = re.compile(
 PREFERENCES: Mapping[str, int] = {
     **dict.fromkeys(("first", "left", "a>b", "a>>b"), 1),
     **dict.fromkeys(("second", "right", "b>a", "b>>a", "a<b", "a<<b"), 2),
-    **dict.fromkeys(("0", "tie", "equal", "same", "both", "draw", "neither", "a=b", "="), 0),
-    **dict.fromkeys(("tied", "ties", "equally_good", "equally_bad", "no_preference", "no_difference"), 0),
-    **dict.fromkeys(("tie_(bothbad)", "bothbad", "tie_(both_bad)", "both_bad", "both_good", "about_the_same"), 0),
+    **dict.fromkeys(("0", "a=b", "="), 0),
 }
+# How words for a tie begin.
+TIE = re.compile(
+    r"(tied?|ties|equal(ly)?|similar(ly)?|same|both|neither|draw|about_the_same|no_(clear_)?(preference|difference|winner))"
+    r"([_(].*)?|both(bad|good)"
+)
 LETTERS = frozenset(("a", "b"))
 # What means a tie beside A or B only; C is left out, because it can be a third response or "cannot decide".
 TIES_BESIDE_LETTERS: Mapping[str, int] = {"t": 0}
@@ -242,6 +245,7 @@ def meanings(texts: Iterable[str]) -> dict[str, int]:
     """Return text -> the response, or 0 for a tie, of those texts that are usual words for a preference."""
     keys = {text: re.sub(r"[\s-]+", "_", text.strip().lower()) for text in texts}
     known = {**PREFERENCES, **(TIES_BESIDE_LETTERS if LETTERS & {*keys.values()} else {})}
+    known |= {key: 0 for key in keys.values() if TIE.fullmatch(key)}
     known |= {key: 1 if own["which"] in "a1" else 2 for key in keys.values() if (own := DIRECTED.fullmatch(key))}
     return {text: known[key] for text, key in keys.items() if key in known}
 

@@ -7,14 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core.formats.mapping import guess, suggest_blocks
-from core.formats.mapping.fields import CONTENT_KEYS, is_template, key_of, render_messages
+from core.formats.mapping import guess, roles, suggest_blocks
+from core.formats.mapping.fields import CONTENT_KEYS, is_template, key_of, render_messages, spell_path
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
-from core.formats.mapping.preview import Preview, parse_cell, preview_table
+from core.formats.mapping.preview import Preview, parse_cell, preview_table, unused_fields
+from core.formats.mapping.scope import WHOLE_RECORD
 from core.formats.transcripts.messages import is_messages, message_parts
+from core.formats.validation_errors import join_names
 
 # Rows that are searched for columns and values.
 ROWS = 200
+# Rows that are searched for what repeats; a file may begin with many rows of one system.
+MANY_ROWS = 2000
+# A field of one of the objects in an object whose keys are numbers.
+NUMBERED = re.compile(r'[^."]+\.\d+\.')
 # What precedes the turns of the assistant in dialogues that are one text.
 ASSISTANT = "\n\nAssistant:"
 # How the paths of fields begin that say something of a row: no prompt is among them.
@@ -42,13 +48,61 @@ def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.D
         return parallel | joined
     if explode is None and (pairs := _chosen_lists(preview)):
         return pairs | joined
+    if explode is None and len(preview.rows) == 1 and preview.lists[:1] and preview.lists[0] in WHOLE_RECORD:
+        explode = preview.lists[0]  # the only record of the file is an object of its items
+        preview = preview_table(path, ROWS, explode, join=join)
     draft = suggest(preview, explode)
     if explode is None and "responses" not in draft:
         for column in preview.lists:
             inner = suggest(preview_table(path, ROWS, column, join=join), column)
             if "responses" in inner:
-                return inner | joined
-    return draft | joined
+                draft = inner
+                break
+    return (_with_system(draft, preview) if _is_whole(draft, preview) else _by_values(path, draft, join)) | joined
+
+
+def _with_system(draft: guess.Draft, preview: Preview) -> guess.Draft:
+    """Return the draft with the system of its only response, if a column with another name has it."""
+    (response, *others), is_plain = draft["responses"], draft.keys().isdisjoint(("explode", "judges"))
+    if others or not is_plain or response.keys() != {"text"}:
+        return draft
+    return draft | {"responses": [response | roles.RoleSuggester(preview, draft).system(None)]}
+
+
+def _has_blocks(draft: guess.Draft) -> bool:
+    return not draft.keys().isdisjoint(("labels", "judges", "gold"))
+
+
+def _is_whole(draft: guess.Draft, preview: Preview) -> bool:
+    """Return whether the names of columns suffice: the draft has responses and values, or is of transcripts."""
+    responses = draft.get("responses", [])
+    if any("transcript" in own or "each" in own or not isinstance(own.get("text"), str) for own in responses):
+        return True
+    is_text = [own.get("text") for own in responses] == ["text"] and "prompt" not in draft
+    is_inside = any(NUMBERED.match(own["text"]) for own in responses)
+    return bool(responses) and _has_blocks(draft) and not is_text and not is_inside
+
+
+def _by_values(path: Path, draft: guess.Draft, join: Sequence[guess.Draft]) -> guess.Draft:
+    """Return the mapping by the values of the columns, of the rows or of the elements of a list; otherwise the draft.
+
+    Responses and prompt of the draft stand if it has both.
+    """
+    known = {field: value for field, value in draft.items() if field not in ("labels", "judges", "gold", "id")}
+    preview = preview_table(path, MANY_ROWS, draft.get("explode"), join=join)
+    prompt = next((own for own in roles.profile(preview) if own.path == draft.get("prompt")), None)
+    if not {"prompt", "responses"} <= known.keys() or (prompt and prompt.is_label):  # a prompt of few short words
+        known, preview = {}, preview_table(path, MANY_ROWS, join=join)
+    explode = known.get("explode")
+    numbered = dict.fromkeys(column.split(".")[0] for column in preview.columns if NUMBERED.match(column))
+    levels = [explode] if known else [*numbered, None, *preview.lists]
+    for column in levels:
+        rows = preview_table(path, MANY_ROWS, column, join=join) if column != explode else preview
+        own = {"explode": column} if column else {}
+        found = roles.RoleSuggester(rows, known | own).suggest()
+        if found and _has_blocks(found):
+            return found
+    return draft
 
 
 def build_suggested(draft: guess.Draft) -> tuple[Mapping, bool]:
@@ -130,14 +184,9 @@ def _responses(preview: Preview, draft: guess.Draft) -> guess.Draft:
     if {"chosen", "rejected"} <= names.keys():
         responses = [_response(names[name], names.get(f"{name}_model")) for name in ("chosen", "rejected")]
         return {"responses": responses, "gold": [CHOSEN], "shuffle": True}
-    if "decoded" in names and "text" in names:  # summaries of texts
-        return {"prompt": names["text"]}
     target = guess.first_of(names, ("target", "hypothesis"))
     if "responses" not in draft and target and _have_blanks(preview, target):
         return {"responses": [_response(target, guess.first_of(names, ("system", "model")))], "reference": None}
-    summary = guess.first_of(names, ("summary", "translation")) if draft.get("prompt") else None
-    if "responses" not in draft and summary:
-        return {"responses": [_response(summary, guess.first_of(names, ("system", "model")))]}
     return {} if "responses" in draft else _by_system(preview) or _list_of_two(preview)
 
 
@@ -382,27 +431,9 @@ def _content(row: Cells, source: Any) -> str:
     return text
 
 
-# Columns that a suggested mapping does not use, and whose values look like labels or verdicts.
-
-# Responses of an item -> kinds of their labels.
-KINDS = {1: ("score",), 2: ("preference",)}
-
-
-def candidate_labels(path: Path, mapping: Mapping, unused: Sequence[str]) -> list[guess.Draft]:
-    """Return blocks of labels for those of the unused columns that have 2 to MAX_CATEGORIES different values, most of
-    them preferences or scores: one block of preferences, of categories and of other numbers."""
-    rows = preview_table(path, ROWS, mapping.explode or None, join=mapping.join).rows
-    kinds = KINDS.get(len(mapping.responses), ("preference", "score"))
-    cells = {column: [row.get(column, "").strip() for row in rows] for column in unused}
-    groups: dict[str, list[str]] = {}
-    for column, texts in cells.items():
-        block = guess.guess_block(texts)
-        if block and block["kind"] in kinds and 1 < len({*texts} - {""}) <= guess.MAX_CATEGORIES:
-            groups.setdefault(block.get("scale", {}).get("level", "preference"), []).append(column)
-    blocks = []
-    for columns in groups.values():
-        texts = [cell for column in columns for cell in cells[column]]
-        if block := suggest_blocks.guess_values(texts):
-            annotators = {column: guess.annotator_name(column) for column in columns}
-            blocks.append(suggest_blocks.leave_open({"layout": "wide", **block, "annotators": annotators}, texts))
-    return blocks
+def state_unused_labels(path: Path, mapping: Mapping) -> str:
+    """Return a sentence on the fields that a mapping does not use and whose values look like labels; "" for none."""
+    unused = unused_fields(path, mapping)
+    preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join)
+    labels = [spell_path(own.path) for own in roles.profile(preview) if own.path in unused and own.is_label]
+    return f"Not used, and the values look like labels: {join_names(labels)}." if labels else ""

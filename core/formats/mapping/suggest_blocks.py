@@ -82,8 +82,6 @@ RATED_BY = re.compile(rf"(?P<criterion>.+)_{RATER}|{RATER}_(?P<other>.+)")
 # Characters of the longest word of a scale.
 MAX_WORD = 40
 TRUTH = frozenset(("true", "false"))
-# So many rows may have the same value by chance.
-FEW_ROWS = 10
 WEIGHT = re.compile(r"(?P<aspect>.+)_(weight|w)|(weight|w)_(?P<other>.+)")
 # The usual weights of errors in MQM.
 PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": -25}
@@ -144,7 +142,6 @@ class BlockSuggester:
             elif value := self._preference() if kind == "preference" else self._score():
                 name, block = self._attribute(value)
                 blocks[name].append(block)
-        blocks["gold"] += self._facts()
         blocks["labels"] += [*self._columns(), *self._lists(), *self._errors(), *self._of_responses(), *self._rated()]
         for name, own in self._further():
             blocks[name].append(own)
@@ -426,21 +423,6 @@ class BlockSuggester:
         if len(aspects) < 2 or not all(re.fullmatch(r"(\d+(\.\d+)?\s*%?)?", cell) for cell in cells):
             return {}
         return {"weights": [{"annotator": self.rater or {"constant": PEOPLE}, "aspects": aspects}]}
-
-    def _facts(self) -> list[Draft]:
-        """Return the gold of columns such as `is_safe`, with true and false, if they are of the only response."""
-        scale = {"level": "nominal", "categories": [True, False]}
-        return [
-            {"kind": "answer", "criterion": name.removeprefix("is_"), "value": column, "scale": scale}
-            for name, column in (self.names if len(self.draft.get("responses", [])) == 1 else {}).items()
-            if name.removeprefix("is_") in FACTS and name.startswith("is_") and self._are_facts(self._cells(column))
-        ]
-
-    @staticmethod
-    def _are_facts(cells: Sequence[str]) -> bool:
-        """Return whether cells are true and false; one value in all of many rows says how the rows were chosen."""
-        values = set(cells) - {""}
-        return values <= TRUTH and (len(values) > 1 or len(cells) < FEW_ROWS)
 
     def _errors(self) -> list[Draft]:
         """Return the block of a table with a row for each error of a translation, as in MQM."""

@@ -14,7 +14,7 @@ from core.formats.mapping.guess import warn_of_models
 from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.scope import recording_omissions
-from core.formats.mapping.suggest import suggested_annotators
+from core.formats.mapping.suggest import state_unused_labels, suggested_annotators
 from core.formats.mapping.table import questions, statements
 from core.formats.plain_yaml import parse_fields
 from core.formats.records import ImportedRecords, ItemRecord, LabelRecord, PlainLabels, Record, RunRecord
@@ -176,6 +176,8 @@ def _draw_first_item(plan: ImportPlan) -> bool:
         st.caption(" · ".join(part for part in details if part))
         if first.unused:
             st.caption(escape_markdown(first.unused))
+    if first.unused_labels:
+        st.info(escape_markdown(first.unused_labels), icon=":material/label_off:")
     if first.warning:
         st.warning(
             f"{escape_markdown(first.warning)} `where` and `where_not` select rows.", icon=":material/smart_toy:"
@@ -205,6 +207,7 @@ class FirstItem:
     item: Item | None
     labels: list[Label]
     unused: str  # a sentence on columns that are not used; empty for none
+    unused_labels: str  # a sentence on those of them whose values look like labels; empty for none
     warning: str  # a sentence on annotators with names of models in the first rows; empty for none
 
 
@@ -220,9 +223,9 @@ def _read_first_item(path: Path, format: str, mapping_text: str | None) -> First
         if isinstance(record, LabelRecord):
             labels.append(record.label)
     if mapping is None:
-        return FirstItem(item, labels, "", "")
+        return FirstItem(item, labels, "", "", "")
     unused, warning = format_unused(unused_fields(path, mapping)), warn_of_models(suggested_annotators(path, mapping))
-    return FirstItem(item, labels, unused, warning)
+    return FirstItem(item, labels, unused, state_unused_labels(path, mapping), warning)
 
 
 def _draw_target(plan: ImportPlan) -> None:

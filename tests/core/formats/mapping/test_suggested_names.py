@@ -19,7 +19,7 @@ from core.formats.mapping.guess import (
 from core.formats.mapping.mapping import build_mapping, draft_of
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.suggest import (
-    candidate_labels,
+    state_unused_labels,
     suggest_table,
 )
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
@@ -87,31 +87,19 @@ def test_a_repeated_id_of_the_prompt_is_the_group(tmp_path: Path) -> None:
     assert [(item.id, item.group) for item in items] == [("q1-s", "q1"), ("q1-t", "q1"), ("q2-s", "q2")]
 
 
-def test_unused_columns_with_values_of_labels_are_candidates(tmp_path: Path) -> None:
+def test_unused_columns_with_values_of_labels_are_named(tmp_path: Path) -> None:
     table = scores(tmp_path)
     mapping = build_mapping(suggest_table(table))
     unused = unused_fields(table, mapping)
     assert unused == ["Zoë", "rater 3", "Prüfer"]
-    whole, fractions = candidate_labels(table, mapping, unused)
-    assert whole["annotators"] == {"Zoë": "Zoë", "rater 3": "rater 3"}
-    assert (whole["scale"], whole["values"]) == (FIVE, {"N/A": None})
-    assert fractions["annotators"] == {"Prüfer": "Prüfer"} and fractions["scale"]["level"] == "interval"
-    assert whole.pop("confirmed") is False and fractions["confirmed"] is False
-    judges = [
-        *draft_of(confirmed(table, {}))["judges"],
-        {"kind": "score", "scale": fractions["scale"], "columns": ["Prüfer"]},
-    ]
-    records = list(
-        read_records(table, mapping=build_mapping(draft_of(mapping) | {"labels": [whole], "judges": judges}))
-    )
-    assert sum(isinstance(record, LabelRecord) for record in records) == 5
-    assert sum(isinstance(record, TraceRecord) for record in records) == 6
+    sentence = state_unused_labels(table, mapping)
+    assert sentence == "Not used, and the values look like labels: Zoë, rater 3, Prüfer."
 
 
 def test_texts_and_constants_are_no_candidates(tmp_path: Path) -> None:
-    table = write_table(tmp_path / "t.csv", ("id", "output", "x", "y"), ("1", "a", "5", "yes"), ("2", "b", "5", "no"))
+    table = write_table(tmp_path / "t.csv", ("id", "output", "x", "y"), ("1", "a", "5", "yes"), ("2", "b", "5", "yes"))
     mapping = build_mapping(suggest_table(table))
-    assert candidate_labels(table, mapping, ["x", "y"]) == []
+    assert state_unused_labels(table, mapping) == ""
 
 
 def test_a_remark_is_not_left_out_of_names_that_would_become_equal() -> None:

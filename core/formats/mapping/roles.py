@@ -1,0 +1,487 @@
+"""Suggests the roles of a table's columns from their values: names are further evidence, not a condition.
+
+A prompt or a document repeats over rows where its responses differ; a label has few values, and is no fact of an item,
+of a system or of a person. What is suggested so is not confirmed: a person states what the file does not.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+from core.formats.mapping.fields import key_of, parse_path
+from core.formats.mapping.guess import MAX_CATEGORIES, MODEL, Draft, guess_block, last_key, with_value
+from core.formats.mapping.preview import Preview, parse_cell
+from core.formats.mapping.suggest_blocks import RATED, TRUTH, BlockSuggester
+
+# Mean words from which on a column is prose; structured prompts such as `inform(name=X, near=Y)` are prose, too.
+PROSE = 3.5
+SEPARATORS = re.compile(r"[\s,;=()\[\]{}|]+")
+# Characters of the longest id.
+MAX_ID = 200
+# Parts of names, at the beginning of a word.
+RESPONSE = re.compile(
+    r"\b(summ|simp|output|generat|candidate|hyp|completion|repl|response|utterance|answer|transl|mt\b|decoded|predict|story)"
+)
+PROMPT = re.compile(
+    r"\b(prompt|question|quer|instruction|input|orig|src|sources?\b|doc|article|passage|message|topic|title|complex"
+    r"|problem|text\b|mr\b|post\b)"
+)
+CONTEXT = re.compile(r"\b(context|knowledge|background|evidence|facts?\b|history|passage|article|doc)")
+REFERENCE = re.compile(r"\b(refs?\b|reference|gold|target|ground)")
+ASIDE = re.compile(r"\b(comment|note|reason|rational|justif|feedback|span|why|url|link|time|date|path|file|explan)")
+SYSTEM = re.compile(r"\b(sys|system|model|team|submission|method|bot|generator|agent|policy)(s|id|name)?\b")
+PERSON = re.compile(r"\b(worker|rater|annotator|coder|label+er|judge|assessor|user|evaluator|participant|turker)")
+CRITERION = re.compile(r"\b(criteri|aspect|dimension|metric|attribute)")
+LABEL = re.compile(
+    r"\b(label|rat(e|ing)|score|quality|annotation|decision|verdict|judge?ment|prefer|winner|better|choice|is|has|error|hallucin|"
+    r"success|correct|simpl|gramma|meaning|adequa|natural|inform|fluen|coher|relevan|consist|faith|factual)"
+)
+FACT = re.compile(
+    r"\b(id|idx|index|count|num|n|len|length|size|time|date|day|seconds?|start|end|turn|seed|split|fold|version|age|year"
+    r"|tokens?|page|price|cost|duration|lead|norm|normalized|zscore|z|std|sd|avg|category|domain|topic|subset|dataset"
+    r"|genre|lang|language|country|region|city|channel|gender|type|row|rank|ranking|total"
+    r"|number|conf|confidence|name|benchmark|task)\b"
+)
+NO_VALUE = re.compile(r"\b(z ?score|norm|normalized|std|sd|rank|ranking|id)s?$")
+# Rows whose lists are searched for the names of their fields.
+ROWS = 50
+FEW_ROWS = 10
+SPLITS = frozenset(("train", "training", "val", "valid", "validation", "dev", "test", "eval", "evaluation"))
+SCALES = ((0, 1), (1, 3), (1, 5), (-1, 1), (-2, 2), (1, 6), (1, 7), (0, 10), (1, 10), (0, 100))
+# Values of numbers that people choose: round ones, or means of a few.
+ROUND, MEANS = 5, (1, 2, 3, 4, 5, 6)
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the values of a column are."""
+
+    path: str
+    words: str
+    """The words of its name, in lower case."""
+    cells: tuple[str, ...]
+    distinct: frozenset[str]
+    """Without empty cells."""
+
+    def is_called(self, *names: re.Pattern[str]) -> bool:
+        """Return whether the name has a word of one of the patterns."""
+        return any(name.search(self.words) for name in names)
+
+    @cached_property
+    def filled(self) -> int:
+        return sum(map(bool, self.cells))
+
+    @cached_property
+    def is_nested(self) -> bool:
+        return any(isinstance(parse_cell(text), list | dict) for text in self.distinct)
+
+    @cached_property
+    def is_prose(self) -> bool:
+        sizes = [len([word for word in SEPARATORS.split(text) if word]) for text in self.distinct]
+        are_few = len(sizes) <= MAX_CATEGORIES < len(self.cells) / 2
+        return not self.is_nested and sum(sizes) / len(sizes) >= (2 * PROSE if are_few else PROSE)
+
+    @cached_property
+    def is_short(self) -> bool:
+        return not self.is_prose and not self.is_nested and max(map(len, self.distinct)) < MAX_ID
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        """The distinct values, if all of them are numbers."""
+        try:
+            found = [float(text) for text in self.distinct]
+        except ValueError:
+            return []
+        return found if all(map(math.isfinite, found)) else []
+
+    @cached_property
+    def is_label(self) -> bool:
+        """Whether the values are few words, or numbers as people give them."""
+        is_named = self.is_called(LABEL) or self.words.replace(" ", "_") in RATED
+        is_fact = self.is_called(NO_VALUE) or (self.is_called(FACT) and not is_named)
+        # One value in all of many rows says how the rows were chosen.
+        is_stated = self.distinct <= TRUTH and self.words.startswith("is ") and len(self.cells) < FEW_ROWS
+        is_fact = is_fact or {text.lower() for text in self.distinct} <= SPLITS
+        if (len(self.distinct) < 2 and not is_stated) or not self.is_short or is_fact:
+            return False
+        if self.numbers:
+            return self._is_given(is_named=is_named)
+        most = sum(
+            count for text, count in Counter(self.cells).most_common(MAX_CATEGORIES + 1) if text in self.distinct
+        )
+        share = 2 if len(self.distinct) <= MAX_CATEGORIES else 10
+        return most >= 0.9 * self.filled and len(self.distinct) <= max(self.filled / share, 2)
+
+    def _is_given(self, *, is_named: bool) -> bool:
+        """Return whether numbers are few whole ones, means of a few, or mostly round: other ones are measured."""
+        low, high = min(self.numbers), max(self.numbers)
+        are_few = len(self.numbers) <= MAX_CATEGORIES and all(number.is_integer() for number in self.numbers)
+        if are_few and high <= MAX_CATEGORIES:
+            return low >= -MAX_CATEGORIES
+        are_means = len(self.numbers) <= 30 and any(
+            all(abs(number * n - round(number * n)) < 0.01 for number in self.numbers) for n in MEANS
+        )
+        round_ones = sum(float(cell) % ROUND == 0 for cell in self.cells if cell in self.distinct)
+        is_likely = is_named or (are_means and high <= MAX_CATEGORIES) or (high > 10 and 2 * round_ones > self.filled)
+        return low >= -MAX_CATEGORIES and high <= 100 and is_likely
+
+
+def profile(preview: Preview) -> list[Column]:
+    """Return the columns with values."""
+    found = []
+    for path in preview.columns:
+        words = " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", last_key(path))).lower()
+        cells = tuple(row.get(path, "").strip() for row in preview.rows)
+        found.append(Column(path, words, cells, frozenset(with_value(cells))))
+    return [column for column in found if column.distinct]
+
+
+def count_groups(columns: Iterable[Column]) -> int:
+    """Return how many different combinations of values rows have in some columns."""
+    return len(set(zip(*(own.cells for own in columns), strict=True)))
+
+
+def depends(on: Sequence[Column], column: Column) -> bool:
+    """Return whether rows with the same values of some columns have the same one of another."""
+    return count_groups(on) == count_groups((*on, column))
+
+
+class RoleSuggester:
+    """Suggests a mapping of a table; the responses and the prompt of a draft stand."""
+
+    def __init__(self, preview: Preview, draft: Draft) -> None:
+        self.preview, self.draft = preview, dict(draft)
+        self.columns = profile(preview)
+        self.rows = len(preview.rows)
+        self.prose = [own for own in self.columns if own.is_prose]
+        self.short = [own for own in self.columns if own.is_short]
+        self.annotator = self._annotator()
+        self.aside = [own for own in self.prose if self._is_aside(own)]
+        self.texts: list[Column] = []
+
+    def suggest(self) -> Draft | None:
+        """Return the mapping; None without responses."""
+        if not self.draft.get("responses"):
+            self.draft["responses"] = self._family() or self._response() or self._without_text()
+        paths = [str(own.get("text")) for own in self.draft["responses"]]
+        self.texts = [own for own in self.columns if own.path in paths]
+        if not self.texts or len(self.texts) < len(paths):
+            return None
+        self._set_prompt()
+        self._set_id()
+        self.draft = {field: value for field, value in self.draft.items() if value}
+        self.draft |= self._blocks()
+        return self.draft
+
+    def _annotator(self) -> Column | None:
+        """Return who gave the values: by name, or what alone tells rows with the same texts apart."""
+        several = [own for own in self.short if len(own.distinct) < max(self.rows, 2)]
+        named = [own for own in several if own.is_called(PERSON) and not LABEL.match(own.words.split()[-1])]
+        named = [own for own in named if own.words != "judge" or not own.numbers]  # scores instead of names
+        if named:
+            return max(named, key=lambda own: (2 * own.filled > self.rows, "id" in own.words, -len(own.distinct)))
+        if not self.prose or count_groups(self.prose) == self.rows:
+            return None
+        other = [own for own in several if not own.is_label and not any(map(own.is_called, (FACT, SYSTEM)))]
+        return next((own for own in other if count_groups([*self.prose, own]) == self.rows), None)
+
+    def _is_aside(self, column: Column) -> bool:
+        """Return whether a text is about the responses, such as a comment of an annotator."""
+        is_named = column.is_called(ASIDE)
+        return (is_named and (self.annotator is not None or not column.words.startswith("explan"))) or (
+            2 * column.filled < self.rows
+        )
+
+    def _family(self) -> list[Draft]:
+        """Return several responses: like columns whose names differ in one word, number or letter."""
+        found: dict[tuple[str, ...], list[tuple[str, Column]]] = {}
+        numbered = {mark for own in self.short if own.is_called(SYSTEM) for mark in _marks(own)}
+        for own in self.prose:
+            for at, word in enumerate(names := _names(own)):
+                is_number = re.fullmatch(r"\d+|[a-h]", word) is not None
+                rest = (*names[:at], "*", *names[at + 1 :])
+                is_response = RESPONSE.search(" ".join(rest)) or (is_number and word in numbered)
+                is_other = (own.is_called(PROMPT) or own.is_called(REFERENCE)) and word not in numbered
+                if own not in self.aside and not is_other and (is_response or (is_number and len(names) == 1)):
+                    found.setdefault((*rest, str(is_number)), []).append((word, own))
+        family = max(found.values(), key=len, default=[])
+        if len(family) < 2:
+            return []
+        return [{"text": own.path} | self._system_of(word, own) for word, own in family]
+
+    def _system_of(self, word: str, text: Column) -> Draft:
+        """Return the system of one of several responses: the column with its number, or what its name begins with."""
+        is_mark = re.fullmatch(r"\d+|[a-h]", word) is not None
+        others = [own for own in self.short if word in own.words.split() and not own.is_prose]
+        others = [own for own in others if (own.is_called(SYSTEM) if is_mark else own.words.startswith(f"{word} "))]
+        if others or is_mark:
+            return {"system": others[0].path} if others else {}
+        return {"name": parse_path(text.path)[-2] if "." in text.path else word}
+
+    def _response(self) -> list[Draft]:
+        """Return the only response: the text that its name, its place and the repetition of others speak for."""
+        prose = [own for own in self.prose if own not in self.aside]
+        if not prose:
+            return []
+        most = max(len(own.distinct) for own in prose)
+        are_different = min(len(own.distinct) for own in prose) < 0.95 * most
+
+        def evidence(own: Column) -> float:
+            by_name = 3 * own.is_called(RESPONSE) + 2 * own.is_called(SYSTEM)
+            by_name -= 3 * sum(map(own.is_called, (PROMPT, REFERENCE, CONTEXT, ASIDE)))
+            by_value = (4 if len(own.distinct) >= 0.95 * most else -4) if are_different else 0
+            return by_name + by_value + prose.index(own) / len(prose)
+
+        best = max(prose, key=evidence)
+        if len(prose) == 1 and best.is_called(PROMPT) and not best.is_called(RESPONSE):
+            return []
+        return [{"text": best.path} | self.system(best)]
+
+    def system(self, text: Column | None) -> Draft:
+        """Return the system of the only response: by name, or what tells the responses to one prompt apart."""
+        short = [own for own in self.short if own is not self.annotator and 2 * len(own.distinct) <= self.rows]
+        named = [own for own in short if own.is_called(SYSTEM) and not own.numbers and "type" not in own.words]
+        if named:
+            first = min(named, key=lambda own: len(own.words))
+            return {"system": self._with_setting(first, text, short)}
+        begin = key_of(text.path).split("_")[0] if text else ""
+        return {"name": begin} if MODEL.search(begin) and text and begin != text.path else {}
+
+    def _with_setting(self, system: Column, text: Column | None, short: Sequence[Column]) -> str:
+        """Return the system, with what else tells its responses to one prompt apart, such as the name of a setting."""
+        same = [own for own in self.prose if own is not text and len(own.distinct) <= self.rows / 2]
+        if text is None or not same or self.annotator is not None or count_groups([*same, system]) == self.rows:
+            return system.path
+        others = [own for own in short if own is not system and not own.numbers]
+        found = next((own for own in others if count_groups([*same, system, own]) == self.rows), None)
+        return f"{{{system.path}}} {{{found.path}}}" if found else system.path
+
+    def _without_text(self) -> list[Draft]:
+        """Return the system as the response of a file without texts."""
+        texts = [own for own in self.columns if not own.is_label and any(text.count(" ") > 1 for text in own.distinct)]
+        has_texts = self.draft.get("explode") or any(own not in self.aside for own in texts)
+        system = None if has_texts else self.system(None).get("system")
+        return [{"text": system, "system": system}] if system else []
+
+    def _set_prompt(self) -> None:
+        """Add prompt, context and reference: the other texts, by name, by repetition and by place."""
+        rest = [own for own in self.prose if own not in (*self.texts, *self.aside)]
+        named = [own for own in rest if own.is_called(REFERENCE) and not own.is_called(PROMPT)]
+        if named:
+            self.draft.setdefault("reference", named[0].path)
+        rest = [own for own in rest if own not in named and own.path not in (self.draft.get("reference"),)]
+        size = max(len(own.distinct) for own in self.texts)
+
+        def evidence(own: Column) -> float:
+            by_name = 3 * own.is_called(PROMPT) - own.is_called(CONTEXT) - 2 * own.is_called(RESPONSE)
+            return by_name + 2 * (len(own.distinct) < size) - rest.index(own) / len(rest)
+
+        if not self.draft.get("prompt") and rest:
+            best = max(rest, key=evidence)
+            outer = [own for own in rest if own.path.split(".")[0] == own.path and len(own.distinct) < size]
+            explode = self.draft.get("explode")
+            self.draft["prompt"] = [own.path for own in outer] if explode and len(outer) > 1 else best.path
+            self.draft.pop("context", None)
+        used = self.draft.get("prompt")
+        context = [own for own in rest if own.is_called(CONTEXT) and own.path not in (used or ())]
+        if context and "context" not in self.draft:
+            self.draft["context"] = context[0].path
+
+    def _set_id(self) -> None:
+        """Name items by what is the same for the same texts, so that the rows of several annotators are one item."""
+        systems = [own["system"] for own in self.draft["responses"] if own.get("system")]
+        prompt = self.draft.get("prompt")
+        prompts = [prompt] if isinstance(prompt, str) else prompt if isinstance(prompt, list) else []
+        paths = [*prompts, *(own.path for own in self.texts), *systems]
+        content = [own for own in self.columns if own.path in paths]
+        if not prompts and self.texts[0] in self.short:
+            self._set_id_without_text(systems[0])
+            return
+        keys = [own for own in self.short if own not in (self.annotator, *content) and own.filled == self.rows]
+        keys = [own for own in keys if not any(number % 1 for number in own.numbers)]  # measured
+        keys.sort(key=lambda own: (not re.search(r"\b(id|idx)\b", own.words), own.is_label))
+        same = [own for own in self.columns if own.path in prompts]
+        options = [[own] for own in keys] + [[own, *self._of(systems)] for own in keys if systems]
+        options += [[*pair] for pair in combinations(keys[:6], 2)]
+        fits = [option for option in options if all(depends(option, own) for own in content)]
+        are_repeated = count_groups(content) < self.rows
+        if self.annotator is not None and are_repeated:
+            fits = [option for option in fits if all(depends(content, own) for own in option)]
+            texts = [*(self._of(systems) if len(self.texts) == 1 else []), *(same or self.texts)]
+            fits += [texts[::-1]] if all(depends(texts, own) for own in content) else [content]
+        elif not any(re.search(r"\bid\b", own.words) for option in fits for own in option):
+            fits = []
+        if not fits or (self.annotator is None and count_groups(fits[0]) < self.rows):
+            self.draft["id"] = "{row}" if not self.draft.get("explode") else "{row}-{element}"
+            return
+        names = [own.path for own in fits[0]]
+        self.draft["id"] = names[0] if len(names) == 1 else "-".join(f"{{{name}}}" for name in names)
+        if len(names) > 1:
+            self.draft["group"] = names[0]
+
+    def _set_id_without_text(self, system: str) -> None:
+        """Let an id be the prompt of a file without texts: what was judged is elsewhere."""
+        keys = [own for own in self.short if own not in (self.annotator, *self.texts) and not own.is_label]
+        if keys:
+            key = max(keys, key=lambda own: (bool(re.search(r"\bid\b", own.words)), len(own.distinct))).path
+            self.draft |= {"id": f"{{{key}}}-{{{system}}}", "group": key, "prompt": key}
+
+    def _of(self, paths: Iterable[str]) -> list[Column]:
+        return [own for own in self.columns if own.path in paths]
+
+    def _blocks(self) -> Draft:
+        """Return the blocks of names and lists, and those of further columns with label-like values."""
+        suggester = BlockSuggester(self.preview, self.draft)
+        suggester.rater = self.annotator.path if self.annotator else None
+        suggester.columns = [own for own in suggester.columns if own != suggester.rater]
+        found = suggester.suggest()
+        found["labels"] = [own for own in found.get("labels", []) if self._complete(own)]
+        labels = self._further(str(found), suggester)
+        criterion = next((own for own in self.short if own.is_called(CRITERION) and own is not self.annotator), None)
+        one_each = len(self.texts) > 1 or self.annotator is not None
+        for columns in [[own] for own in labels] if one_each else _families(labels):
+            name, block = self._block(columns, criterion)
+            found.setdefault(name, []).append(block)
+        self._aggregate(found["labels"], criterion)
+        return {name: blocks for name, blocks in found.items() if blocks}
+
+    def _further(self, used: str, suggester: BlockSuggester) -> list[Column]:
+        """Return the columns with labels that no block has, apart from what a person has to decide."""
+        free = [own for own in self.columns if own.is_label and f"'{own.path}'" not in used and self._is_free(own)]
+        free = [own for own in free if not any(self._is_derived(own, other) for other in self.columns)]
+        records = [parse_cell(row.get(path, "")) for path in self.preview.lists for row in self.preview.rows[:ROWS]]
+        elements = [own for cell in records if isinstance(cell, list) for own in cell if isinstance(own, dict)]
+        keys = {key for own in elements for key in own}
+        # What sums up the values of a list, and one of several columns of one value, is left out.
+        free = [own for own in free if "." not in own.path or last_key(own.path) not in keys]
+        free = [own for own in free if own.path not in suggester.about]
+        free += [own for own in self._beside(free, used) if own not in free]
+        # Ratings in objects: the file does not say whose they are.
+        return [] if any(len(parse_path(own.path)) > 2 for own in free) else free
+
+    def _complete(self, block: Draft) -> bool:
+        """State which response a list is beside, and which list names its people; return whether it is no such one."""
+        people = [own.path for own in self.columns if own.is_nested and own.is_called(PERSON)]
+        if block["layout"] == "list" and people and not (isinstance(block["value"], str) and "." in block["value"]):
+            block.setdefault("annotators_field", people[0])
+        parents = [own["text"].rpartition(".")[0] for own in self.draft["responses"]]
+        if "each" in block and len(parents) > 1 and (parent := block["each"].rpartition(".")[0]) in parents:
+            block.setdefault("response", parents.index(parent) + 1)
+        return block.get("value") not in people
+
+    def _is_free(self, column: Column) -> bool:
+        """Return whether a column has no other role, and is no fact of the item, the system or the person."""
+        fields = ("id", "prompt", "context", "reference", "scenario", "group", "responses")
+        names = str([self.draft.get(field) for field in fields])
+        if column is self.annotator or column in self.texts or column.is_prose:
+            return False
+        if f"'{column.path}'" in names or f"{{{column.path}}}" in names:
+            return False
+        prompt = self.draft.get("group") or self.draft.get("prompt")
+        whole = self._of([prompt] if isinstance(prompt, str) else prompt or [])
+        systems = self._of([own["system"] for own in self.draft["responses"] if own.get("system")])
+        for own in (whole, systems, [self.annotator] if self.annotator else []):
+            if own and 1 < count_groups(own) <= 0.8 * self.rows and depends(own, column):
+                return False
+        return True
+
+    def _beside(self, labels: Sequence[Column], used: str) -> Iterator[Column]:
+        """Yield numbers of the same range as those of the label beside them: criteria are adjacent columns."""
+        rated = [own.numbers and (own in labels or f"'{own.path}'" in used) for own in self.columns]
+        for at, own in enumerate(self.columns):
+            near = [self.columns[n] for n in (at - 1, at + 1) if 0 <= n < len(rated) and rated[n]]
+            is_other = own.is_called(FACT) or own.is_called(ASIDE) or f"'{own.path}'" in used
+            if own.numbers and not is_other and any(_scale(own.numbers) == _scale(one.numbers) for one in near):
+                yield own
+
+    @staticmethod
+    def _is_derived(column: Column, other: Column) -> bool:
+        """Return whether words are only another spelling of a number: `good` for 5 and 6."""
+        is_named = column.words[:3] == other.words[:3] and column is not other
+        return is_named and not column.numbers and other.is_label and bool(other.numbers) and depends([other], column)
+
+    def _block(self, columns: Sequence[Column], criterion: Column | None) -> tuple[str, Draft]:
+        """Return the block of a column, or of one column for each annotator; without annotators it is gold."""
+        cells = [cell for own in columns for cell in own.cells]
+        preference = guess_block(cells) if len(self.texts) == 2 else None
+        block: Draft = {"kind": "answer"}
+        if preference and preference["kind"] == "preference":
+            block = {name: value for name, value in preference.items() if value}
+        elif all(own.numbers for own in columns):
+            block = {"kind": "score", "scale": _scale([number for own in columns for number in own.numbers])}
+        else:
+            # A word such as `none` is a category beside filled cells; `nan` is an empty cell.
+            words = sorted({*cells} - {"", "nan", "NaN"})
+            block["scale"] = {"level": "nominal", "categories": [True, False] if {*words} <= TRUTH else words}
+        response = self._about(columns[0]) if block["kind"] != "preference" else None
+        block |= {"confirmed": False} | ({"response": response} if response else {})
+        path, name = columns[0].path, {"criterion": _stem(columns)}
+        if self.annotator:
+            name = {"criterion_field": criterion.path} if criterion else name
+            return "labels", {"layout": "long", "annotator": self.annotator.path, "value": path, **name, **block}
+        if len(columns) > 1:
+            return "labels", {
+                "layout": "wide",
+                "annotators": {own.path: last_key(own.path) for own in columns},
+                **name,
+                **block,
+            }
+        return "gold", {"value": path, "source": f"column {path}", **name, **block}
+
+    def _about(self, column: Column) -> int | None:
+        """Return the number of the response whose mark a column's name has."""
+        if len(self.texts) < 2:
+            return None
+        names = [_names(own) for own in self.texts]
+        marks = [[word for word in own if any(word not in other for other in names)] for own in names]
+        found = [number for number, own in enumerate(marks, 1) if {*own} & {*_names(column)}]
+        return found[0] if len(found) == 1 else None
+
+    def _aggregate(self, blocks: Sequence[Draft], criterion: Column | None) -> None:
+        """Let the first of several values of an annotator for an item count."""
+        if self.annotator is None:
+            return
+        texts = [*self.texts, *self._of(str(self.draft.get("prompt")).split("'"))]
+        key = [*texts, self.annotator, *([criterion] if criterion else [])]
+        if count_groups(key) < self.rows:
+            for block in blocks:
+                if block["layout"] == "long" and "each" not in block:
+                    block.setdefault("aggregate", "first")
+
+
+def _names(column: Column) -> list[str]:
+    """Return the words of all keys of a path."""
+    keys = parse_path(column.path)[:-1]
+    return [*(key.lower() for key in keys), *column.words.split()]
+
+
+def _marks(column: Column) -> set[str]:
+    return {word for word in column.words.split() if re.fullmatch(r"\d+|[a-h]", word)}
+
+
+def _families(columns: Sequence[Column]) -> list[list[Column]]:
+    """Return the columns whose names differ only in a number together: they are of several annotators."""
+    found: dict[str, list[Column]] = {}
+    for own in columns:
+        found.setdefault(_stem([own, own]) if _marks(own) else own.path, []).append(own)
+    return [*found.values()]
+
+
+def _stem(columns: Sequence[Column]) -> str:
+    words = columns[0].words.split()
+    kept = [word for word in words if not re.fullmatch(r"\d+|[a-h]", word)] if len(columns) > 1 else words
+    return " ".join(kept) or last_key(columns[0].path)
+
+
+def _scale(numbers: Sequence[float]) -> Draft:
+    """Return the narrowest usual scale that contains all numbers."""
+    low, high = min(numbers), max(numbers)
+    ends = [own for own in SCALES if own[0] <= low and high <= own[1]] or [(math.floor(low), math.ceil(high))]
+    low, high = min(ends, key=lambda own: (own[1] - own[0], own[0]))
+    if all(number.is_integer() for number in numbers) and high - low < MAX_CATEGORIES:
+        return {"level": "ordinal", "categories": [*range(int(low), int(high) + 1)]}
+    return {"level": "interval", "low": low, "high": high}
