@@ -113,11 +113,11 @@ def format_cell(name: str, cell: Any) -> Any:
     return f"{cell[0]:.3f} to {cell[1]:.3f}" if name.endswith("range") and cell is not None else cell
 
 
-# Annotators, their training and their hidden checks.
+# Annotators, their training, hidden checks and repeats.
 
 
 def annotators(source: Source, session: Reading) -> Result:
-    """Print each annotator's labels, agreement, training and hidden checks. Shares have 95 % intervals."""
+    """Print each annotator's labels, agreement, training, hidden checks and repeats. Shares have 95 % intervals."""
     from datetime import UTC
 
     from storage.reports import annotators as report
@@ -137,6 +137,7 @@ def annotators(source: Source, session: Reading) -> Result:
                 "attempts": result.attempts if result else 0,
                 **_share("first_attempt", result.first if result else none),
                 **_share("checks", result.checks if result else none),
+                **_share("repeats", result.repeats if result else none),
             }
         )
     return as_table(rows, "No labels yet.")

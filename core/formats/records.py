@@ -24,7 +24,7 @@ from core.formats.study_records import StudyRules as StudyRules
 from core.formats.study_records import later
 from core.frozen import Frozen
 from core.items import Item
-from core.labels import Adjudication, Label, Target, Value
+from core.labels import Adjudication, Evidence, Label, Target, Value
 from core.trace import Event
 from core.transcripts import Transcript
 
@@ -198,6 +198,22 @@ class TrainingAnswerRecord(Frozen):
     at: datetime | None = None
 
 
+class RepeatRecord(Frozen):
+    """An annotator's answer to a repeat of a labelled target, oldest first; it is not a label."""
+
+    type: Literal["repeat"] = "repeat"
+    target: Target
+    annotator: str
+    number: int = Field(ge=1)
+    value: Value | None = None
+    blind: bool = True
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    shown: tuple[int, ...] = ()
+    seconds: float | None = None
+    at: datetime | None = None
+
+
 class AdjudicationRecord(Frozen):
     """One adjudication. In files its type and field are called "ruling"."""
 
@@ -231,6 +247,7 @@ AnyRecord = (
     | ReplyRecord
     | KnownAnswerRecord
     | TrainingAnswerRecord
+    | RepeatRecord
     | AdjudicationRecord
     | AiuEditRecord
     | ViewRecord

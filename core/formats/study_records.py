@@ -79,6 +79,9 @@ class StudyRules(Frozen):
     check_share: float = later(0, ge=0, le=0.5)
     """The share of adjudicated targets in each queue. Annotators cannot tell them from other targets. All annotators
     get them, regardless of the overlap; the results are on the page Annotators."""
+    repeat_share: float = later(0, ge=0, le=0.2)
+    """The share of each queue of pairs, scores or answers that the annotator has labelled before, and cannot tell from
+    others. The answers are stored apart from labels; the page Annotators has how many equal the first ones."""
     agreed_share: float = later(0.0, ge=0, le=1)
     """The share of the pairs on which judges agree that people label too, in the design of the study's first verdicts;
     0.1 in a new study."""

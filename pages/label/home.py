@@ -36,6 +36,7 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
         today = statistics.pace_of_day(session, study.id, annotator_id, zone, datetime.now(zone).date())
         events = statistics.label_events(session, study.id, annotator_id) if study.rules.own_statistics else []
         changed = statistics.changes(session, study.id, events).get(name, statistics.Changes())
+        repeats = statistics.repeats(session, study.id, annotator_id) if study.rules.own_statistics else {}
     columns = st.columns(4)
     columns[0].metric(_("To do"), f"{sum(summary.todo for summary in summaries):,}")
     columns[1].metric(_("Done"), f"{sum(summary.done for summary in summaries):,}")
@@ -52,6 +53,9 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
         towards = _("{n} towards the judges", n=changed.towards)
         hint = _("Labels that you changed after seeing the judges.")
         columns[3].metric(_("Changed after reveal"), share, towards, help=hint, **plain)
+    own = repeats.get(name, statistics.Share(0, 0))
+    if own.n >= 5:  # fewer tell an annotator nothing
+        st.caption(_("The same answer on {same} of {n} repeated items.", same=number(own.hits), n=number(own.n)))
 
 
 def draw_continue(study: Study, summaries: list[QueueSummary], preferred: str) -> None:

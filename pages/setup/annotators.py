@@ -72,15 +72,20 @@ TRAINING_COLUMNS = (
     Column(
         "n checks", "checks.n", "count", help="Targets that were adjudicated before the annotator's blind label."
     ),
+    Column(
+        "Same on repeats", lambda row: row.repeats.interval, "estimate",
+        help="Repeated items whose answer equals the annotator's label before. They are in no other figure.",
+    ),
+    Column("n repeats", "repeats.n", "count", help="Items that the annotator labelled and answered again."),
 )  # fmt: skip
 
 
 def draw_training(results: list[TrainingResult]) -> None:
-    """Draw the results of training and hidden checks, if there are any."""
+    """Draw the results of training, hidden checks and repeats, if there are any."""
     if results:
-        st.subheader("Training and hidden checks", anchor=False)
+        st.subheader("Training, hidden checks and repeats", anchor=False)
         tables.draw(Table("training", results, TRAINING_COLUMNS, ()))
-        st.caption("Shares of right answers with Wilson's 95 % intervals.")
+        st.caption("Shares of right answers, and of equal ones on repeats, with Wilson's 95 % intervals.")
 
 
 def draw_agreement(summaries: list[AnnotatorSummary]) -> None:

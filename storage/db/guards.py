@@ -156,6 +156,8 @@ CHANGE_PERMISSIONS: Mapping[str, frozenset[str]] = {
     "action": LABELLING,
     "undo_entry": LABELLING,
     "training_answer": LABELLING,
+    "repeat": LABELLING,
+    "repeat_draft": LABELLING,
     "guidelines_read": LABELLING,
     "aiu_edit": LABELLING | EDITING,
     "adjudication": frozenset({"adjudicate", IMPORT}),

@@ -19,8 +19,8 @@ class OpaqueIds:
         self.secret = secret
 
     def encode(self, prefix: str, number: int) -> str:
-        """Return the opaque id of a number."""
-        return f"{prefix}-{self._permute(prefix, number, range(ROUNDS)):0{HEX_DIGITS}x}"
+        """Return the opaque id of a number, which may be negative."""
+        return f"{prefix}-{self._permute(prefix, number % LARGEST, range(ROUNDS)):0{HEX_DIGITS}x}"
 
     def decode(self, prefix: str, text: str) -> int | None:
         """Return the number of an opaque id; None for any other text."""
@@ -31,7 +31,8 @@ class OpaqueIds:
         halves = (swapped & MASK) << HALF | swapped >> HALF
         number = self._permute(prefix, halves, reversed(range(ROUNDS)))
         number = (number & MASK) << HALF | number >> HALF
-        return number if number < LARGEST else None
+        signed = number - LARGEST if number >= LARGEST // 2 else number
+        return signed if number < LARGEST else None
 
     def digest(self, *parts: object) -> bytes:
         """Return a keyed digest: a random order that is the same after a restart, or a token."""

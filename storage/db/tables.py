@@ -715,6 +715,8 @@ class UndoEntryRow(OfStudy, table=True):
     before: Any = Field(default=None, sa_column=value_column())
     after: Any = Field(default=None, sa_column=value_column())
     undone: bool = False
+    repeat: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
+    """Whether the task is a repeat of the target."""
     at: datetime = Field(default_factory=now)
 
 
@@ -811,4 +813,30 @@ class TrainingAnswerRow(OfAnnotator, table=True):
     passed: bool | None = None
     """Of the last answer of an attempt: whether the training is passed."""
     seconds: float | None = None
+    at: datetime = Field(default_factory=now)
+
+
+class RepeatRow(OfStudy, table=True):
+    """An annotator's answer to a repeat of a labelled target: no label. The newest row is current, as of `LabelRow`."""
+
+    __table_args__ = (UniqueConstraint("target_id", "annotator_id", "number"), Index(None, "study_id", "annotator_id"))
+    target_id: int = Field(foreign_key="target.id", ondelete="CASCADE")
+    annotator_id: int = Field(foreign_key="annotator.id", ondelete="CASCADE")
+    number: int
+    """The annotator's answers to the repeat, counted from 1."""
+    value: Any = Field(default=None, sa_column=value_column())
+    blind: bool = True
+    """Whether no answer to the repeat was revealed before."""
+    reason: str = Field(default="", sa_column=Column(Text, nullable=False))
+    evidence: Any = Field(default_factory=list, sa_column=Column(Json, nullable=False))
+    shown: Any = Field(default_factory=list, sa_column=Column(Json, nullable=False))
+    seconds: float | None = None
+    at: datetime = Field(default_factory=now)
+
+
+class RepeatDraftRow(OfAnnotator, table=True):
+    """An answer to a repeat that an annotator has entered and not submitted."""
+
+    __table_args__ = (UniqueConstraint("target_id", "annotator_id"), Index(None, "annotator_id"))
+    body: Any = Field(sa_column=Column(Json, nullable=False))
     at: datetime = Field(default_factory=now)

@@ -150,7 +150,8 @@ def target_of(session: Session, work: QueueContext, task: Task, target: Target) 
     """Return a target of a task, which is stored if it is new."""
     target_id = task.id if target == task.target else targets.get_or_create_id(session, work.study.id, target)
     plan = training.load(session, work) if task.has_training else None
-    label = own_labels(session, work, [target_id], plan).get(target_id, OwnLabel())
+    key = task.key if task.repeat else target_id
+    label = own_labels(session, work, [key], plan).get(key, OwnLabel())
     return ActionTarget(task, _panels.is_required(work, task, target), target, target_id, label, plan)
 
 

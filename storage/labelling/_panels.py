@@ -86,7 +86,7 @@ def targets_of(session: Session, work: QueueContext, task: Task) -> list[Target]
 def find_target(session: Session, work: QueueContext, task: Task, name: str) -> Target:
     """Return the target of a task that has an opaque id; raises Refused if there is none."""
     for target in targets_of(session, work, task):
-        if target_name(work, target) == name:
+        if target_name(work, target, repeat=task.repeat) == name:
             return target
     if work.name == "aius":
         raise Refused("rejected", _(CHANGED_AIU))

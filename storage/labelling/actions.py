@@ -187,7 +187,7 @@ def _shown(session: Session, work: QueueContext, task: Task | None, pairs: Seque
         return _Shown({}, None, ())
     labelled = {str(action["target"]) for action, result in pairs if result.get("revealed")}
     reveals = tasks.reveals_of(session, work, task, labelled)
-    by_name = {target_name(work, target): content for target, content in reveals.items()}
+    by_name = {target_name(work, target, repeat=task.repeat): content for target, content in reveals.items()}
     seen = list(tasks.target_ids(session, work, {task: list(reveals)}).values())
     if not any(result.get("changed") for _, result in pairs):
         return _Shown(by_name, None, seen)

@@ -51,7 +51,7 @@ def assigned_order(work: QueueContext, task: Task, count: int) -> Order:
     numbers = range(1, count + 1)
     if work.study.rules.response_order == "as_given":
         return tuple(numbers)
-    drawn = sorted(numbers, key=lambda number: work.ids.digest("shown", task.id, number))
+    drawn = sorted(numbers, key=lambda number: work.ids.digest("shown", task.key, number))
     first = work.annotator_id % count if count else 0
     return tuple(drawn[first:] + drawn[:first])
 
@@ -153,7 +153,7 @@ def _image(work: QueueContext, task: Task, name: str, path: str | None) -> Json:
     """Return the address of an image by its block: the name of its file may reveal the system."""
     if not path:
         return {}
-    query = {"study": work.study.name, "kind": work.name, "task": task_name(work, task.id), "block": name}
+    query = {"study": work.study.name, "kind": work.name, "task": task_name(work, task.key), "block": name}
     return {"image": {"url": f"{own_address('/api/label/image')}?{urlencode(query)}", "alt": ""}}
 
 

@@ -150,23 +150,45 @@ def select_checks(work: QueueContext, available: int, states: Sequence[TargetSta
     With n ordinary targets that the annotator has labelled or can label, and a share s of checks, n s / (1 - s) checks
     are added, rounded up.
     """
-    share = work.study.rules.check_share
+    return select_share(work, "check", work.study.rules.check_share, available, states, {})
+
+
+def select_share(
+    work: QueueContext, name: str, share: float, available: int, states: Sequence[TargetState], begun: Mapping[int, int]
+) -> list[TargetState]:
+    """Return the first of targets so that they are a share of all, in a random order of the annotator and a name.
+
+    Those that are labelled, or `begun` (task -> its place, before all others), are returned in any case.
+    """
     count = -int(-available * share / (1 - share) // 1)
-    possible = sorted(states, key=lambda state: work.ids.digest("check", work.annotator_id, state.id))
-    checks = [state for place, state in enumerate(possible) if place < count or state.labelled]
-    return [replace(state, full=False, available=len(state.parts) or 1) for state in checks]
+
+    def rank(state: TargetState) -> tuple[int, bytes]:
+        return begun.get(state.id, len(begun)), work.ids.digest(name, work.annotator_id, state.id)
+
+    possible = enumerate(sorted(states, key=rank))
+    chosen = [state for place, state in possible if place < count or state.labelled or state.id in begun]
+    return [replace(state, full=False, available=len(state.parts) or 1) for state in chosen]
 
 
 def mix_checks(work: QueueContext, target_ids: Sequence[int], check_ids: Sequence[int]) -> Sequence[int]:
     """Return targets in their order with the checks at random positions, one in each block of equal length."""
-    if not check_ids:
-        return target_ids
-    length = len(target_ids) / len(check_ids)
-    placed = [(float(number), target_id) for number, target_id in enumerate(target_ids)]
-    for number, check_id in enumerate(check_ids):
-        # A reproducible random number from 0 to 1 for the check and the annotator.
-        uniform = int.from_bytes(work.ids.digest("place", work.annotator_id, check_id)[:6]) / (1 << 48)
-        placed.append(((number + uniform) * length, check_id))
+    return mix(work, target_ids, check_ids, len(target_ids) / len(check_ids)) if check_ids else target_ids
+
+
+def mix(
+    work: QueueContext,
+    ordered: Sequence[int],
+    mixed_ids: Sequence[int],
+    length: float,
+    first: int = 0,
+    start: float = 0,
+) -> Sequence[int]:
+    """Return targets in their order with others at random places after `first`, one in each block and from `start`."""
+    placed = [(float(number), target_id) for number, target_id in enumerate(ordered)]
+    for number, mixed_id in enumerate(mixed_ids):
+        # A reproducible random number from 0 to 1 for the task and the annotator.
+        uniform = int.from_bytes(work.ids.digest("place", work.annotator_id, mixed_id)[:6]) / (1 << 48)
+        placed.append((max(first + (number + uniform) * length, start + number * length), mixed_id))
     return [target_id for _, target_id in sorted(placed, key=lambda pair: pair[0])]
 
 
@@ -203,6 +225,8 @@ def completeness(session: Session, work: QueueContext, task: Task, target_id: in
 
 def claim(session: Session, work: QueueContext, task: Task) -> bool:
     """Lease a task, or extend the lease; return False if it is full. Only the task is locked."""
+    if task.repeat:  # takes no label from others
+        return True
     lock_targets(session, [task.id])
     full, at = _task_completeness(session, work, task)
     if full:

@@ -89,6 +89,13 @@ class Task:
     """Whether the study has training items; they may be in another queue."""
     has_marks: bool = field(default=True, compare=False)
     """Whether the annotator has ever skipped, flagged or noted it."""
+    repeat: bool = False
+    """Whether the annotator, who has labelled the target, is asked again: `storage.labelling.repeats`."""
+
+    @property
+    def key(self) -> int:
+        """The task's number in lists and in its name: the negative id of a repeat."""
+        return -self.id if self.repeat else self.id
 
 
 def open_context(
@@ -148,8 +155,8 @@ def queue_of(kind: str, criterion: str) -> QueueName | None:
 
 
 def find_tasks(session: Session, work: QueueContext, task_ids: Sequence[int]) -> list[Task]:
-    """Return the tasks with these ids in their order, without those that are not in this study and queue."""
-    found = {task.id: task for name, task in _tasks_in_study(session, work, task_ids) if name == work.name}
+    """Return the tasks with these keys in their order, without those that are not in this study and queue."""
+    found = {task.key: task for name, task in _tasks_in_study(session, work, task_ids) if name == work.name}
     return [found[task_id] for task_id in task_ids if task_id in found]
 
 
@@ -177,8 +184,9 @@ def locate(session: Session, work: QueueContext, text: str) -> tuple[QueueContex
 
 
 def _tasks_in_study(session: Session, work: QueueContext, task_ids: Sequence[int]) -> list[tuple[QueueName, Task]]:
-    """Return tasks with the queues in which they are labelled, without targets that name no task."""
-    parameters = {"targets": list(task_ids), "study": work.study.id, "annotator": work.annotator_id}
+    """Return tasks by their keys with the queues in which they are labelled, without targets that name no task."""
+    keys = set(task_ids)
+    parameters = {"targets": list(map(abs, keys)), "study": work.study.id, "annotator": work.annotator_id}
     found = []
     for task_id, item_id, scenario, trained, marked, key, kind, criterion, part in execute(
         session, _task_query(), parameters
@@ -186,7 +194,8 @@ def _tasks_in_study(session: Session, work: QueueContext, task_ids: Sequence[int
         name = queue_of(kind, criterion)
         if name is not None and QUEUES[name].kind == kind:
             target = targets.from_columns(key, kind, criterion, part)
-            found.append((name, Task(task_id, item_id, target, scenario, bool(trained), bool(marked))))
+            task = Task(task_id, item_id, target, scenario, bool(trained), bool(marked))
+            found += [(name, one) for one in (task, replace(task, repeat=True)) if one.key in keys]
     return found
 
 
@@ -205,9 +214,9 @@ def _task_query() -> Select[*tuple[Any, ...]]:
     )
 
 
-def task_name(work: QueueContext, task_id: int) -> str:
+def task_name(work: QueueContext, key: int) -> str:
     """Return the opaque id of a task."""
-    return work.ids.encode("t", task_id)
+    return work.ids.encode("t", key)
 
 
 def link_name(session: Session, study_id: int, target: Target) -> str | None:
@@ -216,7 +225,7 @@ def link_name(session: Session, study_id: int, target: Target) -> str | None:
     return None if target_id is None else OpaqueIds(studies.secret(session, study_id)).encode("t", target_id)
 
 
-def target_name(work: QueueContext, target: Target) -> str:
-    """Return the opaque id of a target. It is the same in every task that has the target."""
-    digest = work.ids.digest("target", target.item, target.kind, target.criterion, target.part)
+def target_name(work: QueueContext, target: Target, *, repeat: bool = False) -> str:
+    """Return the opaque id of a target. It is the same in every task that has the target, apart from a repeat."""
+    digest = work.ids.digest("repeat" * repeat or "target", target.item, target.kind, target.criterion, target.part)
     return f"g-{digest.hex()[:16]}"

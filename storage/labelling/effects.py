@@ -18,10 +18,10 @@ from core.formats.study_records import MarkRecord
 from core.items import target_item
 from core.labels import Evidence, Label, Target
 from core.texts import _
-from storage.db.connections import execute, insert_missing
+from storage.db.connections import execute, insert_all, insert_missing
 from storage.db.dialects import DEFERRED
 from storage.db.fingerprints import mark_row, with_fingerprint
-from storage.db.tables import DraftRow, LeaseRow, MarkRow, UndoEntryRow, now
+from storage.db.tables import DraftRow, LeaseRow, MarkRow, RepeatDraftRow, RepeatRow, UndoEntryRow, now
 from storage.labelling import _panels, blocks, claims, critique_queue, queue, tasks, training
 from storage.labelling._action_transaction import (
     Action,
@@ -54,12 +54,19 @@ def save_label(
     The overlap is checked in the same transaction, with task and target locked. A change does not count again.
     """
     session, work = transaction.session, transaction.work
+    given = content or {"value": None, "reason": "undo", "evidence": []}
+    if target.task.repeat:
+        ids = {"study_id": work.study.id, "target_id": target.target_id, "annotator_id": work.annotator_id}
+        number, seconds = target.label.version + 1, transaction.action.seconds
+        row = {"number": number, "blind": number == 1 or not work.study.rules.reveal, "seconds": seconds, "at": now()}
+        insert_all(session, RepeatRow, [given | ids | row | {"shown": list(shown)}])
+        end_draft(transaction, target)
+        return False
     lock_targets(session, {target.task.id, target.target_id})
     surplus, viewed = target.label.surplus, None
     if target.is_required and target.label.value is None:
         surplus, viewed, _ = claims.completeness(session, work, target.task, target.target_id)
     surplus = surplus and content is not None
-    given = content or {"value": None, "reason": "undo", "evidence": []}
     label = Label(
         target=target.target,
         annotator=work.annotator,
@@ -81,9 +88,10 @@ def set_mark(transaction: Transaction, target: Target, mark: Mark, *, text: str 
     queue.set_mark(transaction.session, work.study.id, target, work.annotator, mark, text=text, on=on)
 
 
-def end_draft(transaction: Transaction, target_id: int) -> None:
+def end_draft(transaction: Transaction, target: ActionTarget) -> None:
     """Delete the annotator's draft of a target."""
-    labels.delete_own(transaction.session, DraftRow, target_id, transaction.work.annotator_id)
+    table = RepeatDraftRow if target.task.repeat else DraftRow
+    labels.delete_own(transaction.session, table, target.target_id, transaction.work.annotator_id)
 
 
 def unskip(transaction: Transaction, task: Task) -> None:
@@ -107,7 +115,8 @@ def push_entry(
     empty_redo, insert_entry = _push_statements()
     execute(session, empty_redo, own)
     content = {"type": type, "task_id": task.id, "target_id": target_id, "before": before, "after": after}
-    entry_id = execute(session, insert_entry, {**own, **content, "undone": False, "at": at}).scalar_one()
+    more = {"undone": False, "repeat": task.repeat, "at": at}
+    entry_id = execute(session, insert_entry, {**own, **content, **more}).scalar_one()
     return _entry_name(entry_id, at)
 
 
@@ -146,20 +155,24 @@ def history(session: Session, work: QueueContext, before: str | None = None) -> 
     rows = session.scalars(_top(work, undone=False).where(*below).limit(PAGE + 1)).all()
     redo = [] if before else session.scalars(_top(work, undone=True).limit(PAGE)).all()
     undo = rows[:PAGE]
-    known = find_tasks(session, work, list(dict.fromkeys(row.task_id for row in (*undo, *redo))))
-    by_id = {task.id: task for task in known}
+    known = find_tasks(session, work, list(dict.fromkeys(map(_key, (*undo, *redo)))))
+    by_key = {task.key: task for task in known}
     return {
-        "undo": [_json(session, work, by_id[row.task_id], row) for row in reversed(undo) if row.task_id in by_id],
-        "redo": [_json(session, work, by_id[row.task_id], row) for row in reversed(redo) if row.task_id in by_id],
+        "undo": [_json(session, work, by_key[key], row) for row in reversed(undo) if (key := _key(row)) in by_key],
+        "redo": [_json(session, work, by_key[key], row) for row in reversed(redo) if (key := _key(row)) in by_key],
         "tasks": tasks.task_jsons(session, work, known) if known else [],
         "more": len(rows) > PAGE,
     }
 
 
+def _key(row: UndoEntryRow) -> int:
+    return -row.task_id if row.repeat else row.task_id
+
+
 def _json(session: Session, work: QueueContext, task: Task, row: UndoEntryRow) -> Json:
     has_target = row.type == "label" or row.target_id != task.id
-    target = target_name(work, targets.get(session, row.target_id)) if has_target else ""
-    entry = {"id": entry_name(row), "type": row.type, "task": task_name(work, task.id), "target": target}
+    target = target_name(work, targets.get(session, row.target_id), repeat=task.repeat) if has_target else ""
+    entry = {"id": entry_name(row), "type": row.type, "task": task_name(work, task.key), "target": target}
     # Of an entry about many tasks, only their number is shown.
     sides = {
         name: {"on": side["on"], "count": len(side["tasks"])} if side and "tasks" in side else side
@@ -214,7 +227,7 @@ def label(transaction: Transaction) -> Json:
     if work.study.rules.reason == "required" and has_reason and not action.reason.strip():
         raise Refused("rejected", _("This study requires a reason."))
     if content == target.label.content:
-        end_draft(transaction, target.target_id)
+        end_draft(transaction, target)
         return {"version": str(target.label.version), "entry": None, "claim": "mine"}
     version = None
     if action.guidelines:
@@ -242,10 +255,10 @@ def save_draft(transaction: Transaction) -> Json:
     blocks.check_order(action.shown, work)
     content = _content(transaction, action.value)
     if content == target.label.content:
-        end_draft(transaction, target.target_id)
+        end_draft(transaction, target)
     else:
         order = {"shown": list(action.shown)} if action.shown else {}
-        queue.save_draft(session, target.target_id, work.annotator_id, content | order)
+        queue.save_draft(session, target.target_id, work.annotator_id, content | order, repeat=target.task.repeat)
     is_mine = target.label.value is not None or claims.claim(session, work, target.task)
     return {"claim": "mine" if is_mine else "full"}
 
@@ -274,7 +287,7 @@ def _training_answer(transaction: Transaction, target: ActionTarget, plan: Train
     """Store an answer to a training item, and return whether it is correct. It cannot be undone."""
     session, work = transaction.session, transaction.work
     plan = training.save_answer(session, work, plan, target.target_id, content, transaction.action.seconds)
-    end_draft(transaction, target.target_id)
+    end_draft(transaction, target)
     unskip(transaction, target.task)
     claims.release(session, work, target.task)
     return {
@@ -300,11 +313,11 @@ def reverse_label(transaction: Transaction, task: Task, row: UndoEntryRow, undoi
     content = row.before if undoing else row.after
     target = target_of(session, work, task, targets.get(session, row.target_id))
     version, shown = None, target.label.shown
-    if content:
+    if content and not task.repeat:
         version, shown = circumstances_of(session, work.annotator_id, target.target_id, content)
     surplus = save_label(transaction, target, content, version, shown)
     if content is None:  # a withdrawn value stays entered
-        queue.save_draft(session, target.target_id, work.annotator_id, row.after)
+        queue.save_draft(session, target.target_id, work.annotator_id, row.after, repeat=task.repeat)
         claims.claim(session, work, task)
     label = target_of(session, work, task, target.target).label
     status = {"status": "surplus"} if surplus and not undoing else {}
@@ -382,7 +395,7 @@ def skip_all(session: Session, work: QueueContext, task_ids: Sequence[int], *, o
     """Skip tasks, or undo the skips; returns their number. Tasks that are labelled or unknown are left out."""
     changed = _set_skips(session, work, task_ids, on=on)
     if changed:
-        ids = [task.id for task in changed]
+        ids = [task.key for task in changed]
         before, after = {"on": not on, "tasks": ids}, {"on": on, "tasks": ids}
         push_entry(session, work, SKIP_ALL, changed[0], changed[0].id, before, after)
     return len(changed)
@@ -406,12 +419,12 @@ def _set_skips(session: Session, work: QueueContext, task_ids: Sequence[int], *,
     """Set the skips of unlabelled tasks, and return the tasks whose skip has changed."""
     known = find_tasks(session, work, list(dict.fromkeys(task_ids)))
     ids = [task.id for task in known]
-    own = own_labels(session, work, ids, training.load(session, work))
+    own = own_labels(session, work, [task.key for task in known], training.load(session, work))
     marks = marks_on(session, work.annotator_id, col(MarkRow.target_id).in_(ids))
     changed = [
         task
         for task in known
-        if (task.id not in own or own[task.id].value is None) and ("skip" in marks[task.id]) != on
+        if (task.key not in own or own[task.key].value is None) and ("skip" in marks[task.id]) != on
     ]
     at, rows = now(), []
     for task in changed:
@@ -467,7 +480,7 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
     session, work = transaction.session, transaction.work
     name = own_result(transaction, transaction.action.entry).get("entry")
     row = take_entry(session, work, name, undo=undoing)
-    task = next(iter(find_tasks(session, work, [row.task_id])), None)
+    task = next(iter(find_tasks(session, work, [_key(row)])), None)
     if task is None:
         raise Refused("stale", _("This item is not in the queue any more."))
     kind = ACTIONS["skip" if row.type == SKIP_ALL else row.type]

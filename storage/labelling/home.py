@@ -132,7 +132,7 @@ def listed_ids(session: Session, work: QueueContext, view: View, tab: Tab, searc
         tasks = find_tasks(session, work, part)
         # Only texts that the annotator sees are searched, no names.
         texts = {item: _fold("\n".join(_texts(body))) for item, body in _bodies(session, tasks).items()}
-        matching += [task.id for task in tasks if all(word in texts[task.item_id] for word in words)]
+        matching += [task.key for task in tasks if all(word in texts[task.item_id] for word in words)]
     return matching
 
 
@@ -141,26 +141,26 @@ def listed_tasks(session: Session, work: QueueContext, view: View, task_ids: Seq
     numbers, states = queue_view.numbers(view, task_ids), view.states(task_ids)
     tasks = find_tasks(session, work, task_ids)
     bodies = _bodies(session, tasks)
-    own = own_labels(session, work, [task.id for task in tasks], training.load(session, work))
+    own = own_labels(session, work, [task.key for task in tasks], training.load(session, work))
     rows = []
     for task in tasks:
-        body, label, value = bodies[task.item_id], own.get(task.id), None
+        body, label, value = bodies[task.item_id], own.get(task.key), None
         if label is not None:
             is_pair = work.name in blocks.PAIRS
             order = blocks.entered_order(label.shown, work, task, 2) if is_pair else ()
             value = order.index(label.value) + 1 if label.value in order else label.value
         question = " ".join(body["prompt"].split())
         row = ListedTask(
-            id=task.id,
-            name=task_name(work, task.id),
-            number=numbers[task.id],
+            id=task.key,
+            name=task_name(work, task.key),
+            number=numbers[task.key],
             question=question if len(question) <= EXCERPT else question[: EXCERPT - 1] + "…",
             criterion=task.target.criterion,
             scenario=body.get("scenario") or "",
             value=value,
-            draft=task.id in view.drafts,
-            skipped=states[task.id].skipped,
-            flagged=states[task.id].flagged,
+            draft=task.key in view.drafts,
+            skipped=states[task.key].skipped,
+            flagged=states[task.key].flagged,
         )
         rows.append(row)
     return rows

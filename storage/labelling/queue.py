@@ -2,7 +2,7 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache
@@ -30,6 +30,7 @@ from storage.db.tables import (
     LeaseRow,
     MarkRow,
     OpinionRow,
+    RepeatDraftRow,
     TargetRow,
     TraceRow,
     now,
@@ -89,10 +90,10 @@ class TargetState:
     """The required targets of a critique, if all of its AIUs have one."""
 
 
-def save_draft(session: Session, target_id: int, annotator_id: int, body: Mapping[str, Any]) -> None:
-    """Save an annotator's unfinished input; it replaces an earlier draft."""
+def save_draft(session: Session, target_id: int, annotator_id: int, body: Any, *, repeat: bool = False) -> None:
+    """Save an annotator's unfinished input for a target, or for its repeat; it replaces an earlier draft."""
     row = {"target_id": target_id, "annotator_id": annotator_id, "body": sanitize(dict(body)), "at": now()}
-    upsert(session, DraftRow, ONE_EACH, row)
+    upsert(session, RepeatDraftRow if repeat else DraftRow, ONE_EACH, row)
 
 
 def set_mark(

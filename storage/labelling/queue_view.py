@@ -15,10 +15,11 @@ from sqlmodel import col
 
 from storage.db.connections import clock, execute
 from storage.db.guards import QUEUE, reading_for
-from storage.db.tables import AdjudicationRow, DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow
-from storage.labelling import claims, critique_queue, queue, training
+from storage.db.tables import AdjudicationRow, DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, RepeatDraftRow, TargetRow
+from storage.labelling import claims, critique_queue, queue, repeats, training
 from storage.labelling.context import Json, QueueContext
 from storage.labelling.queue import TargetState, state_query, target_query, wanted_labels
+from storage.labels import labels
 from storage.labels.targets import is_current
 
 Tab = Literal["todo", "drafts", "done", "skipped", "flagged"]
@@ -167,7 +168,7 @@ def numbers(view: View, task_ids: Collection[int]) -> dict[int, int]:
 class TargetView(View):
     """A queue in which every task is one target.
 
-    Training items and checks are few and read as states (`fixed`); all other targets are counted and walked.
+    Training items, checks and repeats are few and read as states (`fixed`); all other targets are counted and walked.
     """
 
     @property
@@ -195,9 +196,20 @@ class TargetView(View):
         return claims.select_checks(self.work, len(self.labelled) + self.open_count - own, self._states(possible))
 
     @cached_property
+    def repeats(self) -> Sequence[TargetState]:
+        """The annotator's repeats that are due or answered."""
+        given = {target_id: at for target_id, _, at in self._own_labels}
+        return repeats.select_repeats(self.session, self.work, len(given) + self.open_count, given, self.marked)
+
+    @cached_property
+    def order(self) -> Sequence[int]:
+        """See `View`."""
+        return repeats.mix_repeats(self.work, super().order, self.repeats, next(reversed(self.labelled), 0))
+
+    @cached_property
     def fixed(self) -> Mapping[int, TargetState]:
-        """Training items and checks."""
-        return {state.id: state for state in (*self.items, *self.checks)}
+        """Training items, checks and repeats."""
+        return {state.id: state for state in (*self.items, *self.checks, *self.repeats)}
 
     def _ordinary_order(self) -> Sequence[int]:
         if self.only_training:
@@ -220,13 +232,19 @@ class TargetView(View):
     @cached_property
     def labelled(self) -> dict[int, bool]:
         """The targets that the annotator has labelled, with whether more labels of them are wanted."""
+        return {target_id: bool(is_open) for target_id, is_open, _ in self._own_labels}
+
+    @cached_property
+    def _own_labels(self) -> Sequence[Any]:
+        """Target, whether more labels of it are wanted, and when the annotator labelled it, the oldest first."""
         query = (
-            self._query(col(TargetRow.id), self._is_open, scope="all", few=True)
+            self._query(col(TargetRow.id), self._is_open, col(LabelRow.at), scope="all", few=True)
             .join(LabelRow, col(LabelRow.target_id) == col(TargetRow.id))
             .where(col(LabelRow.annotator_id) == self.work.annotator_id)
             .where(col(LabelRow.study_id) == self.work.study.id, is_current(LabelRow))
+            .order_by(col(LabelRow.id))
         )
-        return {target_id: bool(is_open) for target_id, is_open in self._execute(query)}
+        return list(self._execute(query))
 
     @cached_property
     def drafts(self) -> Collection[int]:
@@ -240,7 +258,9 @@ class TargetView(View):
             for query in queries
             for target_id, at in self._execute(query.where(col(DraftRow.annotator_id) == self.work.annotator_id))
         ]
-        return dict.fromkeys(target_id for _, target_id in sorted(found))
+        ids = [-state.id for state in self.repeats]
+        repeated = labels.drafts(self.session, RepeatDraftRow, self.work.annotator_id, ids)
+        return dict.fromkeys([*(target_id for _, target_id in sorted(found)), *(-id for id in repeated)])
 
     @cached_property
     def marked(self) -> Mapping[str, Mapping[int, bool]]:
@@ -248,11 +268,11 @@ class TargetView(View):
         query = (
             self._query(col(MarkRow.mark), col(TargetRow.id), col(MarkRow.on), self._is_open, few=True)
             .join(MarkRow, col(MarkRow.target_id) == col(TargetRow.id))
-            .where(col(MarkRow.annotator_id) == self.work.annotator_id, col(MarkRow.mark).in_(("skip", "flag")))
+            .where(col(MarkRow.annotator_id) == self.work.annotator_id, col(MarkRow.mark).in_(("skip", "flag", "note")))
             .order_by(col(MarkRow.id))
         )
         newest = {(mark, target_id): (on, is_open) for mark, target_id, on, is_open in self._execute(query)}
-        found: dict[str, dict[int, bool]] = {"skip": {}, "flag": {}}
+        found: dict[str, dict[int, bool]] = {"skip": {}, "flag": {}, "note": {}}
         for (mark, target_id), (on, is_open) in newest.items():
             if on:
                 found[mark][target_id] = bool(is_open)

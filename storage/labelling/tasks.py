@@ -5,26 +5,24 @@ Reading them claims nothing.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
-from typing import Any
 
-from sqlalchemy import Engine, Integer, Row, bindparam, select
+from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.items import Criterion, Item, target_item
 from core.labels import Target, Value
 from core.texts import _
-from storage.db.connections import clock, execute, write
-from storage.db.tables import DraftRow, LabelRow, LeaseRow, MarkRow
+from storage.db.connections import clock, write
+from storage.db.tables import DraftRow, LabelRow, LeaseRow, MarkRow, RepeatDraftRow, RepeatRow
 from storage.labelling import _panels, blocks, queue_view, training
 from storage.labelling.context import Json, QueueContext, Refused, Task, find_task, find_tasks, target_name, task_name
 from storage.labelling.queue import TargetState, marks_on
 from storage.labelling.queue_view import Tab, View, is_in_tab, open_view
 from storage.labelling.reveal import reveals
 from storage.labelling.training import Training
-from storage.labels import targets, views
+from storage.labels import labels, targets, views
 from storage.studies import items, studies, transcripts
 
 # The annotator's label of a target.
@@ -65,17 +63,20 @@ def own_labels(
 ) -> dict[int, OwnLabel]:
     """Return target id -> the annotator's label, for those of the targets that the annotator ever labelled.
 
-    For the training items of a `plan`, the answers of the current attempt are in place of labels.
+    Of a negative id (`Task.key` of a repeat) it is the answer to the target's repeat. For the training items of a
+    `plan`, the answers of the current attempt are in place of labels.
     """
+    given = labels.own_rows(session, LabelRow, work.annotator_id, [key for key in target_ids if key > 0])
+    repeated = labels.own_rows(session, RepeatRow, work.annotator_id, [-key for key in target_ids if key < 0])
     found: dict[int, OwnLabel] = {}
-    for row in _label_rows(session, work.annotator_id, target_ids):
-        found[row.target_id] = OwnLabel(
-            version=found[row.target_id].version + 1 if row.target_id in found else 1,
+    for key, row in [*((row.target_id, row) for row in given), *((-row.target_id, row) for row in repeated)]:
+        found[key] = OwnLabel(
+            version=found[key].version + 1 if key in found else 1,
             value=row.value,
             reason=row.reason,
             evidence=tuple(row.evidence or ()),
             blind=row.blind,
-            surplus=row.surplus,
+            surplus=getattr(row, "surplus", False),
             at=row.at.isoformat() if row.at else None,
             shown=tuple(row.shown or ()),
         )
@@ -97,22 +98,10 @@ def circumstances_of(
     """Return the guidelines and the order of the texts of the annotator's newest label of a target with this value,
     reason and evidence.
     """
-    for row in reversed(_label_rows(session, annotator_id, [target_id])):
+    for row in reversed(labels.own_rows(session, LabelRow, annotator_id, [target_id])):
         if {"value": row.value, "reason": row.reason, "evidence": row.evidence or []} == content:
             return row.guidelines, tuple(row.shown or ())
     return None, ()
-
-
-def _label_rows(session: Session, annotator_id: int, target_ids: Sequence[int]) -> Sequence[Row[*tuple[Any, ...]]]:
-    return execute(session, _labels_query(), {"annotator": annotator_id, "targets": list(target_ids)}).all()
-
-
-@cache  # to build the query takes longer than to execute it
-def _labels_query() -> Any:
-    """Select an annotator's labels of some targets, the oldest first."""
-    targets = bindparam("targets", type_=Integer, expanding=True)
-    own = (col(LabelRow.annotator_id) == bindparam("annotator"), col(LabelRow.target_id).in_(targets))
-    return select(LabelRow).where(*own).order_by(col(LabelRow.id))
 
 
 def open_task(session: Session, work: QueueContext, name: str) -> Task:
@@ -138,30 +127,33 @@ class Entries:
     def __init__(self, session: Session, work: QueueContext, tasks: Mapping[Task, Sequence[Target]]) -> None:
         self.work = work
         self.target_ids = target_ids(session, work, tasks)
-        ids = list({*self.target_ids.values(), *(task.id for task in tasks)})
+        ids = list({*self.target_ids.values(), *(task.key for task in tasks)})
         plan = training.load(session, work)
         self.items, self.training_tasks = (plan.items, plan.tasks) if plan else ({}, {})
         self.plan = plan.again() if plan else None
         self.labels = own_labels(session, work, ids, plan)
         self.marks = marks_on(session, work.annotator_id, col(MarkRow.target_id).in_(ids))
-        drafts = select(col(DraftRow.target_id), col(DraftRow.body)).where(
-            col(DraftRow.annotator_id) == work.annotator_id, col(DraftRow.target_id).in_(ids)
-        )
         blank: Json = {"value": None, "reason": "", "evidence": []}
-        self.drafts = {target_id: blank | body for target_id, body in session.execute(drafts)}
+        repeated = labels.drafts(session, RepeatDraftRow, work.annotator_id, [-key for key in ids if key < 0])
+        drafts = labels.drafts(session, DraftRow, work.annotator_id, ids)
+        drafts |= {-target_id: body for target_id, body in repeated.items()}
+        self.drafts = {key: blank | body for key, body in drafts.items()}
         leases = select(col(LeaseRow.target_id)).where(
             col(LeaseRow.annotator_id) == work.annotator_id,
             col(LeaseRow.target_id).in_([task.id for task in tasks]),
             col(LeaseRow.until) > clock(session),
         )
         self.leases = set(session.scalars(leases))
+        self.leases |= {key for key in self.drafts if key < 0}
 
-    def of_target(self, target: Target) -> Json:
-        """Return version, label, draft, flag and feedback of a target."""
+    def of_target(self, task: Task, target: Target) -> Json:
+        """Return version, label, draft, flag and feedback of a target of a task."""
         target_id = self.target_ids.get(target, 0)
-        label, draft = self.labels.get(target_id, OwnLabel()), self.drafts.get(target_id)
+        key = task.key if task.repeat else target_id
+        label, draft = self.labels.get(key, OwnLabel()), self.drafts.get(key)
         feedback = self.plan.feedback(target_id) if self.plan and target_id in self.items else None
         return {
+            **({"id": target_name(self.work, target, repeat=True)} if task.repeat else {}),
             "version": str(label.version),
             "standing": label.json,
             "draft": draft and {name: part for name, part in draft.items() if name != "shown"},
@@ -179,14 +171,14 @@ class Entries:
             "flagged": "flag" in own,
             "skipped": "skip" in own,
             "note": own.get("note", ""),
-            "claim": "mine" if task.id in self.leases or (state and state.labelled) else claim,
+            "claim": "mine" if task.key in self.leases or (state and state.labelled) else claim,
         }
 
     def order(self, task: Task, item: Item) -> blocks.Order:
         """Return the order in which the annotator sees the texts of a task: that of the label or draft, if there is
         one. `item` is that of the target.
         """
-        label, draft = self.labels.get(task.id, OwnLabel()), self.drafts.get(task.id, {})
+        label, draft = self.labels.get(task.key, OwnLabel()), self.drafts.get(task.key, {})
         count = blocks.count_texts(self.work, task, item)
         return blocks.entered_order(label.shown or draft.get("shown", ()), self.work, task, count)
 
@@ -263,7 +255,7 @@ def task_jsons(session: Session, work: QueueContext, tasks: Sequence[Task], view
     if not tasks:
         return []
     view = view or open_view(session, work)
-    task_ids = [task.id for task in tasks]
+    task_ids = [task.key for task in tasks]
     states, numbers = view.states(task_ids), queue_view.numbers(view, task_ids)
     found_items = transcripts.with_texts(
         session, work.study.id, items.by_ids(session, [task.item_id for task in tasks])
@@ -278,14 +270,14 @@ def task_jsons(session: Session, work: QueueContext, tasks: Sequence[Task], view
         content = _panels.task_content(session, work, task, item, criterion, order)
         asked = zip(by_task[task], content["targets"], strict=True)
         json = {
-            "id": task_name(work, task.id),
-            "number": numbers.get(task.id, 0),
+            "id": task_name(work, task.key),
+            "number": numbers.get(task.key, 0),
             "criterion": _criterion(task.target, criterion),
             "scenario": item.scenario,
-            **entries.of_task(task, states.get(task.id)),
+            **entries.of_task(task, states.get(task.key)),
             **content,
             "shown": list(order),
-            "targets": [about | entries.of_target(own) for own, about in asked if entries.is_asked(task, own)],
+            "targets": [about | entries.of_target(task, own) for own, about in asked if entries.is_asked(task, own)],
         }
         jsons.append(json)
     return jsons
@@ -311,7 +303,7 @@ def add_reveals(session: Session, work: QueueContext, jsons: Sequence[Json], tas
         if not json["training"]:
             found = reveals_of(session, work, task, by_name)
             for target, content in found.items():
-                by_name[target_name(work, target)]["reveal"] = content
+                by_name[target_name(work, target, repeat=task.repeat)]["reveal"] = content
             shown[task] = list(found)
     ids = list(target_ids(session, work, shown).values())
     return sorted(set(ids) - views.viewed(session, work.annotator_id, ids))
@@ -321,7 +313,8 @@ def reveals_of(session: Session, work: QueueContext, task: Task, labelled: Colle
     """Return the reveals of labelled targets, which opaque ids name; see `add_reveals`."""
     if not labelled:
         return {}
-    wanted = [target for target in _panels.targets_of(session, work, task) if target_name(work, target) in labelled]
+    asked = _panels.targets_of(session, work, task)
+    wanted = [target for target in asked if target_name(work, target, repeat=task.repeat) in labelled]
     found = transcripts.with_text(session, work.study.id, items.by_ids(session, [task.item_id])[task.item_id])
     item = target_item(found, task.target)
     return reveals(session, work, task, item, wanted)

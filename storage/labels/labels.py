@@ -6,11 +6,11 @@ value withdraws the earlier ones. Gold is people's decisions: see `core.labels.r
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, select
+from sqlalchemy import ColumnElement, Integer, Row, Select, bindparam, delete, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -66,16 +66,37 @@ def add(
     return label
 
 
-def delete_own(session: Session, table: type[DraftRow] | type[LeaseRow], target_id: int, annotator_id: int) -> None:
+def delete_own(session: Session, table: Any, target_id: int, annotator_id: int) -> None:
     """Delete an annotator's draft or lease of a target."""
     execute(session, _delete_own(table), {"target": target_id, "annotator": annotator_id})
 
 
 @cache  # to build the statement takes longer than to execute it
-def _delete_own(table: type[DraftRow] | type[LeaseRow]) -> Any:
+def _delete_own(table: Any) -> Any:
     own = (col(table.target_id) == bindparam("target"), col(table.annotator_id) == bindparam("annotator"))
     rows: Any = table
     return delete(rows.__table__).prefix_with(DEFERRED).where(*own)
+
+
+def own_rows(session: Session, table: Any, annotator_id: int, target_ids: Collection[int]) -> Sequence[Any]:
+    """Return an annotator's labels of targets, or answers to their repeats, the oldest first."""
+    if not target_ids:
+        return []
+    return execute(session, _own_rows(table), {"annotator": annotator_id, "targets": list(target_ids)}).all()
+
+
+@cache  # to build the query takes longer than to execute it
+def _own_rows(table: Any) -> Any:
+    targets = bindparam("targets", type_=Integer, expanding=True)
+    own = (col(table.annotator_id) == bindparam("annotator"), col(table.target_id).in_(targets))
+    return select(table).where(*own).order_by(col(table.id))
+
+
+def drafts(session: Session, table: Any, annotator_id: int, target_ids: Collection[int]) -> dict[int, Any]:
+    """Return target -> the annotator's draft of it, or of its repeat, the oldest first."""
+    own = (col(table.annotator_id) == annotator_id, col(table.target_id).in_(target_ids))
+    query = select(col(table.target_id), col(table.body)).where(*own).order_by(col(table.at))
+    return dict(session.execute(query).all()) if target_ids else {}
 
 
 def history(session: Session, study_id: int, target: Target, annotator: str | None = None) -> list[Label]:

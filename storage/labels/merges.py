@@ -27,6 +27,8 @@ from storage.db.tables import (
     MarkRow,
     MemberRow,
     OpinionViewRow,
+    RepeatDraftRow,
+    RepeatRow,
     ReplyRow,
     StudyRow,
     TrainingAnswerRow,
@@ -44,6 +46,8 @@ UNIQUE: dict[Any, tuple[str, ...]] = {
     LeaseRow: ("target_id",),
     DraftRow: ("target_id",),
     TrainingAnswerRow: ("target_id", "attempt"),
+    RepeatDraftRow: ("target_id",),
+    RepeatRow: ("target_id",),
 }
 # Tables whose fingerprints depend on the annotator, with the columns in their order.
 FINGERPRINTED: dict[Any, tuple[str, ...]] = {

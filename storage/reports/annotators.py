@@ -1,4 +1,4 @@
-"""The annotators of a study: labels, pace, agreement, drift, changes after the reveal, training and hidden checks."""
+"""The annotators of a study: labels, pace, agreement, drift, changes after the reveal, training, checks and repeats."""
 
 import json
 from collections import Counter, defaultdict
@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta, tzinfo
 from statistics import fmean, median
 from typing import Any, Self
 
-from sqlalchemy import Text, func, select
+from sqlalchemy import Select, Text, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -24,6 +24,7 @@ from storage.db.tables import (
     LabelRow,
     OpinionRow,
     OpinionViewRow,
+    RepeatRow,
     TargetRow,
     TrainingAnswerRow,
 )
@@ -147,9 +148,9 @@ def version(session: Session, study_id: int) -> tuple[int, ...]:
 
 
 def label_events(
-    session: Session, study_id: int, annotator_id: int | None = None, *, adjudicated: bool = False
+    session: Session, study_id: int, annotator_id: int | None = None, *, among: Select[int] | None = None
 ) -> list[LabelEvent]:
-    """Return every label of a study, of one annotator or only on adjudicated targets, oldest first."""
+    """Return every label of a study, of one annotator or only on the targets that a query selects, oldest first."""
     query = (
         select(
             col(LabelRow.target_id),
@@ -170,8 +171,8 @@ def label_events(
     )
     if annotator_id is not None:
         query = query.where(col(LabelRow.annotator_id) == annotator_id)
-    if adjudicated:
-        query = query.where(col(LabelRow.target_id).in_(select(col(AdjudicationRow.target_id))))
+    if among is not None:
+        query = query.where(col(LabelRow.target_id).in_(among))
     values: dict[str | None, Any] = {None: None}  # a study has few different ones
     return [
         LabelEvent(target, name, _parsed(values, text), blind, seconds, at, kind, cluster or key)
@@ -384,7 +385,7 @@ def _last_opinions(session: Session, study_id: int, target_ids: Collection[int])
     return {**by_stage["verdict"], **by_stage["last"]}
 
 
-# The results of training and of hidden checks, by annotator.
+# The results of training, of hidden checks and of repeats, by annotator.
 
 
 CHECKED_KINDS = (
@@ -394,7 +395,7 @@ CHECKED_KINDS = (
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """An annotator's answers to training items and hidden checks."""
+    """An annotator's answers to training items, hidden checks and repeats."""
 
     annotator: str
     attempts: int
@@ -405,13 +406,15 @@ class TrainingResult:
     """Whether the training of all queues is passed; None while no attempt is finished."""
     checks: Share
     """Last blind labels that equal the adjudicated value, of the targets that were adjudicated before the label."""
+    repeats: Share
+    """Repeats with the same value as the label before: see `repeats`."""
 
 
 def results(session: Session, study: Study) -> list[TrainingResult]:
-    """Return the results of everybody with an answer to a training item or a check, in the order of the names."""
-    answers, checks = _answers(session, study.id), _checks(session, study)
+    """Return the results of everybody who answered a training item, a check or a repeat, in the order of the names."""
+    answers, checks, repeated = _answers(session, study.id), _checks(session, study), repeats(session, study.id)
     found = []
-    for name in sorted({*answers, *checks}):
+    for name in sorted({*answers, *checks, *repeated}):
         own = answers.get(name, [])
         finished = {queue: False for queue, row in own if row.passed is not None}
         finished |= {queue: True for queue, row in own if row.passed}
@@ -422,9 +425,39 @@ def results(session: Session, study: Study) -> list[TrainingResult]:
                 first=Share.of([row.correct for _, row in own if row.attempt == 1]),
                 passed=all(finished.values()) if finished else None,
                 checks=Share.of(checks.get(name, [])),
+                repeats=repeated.get(name, Share(0, 0)),
             )
         )
     return found
+
+
+def repeats(session: Session, study_id: int, annotator_id: int | None = None) -> dict[str, Share]:
+    """Return annotator -> the repeats with the same value as the annotator's label before.
+
+    The last blind answer to a repeat is compared with the last blind label before it: neither is a change after the
+    reveal. Withdrawn answers are left out.
+    """
+    answers = _repeated(session, study_id, annotator_id)
+    first: dict[tuple[int, str], LabelEvent] = {}
+    among = select(col(RepeatRow.target_id)).where(col(RepeatRow.study_id) == study_id)
+    for event in label_events(session, study_id, annotator_id, among=among) if answers else ():
+        key = event.target, event.annotator
+        is_before = key in answers and (event.at is None or event.at <= answers[key].at)
+        if is_before and event.blind and event.value is not None:
+            first[key] = event
+    same = {key: _equal(event.value, answers[key].value) for key, event in first.items()}
+    return {name: Share.of([same[key] for key in same if key[1] == name]) for _, name in same}
+
+
+def _repeated(session: Session, study_id: int, annotator_id: int | None) -> dict[tuple[int, str], RepeatRow]:
+    """Return (target, annotator) -> the last blind answer to each repeat that was not withdrawn."""
+    query = select(RepeatRow, col(AnnotatorRow.name)).where(col(RepeatRow.study_id) == study_id)
+    query = query.join(AnnotatorRow, col(AnnotatorRow.id) == col(RepeatRow.annotator_id)).order_by(col(RepeatRow.id))
+    if annotator_id is not None:
+        query = query.where(col(RepeatRow.annotator_id) == annotator_id)
+    rows = [((row.target_id, name), row) for row, name in session.execute(query)]
+    newest = dict(rows)
+    return {key: row for key, row in rows if row.blind and row.value is not None and newest[key].value is not None}
 
 
 def _answers(session: Session, study_id: int) -> dict[str, list[tuple[str, TrainingAnswerRow]]]:
@@ -457,7 +490,7 @@ def _checks(session: Session, study: Study) -> dict[str, list[bool]]:
     gold = _gold(session, study.id)
     blind = {
         (event.target, event.annotator): event
-        for event in label_events(session, study.id, adjudicated=True)
+        for event in label_events(session, study.id, among=select(col(AdjudicationRow.target_id)))
         if event.blind and event.value is not None and event.kind in CHECKED_KINDS and event.target in gold
     }
     matches_by_annotator: dict[str, list[bool]] = defaultdict(list)

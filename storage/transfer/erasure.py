@@ -30,6 +30,7 @@ REMOVED: tuple[Any, ...] = (
     tables.AccountRow,  # with its sessions, API tokens and invitations
     tables.MemberRow,
     tables.DraftRow,
+    tables.RepeatDraftRow,
     tables.LeaseRow,
     tables.ActionRow,
     tables.UndoEntryRow,
@@ -40,6 +41,7 @@ WORK: tuple[Any, ...] = (
     tables.LabelRow,
     tables.AdjudicationRow,
     tables.TrainingAnswerRow,
+    tables.RepeatRow,
     tables.MarkRow,
     tables.OpinionViewRow,
 )
@@ -47,6 +49,7 @@ REMARKS = ("flag", "note")
 # Free text of people, which is not changed.
 TEXTS: tuple[tuple[Any, str], ...] = (
     (tables.LabelRow, "reason"),
+    (tables.RepeatRow, "reason"),
     (tables.AdjudicationRow, "reason"),
     (tables.MarkRow, "text"),
     (tables.ReplyRow, "text"),

@@ -53,6 +53,7 @@ from storage.transfer import participation
 CHUNK = 2_000
 BEFORE_ADJUDICATIONS: tuple[type[Any], ...] = (
     *(records.MarkRecord, records.ReplyRecord, records.KnownAnswerRecord, records.TrainingAnswerRecord),
+    records.RepeatRecord,
 )
 AFTER_EDITS: tuple[type[Any], ...] = (records.ViewRecord, records.GuidelinesReadRecord)
 

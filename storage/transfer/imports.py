@@ -33,6 +33,7 @@ from core.formats.records import (
     MarkRecord,
     PlainLabels,
     Record,
+    RepeatRecord,
     ReplyRecord,
     RunRecord,
     ScaleRecord,
@@ -327,7 +328,7 @@ class _Import:
         """Add views, read guidelines, overlaps of targets and replies; return the number of replies."""
         added = participation.Importer(self.session, self.study_id, self.target_ids, self.annotator_ids)
         added.set_overlaps(self.records.of(TargetRecord))
-        for record_type in (ViewRecord, KnownAnswerRecord, TrainingAnswerRecord, GuidelinesReadRecord):
+        for record_type in (ViewRecord, KnownAnswerRecord, TrainingAnswerRecord, RepeatRecord, GuidelinesReadRecord):
             added.add_missing(record_type, self.records.of(record_type))
         return added.add_replies(self.records.of(ReplyRecord))
 

@@ -16,6 +16,7 @@ from core.formats.records import (
     LabelRecord,
     MarkRecord,
     Record,
+    RepeatRecord,
     ReplyRecord,
     ScaleRecord,
     TargetRecord,
@@ -43,6 +44,8 @@ from storage.db.tables import (
     MarkRow,
     OpinionRow,
     OpinionViewRow,
+    RepeatDraftRow,
+    RepeatRow,
     ReplyRow,
     RunRow,
     TargetRow,
@@ -62,7 +65,7 @@ Rename = Callable[[str], str]
 CHUNK = 2_000
 OF_ANNOTATORS: tuple[Any, ...] = (
     *(LabelRow, GuidelinesReadRow, ActionRow, UndoEntryRow, AiuEditRow, OpinionViewRow, LeaseRow, DraftRow, MarkRow),
-    *(ReplyRow, AdjudicationRow, TrainingAnswerRow),
+    *(ReplyRow, AdjudicationRow, TrainingAnswerRow, RepeatRow, RepeatDraftRow),
 )
 # Tables whose records name their target.
 REFERRING = (LabelRow, OpinionRow, MarkRow, ReplyRow, AdjudicationRow, OpinionViewRow, KnownAnswerRow)
@@ -72,6 +75,7 @@ TABLES: Mapping[type[Any], Any] = {
     ReplyRecord: ReplyRow,
     KnownAnswerRecord: KnownAnswerRow,
     TrainingAnswerRecord: TrainingAnswerRow,
+    RepeatRecord: RepeatRow,
     ViewRecord: OpinionViewRow,
     GuidelinesReadRecord: GuidelinesReadRow,
 }
@@ -178,7 +182,7 @@ class Importer:
 
     def _row(self, record: Any) -> dict[str, Any]:
         """Return the columns of a record."""
-        row = {name: value for name, value in record if name not in ("type", "target", *PEOPLE)}
+        row = record.model_dump(exclude={"type", "target", *PEOPLE})
         row["at"] = to_utc(record.at) or now()
         row |= {f"{name}_id": self.annotator_ids[getattr(record, name)] for name in PEOPLE if hasattr(record, name)}
         if hasattr(record, "target"):

@@ -27,6 +27,8 @@ ROLES = {
     "action": LABELLERS,
     "undo_entry": LABELLERS,
     "training_answer": LABELLERS,
+    "repeat": LABELLERS,
+    "repeat_draft": LABELLERS,
     "guidelines_read": LABELLERS,
     "aiu_edit": LABELLERS,
     "scale": LABELLERS,

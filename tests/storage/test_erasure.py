@@ -22,6 +22,8 @@ from storage.db.tables import (
     LeaseRow,
     LoginRow,
     MarkRow,
+    RepeatDraftRow,
+    RepeatRow,
     RunRow,
     Table,
     TargetRow,
@@ -87,6 +89,8 @@ def add_rows(engine, study_id):
         session.add(DraftRow(target_id=target, body={"value": 1}, **own))
         session.add(LeaseRow(target_id=target, annotator_id=me, until=now()))
         session.add(TrainingAnswerRow(target_id=target, attempt=1, value=1, correct=True, **own))
+        session.add(RepeatRow(target_id=target, number=1, value=1, **queued))
+        session.add(RepeatDraftRow(target_id=target, body={"value": 1}, **own))
         numbers = [900, 901]
         replaced = ReadingReplaced(ask=0, reading=1, read_by=f"person: {NAME}")
         events = [replaced, ReadingWithdrawn(ask=0, by=NAME)]
@@ -141,7 +145,7 @@ def test_labels_stay_under_a_random_name_and_no_table_names_the_person(engine, s
         own = [one for one in audit.entries(session, audit.Filter(actor=found.alias))]
         assert own and {one.address for one in own} == {""}
         assert [mark.mark for mark in stored_records(session, study_id, MarkRecord)] == ["skip"]
-    for table in (DraftRow, LeaseRow, ActionRow, UndoEntryRow, GuidelinesReadRow):
+    for table in (DraftRow, RepeatDraftRow, LeaseRow, ActionRow, UndoEntryRow, GuidelinesReadRow):
         assert count(engine, table) == 0
     with pytest.raises(TiebreakError):
         enter(engine, NAME)
@@ -158,7 +162,7 @@ def test_labels_go_with_the_person_and_their_targets_are_counted_again(engine, s
         assert [row.annotator for row in labels.of_study(session, study_id)] == ["bob"]
         assert annotators.names(session) == ["bob"]
         assert set(session.scalars(select(TargetRow.counted))) == {0, 1}
-    assert count(engine, MarkRow) == count(engine, TrainingAnswerRow) == 0
+    assert count(engine, MarkRow) == count(engine, TrainingAnswerRow) == count(engine, RepeatRow) == 0
 
 
 def test_a_deleted_run_and_its_restored_events_do_not_name_the_person(engine, study_id):

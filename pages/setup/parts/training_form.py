@@ -22,7 +22,11 @@ from storage.studies.studies import DEFAULT_SCALES, Study
 
 # The rules that are shares, with their names and the highest percentages.
 RULES = ("training_required", "training_number", "tolerance", "weight_tolerance")
-PERCENTAGES = (("training_pass_mark", "Pass mark, percent", 100), ("check_share", "Hidden checks, percent", 50))
+PERCENTAGES = (
+    ("training_pass_mark", "Pass mark, percent", 100),
+    ("check_share", "Hidden checks, percent", 50),
+    ("repeat_share", "Repeats, percent", 20),
+)
 
 
 def draw_training(study: Study) -> None:

@@ -70,7 +70,8 @@ def test_a_number_that_is_not_finite_is_written_as_null(tmp_path: Path) -> None:
             "line 2: expected one of 'study', 'guidelines', 'annotator', 'criterion', 'scale', 'transcript', "
             "'item', 'target', "
             "'design', "
-            "'experiment', 'run', 'trace', 'label', 'mark', 'reply', 'known_answer', 'training_answer', 'ruling', "
+            "'experiment', 'run', 'trace', 'label', 'mark', 'reply', 'known_answer', 'training_answer', 'repeat', "
+            "'ruling', "
             "'aiu_edit', 'view', 'guidelines_read', not 'thing'",
         ),
         ("{}", "line 2: expected a field 'type' with the type of the value"),

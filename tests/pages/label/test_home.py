@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.formats.records import ItemRecord, LabelRecord
+from core.formats.records import ItemRecord, LabelRecord, RepeatRecord
 from core.labels import Label
 from pages.parts import resources
 from storage.db import connections
@@ -52,6 +52,20 @@ def test_the_changes_after_the_reveal_are_on_the_home_of_the_annotator(waiting):
         store_label(session, study.id, target, "ann", 2)
     page = visit("label/home", "ann")
     assert page.metric[3].value == "1 of 1"
+
+
+@pytest.mark.parametrize(("count", "is_shown"), [(4, False), (5, True)])
+def test_the_agreement_with_oneself_is_on_the_own_home_after_five_repeats(count, is_shown):
+    names = [f"gpt/{number}" for number in range(6)]
+    given = [make_label(1, "ann", name) for name in names[:5]]
+    again = [
+        RepeatRecord(target=make_target(name), annotator="ann", number=1, value=1 + (name == "gpt/0"))
+        for name in names[:count]
+    ]
+    items = [ItemRecord(item=make_item(name)) for name in names]
+    prepare_study([*items, RUN, *(a_trace(name) for name in names), *given, *again])
+    assert ("The same answer on 4 of 5 repeated items." in page_text(visit("label/home", "ann"))) == is_shown
+    assert "repeated items" not in page_text(visit("label/home", "bob"))
 
 
 def test_the_button_continues_the_queue_that_is_chosen_at_first_the_one_labelled_last():

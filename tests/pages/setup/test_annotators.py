@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.formats.records import AdjudicationRecord, ItemRecord, StudyRecord, StudyRules
+from core.formats.records import AdjudicationRecord, ItemRecord, RepeatRecord, StudyRecord, StudyRules
 from core.labels import Adjudication
 from pages.parts import live, resources
 from pages.setup.parts import annotator_figures
@@ -86,6 +86,16 @@ def test_hidden_checks_are_shown_to_the_owner_with_interval_and_n():
     checks = page.dataframe[2].value.set_index("Annotator")
     assert checks.loc["ann", ["Hidden checks", "n checks"]].tolist() == ["0.75 [0.30, 0.95]", 4]
     assert checks.loc["ann", ["Training", "n training"]].tolist() == ["–", 0]
+
+
+def test_the_owner_sees_with_interval_and_n_on_how_many_repeats_an_annotator_gave_the_same_answer():
+    prepare()
+    repeats = [
+        RepeatRecord(target=make_target(f"item {n}"), annotator="ann", number=1, value=1 + (n == 0)) for n in range(4)
+    ]
+    imports.import_records(resources.engine(), "s", repeats)
+    results = visit("setup/annotators", "eve").dataframe[2].value.set_index("Annotator")
+    assert results.loc["ann", ["Same on repeats", "n repeats"]].tolist() == ["0.75 [0.30, 0.95]", 4]
 
 
 def test_an_annotator_sees_nothing_that_changes_with_a_check():

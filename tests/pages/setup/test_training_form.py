@@ -36,10 +36,12 @@ def test_the_rules_are_saved(page):
     fields = {field.label: field for field in page.number_input}
     fields["Pass mark, percent"].set_value(60)
     fields["Hidden checks, percent"].set_value(5)
+    fields["Repeats, percent"].set_value(10)
     next(button for button in page.button if "training_rules" in button.key).click().run()
     with study_session() as (_, study):
         rules = study.rules
     assert (rules.training_pass_mark, rules.check_share, rules.training_required) == (0.6, 0.05, True)
+    assert rules.repeat_share == 0.1
 
 
 def test_items_are_taken_from_gold_and_entered(page):

@@ -15,7 +15,7 @@ from core.formats.records import GuidelinesRecord, ItemRecord, StudyRecord
 from core.labels import Evidence
 from core.trace import ReadingReplaced, TraceFailed
 from storage.db.connections import connect, reading, writing
-from storage.db.tables import AnnotatorRow, KnownAnswerRow, Table, TargetRow, TrainingAnswerRow, row_types
+from storage.db.tables import AnnotatorRow, KnownAnswerRow, RepeatRow, Table, TargetRow, TrainingAnswerRow, row_types
 from storage.labelling import home, queue
 from storage.labels import designs, labels, views
 from storage.runs import aius, claims, experiments, outcomes, runs
@@ -31,7 +31,7 @@ from tests.storage.transfer.test_imports import export, one_of_each_type
 
 AT = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
 NOT_EXPORTED = {
-    "draft": "an answer that is not submitted belongs to its annotator alone",
+    **dict.fromkeys(("draft", "repeat_draft"), "an answer that is not submitted belongs to its annotator alone"),
     "deleted_run": "a run that can be restored in this database only",
     "study.archived_at": "a study is archived in this database",
     "study.deleted_at": "a deleted study is not exported",
@@ -122,6 +122,12 @@ def training(session, study_id):
     session.execute(insert(KnownAnswerRow), [known | {"study_id": study_id}])
     answer = known | {"annotator_id": annotator_id, "attempt": 1, "correct": True, "passed": True, "seconds": 1.5}
     session.execute(insert(TrainingAnswerRow), [answer])
+    passage = {"block": "question", "start": 0, "end": 3}
+    repeat = {"study_id": study_id, "target_id": target_id, "annotator_id": annotator_id, "at": AT}
+    repeat |= {"evidence": [passage], "shown": [2, 1], "seconds": 1.5, "reason": "so"}
+    values = [(1, 2, True), (2, None, False)]
+    rows = [repeat | {"number": number, "value": value, "blind": blind} for number, value, blind in values]
+    session.execute(insert(RepeatRow), rows)
 
 
 def run_trace(session, study_id):

@@ -1,0 +1,197 @@
+"""Repeats: targets that an annotator labelled before, which look like all others and count in no other figure."""
+
+import io
+import itertools
+import random
+from dataclasses import asdict
+from datetime import UTC, timedelta
+
+import pytest
+from sqlalchemy import select, update
+
+from core.formats import tiebreak
+from storage.db.connections import reading, writing
+from storage.db.tables import LabelRow, RepeatDraftRow, RepeatRow, now
+from storage.labelling import home
+from storage.labelling.repeats import LABELS_SINCE
+from storage.labels import labels
+from storage.reports import agreement, annotators
+from storage.studies import studies
+from storage.transfer import exports
+from tests.storage.labelling.workbench import Client, set_rules, stored
+from tests.storage.shared import debates
+
+
+@pytest.fixture
+def study(engine):
+    """40 debates, of which each annotator gets a tenth of repeats, shown after the label."""
+    debates(engine, 40)
+    set_rules(engine, overlap=3, repeat_share=0.1, reveal=True)
+    return engine
+
+
+def texts(task):
+    return task["above"][0]["text"]
+
+
+def work_through(client, value_of, count=1000):
+    """Label the queue one by one; return the tasks, and those of them that repeat the texts of an earlier one."""
+    shown, repeated = {}, []
+    for _ in range(count):
+        listed = client.tasks(count=1)
+        if not listed:
+            break
+        task = listed[0]
+        if texts(task) in shown:
+            repeated.append(task)
+        shown.setdefault(texts(task), task)
+        client.label(task, value_of(task))
+    return list(shown.values()), repeated
+
+
+def next_repeat(client, value=1):
+    """Label until the next task is a repeat, and return the first task and the repeat."""
+    shown = {}
+    while texts(task := client.tasks(count=1)[0]) not in shown:
+        shown[texts(task)] = task
+        client.label(task, value)
+    return shown[texts(task)], task
+
+
+def shares(engine):
+    with reading(engine) as session:
+        return annotators.repeats(session, studies.get(session, "s").id)
+
+
+def test_a_share_of_the_queue_is_repeated_once_after_twenty_labels_in_an_own_order(study):
+    found = {}
+    for name in ("ann", "bob"):
+        client = Client(study, name)
+        first, repeated = work_through(client, lambda task: 1)
+        assert len(first) == 40
+        assert len(repeated) == 3, "20 targets have 20 labels after them: 3 of 23 are the least share of a tenth"
+        assert len({texts(task) for task in repeated}) == 3
+        assert client.progress() | {"labelled": 43, "total": 43} == client.progress()
+        assert len(client.tasks(tab="done", count=60)) == 43
+        found[name] = [texts(task) for task in repeated]
+    assert found["ann"] != found["bob"]
+    with reading(study) as session:
+        for row in session.scalars(select(RepeatRow)):
+            own = select(LabelRow.id).where(LabelRow.annotator_id == row.annotator_id)
+            earlier = own.where(LabelRow.target_id == row.target_id, LabelRow.at <= row.at)
+            (label_id,) = session.scalars(earlier)
+            between = own.where(LabelRow.id > label_id, LabelRow.at <= row.at)
+            assert len(session.scalars(between).all()) >= LABELS_SINCE
+
+
+def test_labels_of_an_earlier_day_are_repeated_too(study):
+    ann = Client(study)
+    for task in ann.tasks(count=5):
+        ann.label(task)
+    with writing(study) as session:
+        session.execute(update(LabelRow).values(at=now() - timedelta(hours=13)))
+    assert [task["number"] for task in ann.tasks(count=60)] == [*range(6, 43)]
+
+
+def test_repeats_are_spread_over_the_tasks_that_a_browser_asks_for_at_once(study):
+    set_rules(study, repeat_share=0.2)
+    ann = Client(study)
+    for task in ann.tasks(count=25):
+        ann.label(task)
+    ids = ann.work().ids
+    ahead = [ids.decode("t", task["id"]) < 0 for task in ann.tasks(count=60)]
+    places = [place for place, is_repeat in enumerate(ahead) if is_repeat]
+    assert sum(ahead) == 5, "20 of the 40 will have 20 labels after them, and 5 have now"
+    assert all(later - earlier >= 4 for earlier, later in itertools.pairwise(places[:4]))
+    _, early = work_through(Client(study, "bob"), lambda task: 1, count=31)
+    assert len(early) >= 2, "nor are they put off while tasks are asked for one by one"
+
+
+def test_no_field_tells_a_repeat_from_another_target(study):
+    ann = Client(study)
+    first, repeat = next_repeat(ann)
+    other = ann.tasks(count=2)[1]
+    own = {"id", "number", "columns", "above", "shown", "targets"}
+    assert {name: value for name, value in repeat.items() if name not in own} == {
+        name: value for name, value in other.items() if name not in own
+    }
+    same = [{name: value for name, value in task["targets"][0].items() if name != "id"} for task in (repeat, other)]
+    assert [one | {"options": []} for one in same] == [same[1] | {"options": []}] * 2, "no label, draft or reveal"
+    assert repeat["id"] != first["id"]
+    assert repeat["targets"][0]["id"] != first["targets"][0]["id"]
+    assert ann.do("draft", repeat, value=2) | {"seq": 0} == ann.do("draft", other, value=2) | {"seq": 0}
+    drafted = ann.tasks(tab="drafts")
+    assert [task["claim"] for task in drafted] == ["mine", "mine"]
+    assert [task["targets"][0]["draft"]["value"] for task in drafted] == [2, 2]
+    answered, labelled = ann.label(repeat, 2), ann.label(other, 2)
+    assert answered.keys() == labelled.keys() >= {"reveal"}
+    alike = ("status", "claim", "version")
+    assert [answered[name] for name in alike] == [labelled[name] for name in alike]
+    entries = ann.history()["undo"][-2:]
+    assert [one["type"] for one in entries] == ["label", "label"]
+    assert [one["task"] for one in entries] == [repeat["id"], other["id"]]
+    assert ann.tasks(first=first["id"])[0]["targets"][0]["standing"]["value"] == 1
+
+
+def test_undo_redo_a_skip_a_second_window_and_a_repeated_request_work_as_for_a_label(study):
+    ann = Client(study)
+    _, repeat = next_repeat(ann)
+    total = len(stored(study))
+    ann.do("skip", repeat)
+    assert [task["id"] for task in ann.tasks(tab="skipped")] == [repeat["id"]]
+    ann.do("undo", entry=ann.history()["undo"][-1]["id"])
+    sent = ann.action("label", repeat, value=2)
+    (answered,) = ann.send(sent)
+    assert ann.send(sent) == [answered], "as after a lost reply or a killed browser"
+    other = Client(study, name="c-2")
+    assert other.label(repeat, 1)["status"] == "stale"
+    ann.do("undo", entry=answered["entry"])
+    (open_again,) = [task for task in ann.tasks(count=60) if task["id"] == repeat["id"]]
+    assert open_again["targets"][0]["draft"]["value"] == 2
+    assert shares(study) == {}
+    ann.do("redo", entry=ann.history()["redo"][-1]["id"])
+    with reading(study) as session:
+        rows = [(row.number, row.value, row.blind) for row in session.scalars(select(RepeatRow).order_by(RepeatRow.id))]
+        assert rows == [(1, 2, True), (2, None, False), (3, 2, False)]
+        assert session.scalars(select(RepeatDraftRow)).all() == []
+    assert len(stored(study)) == total, "no answer is a label"
+    assert shares(study)["ann"].n == 1
+    assert ann.label(repeat, 1, base="3")["status"] == "accepted"
+    assert shares(study)["ann"].hits == 0, "the change after the reveal does not count"
+
+
+def figures(engine):
+    """Return what must not depend on repeats: agreement, gold, other figures of annotators, and the rest of a file."""
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+        gold = list(labels.gold_labels(session, study.id))
+        summaries = annotators.summaries(session, study.id, UTC)
+    file = io.StringIO()
+    tiebreak.write((one for one in exports.export_records(engine, study) if one.type != "repeat"), file)
+    return [asdict(row) for row in agreement.rows(engine, study, "all")], gold, summaries, file.getvalue()
+
+
+def test_who_repeats_exactly_agrees_and_who_answers_at_random_does_not_and_no_figure_changes(study):
+    rng = random.Random(4)
+    set_rules(study, repeat_share=0.0)
+    for name in ("exact", "random"):
+        work_through(Client(study, name), lambda task: rng.choice((1, 2)))
+    before = figures(study)
+    set_rules(study, repeat_share=0.2)
+    with reading(study) as session:
+        first = {(row.target_id, row.annotator_id): row.value for row in session.scalars(select(LabelRow))}
+    for name in ("exact", "random"):
+        client = Client(study, name, name="c-2")
+        ids, owner = client.work().ids, client.work().annotator_id
+        for task in client.tasks(count=60):
+            value = first[-ids.decode("t", task["id"]), owner]
+            client.label(task, value if name == "exact" else rng.choice((0, 1, 2)))
+    found = shares(study)
+    assert (found["exact"].hits, found["exact"].n) == (5, 5)
+    assert found["random"].n == 5 > 4 > found["random"].hits
+    set_rules(study, repeat_share=0.0)
+    assert figures(study) == before
+    with reading(study) as session:
+        assert {one.annotator: one.repeats for one in annotators.results(session, studies.get(session, "s"))} == found
+        (summary,) = home.summaries(session, studies.get(session, "s"), "exact")
+        assert summary.done == 40
