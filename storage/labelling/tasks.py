@@ -219,7 +219,8 @@ def next_tasks(
     known = {number for number in (work.ids.decode("t", name) for name in have) if number is not None}
     count = min(count, MOST)
     left: dict[int, None] = {}
-    for task_id in chain(_linked(session, work, view, first), _newest_draft(view, tab), view.tab(tab)):
+    linked = _linked(session, work, view, first)
+    for task_id in chain(linked, _newest_draft(view, tab), view.tab(tab)):
         if task_id not in known:
             left[task_id] = None
         if len(left) > count:
@@ -228,6 +229,7 @@ def next_tasks(
     return {
         "tasks": task_jsons(session, work, sent, view),
         "complete": len(left) <= count,
+        "linked": first is None or bool(linked),
         "progress": queue_view.progress(view),
     }
 

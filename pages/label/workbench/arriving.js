@@ -1,8 +1,9 @@
 // Replies to requests: the session, tasks, older history.
 
 import { unsent } from "./history.js";
-import { EMPTY, hereId, marksOf, visited } from "./model.js";
+import { EMPTY, hereId, marksOf, noticed, visited } from "./model.js";
 import { firstOpen, pauseForGuidelines, toNext } from "./moving.js";
+import { t } from "./texts.js";
 
 export function opened(state, { session, next }) {
   const fresh = { ...state, session, next: next ?? state.next, progress: session.progress };
@@ -10,7 +11,8 @@ export function opened(state, { session, next }) {
   return [pauseForGuidelines(withHistory)];
 }
 
-export function tasksArrived(state, { tasks, complete, progress: counts, now = 0 }) {
+/** Tasks of a reply; `linked` is false if the page was opened with an item that the annotator cannot label. */
+export function tasksArrived(state, { tasks, complete, progress: counts, linked = true, now = 0 }) {
   const busy = new Set([
     ...state.ready,
     ...visited(state),
@@ -19,6 +21,12 @@ export function tasksArrived(state, { tasks, complete, progress: counts, now = 0
   const fresh = tasks.filter((task) => !busy.has(task.id));
   let next = fresh.reduce(learn, { ...state, complete, progress: counts ?? state.progress });
   next = { ...next, ready: [...next.ready, ...fresh.map((task) => task.id)] };
+  if (!linked && !Object.keys(state.tasks).length)
+    next = noticed(
+      next,
+      { type: "link", task: "", target: "" },
+      t("The item of the link is not among yours: others have completed it, or it is not assigned to you."),
+    );
   if (hereId(next) === null && next.ready.length) return [{ ...toNext(next), arrived: now }];
   return [next];
 }

@@ -250,6 +250,7 @@ export class LabelWorkbench extends HTMLElement {
         type: "tasks",
         tasks: reply.tasks,
         complete: reply.complete,
+        linked: reply.linked,
         progress: this.outbox.waiting ? undefined : reply.progress,
         now: performance.now(),
       });
