@@ -1,7 +1,9 @@
 """A study in a few numbers: what it contains, the agreement of its annotators, its best judge."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -13,13 +15,17 @@ from core.statistics.reports.judges import JudgeEvaluation, Ranking
 from core.statistics.reports.label_plans import PairPlan
 from storage.db.columns import START
 from storage.db.guards import COUNTS, reading_for
-from storage.db.tables import ItemRow, LabelRow, RunRow, TraceRow
+from storage.db.tables import ItemRow, LabelRow, OpinionRow, RunRow, TraceRow
 from storage.reports import judge_ranking, label_plans
 from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.runs import traces
+from storage.runs.calls import model_names
 from storage.runs.traces import Filter
+
+# Disputed debates that are searched for one that is worth watching.
+SEARCHED = 100
 
 
 @dataclass(frozen=True)
@@ -45,11 +51,34 @@ def size(session: Session, study_id: int) -> tuple[int, int]:
 
 @reading_for(COUNTS)
 def find_dispute(session: Session, study_id: int) -> dict[str, str]:
-    """Return how an address names the most disputed debate in which an opinion changed, or else all disputes."""
-    wanted = Filter(study_id, status="disputed", changed=True)
+    """Return how an address names a disputed debate worth watching, or else all disputes.
+
+    One in which a judge changed to what another one said first, if there is one; those of the local model, which is for
+    trying the app, come last. Among equals it is the most disputed one.
+    """
+    wanted = Filter(study_id, status="disputed")
     sizes = traces.count_by_run(session, wanted)
-    found = traces.page(session, wanted, sizes, after=START, size=1, order="contention").rows
-    return {"trace": str(found[0].id)} if found else {"outcome": "Disputed"}
+    found = [row.id for row in traces.page(session, wanted, sizes, after=START, size=SEARCHED, order="contention").rows]
+    opinions: dict[int, dict[str, dict[str, Any]]] = {}
+    query = select(OpinionRow.trace_id, OpinionRow.stage, OpinionRow.judge, OpinionRow.value)  # type: ignore[call-overload]
+    for trace, stage, judge, value in session.execute(query.where(col(OpinionRow.trace_id).in_(found))):
+        opinions.setdefault(trace, {}).setdefault(stage, {})[judge] = value
+    run = select(col(TraceRow.id), col(RunRow.settings)).join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
+    settings: dict[int, Any] = dict(session.execute(run.where(col(TraceRow.id).in_(found))).all())
+
+    def order(trace: int) -> tuple[bool, bool]:
+        own = opinions.get(trace, {})
+        return "local" in model_names(settings[trace]), not _follows(own.get("first", {}), own.get("last", {}))
+
+    return {"trace": str(min(found, key=order))} if found else {"outcome": "Disputed"}
+
+
+def _follows(first: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
+    """Return whether a judge ends with another opinion than its first, which another judge had first."""
+    return any(
+        None not in (value, first.get(judge)) and value != first[judge] and value in first.values()
+        for judge, value in last.items()
+    )
 
 
 @reading_for(COUNTS)
