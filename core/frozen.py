@@ -1,4 +1,7 @@
-"""The base of all domain values: immutable, so a stored judgement, request or reply cannot change later."""
+"""The base of all domain values: immutable, so a stored judgement, request or reply cannot change later.
+
+Also their texts, without what databases, servers and files refuse.
+"""
 
 import ast
 import inspect
@@ -24,6 +27,31 @@ def accept_former_values(values: Mapping[str, str]) -> BeforeValidator:
         return values.get(value, value) if isinstance(value, str) else value
 
     return BeforeValidator(replace)
+
+
+# Text without NUL and without half of a surrogate pair. Models and people can send both; such characters are replaced
+# where a text is decoded, so that what is stored, shown, hashed and sent is one text.
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def valid_text(text: str) -> str:
+    """Return the text with the replacement character for each NUL and each half of a surrogate pair."""
+    if not text.isascii():
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", REPLACEMENT)
+
+
+def valid_texts(value: Any) -> Any:
+    """Return JSON-like data with valid texts, those in names too."""
+    match value:
+        case str():
+            return valid_text(value)
+        case dict():
+            return {valid_texts(name): valid_texts(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [valid_texts(inner) for inner in value]
+    return value
 
 
 # The help texts of settings: the docstrings below their fields.

@@ -14,10 +14,9 @@ from pydantic import BaseModel, Field, TypeAdapter, field_validator, model_valid
 
 from core.answers import Answer, Format
 from core.answers.answer import spoken_text
-from core.frozen import Frozen
+from core.frozen import Frozen, valid_text
 from core.labels import Opinion, Value
 from core.templates import ANSWER, split_raw, split_system, with_system_lines
-from core.unicode import valid_text
 
 Outcome = Literal["agreed", "disputed", "no_verdict"]
 # How a reply ended: complete, at the limit of tokens, or refused by the model or its provider; or the call failed.

@@ -17,7 +17,7 @@ from typing import Any
 
 from core.answers.words import Words, attributed, noted_as_others, readable, squash, states_of_others
 from core.errors import UnreadableReply
-from core.unicode import valid_texts
+from core.frozen import valid_texts
 
 ATTEMPTS = 20
 """Maximum number of places in a reply at which JSON is tried: replies are untrusted."""

@@ -19,9 +19,9 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from core.errors import ContextExceeded, PermanentFailure, TemporaryFailure, TiebreakError, UnsupportedSchema
+from core.frozen import valid_text
 from core.llm.wire import FORMAT, LIMIT, OPTIONAL, optional_parameters
 from core.trace import Ask, Spec
-from core.unicode import valid_text
 
 T = TypeVar("T")
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, Literal
 
 from core.errors import PermanentFailure
-from core.frozen import Frozen
+from core.frozen import Frozen, valid_text
 from core.llm.local_server import is_local, limit_lengths
 from core.templates import split_messages
 from core.trace import MAX_USAGE, Ask, Spec, Usage
-from core.unicode import valid_text
 
 # Validates the untrusted contents of chat completions: text, finish reason and numbers of tokens.
 

@@ -19,12 +19,11 @@ from pydantic import BaseModel, Field, ValidationError
 
 from core.errors import FileFormatError, TiebreakError
 from core.formats.text import read_text
-from core.frozen import Frozen
+from core.frozen import Frozen, valid_texts
 from core.items import Criterion, Pairs
 from core.llm import secrets
 from core.protocols import Protocol
 from core.trace import Spec
-from core.unicode import valid_texts
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from core.errors import TiebreakError
+from core.frozen import valid_text
 from core.items import Item, pair_item, pair_numbers
 from core.labels import Kind, Target
 from core.llm import images
@@ -18,7 +19,6 @@ from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
 from core.transcripts import FIRST_WRONG_STEP
-from core.unicode import valid_text
 from pages.parts import colours, current_study, items, live, numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns

@@ -1,6 +1,6 @@
 """JSON columns, and values that a database can store.
 
-PostgreSQL refuses text with NUL or with half of a surrogate pair (`core.unicode`).
+PostgreSQL refuses text with NUL or with half of a surrogate pair (`core.frozen`).
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from sqlalchemy import JSON, Select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 
-from core.unicode import valid_texts
+from core.frozen import valid_texts
 
 
 class Json(JSON):

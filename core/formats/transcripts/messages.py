@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 from core.errors import FileFormatError
 from core.formats.mapping.fields import CONTENT_KEYS, ROLE_KEYS, parse_nested
 from core.formats.validation_errors import validated
+from core.frozen import valid_text, valid_texts
 from core.transcripts import MAX_PARTS, Part, PartKind, Transcript
-from core.unicode import valid_text, valid_texts
 
 # Type of a block -> kind of its part.
 KINDS: Mapping[str, PartKind] = {

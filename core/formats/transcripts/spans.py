@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from core.formats.transcripts.messages import is_messages, message_parts, new_part, text_of
+from core.frozen import valid_text
 from core.transcripts import MAX_PARTS, Part
-from core.unicode import valid_text
 
 SpanKind = Literal["llm", "tool", "agent", "other"]
 EARLIEST = datetime.min.replace(tzinfo=UTC)

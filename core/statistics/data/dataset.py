@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -259,6 +260,8 @@ class Dataset:
     """The part of the item, after its criterion and a line break if criteria are pooled."""
     system: Strings | None
     critique: Strings
+    left_undecided: bool = False
+    """Whether it is a part of targets of which others have neither a label nor a reference."""
 
     @property
     def sample(self) -> Sample | None:
@@ -287,6 +290,13 @@ class Dataset:
             raise TypeError("a scale without categories has no verdicts that are right or wrong")
         return LabelRows(self.ratings.codes, len(self.ratings.categories))
 
+    @cached_property
+    def has_undecided(self) -> bool:
+        """Whether some targets, or others of the whole that it is a part of, have neither a label nor a reference."""
+        has_reference = ~np.isnan(self.gold) | ~np.isnan(self.gold_scores)
+        has_label = ~np.isnan(self.labels).all(axis=1) if self.ratings.raters else has_reference
+        return self.left_undecided or not (has_label | has_reference).all()
+
     def to_numbers(self, values: Floats) -> Floats:
         """Return codes as the numbers that their categories denote; numbers are returned unchanged."""
         return self.ratings.to_numbers(values)
@@ -305,10 +315,11 @@ class Dataset:
             )
             for name, opinions in self.judges.items()
         }
-        columns = {
+        columns: dict[str, Any] = {
             name: column[places] for name, column in vars(self).items() if name in COLUMNS and column is not None
         }
-        return replace(self, group=group, ratings=self.ratings.select(items=mask), judges=judges, **columns)
+        columns |= {"ratings": self.ratings.select(items=mask), "left_undecided": self.has_undecided}
+        return replace(self, group=group, judges=judges, **columns)
 
     def split(self, by: By) -> Iterator["Dataset"]:
         """Yield the targets of each scenario by "scenario"; otherwise the dataset itself."""
@@ -335,10 +346,9 @@ def source_mix(dataset: Dataset, used: Bools) -> str:
     mix = ", ".join(f"{count:,} {source}".strip() for source, count in sorted(zip(names, counts, strict=True)) if count)
     if mix and dataset.sample is not None:
         return f"{mix}, {dataset.sample.describe(used)}"
-    has_label = ~np.isnan(dataset.ratings.labels).all(axis=1) if dataset.ratings.raters else np.zeros(used.size, bool)
     by_people = {name for name, count in zip(names, counts, strict=True) if count} <= {BY_PEOPLE, ADJUDICATED}
-    is_of_all = (has_label | ~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores)).all()
-    return f"{mix}{ALL_DISPUTED}" if mix and by_people and not is_of_all and dataset.disputed[used].all() else mix
+    is_of_disputed = by_people and dataset.has_undecided and dataset.disputed[used].all()
+    return f"{mix}{ALL_DISPUTED}" if mix and is_of_disputed else mix
 
 
 def build_datasets(frames: Frames, by: By) -> Iterator[Dataset]:
