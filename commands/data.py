@@ -142,11 +142,18 @@ def confirmed_mapping(path: Path, mapping: "Mapping", *, confirm: bool) -> "Mapp
 
     Raises FileFormatError for what a person still has to state, after its counts and examples.
     """
-    from core.formats.mapping.confirmation import answer, refusal
-    from core.formats.mapping.table import questions
+    from core.formats.mapping.confirmation import GUESSED, answer, refusal
+    from core.formats.mapping.table import questions, roles
 
     for line in stated_lines(path, mapping):
         typer.echo(line, err=True)
+    if not mapping.confirmed:
+        typer.echo(
+            "\n".join(["To confirm: what the fields are.", *(f"  {own}" for own in roles(path, mapping))]), err=True
+        )
+        if not confirm:
+            raise FileFormatError(GUESSED)
+        mapping = mapping.model_copy(update={"confirmed": True})
     found = questions(path, mapping)
     still_open = [question for question in found if not confirm or question.literal_values() is None]
     for question in still_open:
@@ -201,7 +208,7 @@ def suggest_mapping(
     from core.formats.mapping.joins import find_joins
     from core.formats.mapping.mapping import draft_of
     from core.formats.mapping.preview import MANY_FIELDS, preview_table, unused_fields
-    from core.formats.mapping.table import questions
+    from core.formats.mapping.table import questions, roles
     from core.formats.plain_yaml import dump_fields
 
     table, joins = find_joins([path, *join]) if join else (path, [])
@@ -218,6 +225,11 @@ def suggest_mapping(
     if sentence := suggest.state_unused_labels(path, mapping):
         notes.append(sentence)
     with suppress(FileFormatError):  # an error of a row, which the import reports
+        if not mapping.confirmed:
+            notes += [
+                "To confirm: what the fields are; set `confirmed: true`.",
+                *(f"  {own}" for own in roles(path, mapping)),
+            ]
         notes += stated_lines(path, mapping)
         for question in questions(path, mapping):
             notes += [f"To confirm: {question.sentence()}", *question.lines()]

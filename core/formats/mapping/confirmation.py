@@ -263,6 +263,34 @@ def _may_count_from_0(block: Block) -> bool:
     return block.kind == "preference" and is_cell and not is_stated and not getattr(block, "swapped", None)
 
 
+GUESSED = (
+    "which fields are the texts, systems and annotators was guessed from their values: check them, and set "
+    "`confirmed: true` in the mapping"
+)
+
+
+def role_lines(mapping: TableMapping, scope: Scope | None) -> list[str]:
+    """Return what each field is, with the value of one row; a field that has no text there is shown without one."""
+
+    def example(sources: Iterable[Any]) -> str:
+        text = "" if scope is None else " ".join((scope.join_texts(tuple(sources)) or "").split())
+        names = join_names([spell_path(source_name(own)) for own in sources])
+        return f"{names}{f', such as {quote_value(text[:EXAMPLE_LENGTH])}' if text else ''}"
+
+    texts = {"prompt": mapping.prompt, "context": mapping.context, "reference": mapping.reference}
+    lines = [f"{name}: {example(as_tuple(own))}" for name, own in texts.items() if own is not None]
+    for number, own in enumerate(mapping.responses, 1):
+        system = own.name or (f"the value of {own.system}" if own.system else "unknown")
+        lines.append(f"response {number}: {example(as_tuple(own.text))}; its system: {system}")
+    for block in mapping.labels:
+        people = getattr(block, "annotator", None) or getattr(block, "annotators", None) or "unnamed"
+        who = join_names([*people]) if isinstance(people, Mapping) else source_name(people)
+        lines.append(f"{block.kind} {block.criterion!r}: people's labels, annotators: {who}")
+    for name, blocks in (("of judges", mapping.judges), ("gold, without annotators", mapping.gold)):
+        lines += [f"{block.kind} {block.criterion!r}: values {name}" for block in blocks]
+    return lines
+
+
 def refusal(questions: Collection[Question]) -> FileFormatError:
     """Return the error of an import with open questions, in one sentence."""
     first = next(iter(questions))

@@ -422,6 +422,9 @@ Fields = Source | tuple[Source, ...]
 class Mapping(Frozen):
     """The fields of a table's items, labels, verdicts and gold."""
 
+    confirmed: bool = True
+    """Whether a person has stated which fields are the texts, systems and annotators; a suggestion that takes them from
+    the values of the fields leaves it open."""
     id: Source
     prompt: Fields | None = None
     responses: tuple[ResponseFields, ...] = ()

@@ -66,7 +66,8 @@ def _with_system(draft: guess.Draft, preview: Preview) -> guess.Draft:
     (response, *others), is_plain = draft["responses"], draft.keys().isdisjoint(("explode", "judges"))
     if others or not is_plain or response.keys() != {"text"}:
         return draft
-    return draft | {"responses": [response | roles.RoleSuggester(preview, draft).system(None)]}
+    system = roles.RoleSuggester(preview, draft).system(None)
+    return draft | ({"confirmed": False, "responses": [response | system]} if system else {})
 
 
 def _has_blocks(draft: guess.Draft) -> bool:
@@ -101,7 +102,7 @@ def _by_values(path: Path, draft: guess.Draft, join: Sequence[guess.Draft]) -> g
         own = {"explode": column} if column else {}
         found = roles.RoleSuggester(rows, known | own).suggest()
         if found and _has_blocks(found):
-            return found
+            return {"confirmed": False, **found}
     return draft
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from core.errors import FileFormatError
 from core.formats.mapping.confirmation import (
+    GUESSED,
     Level,
     Question,
     Statement,
     leave_open,
     open_questions,
     refusal,
+    role_lines,
     state_values,
 )
 from core.formats.mapping.fields import MISSING, Row, get_value, join_keys, parse_path, quote_key
@@ -73,8 +75,16 @@ def statements(path: Path, mapping: Mapping) -> tuple[list[Statement], list[str]
         return stated, [*level.lines(), *omissions.notes()]
 
 
+def roles(path: Path, mapping: Mapping) -> list[str]:
+    """Return which fields are the texts, systems and annotators, with the values of the first row."""
+    with recording_omissions():
+        return role_lines(mapping, next(_iter_file(path, mapping), None))
+
+
 def refuse_open(path: Path, mapping: Mapping) -> None:
     """Raise FileFormatError if a person has to state something before the import."""
+    if not mapping.confirmed:
+        raise FileFormatError(GUESSED)
     if open_ones := questions(path, mapping):
         raise refusal(open_ones)
 

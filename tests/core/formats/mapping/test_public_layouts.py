@@ -129,7 +129,7 @@ STATED: dict[str, dict[str, Value | None]] = {"summarize_from_feedback": {"0": 1
 
 def confirmed(path: Path, values: dict[str, Value | None]) -> Mapping:
     """Return the suggested mapping with what a person confirms."""
-    mapping = build_mapping(suggest_table(path))
+    mapping = build_mapping(suggest_table(path) | {"confirmed": True})
     for question in questions(path, mapping):
         mapping = answer(mapping, question, values if question.needs_values else {})
     return mapping

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.suggest import state_unused_labels, suggest_table
-from core.formats.mapping.table import questions
+from core.formats.mapping.table import questions, roles
+from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
 from tests.core.formats.mapping.test_suggested_layouts import values_of
 
@@ -83,7 +85,10 @@ def test_roles_of_columns(
     assert (draft["id"], draft.get("prompt"), draft["responses"]) == (id, prompt, responses)
     items, values = values_of(path)
     assert len(items) == count and {person for _, _, person in values} == people
-    assert questions(path, build_mapping(draft))  # what is guessed from values is confirmed by a person
+    mapping = build_mapping(draft)  # what is guessed from values is confirmed by a person, the roles too
+    assert questions(path, mapping) and not mapping.confirmed and len(roles(path, mapping)) > len(responses)
+    with pytest.raises(FileFormatError, match="guessed from their values"):
+        list(read_records(path, mapping=mapping))
 
 
 def test_measured_numbers_and_facts_are_no_labels(tmp_path: Path) -> None:
