@@ -565,6 +565,18 @@ def test_tables_and_code_are_not_clipped_and_empty_responses_say_so(bench) -> No
     assert overflow <= 1
 
 
+def test_on_a_phone_a_short_program_is_shown_and_a_long_question_is_collapsed(bench) -> None:
+    page = bench(item="5", markdown=True, viewport={"width": 390, "height": 844})
+    hidden = "node => node.scrollHeight - node.clientHeight"
+    assert page.locator(".blockbody:has(pre)").evaluate(hidden) <= 2
+    assert page.locator(".more").count() == 0
+    page.goto(page.url.replace("item=5", "item=7"))
+    page.get_by_text("Show all").click()
+    assert page.locator(".blockabove .blockbody").evaluate(hidden) <= 2
+    page.get_by_text("Show less").click()
+    assert page.locator(".blockabove .blockbody").evaluate(hidden) > 100
+
+
 def test_the_last_turn_of_a_long_dialogue_is_visible(bench) -> None:
     page = bench(item="6")
     for kept in (True, False):

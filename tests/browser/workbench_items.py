@@ -43,7 +43,7 @@ SPECIAL = [
     pair("متى يغلي الماء؟", ARABIC, "At 100 °C at sea level."),
     pair(r"Prove that \(c = 5\).", LATEX, ICON),
     pair("Show a table and code.", TABLE, "No table here."),
-    pair("Say something.", "", TABLE),
+    pair("What does this program print?\n\n```python\nprint(6 * 9)\n```", "", TABLE),
     pair(DIALOGUE, "Ask your employer and your colleagues.", "Cats are always fine."),
     pair("A long question. " * 60, "long " * 4000, "short"),
 ]

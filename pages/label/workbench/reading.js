@@ -12,6 +12,9 @@ const SIGNS = new Map([
   [false, "✗"],
 ]);
 
+// The share of the window's height that a question may have before it is collapsed.
+const LONGEST = 1 / 3;
+
 export class Reading {
   constructor(bench) {
     this.bench = bench;
@@ -177,15 +180,16 @@ export class Reading {
     event.stopPropagation();
   }
 
-  /** Whether the question is longer than its collapsed height, so it can be expanded. */
+  /** Collapse a long question. The limit is independent of the responses, so nothing moves when another is shown. */
   #measure() {
     for (const card of this.above.querySelectorAll(".blockabove.first")) {
       const body = card.querySelector(".blockbody");
       if (!body || card.querySelector(".more:not(.measured)")) continue;
-      const folded = !this.view.open && body.scrollHeight > body.clientHeight + 2;
+      const long = body.scrollHeight > innerHeight * LONGEST;
+      const folded = long && !this.view.open;
       card.classList.toggle("folded", folded);
       const shown = card.querySelector(".more.measured");
-      if (!folded && !this.view.open) shown?.remove();
+      if (!long) shown?.remove();
       else if (!shown)
         card.append(
           button(
