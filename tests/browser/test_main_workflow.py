@@ -140,3 +140,22 @@ def test_a_key_scrolls_to_the_next_disagreement(served, visit):
     assert page.locator("[data-reached]").count() == 0
     page.keyboard.press("d")
     page.locator("[data-reached]").wait_for()
+
+
+def test_on_a_phone_the_controls_of_a_replay_stay_in_view_and_a_turn_as_long_as_it_takes_to_read(served, visit):
+    page = visit("about:blank", viewport={"width": 390, "height": 844})
+    page.add_init_script("""window.delays = []; const start = window.setTimeout;
+      window.setTimeout = (what, delay, ...rest) => (window.delays.push(delay), start(what, delay, ...rest));""")
+    page.goto(f"{served.address}/traces?trace={trace_ids(served, 'disputed')[0]}")
+    pause = page.get_by_role("button", name="Pause")
+    page.get_by_role("button", name="Play").click()
+    words = len(page.locator("[class*=st-key-card-turn-]").first.inner_text().split())
+    assert min(max(2_000, words * 240), 20_000) in page.evaluate("window.delays")
+    for number in (2, 3, 4):
+        page.keyboard.press("ArrowRight")
+        page.get_by_text(f"turn {number} of").wait_for()
+        page.wait_for_timeout(800)  # the scrolling is smooth
+        assert 0 <= pause.bounding_box()["y"] < 44
+        assert 44 <= page.locator(".stance.here").bounding_box()["y"] < 844 * 0.4
+    pause.click()
+    page.get_by_role("button", name="Play").wait_for()

@@ -7,8 +7,9 @@ const VISIBLE_ROUNDS = 12;
 const RETRY_MS = 100;
 const RETRIES = 50;
 
-// Milliseconds between two turns of a replay at the first speed, and the speeds.
-const TURN_MS = 3000;
+// A replay shows a turn as long as its reply takes to read, within limits; the first speed is that of silent reading.
+const MS_PER_WORD = 60_000 / 250;
+const TURN_MS = [2_000, 20_000];
 const SPEEDS = [1, 2, 4];
 
 function element(tag, className, text) {
@@ -95,6 +96,12 @@ function hideLater(root, trace, hidden) {
   root.querySelectorAll(".stance").forEach((node) => node.classList.toggle("later", later.has(Number(node.dataset.seq))));
 }
 
+// Milliseconds for the turn at the first speed; a verdict has no reply.
+function readingTime(trace, seq) {
+  const words = document.querySelector(`.st-key-card-turn-${trace}-${seq}`)?.innerText.match(/\S+/g) ?? [];
+  return Math.min(Math.max(TURN_MS[0], words.length * MS_PER_WORD), TURN_MS[1]);
+}
+
 // The turns and the verdict on the page, in their order.
 function turnsOnPage(trace) {
   const prefix = `st-key-turn-${trace}-`;
@@ -165,22 +172,34 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return button;
   };
 
+  // If not all rounds fit, scroll to the one that is replayed.
+  const showColumn = () => {
+    const cell = root.querySelector(".stance.here")?.getBoundingClientRect();
+    if (!cell) return;
+    const box = scroller.getBoundingClientRect();
+    scroller.scrollBy(cell.right - box.right + box.width / 4, cell.top - box.top - box.height / 2);
+  };
+
   // The replay: `shown` turns of `state.replay` are visible; null outside of a replay.
   const show = (shown) => {
     const turns = state.replay.turns;
     state.replay.shown = Math.min(Math.max(1, shown), turns.length);
     hideLater(root, data.trace, turns.slice(state.replay.shown));
+    if (state.clock) run();
+    drawTools(); // before the scrolling, which depends on the height of the grid
     goTo(turns[state.replay.shown - 1]);
-    if (state.replay.shown === turns.length) pause();
-    drawTools();
+    showColumn();
   };
   const pause = () => {
-    clearInterval(state.clock);
+    clearTimeout(state.clock);
     state.clock = null;
   };
   const run = () => {
     pause();
-    state.clock = setInterval(() => show(state.replay.shown + 1), TURN_MS / (state.speed ?? 1));
+    const { shown, turns } = state.replay;
+    if (shown === turns.length) return;
+    const time = readingTime(data.trace, turns[shown - 1]) / (state.speed ?? 1);
+    state.clock = setTimeout(() => show(shown + 1), time);
   };
   const play = () => {
     if (!state.replay || state.replay.shown === state.replay.turns.length) {
@@ -213,6 +232,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   const drawTools = () => {
     tools.replaceChildren();
+    // On a phone the grid stays above the turns only in a replay.
+    document.querySelector(`.st-key-grid-${data.trace}`)?.toggleAttribute("data-replay", Boolean(state.replay));
+    root.classList.toggle("replay", Boolean(state.replay));
     if (!data.pending.length && data.stances.length > 1) {
       tools.append(toolButton(state.clock ? "Pause" : "Play ▸", "replay turn by turn (Space; ← → for one turn)", toggle));
       if (state.replay) {
