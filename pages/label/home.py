@@ -178,23 +178,13 @@ def skip(queue: context.QueueContext, task_ids: list[int], *, on: bool) -> None:
     st.rerun()
 
 
-def draw_empty(study: Study) -> None:
-    """Draw the empty state if all queues are empty for the annotator."""
-    st.info(
-        _(
-            "This study has no targets for you yet. Pairs of responses are offered if judges disagree on them or give "
-            "no verdict."
-        )
-    )
-    shell.draw_links(study, shell.IMPORT, shell.RUN)
-
-
 study = shell.draw_header(_("My work"), _("Your open targets, and where you left off."))
 annotator = shell.require_annotator()
 annotator_id = home.prepare(resources.engine(), study.id, annotator)
 summaries = resources.read(home.summaries, study, annotator)
 if not summaries:
-    draw_empty(study)
+    if not workbench.draw_excluded(study, annotator):
+        workbench.draw_no_pairs(study, mark("This study has no targets for you yet."))
 else:
     last_name = resources.read(home.last_queue, study.id, annotator_id)
     last = next((summary for summary in summaries if summary.name == last_name), summaries[0])

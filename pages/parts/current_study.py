@@ -13,10 +13,11 @@ _NAME, _CHOSEN, _WIDGET = "study_name", "study_chosen", "study"
 def follow_address() -> None:
     """Decide which study this run of the app is about, before anything is drawn.
 
-    A choice that was just made counts, then the address, then the study of the page before: not every link of a page
-    has parameters.
+    A choice that was just made counts, then the study that the page Studies opens, then the address, then the study of
+    the page before: not every link of a page has parameters.
     """
-    name = st.session_state.pop(_CHOSEN, None) or st.query_params.get(PARAMETER) or current()
+    stated = st.query_params.get("open") or st.query_params.get(PARAMETER)
+    name = st.session_state.pop(_CHOSEN, None) or stated or current()
     if name:
         set_current(name)
 

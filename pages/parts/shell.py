@@ -60,6 +60,9 @@ _focus_name = st.components.v2.component(
     }
     """,
 )
+_to_top = st.components.v2.component(
+    "to_top", js="export default () => {\ndocument.querySelector('[data-testid=stMain]').scrollTo(0, 0) }"
+)
 _collapsible = st.components.v2.component("collapsible", js=read_asset("parts/collapsible.js"))
 _reading = st.components.v2.component("reading", js=read_asset("parts/reading.js"))
 _unsent = st.components.v2.component("unsent", js=read_asset("parts/unsent.js"))
@@ -246,6 +249,11 @@ def draw_header(title: str, sentence: str) -> Study:
     return study
 
 
+def scroll_to_top() -> None:
+    """Show the beginning of the page: where the button was that led here, it may be above the window."""
+    _to_top(key="to_top")
+
+
 def draw_note(text: str) -> None:
     """Draw small print of the page, as Markdown: all of it is in one popover beside the title of the page."""
 
@@ -343,6 +351,16 @@ def draw_links(study: Study, *links: Link, horizontal: bool = True) -> None:
 def draw_link(script: str, label: str, icon: str, **address: str) -> None:
     """Draw the link to a page with these parameters."""
     st.page_link(page_path(script), label=label, icon=f":material/{icon}:", query_params=address)
+
+
+# Tabs of the page of a study that others link to.
+STUDY_TABS = RULES_TAB, CRITERIA_TAB, DESIGN_TAB = "Guidelines and rules", "Criteria", "What people label"
+
+
+def draw_setting(study: Study, tab: str, label: str) -> None:
+    """Draw the link to a tab of the study's settings, if the visitor's role allows it."""
+    if permissions.allows(study.id, Permission.edit):
+        draw_link(STUDIES, label, "settings", study=study.name, view="study", open=study.name, tab=tab)
 
 
 def draw_missing(study: Study, fact: str, advice: str, *links: Link) -> None:

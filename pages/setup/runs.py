@@ -18,6 +18,9 @@ RUNS_PER_PAGE = 20
 
 def draw_overview(study: Study) -> None:
     """Draw the study's runs, newest first."""
+    if st.session_state.pop("started", None) is not None:
+        st.toast("The new run is the first of the list.", icon=":material/play_circle:")
+        shell.scroll_to_top()
     cards.redraw_on_change(study)  # before they are read: a change meanwhile draws the page again
     study_runs = resources.read(runs.of_study, study.id)
     if not study_runs:
@@ -72,7 +75,9 @@ study = shell.draw_header(
 )
 if view == "new":
     goes_back = st.button("Runs", icon=":material/arrow_back:", key="back", type="tertiary")
-    if goes_back or run_form.draw_form(study) is not None:
+    started = None if goes_back else run_form.draw_form(study)
+    if goes_back or started is not None:
+        st.session_state["started"] = started
         del st.query_params["view"]
         st.rerun()
 else:

@@ -52,7 +52,10 @@ def draw_import_result() -> None:
     if result is None:
         return
     study, sentence, files = result
-    st.success(f"{escape_markdown(study)}: {sentence}.", icon=":material/check_circle:")
+    summary, icon = f"{escape_markdown(study)}: {sentence}.", ":material/check_circle:"
+    st.success(summary, icon=icon)
+    st.toast(summary, icon=icon)
+    shell.scroll_to_top()
     if files:
         unread = sum(not file.read for file in files)
         read = numbers.format_count(len(files) - unread, "file")

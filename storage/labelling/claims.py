@@ -45,6 +45,11 @@ def is_named(rules: StudyRules, name: str) -> bool:
     return name in rules.annotators or any(name in group for group in rules.groups.values())
 
 
+def is_excluded(rules: StudyRules, name: str) -> bool:
+    """Return whether a study has annotators, and this is none of them."""
+    return bool(rules.annotators) and not is_named(rules, name)
+
+
 def assigned_condition(work: QueueContext) -> ColumnElement[bool] | None:
     """Return the condition on an item that `is_assigned` is; None if all annotators label all items."""
     rules = work.study.rules

@@ -172,7 +172,7 @@ class Training:
 def load(session: Session, work: QueueContext) -> Training | None:
     """Return the training of a queue; None if it has no training items for the annotator."""
     rules = work.study.rules
-    if rules.annotators and not claims.is_named(rules, work.annotator):
+    if claims.is_excluded(rules, work.annotator):
         return None
     # Regardless of the criterion or scenario of the page.
     known = {

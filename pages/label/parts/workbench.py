@@ -18,8 +18,9 @@ from core.own_addresses import own_address
 from core.texts import _, mark
 from pages.parts import current_study, paging, permissions, resources, shell
 from pages.parts.shell import IMPORT, RUN
+from pages.parts.text import escape_markdown
 from storage.accounts.access import Permission
-from storage.labelling import context, home, offers, queue
+from storage.labelling import claims, context, home, offers, queue
 from storage.labelling.context import QueueName
 from storage.studies import items as stored_items
 from storage.studies import studies
@@ -56,7 +57,7 @@ QUEUE_PAGES: Mapping[QueueName, QueuePage] = {
     "disagreements": QueuePage(
         mark("Preferences"),
         "label/disagreements.py",
-        mark("No disputed debates. Debates appear here when judges disagree or give no verdict."),
+        mark("There are no pairs to label yet."),
         "",
         (RUN,),
     ),
@@ -104,6 +105,8 @@ def draw_page(name: QueueName) -> None:
     """Draw the page of a queue, or of several ones with a choice."""
     study = choose_study()
     annotator = shell.require_annotator()
+    if draw_excluded(study, annotator):
+        return None
     chosen: tuple[QueueName, str | None] | None = name, None
     if name == "disagreements":
         chosen = name, _choose(mark("Criterion"), resources.read(offers.judged_criteria, study.id))
@@ -130,10 +133,38 @@ def draw_empty(study: Study, kind: QueueName) -> None:
     """Draw the empty state of a queue."""
     page = QUEUE_PAGES[kind]
     st.title(_(page.title), anchor=False)
+    if kind == "disagreements":
+        return draw_no_pairs(study, page.empty)
     shell.draw_missing(study, page.empty, page.advice, *page.links)
     if page.sample:
         shell.link_sample(page.script, page.sample)
     shell.draw_links(study, *page.links)
+
+
+def draw_no_pairs(study: Study, fact: str) -> None:
+    """Draw the two ways for pairs into the queue, with the next step of each; the second one needs no judges."""
+    how = _("Pairs are offered if judges disagree or give no verdict, or if they are chosen for people without judges.")
+    st.info(f"{_(fact)} {how}")
+    if resources.read(stored_items.of_study, study.id, 1) == []:
+        return shell.draw_links(study, IMPORT)
+    shell.draw_links(study, RUN)
+    if resources.read(offers.offered_criteria, study.id):
+        shell.draw_setting(study, shell.DESIGN_TAB, _("Choose pairs that people label"))
+    else:
+        shell.draw_setting(study, shell.CRITERIA_TAB, _("Add a criterion, so that people can label pairs"))
+
+
+def draw_excluded(study: Study, annotator: str) -> bool:
+    """Say that the study has other annotators, and how to become one, if that is why there is nothing to label."""
+    if not claims.is_excluded(study.rules, annotator):
+        return False
+    home.prepare(resources.engine(), study.id, annotator)
+    if resources.read(home.summaries, study, annotator):
+        return False  # labels of before
+    how = _("Ask its owner to add “{name}” under Assignment and adjudication.", name=escape_markdown(annotator))
+    st.info(_("You are not among the annotators of this study.") + f" {how}", icon=":material/group:")
+    shell.draw_setting(study, shell.RULES_TAB, _("Guidelines and rules"))
+    return True
 
 
 def queue_address(queue: QueueName) -> dict[str, str]:

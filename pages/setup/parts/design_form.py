@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.designs import AGREED, CONTENTION, GROUP, SCENARIO, WHOLE, Form, disputes_only
 from core.labels import Kind
-from pages.parts import permissions, resources
+from pages.parts import permissions, resources, shell
 from pages.parts.text import escape_markdown
 from storage.accounts.access import Permission
 from storage.labelling import offers
@@ -31,8 +31,8 @@ def draw_design(study: Study) -> None:
     scores = [one for one in resources.read(offers.scales, study.id) if one[0] == "score"]
     subjects = [*((offers.KIND, name) for name in resources.read(offers.offered_criteria, study.id)), *scores]
     if not subjects:
+        st.info(f"This study has no criterion yet. Add one in the tab {shell.CRITERIA_TAB}.")
         return
-    st.divider()
     subject = subjects[0]
     if len(subjects) > 1:
         subject = st.selectbox(
@@ -47,7 +47,7 @@ def draw_design(study: Study) -> None:
         present = f"{label_designs.form_name(report)}. {present} {label_designs.consequence(report)}"
     st.markdown(escape_markdown(present))
     _draw_agreed(study, criterion, kind, report)
-    with st.expander("Other designs"):
+    with st.expander("Other designs", expanded=report is None):
         _draw_others(study, criterion, kind)
 
 

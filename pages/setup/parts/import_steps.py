@@ -295,5 +295,6 @@ def _run_import(plan: ImportPlan, study: str) -> None:
         return
     notes = [added.summary(), *omissions.notes()]
     st.session_state["imported"] = (study, "; ".join(filter(None, notes)), files)
+    current_study.set_current(study)
     current_study.open_view()
     st.rerun()

@@ -178,13 +178,16 @@ def _rename(study: Study, name: str) -> None:
 
 def draw_study(study: Study) -> None:
     """Draw the tabs."""
-    names = ["Guidelines and rules", "Criteria", "Training and checks", "Export", "Name and deletion"]
-    guidelines, criteria, training, exports_tab, actions = st.tabs(names)
+    names = [*shell.STUDY_TABS, "Training and checks", "Export", "Name and deletion"]
+    linked = st.query_params.get("tab")
+    tabs = st.tabs(names, default=linked if linked in names else None)
+    guidelines, criteria, design, training, exports_tab, actions = tabs
     with guidelines:
         _draw_rules(study)
-        design_form.draw_design(study)
     with criteria:
         _draw_criteria(study)
+    with design:
+        design_form.draw_design(study)
     with training:
         training_form.draw_training(study)
     with exports_tab:

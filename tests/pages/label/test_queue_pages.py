@@ -12,9 +12,10 @@ from storage.db import connections
 from storage.labelling import tasks
 from storage.labelling.context import QueueContext, find_task, open_context
 from storage.labelling.queue_view import open_view
+from storage.studies import studies
 from storage.transfer import samples
 from tests.pages.reviews import option_review, prepare_sample
-from tests.pages.visits import page_text, prepare_study, switch_to, visit
+from tests.pages.visits import page_links, page_text, prepare_study, study_session, switch_to, visit
 
 # Disagreements.
 
@@ -54,6 +55,29 @@ def test_criterion_and_scenario_choose_the_queue(sample, mounted):
     assert mounted[-1] == {"study": "tour", "kind": "disagreements", "criterion": "helpfulness", "scenario": "dialog"}
     page = visit("label/disagreements", "newcomer", item="nowhere", on="helpfulness")
     assert mounted[-1]["item"] == "nowhere"
+
+
+def test_pairs_without_judges_lead_to_the_one_step_that_is_missing():
+    prepare_study([ItemRecord(item=Item(id="1", prompt="?", responses=(Response(text="a"), Response(text="b"))))])
+    for page in ("label/disagreements", "label/home"):
+        empty = visit(page, "ann", study="s")
+        assert "or if they are chosen for people without judges." in page_text(empty)
+        assert [link.label for link in page_links(empty)][-1] == "Add a criterion, so that people can label pairs"
+    prepare_study([CriterionRecord(criterion=Criterion(name="clarity"))])
+    link = page_links(visit("label/disagreements", "ann", study="s"))[-1]
+    assert (link.label, "tab=What+people+label" in link.query_string) == ("Choose pairs that people label", True)
+
+
+def test_who_is_no_annotator_of_the_study_is_told_so_and_how_to_become_one(sample, mounted):
+    with study_session("tour") as (session, study):
+        rules = study.rules.model_copy(update={"annotators": ("ann",)})
+        studies.update(session, study.id, description="", guidelines="", rules=rules)
+    for page in ("label/disagreements", "label/home"):
+        text = page_text(visit(page, "dave", study="tour"))
+        assert "You are not among the annotators of this study. Ask its owner to add “dave”" in text
+        assert "judges" not in text
+    visit("label/disagreements", "ann", study="tour")
+    assert [queue["kind"] for queue in mounted] == ["disagreements"]
 
 
 def test_the_name_of_a_study_cannot_become_markup(monkeypatch):

@@ -111,6 +111,7 @@ def test_the_form_begins_with_the_local_model_estimates_what_is_chosen_and_creat
     assert (run.name, run.protocol, run.criterion, run.state) == ("first try", "scaleeval", "helpfulness", "requested")
     assert run.prompts == PROTOCOLS["scaleeval"].prompts
     assert "Waiting" in page_text(app)
+    assert [toast.value for toast in app.toast] == ["The new run is the first of the list."]
 
 
 def test_the_reply_length_of_the_local_model_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:

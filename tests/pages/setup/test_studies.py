@@ -66,6 +66,8 @@ def test_a_csv_is_imported_by_choosing_columns() -> None:
     app.run()
     import_as(app, "pairs")
     assert "pairs: added 2 items, 4 labels." in page_text(app)
+    assert app.query_params["study"] == "pairs"
+    assert app.toast[0].value == "pairs: added 2 items, 4 labels."
     with study_session("pairs") as (session, study):
         assert {label.value for label in labels.of_study(session, study.id)} == {1, 2, 0}
 

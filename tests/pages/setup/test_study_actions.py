@@ -10,7 +10,7 @@ from storage.runs import runs
 from storage.studies import studies
 from tests.conftest import make_item
 from tests.pages.setup.test_studies import study_names
-from tests.pages.visits import page_links, page_text, prepare_study, visit
+from tests.pages.visits import APP, page_links, page_text, prepare_study, visit
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +21,15 @@ def _a_study() -> None:
 def run_names() -> list[str]:
     with connections.reading(resources.engine()) as session:
         return [run.name for run in runs.of_study(session, studies.get(session, study_names()[0]).id)]
+
+
+def test_the_study_that_is_opened_is_the_current_one() -> None:
+    prepare_study([ItemRecord(item=make_item())], "other")
+    app = visit("setup/studies", study="other", view="study", open="s")
+    assert app.query_params["study"] == "s"
+    app.switch_page(str(APP.parent / "pages" / "label" / "home.py"))
+    app.session_state["annotator"] = "ann"
+    assert app.run().selectbox(key="study").value == "s"
 
 
 def test_a_study_is_renamed_and_archived() -> None:
