@@ -228,6 +228,8 @@ def _grid(
 ) -> Json:
     """Return the turns of one trace about a target, by judge and round."""
     numbered = [pair for pair in events if _concerns(pair[1], target)]
+    has_turns = any(isinstance(event, TurnCompleted) for _, event in numbered)
+    numbered += _without_turn(numbered, target)
     turns = [(event.ask, seq, event.turn) for seq, event in numbered if isinstance(event, TurnCompleted)]
     rounds = sorted({turn.round for *_, turn in turns})
     changed = {stance.seq: stance.changed for stance in list_stances(numbered)}
@@ -243,9 +245,29 @@ def _grid(
         **_outcome(trace, [event for _, event in numbered], target),
         "stages": [_("opinion")]
         if len(rounds) == 1
-        else [_("first") if n == 0 else _("round {number}", number=n) for n in rounds],
+        else [_("first") if n == 0 else _("round {number}", number=n) if has_turns else _("last") for n in rounds],
         "judges": [{"name": name, "turns": row} for name, row in judges.items() if row],
     }
+
+
+def _without_turn(numbered: Sequence[tuple[int, Event]], target: Target) -> list[tuple[int, Event]]:
+    """Return the opinions of judges without a turn as turns: an imported verdict may have no replies.
+
+    The conclusion of several judges is the outcome, not an opinion.
+    """
+    turns = [event.turn for _, event in numbered if isinstance(event, TurnCompleted)]
+    opinions = [one for one in _verdict_opinions(event for _, event in numbered) if _key(one) == _key(target)]
+    stated = [one for one in opinions if one.stage != "verdict"] or ([] if turns else opinions)
+    last = max((turn.round for turn in turns), default=1)
+    added: list[tuple[int, Event]] = []
+    for opinion in stated:
+        if all(turn.speaker != opinion.judge for turn in turns):
+            reply = opinion.reason or ("" if opinion.problem else _("The reply is not stored."))
+            stage = {"step": "opinion", "round": last if opinion.stage == "last" else 0, "model": ""}
+            read = {"reading": opinion.value, "problem": opinion.problem}
+            turn = Turn.model_validate({"speaker": opinion.judge, "reply": reply, **stage, **read})
+            added.append((-len(added) - 1, TurnCompleted(ask=len(added), turn=turn)))
+    return added
 
 
 def _concerns(event: Event, target: Target) -> bool:

@@ -6,8 +6,8 @@ import pytest
 
 from core.items import Response
 from core.labels import Opinion
-from core.trace import Turn, Verdict, VerdictReached
-from storage.labelling.reveal import _outcome, _turn, find_quotations, find_references, first_sentence
+from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
+from storage.labelling.reveal import _grid, _outcome, _turn, find_quotations, find_references, first_sentence
 from tests.conftest import make_item, make_target
 
 
@@ -76,3 +76,23 @@ def test_a_reason_is_one_sentence():
     assert first_sentence("1. The first response gives the steps in order. And more.").endswith("in order.")
     assert len(first_sentence("word " * 200)) <= 200
     assert first_sentence("") == ""
+
+
+def test_judges_without_a_reply_text_are_revealed_with_the_opinions_of_the_verdict():
+    target = make_target()
+    about = {"kind": target.kind, "criterion": target.criterion}
+    staged = [("ann", "first", 1), ("ann", "last", 2), ("ben", "first", 2), ("ben", "last", 2), ("panel", "verdict", 2)]
+    work = SimpleNamespace(study=SimpleNamespace(name="s"))
+    trace = SimpleNamespace(id=1, run="r", protocol="none", status="agreed")
+
+    def judges(opinions, *turns):
+        given = tuple(Opinion(**about, judge=judge, stage=stage, value=value) for judge, stage, value in opinions)
+        reached = VerdictReached(verdict=Verdict(outcome="agreed", value=2, opinions=given))
+        events = [*((seq, TurnCompleted(ask=seq, turn=turn)) for seq, turn in enumerate(turns)), (9, reached)]
+        grid = _grid(work, target, make_item(), trace, {}, events)
+        return grid["stages"], {one["name"]: [turn["value"] for turn in one["turns"]] for one in grid["judges"]}
+
+    assert judges(staged) == (["first", "last"], {"ann": [1, 2], "ben": [2, 2]})
+    assert judges([("solo", "verdict", 0)]) == (["opinion"], {"solo": [0]})
+    spoken = Turn(speaker="ben", step="opinion", round=0, model="", reply="2", reading=2)
+    assert judges([staged[0], staged[2], staged[4]], spoken) == (["opinion"], {"ben": [2], "ann": [1]})
