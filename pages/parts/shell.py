@@ -74,6 +74,8 @@ def draw_frame(section: Section) -> None:
 
     Stops the page without a session.
     """
+    if st.session_state.get("section_path") != section.path:
+        st.session_state.update(section_path=section.path, is_opened=True)
     st.html(PAGES / "parts" / "style.css")
     _collapsible(key="collapsible")
     _study_links(key="study_links")

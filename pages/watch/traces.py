@@ -119,7 +119,8 @@ def choose_filter(study: Study) -> Filter:
     criteria = sorted({run.criterion for run in study_runs if run.criterion} | set(verdict_criteria))
     outcomes = {colours.STATUS[status][0]: status for status in STATUSES}
     chosen = paging.choose_filters(
-        {"run": run_ids, "scenario": scenarios, "criterion": criteria, "outcome": outcomes, "opinion": OPINIONS}
+        {"run": run_ids, "scenario": scenarios, "criterion": criteria, "outcome": outcomes, "opinion": OPINIONS},
+        others=("name", "order", "opinions"),
     )
     item = st.text_input("Item", placeholder="name contains…", key="name", bind="query-params")
     run_id, status = run_ids.get(chosen["run"] or ""), outcomes.get(chosen["outcome"] or "")

@@ -96,6 +96,10 @@ def test_back_returns_from_a_trace_to_the_filtered_list(visit, served):
     page.go_back()
     page.locator(".dvn-scroller").wait_for()
     assert "outcome=Disputed" in page.url
+    page.get_by_role("link", name="Runs").first.click()
+    page.locator("[data-testid=stMain] a[href*='run=']", has_text="Traces").first.click()
+    page.locator(".dvn-scroller").wait_for()
+    assert "run=" in page.url and "outcome" not in page.url, "a link opens what it states"
 
 
 def test_back_returns_from_another_page_to_what_was_searched(visit, served):
