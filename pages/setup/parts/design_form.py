@@ -59,7 +59,7 @@ def _draw_agreed(study: Study, criterion: str, kind: Kind, report: DesignReport 
     if report.design.by != CONTENTION or agreed is None:
         if kind == offers.KIND and report.design.by == CONTENTION and not any(one.targets for one in report.strata):
             share = f"{100 * study.rules.agreed_share:g} %"
-            st.caption(f"The first run draws every disputed pair and {share} of the agreed ones; see the rules above.")
+            st.caption(f"The first run draws every disputed pair and {share} of the agreed ones ({shell.RULES_TAB}).")
         return
     left, right = st.columns([2, 3], gap="medium", vertical_alignment="bottom")
     number = left.number_input(
