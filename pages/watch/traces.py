@@ -12,12 +12,12 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.frozen import valid_text
 from core.items import Item, pair_item, pair_numbers
-from core.labels import Kind, Target
+from core.labels import Kind, Target, Value
 from core.llm import images
 from core.llm.progress import OpenCall
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
-from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
+from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted, Verdict
 from core.transcripts import FIRST_WRONG_STEP
 from pages.parts import colours, current_study, items, live, numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
@@ -49,6 +49,9 @@ UNDECIDED = ("disputed", "no_verdict")
 PAIR_CAPTION = (
     ":material/compare_arrows: Two of the item's {of} responses: Response 1 is its response {0}, and Response 2 its "
     "response {1}."
+)
+SWAPPED_FOR_LABEL = (
+    ":material/swap_horiz: You labelled the responses in swapped order: your Response 1 is Response 2 on this page."
 )
 CHANGES_EARLIER_EVENTS = (TraceRestarted, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
 
@@ -199,7 +202,11 @@ def draw_trace(trace: Trace) -> None:
     draw_trace_header(trace, item, study, run.source)
     if item != whole:
         st.caption(PAIR_CAPTION.format(*pair_numbers(trace.part) or (), of=len(whole.responses)))
-    record_view(trace)
+    if st.query_params.get("shown") == "2,1":
+        st.caption(SWAPPED_FOR_LABEL)
+    has_begun = trace.status != "running" or st.session_state.get("begun") == trace.id or bool(load_events(trace.id))
+    if has_begun:
+        record_view(trace)
     is_pair = sum(bool(response.transcript) for response in item.responses) == 2  # they are read beside each other
     is_beside = turns.view_of(trace) in turns.BESIDE and not is_pair
     widths = [1, 1] if item.transcripts else [2, 3]
@@ -219,7 +226,7 @@ def draw_trace(trace: Trace) -> None:
             st.caption(systems)
     with right:
         draw_decision(trace)
-        draw_events(trace, item, run.settings)
+        draw_events(trace, item, run.settings, has_begun=has_begun)
         if trace.status in VERDICTS:
             stated_values.draw_section(trace)
 
@@ -234,17 +241,23 @@ def draw_decision(trace: Trace) -> None:
     if found is None:
         return
     gold, adjudicator = found
-    names = numbers.RESPONSE_NAMES if target.kind == "preference" else {}
-    value = names.get(gold.value, str(gold.value)) if isinstance(gold.value, int) else str(gold.value)
-    by = f"by {adjudicator}" if adjudicator else gold.source
+    value = name_value(gold.value, target.kind)
+    by = f"by {adjudicator}" if adjudicator else f"by people · {gold.source}"
     how = escape_markdown(f"{by} · {gold.reason}")
     st.markdown(f":green-badge[:material/how_to_reg: Decided: {escape_markdown(value)}] {how}")
+
+
+def name_value(value: Value | None, kind: Kind) -> str:
+    """Return the name of a preferred response, or the value as a text."""
+    names = numbers.RESPONSE_NAMES if kind == "preference" else {}
+    return names.get(value, str(value)) if isinstance(value, int) else numbers.format_value(value)
 
 
 def draw_back_button() -> None:
     """Draw the button that returns to the list."""
     if st.button("Traces", icon=":material/arrow_back:", key="back", type="tertiary"):
         del st.query_params["trace"]
+        st.query_params.pop("shown", None)
         st.rerun()
 
 
@@ -306,8 +319,11 @@ def record_view(trace: Trace) -> None:
     turns.note_views(trace.study_id, viewed)
 
 
-def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
-    """Draw the status and the events; while the trace runs, new events are loaded every second."""
+def draw_events(trace: Trace, item: Item, settings: dict[str, Any], *, has_begun: bool) -> None:
+    """Draw the status and the events; while the trace runs, new events are loaded every second.
+
+    If nothing was there to be seen (`has_begun`), the first reply draws the page again, which records the view.
+    """
     is_live = trace.status in ACTIVE
 
     def read() -> tuple[list[tuple[int, Event]], Trace, Totals]:
@@ -320,8 +336,11 @@ def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
         events, current, totals = live.load("trace", (f"trace {trace.id}",), read)
         if is_live and current.status != trace.status:  # the page also records what is seen of a running trace
             st.rerun()
-        draw_status(current, totals)
         calls = open_calls(current) if is_live else []
+        if not has_begun and (events or any(call.text for call in calls)):
+            st.session_state["begun"] = trace.id
+            st.rerun()
+        draw_status(current, totals, turns.verdict_of(events))
         if calls:
             st.markdown("  \n".join(map(describe_call, calls)))
         turns.render_trace(current, item, events, settings, live=current.status == "running")
@@ -370,15 +389,18 @@ def load_events(trace_id: int) -> list[tuple[int, Event]]:
     return [*events, *added]
 
 
-def draw_status(trace: Trace, totals: Totals) -> None:
-    """Draw the trace's status with its turns, tokens, time and cost."""
+def draw_status(trace: Trace, totals: Totals, verdict: Verdict | None) -> None:
+    """Draw the trace's status with the value of its verdict, its turns, tokens, time and cost."""
     name, icon, colour = colours.STATUS[trace.status]
+    if verdict is not None and verdict.value is not None:
+        kind: Kind = next((opinion.kind for opinion in verdict.opinions), "answer")
+        name += f": {escape_markdown(name_value(verdict.value, kind))}"
     parts = [f":{colour}-badge[{icon} {name}]"]
     if totals.calls:
         parts.append(numbers.format_count(totals.calls, "turn"))
     if totals.completion_tokens or totals.uncounted:
         parts.append(totals.describe_tokens())
-        parts.append(numbers.format_duration(totals.seconds))
+        parts.append(f"{numbers.format_duration(totals.seconds)} of calls")  # they overlap
         parts.append(numbers.format_dollars(totals.dollars, totals.unpriced).replace("$", r"\$"))
     if trace.problem:
         parts.append(escape_markdown(trace.problem))

@@ -97,6 +97,7 @@ export class Reveal {
         }),
       ),
     );
+    const shown = task.shown?.[0] === 2 ? "&shown=2,1" : ""; // the trace has the item's own order, and says so
     const open = this.cell?.grid === place ? this.#turn(grid, columns) : null;
     return h(
       "div",
@@ -105,7 +106,7 @@ export class Reveal {
         "h3",
         {},
         h("span", {}, [grid.protocol, grid.run].filter(Boolean).join(" · ")),
-        grid.href ? h("a", { href: grid.href, target: "_blank", rel: "noopener" }, `${t("trace")} ↗`) : null,
+        grid.href ? h("a", { href: grid.href + shown, target: "_blank", rel: "noopener" }, `${t("trace")} ↗`) : null,
       ),
       grid.outcome || grid.verdicts?.length ? h("p", { class: "outcome" }, outcome(grid, task)) : null,
       h(

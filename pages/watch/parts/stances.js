@@ -96,9 +96,12 @@ function hideLater(root, trace, hidden) {
   root.querySelectorAll(".stance").forEach((node) => node.classList.toggle("later", later.has(Number(node.dataset.seq))));
 }
 
+// The reply of a turn; null for a verdict.
+const replyOf = (trace, seq) => document.querySelector(`.st-key-card-turn-${trace}-${seq}`);
+
 // Milliseconds for the turn at the first speed; a verdict has no reply.
 function readingTime(trace, seq) {
-  const words = document.querySelector(`.st-key-card-turn-${trace}-${seq}`)?.innerText.match(/\S+/g) ?? [];
+  const words = replyOf(trace, seq)?.innerText.match(/\S+/g) ?? [];
   return Math.min(Math.max(TURN_MS[0], words.length * MS_PER_WORD), TURN_MS[1]);
 }
 
@@ -243,7 +246,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
           if (state.clock) run();
           drawTools();
         });
-        const place = element("span", "note", `turn ${state.replay.shown} of ${state.replay.turns.length}`);
+        const { shown, turns } = state.replay;
+        const count = turns.filter((seq) => replyOf(data.trace, seq)).length;
+        const isLast = shown === turns.length && !replyOf(data.trace, turns.at(-1));
+        const place = element("span", "note", isLast ? "verdict" : `turn ${shown} of ${count}`);
         tools.append(speed, toolButton("Show all", "end the replay", stop), place);
       }
     }

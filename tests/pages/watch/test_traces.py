@@ -4,7 +4,7 @@ import time
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
@@ -14,7 +14,7 @@ from core.llm.progress import OpenCall
 from core.trace import Verdict, VerdictReached
 from pages.parts import colours, resources
 from storage.db import connections
-from storage.db.tables import RunRow, TraceRow, now
+from storage.db.tables import EventRow, RunRow, TraceRow, now
 from storage.labels import targets, views
 from storage.runs import live_traces, traces
 from storage.studies import annotators
@@ -120,8 +120,9 @@ def test_an_unknown_filter_value_in_the_address_is_a_warning_and_an_unknown_stud
 
 
 def test_every_outcome_can_be_opened_and_an_invalid_trace_in_the_address_is_one_sentence(sample):
-    for status in ("agreed", "disputed"):
-        visit("watch/traces", trace=str(find_traces(status=status)[0].id))
+    visit("watch/traces", trace=str(find_traces(status="disputed")[0].id))
+    agreed = page_text(visit("watch/traces", trace=str(find_traces(status="agreed")[0].id), shown="2,1"))
+    assert "Agreed: Response" in agreed and " of calls" in agreed and "your Response 1 is Response 2" in agreed
     (trace,) = find_traces(status="no_verdict", item="science-2")
     assert "**changed** from" in page_text(visit("watch/traces", trace=str(trace.id)))
     for trace_id in ("999999", "abc", "-1", "9" * 40):
@@ -228,8 +229,16 @@ def test_who_watches_a_running_trace_labels_its_target_no_longer_blind():
     with study_session() as (session, study):
         session.execute(update(TraceRow).values(outcome="waiting", claimed_by="worker"))
         session.execute(update(RunRow).values(claimed_by="worker", claimed_until=now() + timedelta(minutes=1)))
+    with connections.writing(resources.engine()) as session:
+        stored = session.execute(select(EventRow)).scalar_one()
+        values = {column.key: getattr(stored, column.key) for column in EventRow.__table__.columns}
+        session.delete(stored)
     page = visit_trace("item 0", annotator="ann")
-    assert "Running" in page_text(page)
+    assert "Running" in page_text(page) and "not blind" not in page_text(page), "there is nothing to be seen"
+    with connections.writing(resources.engine()) as session:
+        session.add(EventRow(**values))
+    page.run()
+    assert "not blind" in page_text(page)
     with connections.reading(resources.engine()) as session:
         target = targets.find_id(session, study.id, make_target("item 0"))
         assert target and views.is_viewed(session, target, annotators.get_or_create_id(session, "ann"))
