@@ -48,10 +48,12 @@ def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.D
         return parallel | joined
     if explode is None and (pairs := _chosen_lists(preview)):
         return pairs | joined
-    if explode is None and len(preview.rows) == 1 and preview.lists[:1] and preview.lists[0] in WHOLE_RECORD:
+    draft = suggest(preview, explode)
+    is_one = explode is None and "responses" not in draft and len(preview.rows) == 1
+    if is_one and preview.lists[:1] and preview.lists[0] in WHOLE_RECORD:
         explode = preview.lists[0]  # the only record of the file is an object of its items
         preview = preview_table(path, ROWS, explode, join=join)
-    draft = suggest(preview, explode)
+        draft = suggest(preview, explode)
     if explode is None and "responses" not in draft:
         for column in preview.lists:
             inner = suggest(preview_table(path, ROWS, column, join=join), column)

@@ -23,7 +23,8 @@ json_values = st.recursive(
     max_leaves=4,
 )
 PLAIN = {
-    str: texts, bool: st.booleans(), type(None): st.none(), Any: json_values, float: floats, int: st.integers(),
+    str: texts, bool: st.booleans(), type(None): st.none(), Any: json_values, float: floats,
+    int: st.integers(-(2**31), 2**31 - 1),  # as a database stores
     datetime: st.datetimes(timezones=time_zones),
 }  # fmt: skip
 
