@@ -49,7 +49,7 @@ def import_file(page, file: Path, study: str) -> None:
     name.fill(study)
     name.press("Enter")
     page.locator(".st-key-import button").click()
-    page.get_by_text("added 32 items").wait_for()
+    page.get_by_text("added 32 items").first.wait_for()
 
 
 def choose_answer(page, choice: str, *, reason: str = "") -> None:
