@@ -4,11 +4,11 @@ Each of several criteria has its own outcome.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from core.labels import Kind, Opinion, Scale, Value
-from core.trace import Event, Outcome, TurnCompleted, Verdict
+from core.trace import Event, Outcome, Turn, TurnCompleted, Verdict
 
 # Kinds of opinions whose contention needs no scale.
 UNORDERED_KINDS: frozenset[Kind] = frozenset({"preference", "aiu_precision", "aiu_recall"})
@@ -161,6 +161,9 @@ class Stance:
     problem: str
     previous_value: Value | None
     """The judge's last readable value before this one, in the same order of the responses; None if there is none."""
+    held_before: tuple[tuple[str, int], ...] | None = None
+    """Of a changed value: the other judges that had stated it in what this one had read, each with the last such round.
+    None if it is not known what was read, or if no other judge's value was."""
 
     @property
     def changed(self) -> bool:
@@ -168,17 +171,36 @@ class Stance:
         return self.value is not None and self.previous_value is not None and self.value != self.previous_value
 
 
-def list_stances(events: Sequence[tuple[int, Event]]) -> list[Stance]:
+# (turn, the turns before it in its order of the responses) -> those that its speaker had read.
+Heard = Callable[[Turn, Sequence[Turn]], Sequence[Turn]]
+
+
+def list_stances(events: Sequence[tuple[int, Event]], heard: Heard | None = None) -> list[Stance]:
     """Return every stance of a debate in the order of its turns; `events` are (number, event) pairs."""
-    latest_values: dict[tuple[str, tuple[int, ...]], Value] = {}
-    stances = []
     # Sorted by their asks: the replies of one round arrive, and are stored, in any order.
     answered = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
-    for _, seq, turn in answered:
-        previous_value = latest_values.get((turn.speaker, turn.shown))
-        stances.append(Stance(seq, turn.speaker, turn.round, turn.reading, turn.problem, previous_value))
-        if turn.reading is not None:
-            latest_values[turn.speaker, turn.shown] = turn.reading
+    return stances_of_turns(((seq, turn) for _, seq, turn in answered), lambda turn: turn.reading, heard)
+
+
+def stances_of_turns(
+    turns: Iterable[tuple[int, Turn]], value_of: Callable[[Turn], Value | None], heard: Heard | None = None
+) -> list[Stance]:
+    """Return the stances of (number, turn) pairs in the order of the flow."""
+    latest_values: dict[tuple[str, tuple[int, ...]], Value] = {}
+    earlier: dict[tuple[int, ...], list[Turn]] = defaultdict(list)
+    stances = []
+    for seq, turn in turns:
+        value, before = value_of(turn), latest_values.get((turn.speaker, turn.shown))
+        stance = Stance(seq, turn.speaker, turn.round, value, turn.problem, before)
+        if heard is not None and stance.changed:
+            others = [other for other in heard(turn, earlier[turn.shown]) if other.speaker != turn.speaker]
+            stated = [(other, stated) for other in others if (stated := value_of(other)) is not None]
+            held = {other.speaker: other.round for other, stated in stated if stated == value}
+            stance = replace(stance, held_before=tuple(held.items()) if stated else None)
+        stances.append(stance)
+        earlier[turn.shown].append(turn)
+        if value is not None:
+            latest_values[turn.speaker, turn.shown] = value
     return stances
 
 

@@ -110,6 +110,9 @@ class Protocol:
     """Raw templates that a study may have in addition, such as how a reply of another judge is quoted: the name of the
     template -> its blanks, with spaces."""
     artifact: Artifact = ""
+    history: Callable[[Any, Turn, Sequence[Turn]], Sequence[Turn]] | None = None
+    """(settings, turn, the turns before it in its order of the responses) -> those that its speaker had read. None if
+    judges read no replies of others, or if it is not known."""
     view: str = "pages.watch.parts.debate"
     """The module whose `render(trace, item, events, settings, live)` draws a trace."""
     form: str = "pages.setup.parts.default_form:render"

@@ -13,11 +13,13 @@ export default function ({ data, parentElement }) {
   const stop = [() => (stopped = true)];
   parentElement.__reading?.();
   parentElement.__reading = () => stop.forEach((one) => one());
-  import(`${base}/text.js`).then(({ blockText, toggleRaw, toUnits }) => {
+  import(`${base}/text.js`).then(({ blockText, isRaw, toggleRaw, toUnits }) => {
     if (stopped) return;
     const draw = (node) => {
-      const words = (node.__words ??= node.textContent);
-      const marks = JSON.parse(node.dataset.marks ?? "[]").map((mark) => ({
+      node.__words ??= node.textContent;
+      const raw = isRaw() && node.dataset.raw ? JSON.parse(node.dataset.raw) : null;
+      const words = raw?.text ?? node.__words;
+      const marks = (raw?.marks ?? JSON.parse(node.dataset.marks ?? "[]")).map((mark) => ({
         ...mark,
         after: mark.letter ? () => Object.assign(document.createElement("sup"), { textContent: mark.letter }) : null,
         start: toUnits(words, mark.start),

@@ -19,15 +19,17 @@ def text_html(
     image_route: Callable[[str], str | None] | None = None,
     *,
     markdown: bool = True,
+    raw: Mapping[str, Any] | None = None,
 ) -> str:
     """Return a text for `st.html`, which `parts/reading.js` draws; the script inserts text nodes only.
 
     It is drawn as it was written unless it is `markdown`. `image_route` returns the address on this server of an image
-    that is shown, or None; other images stay text.
+    that is shown, or None; other images stay text. `raw` has what is drawn to show it as it was written: the
+    `text` and its `marks`.
     """
     addresses = {match["address"] for match in MARKDOWN_IMAGE.finditer(text)} if image_route else ()
     images = {address: route for address in sorted(addresses) if image_route and (route := image_route(address))}
-    parts = {"marks": list(marks), "images": images, "plain": not markdown}
+    parts = {"marks": list(marks), "images": images, "plain": not markdown, "raw": raw}
     data = " ".join(f'data-{name}="{escape(json.dumps(part))}"' for name, part in parts.items() if part)
     return f'<div class="source" dir="auto" {data}>{to_html(text)}</div>'
 

@@ -244,7 +244,8 @@ def draw_decision(trace: Trace) -> None:
     value = name_value(gold.value, target.kind)
     by = f"by {adjudicator}" if adjudicator else f"by people · {gold.source}"
     how = escape_markdown(f"{by} · {gold.reason}")
-    st.markdown(f":green-badge[:material/how_to_reg: Decided: {escape_markdown(value)}] {how}")
+    with st.container(key=f"outcome-{trace.id}-decided"):  # a replay hides it until its end
+        st.markdown(f":green-badge[:material/how_to_reg: Decided: {escape_markdown(value)}] {how}")
 
 
 def name_value(value: Value | None, kind: Kind) -> str:
@@ -340,7 +341,8 @@ def draw_events(trace: Trace, item: Item, settings: dict[str, Any], *, has_begun
         if not has_begun and (events or any(call.text for call in calls)):
             st.session_state["begun"] = trace.id
             st.rerun()
-        draw_status(current, totals, turns.verdict_of(events))
+        with st.container(key=f"outcome-{current.id}-status"):
+            draw_status(current, totals, turns.verdict_of(events))
         if calls:
             st.markdown("  \n".join(map(describe_call, calls)))
         turns.render_trace(current, item, events, settings, live=current.status == "running")

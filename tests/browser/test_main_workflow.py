@@ -127,11 +127,11 @@ def test_a_link_works_on_the_first_visit_after_the_start(new_server, visit):
     assert "Page not found" not in page.content()
 
 
-def trace_ids(served, status=None) -> list[int]:
+def trace_ids(served, status=None, **wanted) -> list[int]:
     """Return the ids of the sample study's traces, in the order of the page."""
     with reading(connect(served.database)) as session:
         study = studies.get(session, "Sample: ScaleEval")
-        return [trace.id for trace in traces.find(session, traces.Filter(study.id, status=status))]
+        return [trace.id for trace in traces.find(session, traces.Filter(study.id, status=status, **wanted))]
 
 
 def test_a_key_scrolls_to_the_next_disagreement(served, visit):
@@ -146,7 +146,7 @@ def test_on_a_phone_the_controls_of_a_replay_stay_in_view_and_a_turn_as_long_as_
     page = visit("about:blank", viewport={"width": 390, "height": 844})
     page.add_init_script("""window.delays = []; const start = window.setTimeout;
       window.setTimeout = (what, delay, ...rest) => (window.delays.push(delay), start(what, delay, ...rest));""")
-    page.goto(f"{served.address}/traces?trace={trace_ids(served, 'disputed')[0]}")
+    page.goto(f"{served.address}/traces?trace={trace_ids(served, 'disputed', changed=True)[0]}")
     pause = page.get_by_role("button", name="Pause")
     page.get_by_role("button", name="Play").click()
     words = len(page.locator("[class*=st-key-card-turn-]").first.inner_text().split())
@@ -158,4 +158,9 @@ def test_on_a_phone_the_controls_of_a_replay_stay_in_view_and_a_turn_as_long_as_
         assert 0 <= pause.bounding_box()["y"] < 44
         assert 44 <= page.locator(".stance.here").bounding_box()["y"] < 844 * 0.4
     pause.click()
+    star, outcome = page.locator(".changed"), page.locator("[class*=st-key-outcome-] p").first
+    assert (star.is_visible(), outcome.is_visible()) == (False, False), "of a turn that is not yet played"
+    page.locator(".tools button", has_text="Show all").click()
+    assert (star.is_visible(), outcome.is_visible()) == (True, True)
+    page.get_by_role("button", name="changed from Response 2 to Response 1, as judge A held in round 1").wait_for()
     page.get_by_role("button", name="Play").wait_for()

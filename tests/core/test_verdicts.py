@@ -158,6 +158,14 @@ def test_a_stance_is_compared_with_the_judges_last_readable_one() -> None:
     assert [stance.changed for stance in stances] == [False, False, True, False]
 
 
+def test_a_change_names_the_judges_who_had_stated_the_value_in_what_was_read() -> None:
+    values = [("a", 1), ("b", 2), ("a", 2), ("b", 1), ("b", 0)]
+    events = numbered(*(turn(ask, judge, ask // 2, value) for ask, (judge, value) in enumerate(values)))
+    stances = list_stances(events, lambda turn, earlier: [one for one in earlier if one.round < turn.round])
+    assert [stance.held_before for stance in stances] == [None, None, (("b", 0),), (("a", 0),), ()]
+    assert {stance.held_before for stance in list_stances(events)} == {None}, "what was read is not known"
+
+
 def test_a_disagreement_is_a_change_or_a_contradiction_of_the_previous_speaker() -> None:
     events = numbered(
         turn(0, "a", 0, 1), turn(1, "b", 0, 1), turn(2, "c", 0, None), turn(3, "d", 0, 2), turn(4, "d", 1, 1)

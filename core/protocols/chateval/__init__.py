@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from core.protocols import Protocol, Scales, scales_of
-from core.protocols.chateval.protocol import flow
+from core.protocols.chateval.protocol import flow, turns_in_history
 from core.protocols.chateval.settings import Settings
 from core.protocols.chateval.verdicts import NAME
 from core.protocols.several_criteria import for_each_criterion
@@ -35,6 +35,7 @@ PROTOCOL = Protocol(
     optional_blanks=("context", "reference", "persona"),
     required_blanks=("answer_1", "answer_2", "response"),
     raw_prompts={"quote": "persona turn text"},
+    history=turns_in_history,
     view="pages.watch.parts.persona_talk",
     form="pages.setup.parts.default_form:CHATEVAL.render",
 )

@@ -112,12 +112,12 @@ def visible_turns(settings: Settings, persona: Persona, turns: Sequence[Turn]) -
     return [turn for turn in turns if position > 0 and names.index(turn.speaker) <= position]
 
 
-def turns_in_history(settings: Settings, turn: Turn, turns: Sequence[Turn]) -> list[Turn]:
-    """Return the turns in the history of `turn`; `turns` are all turns of the trace in the order of the asks.
+def turns_in_history(settings: Settings, turn: Turn, earlier: Sequence[Turn]) -> list[Turn]:
+    """Return the turns in the history of `turn`; `earlier` are those before it, in the order of the asks.
 
     A readable summary replaces the turns that it summarises.
     """
-    earlier = [other for other in turns[: turns.index(turn)] if other.shown == turn.shown]
+    earlier = [other for other in earlier if other.shown == turn.shown]
     contributions = [other for other in earlier if other.step == "talk"]
     of_earlier_rounds = [other for other in contributions if other.round < turn.round or turn.step == "summary"]
     match settings.strategy:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from core.protocols import Protocol, Scales, scales_of
-from core.protocols.scaleeval.protocol import NAME, flow
+from core.protocols.scaleeval.protocol import NAME, flow, turns_in_history
 from core.protocols.scaleeval.settings import Settings
 from core.protocols.several_criteria import for_each_criterion
 
@@ -42,5 +42,6 @@ PROTOCOL = Protocol(
         "quote_initial": QUOTE,
         "quote_previous": QUOTE,
     },
+    history=turns_in_history,
     form="pages.setup.parts.default_form:SCALEEVAL.render",
 )

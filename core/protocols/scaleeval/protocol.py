@@ -113,7 +113,7 @@ def ask_reply(debate: Debate, judge: Judge, turns: Sequence[Turn], number: int) 
     """Ask for a reply in discussion round `number` (Table 6, "Discussion Rounds")."""
     is_later = number > 1 and "reply_later" in debate.templates and debate.settings.outcome == "preference"
     template = "reply_later" if is_later else ""
-    visible = turns if debate.settings.shared_rounds == "all" else visible_turns(turns, number)
+    visible = visible_turns(debate.settings, number, turns)
     quoted: RawText | list[Material] = [_quote(debate, turn) for turn in visible]
     if is_raw(debate.templates, template or _template(debate, "reply")) and "quote" in debate.templates:
         quoted = RawText.joined([_raw_quote(debate, turn, number) for turn in visible])
@@ -129,9 +129,20 @@ def ask_reply(debate: Debate, judge: Judge, turns: Sequence[Turn], number: int) 
     )
 
 
-def visible_turns(turns: Sequence[Turn], number: int) -> list[Turn]:
-    """Return the turns that a speaker of round `number` reads: the previous round, and this round so far."""
-    return [turn for turn in turns if turn.round in (number - 1, number)]
+def visible_turns(settings: Settings, number: int, turns: Sequence[Turn]) -> Sequence[Turn]:
+    """Return the turns that a speaker of round `number` reads: the previous round or all, and this round so far."""
+    if settings.shared_rounds == "all":
+        return turns
+    recent = turns[-2 * len(settings.judges) :]
+    return [turn for turn in recent if turn.round in (number - 1, number)]
+
+
+def turns_in_history(settings: Settings, turn: Turn, earlier: Sequence[Turn]) -> Sequence[Turn]:
+    """Return the turns that the speaker of `turn` had read; `earlier` are those before it in its debate."""
+    if turn.round == 0:
+        return []
+    visible = visible_turns(settings, turn.round, earlier)
+    return [other for other in visible if settings.reply_order == "sequential" or other.round < turn.round]
 
 
 def is_settled(turns: Sequence[Turn], judges: Sequence[str], settings: Settings) -> bool:

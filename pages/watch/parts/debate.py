@@ -4,7 +4,7 @@ Live, finished and imported traces are drawn alike. Preferences are drawn in the
 answers as their values; a trace of several criteria has a row for each judge and criterion.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -25,7 +25,7 @@ from core.trace import (
     Verdict,
     VerdictReached,
 )
-from core.verdicts import Stance, find_disagreements, list_stances
+from core.verdicts import Heard, Stance, find_disagreements, list_stances
 from pages.parts import colours, paging, shell
 from pages.parts.numbers import RESPONSE_NAMES, format_value
 from pages.parts.text import escape_markdown
@@ -56,7 +56,7 @@ stance_grid = st.components.v2.component(
 
 def render(trace: Trace, item: Item, events: Sequence[NumberedEvent], settings: dict[str, Any], live: bool) -> None:
     """Draw the grid and one page of the events, the judges in the order of the settings."""
-    stances = _stances_by_row(events)
+    stances = _stances_by_row(events, turns.history_of(trace.protocol, settings))
     preference = _judges_preference(trace, item, events)
     ordered = _in_flow_order(stances, events)
     page_key = f"talk_page_{trace.id}"
@@ -97,15 +97,15 @@ def _orders(events: Sequence[NumberedEvent]) -> list[tuple[int, ...]]:
     return sorted({event.turn.shown for _, event in events if isinstance(event, TurnCompleted) and event.turn.shown})
 
 
-def _stances_by_row(events: Sequence[NumberedEvent]) -> list[tuple[Row, Stance]]:
+def _stances_by_row(events: Sequence[NumberedEvent], heard: Heard | None) -> list[tuple[Row, Stance]]:
     """Return (row, stance) of every turn in the order of the flow; changes are tracked within one group of turns."""
-    turns = {seq: event for seq, event in events if isinstance(event, TurnCompleted)}
+    completed = {seq: event for seq, event in events if isinstance(event, TurnCompleted)}
     has_orders = len(_orders(events)) > 1
     groups: dict[str, list[NumberedEvent]] = {}
-    for seq, event in sorted(turns.items(), key=lambda pair: pair[1].turn.shown if has_orders else ()):
+    for seq, event in sorted(completed.items(), key=lambda pair: pair[1].turn.shown if has_orders else ()):
         groups.setdefault(_group_name(event.turn, has_orders=has_orders), []).append((seq, event))
-    stances = [((stance.judge, name), stance) for name, group in groups.items() for stance in list_stances(group)]
-    return sorted(stances, key=lambda pair: (turns[pair[1].seq].ask, pair[1].seq))
+    stances = [((one.judge, name), one) for name, group in groups.items() for one in list_stances(group, heard)]
+    return sorted(stances, key=lambda pair: (completed[pair[1].seq].ask, pair[1].seq))
 
 
 def _group_name(turn: Turn, *, has_orders: bool) -> str:
@@ -194,11 +194,25 @@ def draw_stance_grid(
 
 
 def _cell(row: int, stance: Stance, preference: bool) -> list[Any]:
-    """Return seq, row, round, value, previous value and problem; an array is short if there are 10,000 of them."""
-    values = [stance.value, stance.previous_value if stance.changed else None]
-    if not preference:
-        values = [None if value is None else format_value(value) for value in values]
-    return [stance.seq, row, stance.round, *values, stance.problem]
+    """Return seq, row, round, value, change and problem; an array is short if there are 10,000 of them."""
+    value = stance.value if preference or stance.value is None else format_value(stance.value)
+    names = RESPONSE_NAMES if preference else {}
+    return [stance.seq, row, stance.round, value, describe_change(stance, names, _place), stance.problem]
+
+
+def describe_change(stance: Stance, names: Mapping[Any, str], place: Callable[[int], str]) -> str | None:
+    """Return `changed from Response 1 to Response 2, as judge B held in round 1`; None if nothing changed."""
+    if not stance.changed:
+        return None
+    before, after = (
+        names.get(value, format_value(value)) if isinstance(value, int) else format_value(value)
+        for value in (stance.previous_value, stance.value)
+    )
+    return f"changed from {before} to {after}{turns.describe_order(stance, place)}"
+
+
+def _place(number: int) -> str:
+    return "at first" if number == 0 else f"in round {number}"
 
 
 def _draw_event(
@@ -226,7 +240,7 @@ def _reading(turn: Turn, stance: Stance | None, preference: bool) -> str:
         is_choice = preference and isinstance(turn.reading, int)
         return _stance_name(turn.reading, preference) if is_choice else turns.format_reading(turn)
     before, after = (_stance_name(value, preference) for value in (stance.previous_value, turn.reading))
-    return f"**changed** from {before} to {after}"
+    return f"**changed** from {before} to {after}{escape_markdown(turns.describe_order(stance, _place))}"
 
 
 def _stance_name(value: Value | None, preference: bool) -> str:

@@ -3,6 +3,7 @@ had read.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -19,10 +20,10 @@ from core.trace import (
     Event,
     Turn,
 )
-from core.verdicts import Stance
+from core.verdicts import Heard, Stance, stances_of_turns
 from pages.parts import charts, colours, paging
 from pages.parts.chart_files import ChartData
-from pages.parts.numbers import VERDICT_NAMES
+from pages.parts.numbers import RESPONSE_NAMES, VERDICT_NAMES
 from pages.parts.text import escape_markdown, text_html
 from pages.watch.parts import debate, turns
 from pages.watch.parts.single_judge import scale_ends
@@ -41,14 +42,15 @@ SYMBOLS = ("circle", "circle", "square")
 def draw_grid(trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: Settings, live: bool) -> int | None:
     """Draw personas by turns, one row for each order; returns the number of a clicked event on another page."""
     rows = [(persona.name, order) for persona in settings.personas for order in settings.orders]
-    stances = stances_by_row(numbered_turns, rows)
+    stances = stances_by_row(numbered_turns, rows, partial(turns_in_history, settings))
+    turn_of = dict(numbered_turns)
     pending = [[index, number] for index, number in pending_cells(stances, rows, settings)] if live else []
     return debate.draw_stance_grid(
         trace_id,
         [name if len(settings.orders) < 2 else f"{name} · {order[0]} read first" for name, order in rows],
         [f"turn {number}" for number in range(1, settings.rounds + 1)],
         [
-            _cell_data(stance, index, dict(numbered_turns)[stance.seq])
+            _cell_data(stance, index, turn_of[stance.seq], settings)
             for index, stance in stances
             if stance.value is not None or stance.problem  # turns that were only discussion have neither
         ],
@@ -60,19 +62,13 @@ def draw_grid(trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: S
     )
 
 
-def stances_by_row(numbered_turns: Sequence[NumberedTurn], rows: Sequence[Row]) -> list[tuple[int, Stance]]:
+def stances_by_row(
+    numbered_turns: Sequence[NumberedTurn], rows: Sequence[Row], heard: Heard | None = None
+) -> list[tuple[int, Stance]]:
     """Return (row, stance) of every contribution, in the order of the discussion."""
-    last_values: dict[Row, Any] = {}
-    stances = []
-    for seq, turn in numbered_turns:
-        row = (turn.speaker, turn.shown)
-        if turn.step == "talk" and row in rows:
-            value = turn_value(turn)
-            stances.append(
-                (rows.index(row), Stance(seq, turn.speaker, turn.round, value, turn.problem, last_values.get(row)))
-            )
-            last_values[row] = last_values.get(row) if value is None else value
-    return stances
+    row_of = {seq: (turn.speaker, turn.shown) for seq, turn in numbered_turns if turn.step == "talk"}
+    stances = stances_of_turns(numbered_turns, turn_value, heard)
+    return [(rows.index(row), stance) for stance in stances if (row := row_of.get(stance.seq)) in rows]
 
 
 def pending_cells(
@@ -171,10 +167,15 @@ def _value_colours(settings: Settings) -> dict[str, str]:
     return {str(value): charts.step_colour(index, len(steps)) for index, value in enumerate(steps)}
 
 
-def _cell_data(stance: Stance, row: int, turn: Turn) -> list[Any]:
-    previous = stance.previous_value if stance.changed else None
+def _cell_data(stance: Stance, row: int, turn: Turn, settings: Settings) -> list[Any]:
     label = format_reading(turn) if isinstance(turn.reading, dict) else None
-    return [stance.seq, row, stance.round, stance.value, previous, stance.problem, label]
+    return [stance.seq, row, stance.round, stance.value, describe_change(stance, settings), stance.problem, label]
+
+
+def describe_change(stance: Stance, settings: Settings) -> str | None:
+    """Return `changed from Response 1 to Response 2, as Critic held in turn 1`; None if nothing changed."""
+    names = {} if settings.outcome == "rating" else RESPONSE_NAMES
+    return debate.describe_change(stance, names, lambda number: f"in turn {number + 1}")
 
 
 # Contributions on one page.
@@ -198,11 +199,10 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     if run_settings.outcome == "step":  # the grid has a colour for each response
         return debate.render(trace, item, events, settings, live)
     numbered_turns = turns.completed(events)
-    draw_verdict(events, run_settings)
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        clicked = draw_grid(trace.id, numbered_turns, run_settings, live)
-    with right:
+    with st.container(key=f"outcome-{trace.id}-verdict"):
+        draw_verdict(events, run_settings)
+    clicked = draw_grid(trace.id, numbered_turns, run_settings, live)
+    with st.container(key=f"outcome-{trace.id}-chart"):
         draw_chart(trace.id, [turn for _, turn in numbered_turns], run_settings)
     draw_personas(run_settings)
     draw_discussion(trace.id, numbered_turns, run_settings, clicked)
@@ -248,11 +248,17 @@ def draw_discussion(
         st.caption(SWAPPED)
     if ordered and min(turn.round for _, turn in ordered) > 0:
         st.caption("The earlier turns were not recorded.")
+    heard = partial(turns_in_history, settings)
+    changes = {
+        stance.seq: describe_change(stance, settings) for stance in stances_of_turns(numbered_turns, turn_value, heard)
+    }
     for seq, turn in paging.page_slice(ordered, page, CONTRIBUTIONS_PER_PAGE):
         context = _describe_context(settings, turn, [other for _, other in ordered if other.shown == turn.shown])
         place = [f"turn {turn.round + 1}"] if settings.rounds > 1 else []
         place += [f"response {turn.shown[0]} first"] if has_orders else []
-        heading = " · ".join([f"**{escape_markdown(turn.speaker)}**", _reading(turn), *place])
+        change = changes.get(seq)
+        changed = [f"**changed** {escape_markdown(change.removeprefix('changed '))}"] if change else []
+        heading = " · ".join([f"**{escape_markdown(turn.speaker)}**", _reading(turn), *place, *changed])
         turns.draw_turn(trace_id, seq, turn, heading, f":material/hearing: {context}" if context else "")
     paging.draw_pagination(key, len(ordered), CONTRIBUTIONS_PER_PAGE)
 
@@ -269,6 +275,7 @@ def _describe_context(settings: Settings, turn: Turn, earlier: Sequence[Turn]) -
     """Return the contributions that a persona had read before it answered; empty if all answer independently."""
     if settings.strategy == "independent":
         return ""
+    earlier = earlier[: earlier.index(turn)]
     if turn.round > 0 and not any(other.round < turn.round for other in earlier):
         return "the contributions that it read were not recorded"
     context = turns_in_history(settings, turn, earlier)
@@ -285,5 +292,5 @@ def _speakers_by_turn(settings: Settings, context: Sequence[Turn]) -> Iterator[s
     for number in sorted({turn.round for turn in context}):
         names = [turn.speaker for turn in context if turn.round == number]
         is_complete = len(set(names)) == len(settings.personas) > 1
-        speakers = "all personas" if is_complete else " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        speakers = "all personas" if is_complete else turns.join_names(names)
         yield f"{escape_markdown(speakers)} in turn {number + 1}"

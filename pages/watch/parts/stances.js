@@ -21,9 +21,8 @@ function element(tag, className, text) {
 
 function describe(stance, names) {
   const value = stance.value === null ? `no verdict: ${stance.problem}` : names[stance.value] ?? String(stance.value);
-  const label = stance.label ? `${stance.label}: ` : "";
-  const previous = stance.before === null ? "" : `, before: ${names[stance.before] ?? stance.before}`;
-  return label + value + previous;
+  const label = stance.label ? `${stance.label}: ` : stance.value === 0 ? "0, " : "";
+  return label + value + (stance.change ? `, ${stance.change}` : "");
 }
 
 function drawCell(stance, data, goTo) {
@@ -45,7 +44,7 @@ function drawCell(stance, data, goTo) {
   button.setAttribute("aria-label", `${data.judges[stance.judge]}, ${data.rounds[stance.round]}: ${button.title}`);
   button.onclick = () => goTo(stance.seq);
   cell.append(button);
-  if (stance.before !== null) cell.append(element("span", "changed", "*"));
+  if (stance.change) cell.append(element("span", "changed", "*"));
   return cell;
 }
 
@@ -69,8 +68,8 @@ function drawTable(data, cells, firstRound, goTo) {
 // "judge round" -> the stance there, or {pending: true} while its reply is awaited.
 function cellsByPlace(data) {
   const cells = new Map();
-  for (const [seq, judge, round, value, before, problem, label] of data.stances)
-    cells.set(`${judge} ${round}`, { seq, judge, round, value, before, problem, label });
+  for (const [seq, judge, round, value, change, problem, label] of data.stances)
+    cells.set(`${judge} ${round}`, { seq, judge, round, value, change, problem, label });
   for (const [judge, round] of data.pending) cells.set(`${judge} ${round}`, { pending: true });
   return cells;
 }
@@ -88,12 +87,13 @@ function scrollToTurn(trace, seq) {
   return true;
 }
 
-// Turns after the replayed one, and their cells, are hidden by a style sheet: Streamlit may draw the turns again.
-function hideLater(root, trace, hidden) {
+// Turns after the replayed one are hidden by a style sheet, because Streamlit may draw them again, and so is what
+// follows from them, such as the outcome.
+function hideTurns(root, trace, hidden, isOpen) {
   const sheet = (root.__sheet ??= document.head.appendChild(element("style")));
-  sheet.textContent = hidden.map((seq) => `.st-key-turn-${trace}-${seq}`).join(",") + (hidden.length ? "{display:none}" : "");
-  const later = new Set(hidden);
-  root.querySelectorAll(".stance").forEach((node) => node.classList.toggle("later", later.has(Number(node.dataset.seq))));
+  const rules = hidden.map((seq) => `.st-key-turn-${trace}-${seq}{display:none}`);
+  if (isOpen) rules.push(`[class*="st-key-outcome-${trace}-"] *{visibility:hidden!important}`);
+  sheet.textContent = rules.join("");
 }
 
 // The reply of a turn; null for a verdict.
@@ -158,8 +158,20 @@ export default function ({ data, parentElement, setTriggerValue }) {
     state.timer = setTimeout(retry, RETRY_MS, RETRIES);
   };
 
+  // Whether a turn is after the replayed one; those of other pages are in the order of their numbers.
+  const isLater = (seq) => {
+    const { turns, shown } = state.replay ?? { turns: [] };
+    return turns.includes(seq) ? turns.indexOf(seq) >= shown : seq > turns[0];
+  };
+  const hideLater = () => {
+    const hidden = (state.replay?.turns ?? []).filter(isLater);
+    hideTurns(root, data.trace, hidden, hidden.length > 0 || data.stances.some(([seq]) => isLater(seq)));
+    root.querySelectorAll(".stance").forEach((node) => node.classList.toggle("later", isLater(Number(node.dataset.seq))));
+  };
+  const disputes = () => data.disputes.filter((seq) => !isLater(seq));
+
   const goToDisagreement = (step) => {
-    const seqs = data.disputes;
+    const seqs = disputes();
     if (!seqs.length) return;
     const index = seqs.indexOf(state.selected);
     const start = step > 0 ? 0 : seqs.length - 1;
@@ -187,7 +199,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const show = (shown) => {
     const turns = state.replay.turns;
     state.replay.shown = Math.min(Math.max(1, shown), turns.length);
-    hideLater(root, data.trace, turns.slice(state.replay.shown));
+    hideLater();
     if (state.clock) run();
     drawTools(); // before the scrolling, which depends on the height of the grid
     goTo(turns[state.replay.shown - 1]);
@@ -215,8 +227,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   const stop = () => {
     pause();
-    hideLater(root, data.trace, []);
     state.replay = null;
+    hideLater();
     drawTools();
   };
   const toggle = () => {
@@ -230,7 +242,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const drawRounds = (firstRound) => {
     state.firstRound = Math.min(Math.max(0, firstRound), lastStart);
     scroller.replaceChildren(drawTable(data, cells, state.firstRound, goTo));
-    if (state.replay) hideLater(root, data.trace, state.replay.turns.slice(state.replay.shown));
+    if (state.replay) hideLater();
     drawTools();
   };
   const drawTools = () => {
@@ -253,11 +265,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
         tools.append(speed, toolButton("Show all", "end the replay", stop), place);
       }
     }
-    if (data.disputes.length) {
+    const { length } = disputes();
+    if (length) {
       tools.append(
         toolButton("‹", "previous disagreement", () => goToDisagreement(-1)),
         toolButton("next disagreement › D", "next disagreement", () => goToDisagreement(1)),
-        element("span", "note", `${data.disputes.length} in this ${data.noun ?? "debate"}`),
+        element("span", "note", `${length} in this ${data.noun ?? "debate"}`),
       );
     }
     if (lastStart > 0) {
@@ -271,7 +284,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
         element("span", "note", `${data.rounds.length} rounds`),
       );
     }
-    if (data.stances.some((stance) => stance[4] !== null)) tools.append(element("span", "note", "* changed its opinion"));
+    if (data.stances.some(([seq, , , , change]) => change && !isLater(seq))) tools.append(element("span", "note", "* changed its opinion"));
   };
   drawRounds(state.firstRound);
   root.replaceChildren(scroller, tools);

@@ -3,14 +3,17 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
 import streamlit as st
 
+from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Target
 from core.protocols.registry import PROTOCOLS
+from core.protocols.settings_file import validate_settings
 from core.trace import (
     CallFailed,
     Event,
@@ -27,7 +30,7 @@ from core.trace import (
     VerdictReached,
 )
 from core.transcripts import CITATION, steps_left_out
-from core.verdicts import verdict_of_criterion
+from core.verdicts import Heard, Stance, verdict_of_criterion
 from pages.parts import numbers, resources, shell
 from pages.parts.numbers import format_value
 from pages.parts.text import Mark, escape_markdown, text_html, to_html
@@ -68,10 +71,17 @@ def draw_shortened(text: str) -> None:
     _draw_text(shorten(text))
 
 
-def _draw_text(text: str, shown: Sequence[int] = (), span: tuple[int, int] | None = None) -> None:
-    """Draw a text as Markdown with the passage of its reading, its citations and the responses that it names marked."""
+def _draw_text(text: str, turn: Turn | None = None, raw: str | None = None) -> None:
+    """Draw a text as Markdown with its citations marked; of a turn, also its passage and the responses that it names.
+
+    `raw` is the reply, if the text is a readable form of it: it has the passage.
+    """
+    span = shown_passage(turn) if turn is not None else None
     passage = [{"start": span[0], "end": span[1], "class": "passage"}] if span is not None else []
-    st.html(text_html(text, [*passage, *named_responses(text, shown), *citations(text)]))
+    named = named_responses(text, turn.shown if turn is not None else ())
+    marks = [*named, *citations(text)]
+    written = {} if raw is None else {"text": raw, "marks": passage}
+    st.html(text_html(text, marks if written else [*passage, *marks], raw=written))
 
 
 def draw_code(text: str, key: str) -> None:
@@ -124,7 +134,7 @@ RULES = {
 
 
 def draw_reply(turn: Turn) -> None:
-    """Draw a reply as Markdown with the passage of the reading highlighted; structured output as text, then collapsed.
+    """Draw a reply as Markdown with the passage of the reading highlighted; structured output in words, or as written.
 
     A long reply is shortened; `draw_whole_reply` shows all of it.
     `draw_reading` shows the passage again if it cannot be highlighted inside the Markdown.
@@ -134,13 +144,9 @@ def draw_reply(turn: Turn) -> None:
         return
     statement = turn.statement
     if turn.format == "json" and statement and statement != turn.reply.strip():
-        _draw_text(shorten(statement), turn.shown)
-        with st.expander("Structured output"):
-            part = marked_html(shorten(turn.reply), turn.reading_span)
-            st.html(f'<pre class="reading" dir="auto">{part}</pre>')
-        return
-    part, span = shorten(turn.reply), shown_passage(turn)
-    _draw_text(part, turn.shown, span)
+        _draw_text(shorten(statement), turn, raw=shorten(turn.reply))
+    else:
+        _draw_text(shorten(turn.reply), turn)
 
 
 def draw_whole_reply(turn: Turn, key: str) -> None:
@@ -166,7 +172,7 @@ def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
     span = turn.reading_span
     if span is None:
         return
-    if with_passage or turn.format == "json" or shown_passage(turn) is None:
+    if with_passage or shown_passage(turn) is None:
         st.html(f'<div class="reading" dir="auto">{passage_html(turn.reply, span)}</div>')
 
 
@@ -316,6 +322,34 @@ def format_reading(turn: Turn, names: Mapping[Any, str] | None = None) -> str:
     if names is not None and isinstance(turn.reading, int):
         return f"**{names.get(turn.reading, str(turn.reading))}**"
     return f"**{escape_markdown(format_value(turn.reading))}**"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def describe_order(stance: Stance, place: Callable[[int], str]) -> str:
+    """Return `, as judge B held in round 1` of a changed stance; empty if what its judge had read is not known.
+
+    It states an order, not a cause. `place` names a round.
+    """
+    if stance.held_before is None:
+        return ""
+    by_round: dict[int, list[str]] = {}
+    for judge, number in stance.held_before:
+        by_round.setdefault(number, []).append(judge)
+    held = ", and ".join(f"{join_names(by_round[number])} held {place(number)}" for number in sorted(by_round))
+    return f", as {held}" if held else "; no other judge held this in the replies it had read"
+
+
+def history_of(protocol: str, settings: Mapping[str, Any]) -> Heard | None:
+    """Return which turns a judge had read before a turn; None if that is not known."""
+    history = PROTOCOLS[protocol].history if protocol in PROTOCOLS else None
+    try:
+        return partial(history, validate_settings(dict(settings), PROTOCOLS[protocol])) if history else None
+    except TiebreakError:
+        return None
 
 
 def draw_below(trace_id: int, seq: int, turn: Turn) -> None:

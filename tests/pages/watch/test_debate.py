@@ -91,6 +91,15 @@ def test_a_submission_is_named_by_the_items_own_number_outside_of_code():
     assert list(named_responses("Submission 1", ())) == []
 
 
+def test_a_structured_reply_is_drawn_once_and_as_it_was_written_on_request():
+    reply = '{"reasoning": "It is short.", "answer": "Response 2"}'
+    turn = completed_turn(0, "ann", 2).turn.model_copy(update={"reply": reply, "format": "json"})
+    prepare_trace(TurnCompleted(ask=0, turn=turn), verdict(2))
+    text = trace_text("i")
+    assert ">It is short.\n\nAnswer: Response 2</div>" in text
+    assert text.count("It is short.") == 2 and "data-raw=" in text
+
+
 def test_a_decided_trace_says_how_it_was_decided():
     labels = [make_label(2, name, "i") for name in ("ann", "bob")]
     prepare_study([ItemRecord(item=make_item("i")), RUN, a_trace("i"), *labels])

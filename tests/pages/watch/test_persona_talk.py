@@ -20,6 +20,7 @@ def test_every_contribution_shows_what_its_persona_had_read_and_what_replaced_a_
     assert "had read no other contribution" in shown and "had read General Public in turn 1" in shown
     assert "had read all personas in turn 1; General Public in turn 2" in shown
     assert "**General Public** · **3 : 9**" in shown
+    assert "**changed** from Response 1 to Response 2, as Critic held in turn 1" in shown
     assert "had read the summary of turn 1" in trace_text("pirate")
     shown = trace_text("piano tuners")
     assert "no summary: the reply was cut off at the limit of 512 tokens; the contributions were passed on" in shown

@@ -105,8 +105,8 @@ def test_an_ensemble_is_asked_once_without_a_history() -> None:
 def test_turns_in_history_are_those_in_the_prompt(strategy: str, visible: str) -> None:
     settings = make_settings(strategy=strategy, visible_contributions=visible, both_orders=True, turns=3)
     trace = run_scripted(marked_reply, settings)
-    for ask, turn in zip(trace.asked, trace.turns, strict=True):
-        history = turns_in_history(settings, turn, trace.turns)
+    for place, (ask, turn) in enumerate(zip(trace.asked, trace.turns, strict=True)):
+        history = turns_in_history(settings, turn, trace.turns[:place])
         marks = [f"{'s' if earlier.step == 'summary' else earlier.speaker}{earlier.round}" for earlier in history]
         assert marks == re.findall(r"mark-(\w\d)", ask.prompt)
 

@@ -12,7 +12,7 @@ from core.items import Response
 from core.llm.client import Reply
 from core.llm.costs import estimate_run
 from core.protocols.registry import PROTOCOLS
-from core.protocols.scaleeval.protocol import conclude
+from core.protocols.scaleeval.protocol import conclude, turns_in_history
 from core.trace import Ask, TraceFailed, Turn
 from tests.core.protocols.debates import ScriptedTrace, choices_script, make_item, make_settings, run_scripted
 
@@ -156,6 +156,15 @@ def test_in_turn_each_judge_also_sees_earlier_replies_of_the_round() -> None:
 def test_all_earlier_rounds_can_be_shared() -> None:
     visible = visible_turns_by_ask(run_scripted(marked_reply, make_settings(shared_rounds="all")))
     assert visible["a2"] == "a0 a1 b0 b1 c0 c1"
+
+
+@pytest.mark.parametrize("options", [{}, {"reply_order": "sequential"}, {"shared_rounds": "all"}])
+def test_the_turns_in_a_history_are_those_in_the_prompt(options: dict[str, str]) -> None:
+    debate, settings = run_scripted(marked_reply, make_settings(**options)), make_settings(**options)
+    visible = visible_turns_by_ask(debate)
+    for place, turn in enumerate(debate.turns):
+        history = [f"{one.speaker}{one.round}" for one in turns_in_history(settings, turn, debate.turns[:place])]
+        assert " ".join(sorted(history)) == visible[f"{turn.speaker}{turn.round}"]
 
 
 def prefers_the_sun(ask: Ask) -> str:
