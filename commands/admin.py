@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from commands import output
+from commands.lazy import lazy_imports
 from core.errors import TiebreakError
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
+
+with lazy_imports():
+    from core.formats import tables as data_tables
+    from core.formats import text as text_files
+    from storage.accounts import access, logins, registry
+    from storage.accounts import tokens as account_tokens
+    from storage.db import audit as log
+    from storage.db import connections
+    from storage.labels import merges
+    from storage.studies import annotators
 
 
 Name = Annotated[str, typer.Argument(help="The name of the annotator.")]
@@ -39,26 +50,19 @@ def add(
     database: output.DatabaseUrl = None,
 ) -> output.Result:
     """Create an account, and print a link with which the person chooses a password."""
-    from storage.accounts import registry, tokens
-    from storage.db.connections import writing
-
     engine = output.open_database(database, creates=True)  # a server beyond this machine needs an account to start
     if not another_person:
         _check_similar(engine, name)
-    with writing(engine) as session:
+    with connections.writing(engine) as session:
         account = registry.add(session, name, administrator=bool(administrator), email=email)
-        link = tokens.link(address, tokens.invite(session, account))
-    return _link_result(account.name, link, tokens.LIFETIME)
+        link = account_tokens.link(address, account_tokens.invite(session, account))
+    return _link_result(account.name, link, account_tokens.LIFETIME)
 
 
 def _check_similar(engine: "Engine", name: str) -> None:
     """Ask on a terminal, and raise TiebreakError elsewhere, if a new name looks like another annotator's."""
-    from storage.db.connections import reading
-    from storage.labels import merges
-    from storage.studies import annotators
-
     name = annotators.normalize_name(name)
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         similar = ", ".join(repr(other) for other in merges.similar_names(session, name))
     if not similar:
         return
@@ -70,47 +74,36 @@ def _check_similar(engine: "Engine", name: str) -> None:
 
 def invite(session: output.Writing, name: Name, days: Days = None, address: Address = DEFAULT_ADDRESS) -> output.Result:
     """Print a new link with which the person chooses a password; earlier links become invalid."""
-    from storage.accounts import registry, tokens
-
-    lifetime = timedelta(days=days) if days else tokens.LIFETIME
+    lifetime = timedelta(days=days) if days else account_tokens.LIFETIME
     account = registry.get(session, name)
-    link = tokens.link(address, tokens.invite(session, account, lifetime))
+    link = account_tokens.link(address, account_tokens.invite(session, account, lifetime))
     return _link_result(account.name, link, lifetime)
 
 
 def password(name: Name, engine: output.Database) -> str:
     """Set a password, read from the terminal or from standard input, and end the account's sessions and tokens."""
-    from storage.accounts import registry
-    from storage.db.connections import writing
-
     terminal = sys.stdin.isatty()
     text = typer.prompt("Password", hide_input=True, confirmation_prompt=True) if terminal else sys.stdin.readline()
     hashed = registry.hash_password(text.rstrip("\n"))
-    with writing(engine) as session:
+    with connections.writing(engine) as session:
         registry.set_password(session, registry.get(session, name).id, hashed)
     return f"The password of {name} is set; all sessions and API tokens of the account have ended."
 
 
 def disable(name: Name, session: output.Writing) -> str:
     """Disable an account, and end its sessions, tokens and invitations. Its labels stay."""
-    from storage.accounts import registry
-
     registry.set_disabled(session, registry.get(session, name).id, True)
     return f"The account of {name} is disabled."
 
 
 def enable(name: Name, session: output.Writing) -> str:
     """Allow a disabled account to sign in again; its tokens stay revoked."""
-    from storage.accounts import registry
-
     registry.set_disabled(session, registry.get(session, name).id, False)
     return f"The account of {name} is enabled."
 
 
 def change(name: Name, session: output.Writing, administrator: Administrator = None, email: Email = None) -> str:
     """Change the address for OIDC ("" for none), or who is an administrator."""
-    from storage.accounts import registry
-
     account = registry.get(session, name)
     if email is not None:
         registry.set_email(session, account.id, email)
@@ -121,8 +114,6 @@ def change(name: Name, session: output.Writing, administrator: Administrator = N
 
 def list_accounts(session: output.Reading) -> output.Result:
     """Print all accounts."""
-    from storage.accounts import registry
-
     rows = [
         {
             "name": account.name,
@@ -145,13 +136,11 @@ def tokens(
     days: Days = None,
 ) -> output.Result:
     """Print the API tokens of an account, or create or revoke one. A token is shown once, when it is created."""
-    from storage.accounts import registry, tokens
-
     account = registry.get(session, name)
     if revoke is not None:
-        tokens.revoke(session, account, revoke)
+        account_tokens.revoke(session, account, revoke)
     if create is not None:
-        token = tokens.create_token(session, account, create, timedelta(days=days) if days else None)
+        token = account_tokens.create_token(session, account, create, timedelta(days=days) if days else None)
         return {"token": token}, token
     session.flush()
     rows = [
@@ -161,7 +150,7 @@ def tokens(
             "expires": _time(one.expires_at),
             "last_used": _time(one.used_at),
         }
-        for one in tokens.active(session, account)
+        for one in account_tokens.active(session, account)
     ]
     return output.as_table(rows, "No tokens.")
 
@@ -173,8 +162,6 @@ def sessions(
     revoke_all: Annotated[bool, typer.Option("--revoke-all", help="End all sessions of the account.")] = False,
 ) -> output.Result:
     """Print the sessions that have not ended, or end some."""
-    from storage.accounts import logins, registry
-
     account = registry.get(session, name) if name is not None else None
     if revoke is not None:
         logins.revoke(session, revoke, account.id if account else None)
@@ -217,8 +204,6 @@ def members(
     ] = None,
 ) -> output.Result:
     """Print the members of a study, or give an account a role."""
-    from storage.accounts import access
-
     if name is not None:
         if role is None or role not in (*access.Role, "none"):
             raise TiebreakError(f"A role is one of {', '.join(access.Role)}, or none.")
@@ -242,20 +227,15 @@ def audit(
     csv: Annotated[Path | None, typer.Option(help="Write all matching entries to this CSV file.")] = None,
 ) -> output.Result:
     """Print the audit log, newest first: who signed in, saw, exported, decided and changed what."""
-    from core.formats.tables import csv_text
-    from core.formats.text import open_output
-    from storage.db import audit as log
-    from storage.db.connections import reading
-
     if unknown := sorted({*(action or ())} - {*log.Action}):
         raise TiebreakError(f"There is no action {unknown[0]!r}; actions: {', '.join(log.Action)}.")
     study_id = output.find_study(engine, study).id if study is not None else None
     wanted = log.Filter(study_id, tuple(action or ()), actor, until.date() if until else None)
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         rows = [log.cells(entry) for entry in log.entries(session, wanted, limit=None if csv else limit)]
     if csv is None:
         return output.as_table(rows, "No entries.")
-    with open_output(csv) as stream:
-        stream.write(csv_text(log.COLUMNS, [list(row.values()) for row in rows]))
+    with text_files.open_output(csv) as stream:
+        stream.write(data_tables.csv_text(log.COLUMNS, [list(row.values()) for row in rows]))
     output.record_export(engine, study_id, [str(csv)])
     return {"written": str(csv), "entries": len(rows)}, f"Wrote {len(rows):,} entries to {csv}"

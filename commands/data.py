@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from commands.lazy import lazy_imports
 from commands.output import (
     Database,
     DatabaseUrl,
@@ -34,11 +35,32 @@ from core.formats.registry import FORMAT_NAMES
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from core.formats.gold import GoldRow
-    from core.formats.mapping.mapping import Mapping
-    from core.formats.records import ImportedRecords, Record
-    from storage.runs.inputs import Reextraction
-    from storage.studies.studies import Study
+with lazy_imports():
+    from core.formats import gold as gold_files
+    from core.formats import html_report, plain_yaml, validation_errors
+    from core.formats import records as file_records
+    from core.formats import registry as file_formats
+    from core.formats import text as text_files
+    from core.formats import tiebreak as study_files
+    from core.formats import turns as turn_files
+    from core.formats.mapping import confirmation, guess, scope, suggest
+    from core.formats.mapping import fields as table_fields
+    from core.formats.mapping import joins as table_joins
+    from core.formats.mapping import mapping as mappings
+    from core.formats.mapping import preview as previews
+    from core.formats.mapping import table as mapped_table
+    from core.formats.published import prompts
+    from core.formats.tools import label_studio as label_studio_tool
+    from storage.db import backup as backups
+    from storage.db import connections
+    from storage.db import restore as restoring
+    from storage.reports import certificates, study_report
+    from storage.runs import inputs as standing_inputs
+    from storage.runs import runs
+    from storage.studies import studies
+    from storage.transfer import bundle as bundles
+    from storage.transfer import exports, imports, instructions, participation
+    from storage.transfer import gold as gold_export
 
 
 RATINGS = re.compile(r"annotations\..+\.Rating")  # fields of UltraFeedback
@@ -70,34 +92,26 @@ def import_file(
     as_json: Json = False,
 ) -> Result:
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
-    from core.formats.mapping import mapping
-    from core.formats.mapping.guess import warn_of_models
-    from core.formats.mapping.preview import format_unused
-    from core.formats.mapping.scope import recording_omissions
-    from core.formats.mapping.suggest import state_unused_labels
-    from core.formats.registry import detect_format, read_for_import, report_files, unused_without_mapping
-    from core.formats.text import recording_reads
-    from core.formats.validation_errors import join_names
-    from storage.transfer.imports import import_records
-
-    own = mapping.load_mapping(map) if map else None
+    own = mappings.load_mapping(map) if map else None
     path, own = joined_mapping(path, join, own, confirm=confirm) if join else (path, own)
     own = confirmed_mapping(path, own, confirm=confirm) if own else None
-    records = read_for_import(path, format, own)
+    records = file_formats.read_for_import(path, format, own)
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
-    with bar as show, recording_reads() as opened, recording_omissions() as omissions:
+    with bar as show, text_files.recording_reads() as opened, scope.recording_omissions() as omissions:
         annotators: set[str] = set()
         read = with_reading_lines(records, path, quiet=as_json)
         noted = with_annotators(read, annotators) if own else read
-        counts = import_records(open_database(database, creates=True), study, noted, show, draws=True)
-    if warning := warn_of_models(annotators):
+        counts = imports.import_records(open_database(database, creates=True), study, noted, show, draws=True)
+    if warning := guess.warn_of_models(annotators):
         typer.echo(f"Warning: {warning}", err=True)
-    if own and (sentence := state_unused_labels(path, own)):
+    if own and (sentence := suggest.state_unused_labels(path, own)):
         typer.echo(sentence, err=True)
-    unused = [] if own else unused_without_mapping(path, format)
+    unused = [] if own else file_formats.unused_without_mapping(path, format)
     if unused:
-        typer.echo(f"{format_unused(unused)}. `data mapping` prints a mapping to complete, for --map.", err=True)
-    files = report_files(path, opened, format or detect_format(path)) if path.is_dir() else []
+        typer.echo(
+            f"{previews.format_unused(unused)}. `data mapping` prints a mapping to complete, for --map.", err=True
+        )
+    files = file_formats.report_files(path, opened, format or file_formats.detect_format(path)) if path.is_dir() else []
     lines = [f"  {file.file}: {'read' if file.read else f'not read, {file.reason}'}" for file in files]
     result = (
         asdict(counts)
@@ -106,29 +120,27 @@ def import_file(
         | ({"files": [asdict(file) for file in files]} if files else {})
     )
     notes = [f"  {note}" for note in omissions.notes()]
-    notes += [f"  {len(annotators):,} annotators: {join_names(sorted(annotators))}"] if annotators else []
+    notes += (
+        [f"  {len(annotators):,} annotators: {validation_errors.join_names(sorted(annotators))}"] if annotators else []
+    )
     return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
 
 
 def joined_mapping(
-    path: Path, others: list[Path], mapping: "Mapping | None", *, confirm: bool
-) -> tuple[Path, "Mapping"]:
+    path: Path, others: list[Path], mapping: "mappings.Mapping | None", *, confirm: bool
+) -> tuple[Path, "mappings.Mapping"]:
     """Return the table among the files, and the mapping that joins the others to it; the suggested one with --confirm.
 
     Raises FileFormatError without that, after what the values mean.
     """
-    from core.formats.mapping.joins import find_joins
-    from core.formats.mapping.mapping import build_mapping, draft_of
-    from core.formats.mapping.suggest import build_suggested, suggest_table
-
-    table, joins = find_joins([path, *others])
+    table, joins = table_joins.find_joins([path, *others])
     if mapping is not None and table == path:
-        return path, build_mapping(draft_of(mapping) | {"join": joins})
+        return path, mappings.build_mapping(mappings.draft_of(mapping) | {"join": joins})
     if mapping is not None:
         raise FileFormatError(
             f"the records of {path.name} are joined to the rows of {table.name}: name that file first"
         )
-    suggested, is_complete = build_suggested(suggest_table(table, None, joins))
+    suggested, is_complete = suggest.build_suggested(suggest.suggest_table(table, None, joins))
     if not is_complete or not confirm:
         for line in stated_lines(table, suggested):
             typer.echo(line, err=True)
@@ -137,56 +149,50 @@ def joined_mapping(
     return table, suggested
 
 
-def confirmed_mapping(path: Path, mapping: "Mapping", *, confirm: bool) -> "Mapping":
+def confirmed_mapping(path: Path, mapping: "mappings.Mapping", *, confirm: bool) -> "mappings.Mapping":
     """Print what the values of a table mean, and return the mapping with what `--confirm` states.
 
     Raises FileFormatError for what a person still has to state, after its counts and examples.
     """
-    from core.formats.mapping.confirmation import GUESSED, answer, refusal
-    from core.formats.mapping.table import questions, roles
-
     for line in stated_lines(path, mapping):
         typer.echo(line, err=True)
     if not mapping.confirmed:
         typer.echo(
-            "\n".join(["To confirm: what the fields are.", *(f"  {own}" for own in roles(path, mapping))]), err=True
+            "\n".join(["To confirm: what the fields are.", *(f"  {own}" for own in mapped_table.roles(path, mapping))]),
+            err=True,
         )
         if not confirm:
-            raise FileFormatError(GUESSED)
+            raise FileFormatError(confirmation.GUESSED)
         mapping = mapping.model_copy(update={"confirmed": True})
-    found = questions(path, mapping)
+    found = mapped_table.questions(path, mapping)
     still_open = [question for question in found if not confirm or question.literal_values() is None]
     for question in still_open:
         typer.echo("\n".join([f"To confirm: {question.sentence()}", *question.lines()]), err=True)
         if question.literal_values() is not None:
             typer.echo(f"  --confirm states: {question.reading()}.", err=True)
     if still_open:
-        raise refusal(still_open)
+        raise confirmation.refusal(still_open)
     for question in found:
-        mapping = answer(mapping, question, question.literal_values() or {})
+        mapping = confirmation.answer(mapping, question, question.literal_values() or {})
     return mapping
 
 
-def stated_lines(path: Path, mapping: "Mapping") -> list[str]:
+def stated_lines(path: Path, mapping: "mappings.Mapping") -> list[str]:
     """Return what the values of a table mean, and the rows that are left out; none if a row cannot be read."""
-    from core.formats.mapping.table import statements
-
     try:
-        stated, notes = statements(path, mapping)
+        stated, notes = mapped_table.statements(path, mapping)
     except FileFormatError:  # the import reports it
         return []
     lines = [line for own in stated for line in (own.title(), *(f"  {line}" for line in own.lines()))]
     return [*lines, *notes]
 
 
-def with_annotators(records: "ImportedRecords", annotators: set[str]) -> "ImportedRecords":
+def with_annotators(records: "file_records.ImportedRecords", annotators: set[str]) -> "file_records.ImportedRecords":
     """Yield the records, and add the annotators of their labels to `annotators`."""
-    from core.formats.records import LabelRecord, PlainLabels
-
     for record in records:
-        if isinstance(record, PlainLabels):
+        if isinstance(record, file_records.PlainLabels):
             annotators.update(annotator for annotator, _ in record.values)
-        elif isinstance(record, LabelRecord):
+        elif isinstance(record, file_records.LabelRecord):
             annotators.add(record.label.annotator)
         yield record
 
@@ -202,46 +208,37 @@ def suggest_mapping(
 
     A mapping without a prompt and responses is printed as far as it is known, with what has to be filled in.
     """
-    from core.formats.mapping import suggest
-    from core.formats.mapping.fields import spell_path
-    from core.formats.mapping.guess import warn_of_models
-    from core.formats.mapping.joins import find_joins
-    from core.formats.mapping.mapping import draft_of
-    from core.formats.mapping.preview import MANY_FIELDS, preview_table, unused_fields
-    from core.formats.mapping.table import questions, roles
-    from core.formats.plain_yaml import dump_fields
-
-    table, joins = find_joins([path, *join]) if join else (path, [])
+    table, joins = table_joins.find_joins([path, *join]) if join else (path, [])
     swapped = [] if table == path else [f"The table is {table.name}: import it with this mapping."]
     path = table
-    preview = preview_table(path, suggest.ROWS, explode, join=joins)
+    preview = previews.preview_table(path, suggest.ROWS, explode, join=joins)
     draft = suggest.suggest_table(path, explode, joins)
     mapping, is_complete = suggest.build_suggested(draft)
-    unused = unused_fields(path, mapping)
-    notes = [*swapped, *([MANY_FIELDS] if preview.has_more else [])]
+    unused = previews.unused_fields(path, mapping)
+    notes = [*swapped, *([previews.MANY_FIELDS] if preview.has_more else [])]
     notes.append("Guessed: check every field (docs/mappings) before you import.")
     if unused:
-        notes += ["Not used:", *(f"  {spell_path(field)}" for field in unused)]
+        notes += ["Not used:", *(f"  {table_fields.spell_path(field)}" for field in unused)]
     if sentence := suggest.state_unused_labels(path, mapping):
         notes.append(sentence)
     with suppress(FileFormatError):  # an error of a row, which the import reports
         if not mapping.confirmed:
             notes += [
                 "To confirm: what the fields are; set `confirmed: true`.",
-                *(f"  {own}" for own in roles(path, mapping)),
+                *(f"  {own}" for own in mapped_table.roles(path, mapping)),
             ]
         notes += stated_lines(path, mapping)
-        for question in questions(path, mapping):
+        for question in mapped_table.questions(path, mapping):
             notes += [f"To confirm: {question.sentence()}", *question.lines()]
     if any(RATINGS.fullmatch(field) for field in unused):
         notes.append("docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
-    if warning := warn_of_models(suggest.suggested_annotators(path, mapping)):
+    if warning := guess.warn_of_models(suggest.suggested_annotators(path, mapping)):
         notes.append(f"Warning: {warning} `where` and `where_not` select rows.")
-    fields = draft_of(mapping)
+    fields = mappings.draft_of(mapping)
     if is_complete:
-        return "\n".join([*(f"# {note}" for note in notes), dump_fields(fields).rstrip("\n")])
+        return "\n".join([*(f"# {note}" for note in notes), plain_yaml.dump_fields(fields).rstrip("\n")])
     typer.echo(f"The mapping is incomplete. {TO_FILL_IN}", err=True)
-    known = dump_fields({name: value for name, value in fields.items() if name != "prompt"}).rstrip("\n")
+    known = plain_yaml.dump_fields({name: value for name, value in fields.items() if name != "prompt"}).rstrip("\n")
     to_fill_in = "# prompt: FIELD\n# responses:\n#   - text: FIELD"
     return "\n".join([*(f"# {note}" for note in [*notes, TO_FILL_IN]), known, to_fill_in])
 
@@ -254,18 +251,15 @@ def backup(
     database: DatabaseUrl = None,
 ) -> Result:
     """Copy the database, which can be in use, to a SQLite file or an archive for pg_restore."""
-    from storage.db import backup
-    from storage.db import connections as databases
-
     engine = connect(database)
-    if databases.is_empty(engine):
+    if connections.is_empty(engine):
         raise TiebreakError("There is nothing to back up: the database has no tables.")
     if file.is_dir():
-        file = backup.back_up_to_folder(engine, file, keep)
+        file = backups.back_up_to_folder(engine, file, keep)
     elif keep is not None:
         raise TiebreakError(f"--keep needs a folder, and {file} is none.")
     else:
-        backup.back_up(engine, file)
+        backups.back_up(engine, file)
     return {"written": [str(file)]}, f"Wrote {file}"
 
 
@@ -274,9 +268,7 @@ def restore(
     database: DatabaseUrl = None,
 ) -> Result:
     """Replace the database by a copy. Stop the server first. What it contains is copied before."""
-    from storage.db.restore import restore as restore_copy
-
-    previous = restore_copy(connect(database, creates=True), file)
+    previous = restoring.restore(connect(database, creates=True), file)
     text = f"Restored {file}." + (f" The former content is in {previous}." if previous else "")
     return {"restored": str(file), "previous": str(previous) if previous else None}, text
 
@@ -287,10 +279,8 @@ def copy_database(
     as_json: Json = False,
 ) -> Result:
     """Copy everything from a SQLite database into an empty PostgreSQL database. Stop the server first."""
-    from storage.db.restore import copy_sqlite
-
     with progress_bar("Copying the database", "rows", quiet=as_json) as show:
-        counts = copy_sqlite(file, connect(database, creates=True), show)
+        counts = restoring.copy_sqlite(file, connect(database, creates=True), show)
     rows = [asdict(count) for count in counts if count.source or count.target]
     total = sum(count.target for count in counts)
     return rows, f"{format_table(rows, '')}\nCopied {total:,} rows of {len(counts)} tables; all counts are equal."
@@ -369,7 +359,7 @@ def export(
 
 def write_gold(
     engine: "Engine",
-    study: "Study",
+    study: "studies.Study",
     path: Path,
     judges: tuple[str, ...],
     judge_columns: bool,
@@ -377,21 +367,14 @@ def write_gold(
     with_policy: bool,
 ) -> None:
     """Write the gold labels as CSV."""
-    from core.formats import gold
-    from core.formats.text import open_output
-    from storage.db.connections import reading
-    from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
-
-    options = GoldOptions(judges, judge_columns, pseudonyms)
+    options = gold_export.GoldOptions(judges, judge_columns, pseudonyms)
     if with_policy:
-        from storage.reports.certificates import standing_values  # imports pandas
-
-        options = replace(options, policy=standing_values(engine, study))
+        options = replace(options, policy=certificates.standing_values(engine, study))
     sources = Counter[str]()
-    with reading(engine) as session, open_output(path) as stream:
-        columns = verdict_runs(session, study) if options.judge_columns else None
-        rows = count_sources(gold_rows(session, study, options), sources)
-        gold.write_csv(rows, stream, columns, with_policy=with_policy)
+    with connections.reading(engine) as session, text_files.open_output(path) as stream:
+        columns = gold_export.verdict_runs(session, study) if options.judge_columns else None
+        rows = count_sources(gold_export.gold_rows(session, study, options), sources)
+        gold_files.write_csv(rows, stream, columns, with_policy=with_policy)
     if sources["policy"]:
         typer.echo(f"{sources['policy']:,} of {sources.total():,} values stand by a policy, not by people.", err=True)
     if sources["judges"]:
@@ -403,71 +386,54 @@ def write_gold(
         )
 
 
-def count_sources(rows: "Iterable[GoldRow]", sources: Counter[str]) -> "Iterator[GoldRow]":
+def count_sources(rows: "Iterable[gold_files.GoldRow]", sources: Counter[str]) -> "Iterator[gold_files.GoldRow]":
     """Yield the rows, and count their sources."""
     for row in rows:
         sources[row.gold.source] += 1
         yield row
 
 
-def write_study(engine: "Engine", study: "Study", path: Path, *, quiet: bool) -> None:
+def write_study(engine: "Engine", study: "studies.Study", path: Path, *, quiet: bool) -> None:
     """Write the whole study as JSON lines, with a progress bar and a note on each protocol that is not installed."""
-    from core.formats import tiebreak
-    from core.formats.text import open_output
-    from storage.db.connections import reading
-    from storage.runs import runs
-    from storage.transfer.exports import count_records, export_records
-
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         for note in runs.uninstalled_protocol_notes(session, study.id):
             typer.echo(f"{note} It is exported as it is stored.", err=True)
-    with progress_bar("Exporting", "lines", quiet=quiet) as show, open_output(path) as stream:
-        tiebreak.write(with_progress(export_records(engine, study), count_records(engine, study), show), stream)
+    with progress_bar("Exporting", "lines", quiet=quiet) as show, text_files.open_output(path) as stream:
+        study_files.write(
+            with_progress(exports.export_records(engine, study), exports.count_records(engine, study), show), stream
+        )
 
 
-def write_instructions(engine: "Engine", study: "Study", path: Path, **chosen: Any) -> None:
+def write_instructions(engine: "Engine", study: "studies.Study", path: Path, **chosen: Any) -> None:
     """Write the area chairs' analyses as JSON lines."""
-    from core.formats.text import open_output
-    from storage.transfer import instructions
-
     examples = instructions.instruction_examples(engine, study, **chosen)
     first = next(examples, None)  # raises TiebreakError if there are none, before a file is created
-    with open_output(path) as stream:
+    with text_files.open_output(path) as stream:
         instructions.write_jsonl([first, *examples] if first is not None else [], stream)
 
 
-def write_turns(engine: "Engine", study: "Study", path: Path, *, pseudonyms: bool) -> None:
+def write_turns(engine: "Engine", study: "studies.Study", path: Path, *, pseudonyms: bool) -> None:
     """Write every turn of a study: JSON lines if the file name ends in .jsonl or .ndjson, otherwise CSV."""
-    from core.formats import turns as turn_file
-    from core.formats.text import open_output
-    from storage.transfer import participation
-    from storage.transfer.exports import turn_rows
-
-    rows = turn_rows(engine, study)
+    rows = exports.turn_rows(engine, study)
     if pseudonyms:
         rows = participation.rename_readers(rows, study_pseudonyms(engine, study))
-    write = turn_file.write_jsonl if path.suffix in (".jsonl", ".ndjson") else turn_file.write_csv
-    with open_output(path) as stream:
+    write = turn_files.write_jsonl if path.suffix in (".jsonl", ".ndjson") else turn_files.write_csv
+    with text_files.open_output(path) as stream:
         write(rows, stream)
 
 
-def write_other_format(engine: "Engine", study: "Study", path: Path, format: str, *, pseudonyms: bool) -> None:
+def write_other_format(engine: "Engine", study: "studies.Study", path: Path, format: str, *, pseudonyms: bool) -> None:
     """Write a study in the format of another tool, and for Label Studio a labeling configuration."""
-    from core.formats.registry import write_records
-    from core.formats.text import open_output
-    from core.formats.tools.label_studio import labeling_config
-    from storage.transfer import participation
-    from storage.transfer.exports import export_records
 
-    def records() -> "Iterator[Record]":
-        exported = export_records(engine, study)
+    def records() -> "Iterator[file_records.Record]":
+        exported = exports.export_records(engine, study)
         return participation.rename_records(exported, study_pseudonyms(engine, study)) if pseudonyms else exported
 
-    with open_output(path) as stream:
-        left_out = write_records(records(), format, stream)
+    with text_files.open_output(path) as stream:
+        left_out = file_formats.write_records(records(), format, stream)
     if format == "label-studio":
-        with open_output(path.with_suffix(".xml")) as stream:
-            stream.write(labeling_config(records()))
+        with text_files.open_output(path.with_suffix(".xml")) as stream:
+            stream.write(label_studio_tool.labeling_config(records()))
     if left_out:
         echo = (
             f"{left_out:,} labels and verdicts have no form in this tool and are left out; docs/formats.md says which."
@@ -475,12 +441,9 @@ def write_other_format(engine: "Engine", study: "Study", path: Path, format: str
         typer.echo(echo, err=True)
 
 
-def study_pseudonyms(engine: "Engine", study: "Study") -> Callable[[str], str]:
+def study_pseudonyms(engine: "Engine", study: "studies.Study") -> Callable[[str], str]:
     """Return the function from an annotator's name to the pseudonym in every export of the study."""
-    from storage.db.connections import reading
-    from storage.transfer import participation
-
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         return participation.pseudonyms(session, study.id)
 
 
@@ -494,9 +457,7 @@ def bundle(
     parquet: Annotated[bool, typer.Option("--parquet", help="Write the tables as Parquet files too.")] = False,
 ) -> Result:
     """Write the data and the results of a study as tables. docs/publication.md describes the files."""
-    from storage.transfer.bundle import write_bundle
-
-    manifest = write_bundle(engine, source, path, parquet=parquet)
+    manifest = bundles.write_bundle(engine, source, path, parquet=parquet)
     record_export(engine, source.id, [str(path)])
     names = ", ".join(manifest["files"])
     return manifest, f"Wrote {path}: {names}, manifest.json"
@@ -509,13 +470,9 @@ def report(
     reference: Reference = None,
 ) -> Result:
     """Write a report of a study as one HTML file. It has charts, tables and captions, and needs no network."""
-    from core.formats.html_report import write_report
-    from core.formats.text import open_output
-    from storage.reports import study_report
-
     sections = study_report.sections(engine, source, reference=reference)
-    with open_output(path) as stream:
-        write_report(source.name, sections, stream)
+    with text_files.open_output(path) as stream:
+        html_report.write_report(source.name, sections, stream)
     record_export(engine, source.id, [str(path)])
     return {"written": str(path)}, f"Wrote {path}"
 
@@ -537,26 +494,23 @@ def adopt(
     as_json: Json = False,
 ) -> Result:
     """Make the AIUs, critiques and reference answers that runs generated the items' own, where items lack them."""
-    from storage.db.connections import reading, writing
-    from storage.runs import inputs as standing_inputs
-
     if replace and (run is None or as_json):
         raise TiebreakError("--replace needs --run, and asks questions: it cannot be combined with --json.")
     if run is None or not replace:
-        with writing(engine) as session:
+        with connections.writing(engine) as session:
             count = standing_inputs.adopt_all(session, source.id, by, run)
         return {"study": source.name, "items": count}, f"Items that adopted AIUs: {count:,}."
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         found = standing_inputs.reextractions(session, source.id, run)
     confirmed = {(reextraction.item, reextraction.critique): confirm_matches(reextraction) for reextraction in found}
-    with writing(engine) as session:
+    with connections.writing(engine) as session:
         count = standing_inputs.replace_aius(session, source.id, by, run, confirmed)
     kept = sum(map(len, confirmed.values()))
     text = f"Critiques with replaced AIUs: {count:,}. AIUs that stay the same, with their labels: {kept:,}."
     return {"study": source.name, "critiques": count}, text
 
 
-def confirm_matches(reextraction: "Reextraction") -> dict[str, str]:
+def confirm_matches(reextraction: "standing_inputs.Reextraction") -> dict[str, str]:
     """Ask about each pair of AIUs that may be the same; return new id -> old id of the confirmed ones."""
     same: dict[str, str] = {}
     typer.echo(
@@ -585,18 +539,14 @@ def inputs(
     ] = None,
 ) -> Result:
     """List the reference and the aspects by which new runs judge each item, or change them for many items."""
-    from storage.db.connections import reading, writing
-    from storage.runs import inputs as standing_inputs
-    from storage.transfer.imports import read_inputs
-
     if file is None and adopt_aspects is None:
-        with reading(engine) as session:
+        with connections.reading(engine) as session:
             rows = [asdict(row) for row in standing_inputs.standing(session, source.id)]
         return as_table(rows, "The study has no items.")
     if by is None:
         raise TiebreakError("Name the person who changes inputs: --by NAME.")
-    wanted = read_inputs(file) if file else {}
-    with writing(engine) as session:
+    wanted = imports.read_inputs(file) if file else {}
+    with connections.writing(engine) as session:
         count = standing_inputs.save(session, source.id, by, wanted)
         if adopt_aspects is not None:
             count += standing_inputs.adopt_aspects(session, source.id, by, adopt_aspects)
@@ -611,24 +561,21 @@ def import_prompts(
     database: DatabaseUrl = None,
 ) -> Result:
     """Read prompts, roles, criteria and examples from the authors' repository, into a study or a settings file."""
-    from core.formats.plain_yaml import dump_fields
-    from core.formats.published.prompts import read_prompts
     from core.protocols import registry
     from core.protocols.settings_file import parse_run_fields
-    from storage.transfer.imports import save_prompts
 
     if study is None and output is None:
         raise TiebreakError("Name where the prompts go: --study NAME, --output FILE.yaml, or both.")
-    found, installed = read_prompts(protocol, folder), registry.get(protocol)
+    found, installed = prompts.read_prompts(protocol, folder), registry.get(protocol)
     installed.check_prompts(found.prompts)
     if study is not None:
         engine, source = open_study(database, study)
-        save_prompts(engine, source.id, protocol, found)
+        imports.save_prompts(engine, source.id, protocol, found)
     if output is not None:
         fields = {**found.settings, "prompts": dict(found.prompts)}
         parse_run_fields(fields, installed, found.criteria)
         sources = "".join(f"# {path} sha256:{digest}\n" for path, digest in sorted(found.files.items()))
-        output.write_text(sources + dump_fields(fields), encoding="utf-8")
+        output.write_text(sources + plain_yaml.dump_fields(fields), encoding="utf-8")
     rows = [{"file": path, "sha256": digest} for path, digest in sorted(found.files.items())]
     value = {"protocol": protocol, "prompts": sorted(found.prompts), "files": rows}
     criteria = ", ".join(one.name for one in found.criteria)

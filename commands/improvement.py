@@ -1,17 +1,25 @@
 """Improving a judge: a split of the items, variants, their evaluation on development and held-out items, acceptance."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from commands.output import Database, Json, Reading, Result, Source, as_table, format_table
+from commands.lazy import lazy_imports
+from commands.output import Database, Json, Reading, Result, Source, Writing, as_table, format_table
 from commands.runs import check_complete, confirm_plan, execute_experiment, stop_requests
 from core.wording import format_count, format_estimate
 
-if TYPE_CHECKING:
-    from core.improvement.comparison import PairedResult
-    from storage.improvement.evaluations import Evaluation
+with lazy_imports():
+    from core import items
+    from core.formats import text as text_files
+    from core.improvement import changes as judge_changes
+    from core.improvement import comparison, suggestion
+    from storage.db import connections
+    from storage.improvement import evaluations as judge_evaluations
+    from storage.improvement import judges as current_judges
+    from storage.improvement import splits, variants
+
 
 RunName = Annotated[str, typer.Option("--run", help="The run of the judge to improve.")]
 OfCriterion = Annotated[str | None, typer.Option("--criterion", help="Default: the first criterion of the run.")]
@@ -20,7 +28,7 @@ VariantName = Annotated[str, typer.Argument(help="The name of the variant.")]
 
 def split(
     source: Source,
-    engine: Database,
+    session: Writing,
     share: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of held-out items.")] = 0.5,
     evaluations: Annotated[
         int, typer.Option(min=1, max=100, help="Planned evaluations on held-out items, for each criterion.")
@@ -32,29 +40,22 @@ def split(
     extend: Annotated[bool, typer.Option("--extend", help="Add items with new gold to the split.")] = False,
 ) -> Result:
     """Split the items with gold into development and held-out items, and fix the rule of acceptance."""
-    from core.improvement.comparison import AcceptanceRule
-    from storage.db.connections import write
-    from storage.improvement import splits
-
-    rule = AcceptanceRule(evaluations=evaluations, margin=margin)
+    rule = comparison.AcceptanceRule(evaluations=evaluations, margin=margin)
     if extend:
-        write(engine, lambda session: splits.extend(session, source.id))
-        made = write(engine, lambda session: splits.get(session, source.id))
+        splits.extend(session, source.id)
     else:
-        made = write(engine, lambda session: splits.create(session, source.id, share=share, seed=seed, rule=rule))
+        splits.create(session, source.id, share=share, seed=seed, rule=rule)
+    made = splits.get(session, source.id)
     rows = [{"scenario": name or "–", **counts} for name, counts in made.items.items()]
     return as_table(rows, "No items.")
 
 
 def status(source: Source, engine: Database) -> Result:
     """Print the variants with their results, and how often the held-out items were used."""
-    from storage.db.connections import reading
-    from storage.improvement import evaluations, splits, variants
-
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         made = splits.get(session, source.id)
         known = variants.of_study(session, source.id)
-    rows = [_status_row(evaluations.evaluate(engine, source, variant.name)) for variant in known]
+    rows = [_status_row(judge_evaluations.evaluate(engine, source, variant.name)) for variant in known]
     used: dict[str, int] = {}
     for row in rows:
         used[row["criterion"]] = used.get(row["criterion"], 0) + (row["held-out"] != "")
@@ -84,16 +85,12 @@ def disagreements(
     limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 20,
 ) -> Result:
     """Print the development items on which people decided otherwise than a judge."""
-    from core.improvement.suggestion import value_text
-    from core.items import target_name
-    from storage.improvement import judges, splits
-
-    found = splits.disagreement_cases(session, source.id, judges.of_run(session, source.id, run, criterion))
+    found = splits.disagreement_cases(session, source.id, current_judges.of_run(session, source.id, run, criterion))
     rows = [
         {
-            "item": target_name(case.target),
-            "people": value_text(case.target, case.gold),
-            "judge": "no verdict" if case.verdict is None else value_text(case.target, case.verdict),
+            "item": items.target_name(case.target),
+            "people": suggestion.value_text(case.target, case.gold),
+            "judge": "no verdict" if case.verdict is None else suggestion.value_text(case.target, case.verdict),
             "source": case.source,
             "reason": case.reason,
         }
@@ -115,17 +112,13 @@ def suggest(
     show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Only print the prompt.")] = False,
 ) -> Result:
     """Let a model propose changes of a criterion from the disagreements on development items; prints them as YAML."""
-    from core.formats.text import open_output
-    from core.improvement.changes import changes_yaml
-    from storage.improvement import variants
-
     request = variants.prepare_suggestions(engine, source, run, criterion, model, cases)
     if show_prompt:
         return {"prompt": request.ask.prompt}, request.ask.prompt
     changes = variants.request_changes(request)
-    text = changes_yaml(changes)
+    text = judge_changes.changes_yaml(changes)
     if output is not None:
-        with open_output(output) as stream:
+        with text_files.open_output(output) as stream:
             stream.write(text)
         text = (
             f"Wrote {output}. Review it, then: cli.py improve propose NAME --file {output} --origin {request.model!r}"
@@ -136,26 +129,17 @@ def suggest(
 def propose(
     name: VariantName,
     source: Source,
-    engine: Database,
+    session: Writing,
     run: RunName,
     file: Annotated[Path, typer.Option("--file", help="The changes in YAML; docs/improving-judges.md describes them.")],
     criterion: OfCriterion = None,
     origin: Annotated[str | None, typer.Option(help="The model that proposed them. Default: a person.")] = None,
 ) -> Result:
     """Store a variant of the judge of a run."""
-    from core.formats.text import read_text
-    from core.improvement.changes import parse_changes
-    from storage.db.connections import write
-    from storage.improvement import judges, variants
-
-    changes = parse_changes(read_text(file))
-
-    def add(session: Any) -> str:
-        current = judges.of_run(session, source.id, run, criterion)
-        by = variants.PERSON if origin is None else f"model: {origin}"
-        return variants.add(session, source.id, name, current, changes, origin=by).name
-
-    stored = write(engine, add)
+    changes = judge_changes.parse_changes(text_files.read_text(file))
+    current = current_judges.of_run(session, source.id, run, criterion)
+    by = variants.PERSON if origin is None else f"model: {origin}"
+    stored = variants.add(session, source.id, name, current, changes, origin=by).name
     return {"variant": stored}, f"Stored the variant {stored}: {', '.join(changes.names)}."
 
 
@@ -170,29 +154,22 @@ def evaluate(
     as_json: Json = False,
 ) -> Result:
     """Run a variant and the judge without its changes, and print the paired difference."""
-    from core.improvement.changes import PARTS
-    from storage.db.connections import reading
-    from storage.improvement import evaluations, variants
-
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         variant = variants.get(session, source.id, name)
-    part = PARTS[held_out]
-    planned = evaluations.prepare(engine, source, variant, part)
+    part = judge_changes.PARTS[held_out]
+    planned = judge_evaluations.prepare(engine, source, variant, part)
     confirm_plan(engine, planned, yes=yes or as_json)
     with stop_requests() as requests:
-        experiment = evaluations.begin(engine, source, variant, part, planned)
+        experiment = judge_evaluations.begin(engine, source, variant, part, planned)
         check_complete(execute_experiment(engine, experiment, requests, quiet=as_json), "evaluation")
-    row = _status_row(evaluations.evaluate(engine, source, name))
+    row = _status_row(judge_evaluations.evaluate(engine, source, name))
     return row, format_table([row], "")
 
 
 def accept(name: VariantName, source: Source, engine: Database) -> Result:
     """Make a variant that the rule accepts the study's criterion and prompts, as a new version."""
-    from storage.db.connections import write
-    from storage.improvement import evaluations
-
-    evaluation = evaluations.evaluate(engine, source, name)
-    version = write(engine, lambda session: evaluations.accept(session, source, evaluation))
+    evaluation = judge_evaluations.evaluate(engine, source, name)
+    version = connections.write(engine, lambda session: judge_evaluations.accept(session, source, evaluation))
     criterion = evaluation.variant.criterion
     sentence = f"The variant {name} is version {version} of {criterion}."
     return {"variant": name, "criterion": criterion, "version": version}, sentence
@@ -200,17 +177,14 @@ def accept(name: VariantName, source: Source, engine: Database) -> Result:
 
 def history(
     source: Source,
-    engine: Database,
+    session: Writing,
     criterion: Annotated[str, typer.Option("--criterion", help="The name of the criterion.")],
     restore: Annotated[int | None, typer.Option(min=1, help="Make this version the newest one again.")] = None,
 ) -> Result:
     """Print the versions of a criterion, or restore one."""
-    from storage.db.connections import write
-    from storage.improvement import judges
-
     if restore is not None:
-        write(engine, lambda session: judges.restore_version(session, source.id, criterion, restore))
-    found = write(engine, lambda session: judges.versions_of_criterion(session, source.id, criterion))
+        current_judges.restore_version(session, source.id, criterion, restore)
+    found = current_judges.versions_of_criterion(session, source.id, criterion)
     rows = [
         {
             "version": one.version,
@@ -225,7 +199,7 @@ def history(
     return as_table(rows, "No variant of this criterion was accepted.")
 
 
-def _status_row(evaluation: "Evaluation") -> dict[str, Any]:
+def _status_row(evaluation: "judge_evaluations.Evaluation") -> dict[str, Any]:
     variant, use, decision = evaluation.variant, evaluation.use, evaluation.decision
     held_out = "" if use is None else "not complete" if use.result is None else _difference(use.result)
     accepted = evaluation.accepted_version
@@ -241,7 +215,7 @@ def _status_row(evaluation: "Evaluation") -> dict[str, Any]:
     }
 
 
-def _difference(result: "PairedResult") -> str:
+def _difference(result: "comparison.PairedResult") -> str:
     """Return the difference with its interval, n and both scores."""
     difference = format_estimate(result.difference, result.low, result.high, 3, sign=True)
     return f"{difference}, n {result.targets:,} ({result.current:.3f} to {result.variant:.3f})"
@@ -259,7 +233,6 @@ def guidelines(
     """Draft evaluation guidelines for ReFeR from items that people rated, none of them held out (auto prompt)."""
     from core.protocols.refer.auto_prompt import DRAFT_TOKENS
     from core.trace import Spec
-    from storage.improvement import variants
 
     spec = Spec(model=model, address=address, key_variable=key_variable, max_tokens=DRAFT_TOKENS)
     draft, used = variants.draft_guidelines(engine, source, criterion, spec, examples)

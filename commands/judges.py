@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from commands.lazy import lazy_imports
 from commands.output import (
     Abstentions,
     CriterionName,
@@ -27,9 +28,27 @@ from core.wording import format_estimate
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from storage.reports.judge_ranking import Selection
-    from storage.reports.run_comparison import ComparedRuns
-    from storage.studies.studies import Study
+with lazy_imports():
+    from core.statistics import catalogue
+    from core.statistics.reports import biases as bias_rules
+    from core.statistics.reports import judges as judge_rules
+    from storage.db import connections
+    from storage.reports import alignment as alignment_report
+    from storage.reports import (
+        discordance,
+        judge_biases,
+        judge_costs,
+        judge_errors,
+        judge_ranking,
+        label_plans,
+        references,
+    )
+    from storage.reports import discussions as discussion_report
+    from storage.reports import rationales as rationale_report
+    from storage.reports import run_comparison as run_report
+    from storage.reports import systems as system_report
+    from storage.studies import items, studies
+    from storage.transfer import text_metrics
 
 
 FEW_JUDGES = "Fewer than two judges can be compared on the same targets."
@@ -49,24 +68,20 @@ class Asked:
     """The study of a command, and its choices."""
 
     engine: "Engine"
-    study: "Study"
+    study: "studies.Study"
     kind: str | None = None
     criterion: str | None = None
     scenario: str | None = None
     reference: str | None = None
     abstentions: Literal["error", "excluded", "tie"] = "error"
 
-    def selection(self, **others: Any) -> "Selection":
+    def selection(self, **others: Any) -> "judge_ranking.Selection":
         """Return the choices for a ranking."""
-        from storage.reports.judge_ranking import Selection
-
-        return Selection(self.kind, self.criterion, self.scenario, self.abstentions, **others)
+        return judge_ranking.Selection(self.kind, self.criterion, self.scenario, self.abstentions, **others)
 
     def note(self) -> list[str]:
         """Return the sentence that the reference is a debate, in a list; empty for any other one."""
-        from storage.reports.references import debate_note
-
-        return debate_note(self.engine, self.study.id, self.reference)
+        return references.debate_note(self.engine, self.study.id, self.reference)
 
 
 def reads_study(*filters: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
@@ -74,7 +89,7 @@ def reads_study(*filters: str) -> Callable[[Callable[..., Result]], Callable[...
 
     def declare(report: Callable[..., Result]) -> Callable[..., Result]:
         @wraps(report)
-        def command(source: "Study", engine: "Engine", **options: Any) -> Result:
+        def command(source: "studies.Study", engine: "Engine", **options: Any) -> Result:
             chosen = {name: options.pop(name) for name in filters}
             return report(Asked(engine, source, **chosen), **options)
 
@@ -126,28 +141,26 @@ def judges(
     ] = 0.5,
 ) -> Result:
     """Print which judges can replace annotators. Every judge is compared on the same targets, with its cost."""
-    from core.statistics.reports.judges import Rule, describe_rule, summarize
-    from storage.db.connections import reading
-    from storage.reports import judge_costs, judge_ranking
-    from storage.reports.alignment import load_data
-
-    rule = Rule(min_coverage, min_winning_rate, margin, epsilon)
-    data = load_data(asked.engine, asked.study, asked.reference)
+    rule = judge_rules.Rule(min_coverage, min_winning_rate, margin, epsilon)
+    data = alignment_report.load_data(asked.engine, asked.study, asked.reference)
     report = judge_ranking.of_data(data, asked.selection(rule=rule))
-    with reading(asked.engine) as session:
+    with connections.reading(asked.engine) as session:
         rows = judge_ranking.table(report, judge_costs.cost_by_judge(session, asked.study.id, data.opinions))
     columns = [{name: cell for name, cell in row.items() if name != "reference"} for row in with_population(rows)]
     print_notes(report.notes)
     rows += rows_without_values(report.not_compared, rows, decision="not compared")
-    sentences = [summarize(report.ranking), report.chosen, f"Reference {report.reference}.", describe_rule(rule)]
+    sentences = [
+        judge_rules.summarize(report.ranking),
+        report.chosen,
+        f"Reference {report.reference}.",
+        judge_rules.describe_rule(rule),
+    ]
     return rows, "\n".join(filter(None, [*sentences, format_table(columns, "No judge.")]))
 
 
 @reads_study("kind", "criterion", "scenario", "reference", "abstentions")
 def compare(asked: Asked) -> Result:
     """Print the difference in accuracy of every two judges. P-values are corrected by Holm's method."""
-    from storage.reports import judge_ranking
-
     comparisons, not_compared = judge_ranking.comparisons_of_study(
         asked.engine, asked.study, asked.selection(), reference=asked.reference
     )
@@ -160,17 +173,13 @@ def compare(asked: Asked) -> Result:
 @reads_study("kind", "criterion", "scenario", "reference", "abstentions")
 def plan(asked: Asked) -> Result:
     """Print how many more labels tell judges apart. They are labels of targets on which two judges differ."""
-    from core.statistics import catalogue
-    from storage.reports import label_plans
-    from storage.reports.judge_ranking import notes_of
-
     of_study, found, not_compared = label_plans.of_study(
         asked.engine, asked.study, asked.selection(), reference=asked.reference
     )
     rows, sentences = label_plans.table(found), of_study.sentences
     if found.agreement is not None:
         sentences.insert(-1, f"{catalogue.name(found.statistic)} of people: {found.agreement}.")
-    print_notes(notes_of(not_compared))
+    print_notes(judge_ranking.notes_of(not_compared))
     text = "\n".join([*asked.note(), *sentences, format_table(rows, FEW_JUDGES)])
     return rows + rows_without_values(not_compared, rows), text
 
@@ -178,8 +187,6 @@ def plan(asked: Asked) -> Result:
 @reads_study("kind", "criterion", "scenario")
 def causes(asked: Asked) -> Result:
     """Print why judges differ from people. The causes are the judge's error, ambiguity, and noise of the labels."""
-    from storage.reports import judge_errors
-
     found = judge_errors.of_study(asked.engine, asked.study, asked.selection())
     rows = judge_errors.table(found)
     return rows, "\n".join([*(errors.sentence for errors in found), format_table(rows, "No judge.")])
@@ -197,15 +204,11 @@ def slices(
     delete: Annotated[str | None, typer.Option(help="Delete a saved slice.")] = None,
 ) -> Result:
     """Print where judges differ from people more often. P-values are corrected by Benjamini and Hochberg's method."""
-    from storage.db.connections import writing
-    from storage.reports import discordance
-    from storage.studies import items, studies
-
     engine, source = asked.engine, asked.study
     if where and save is None:
         raise TiebreakError("--where needs --save.")
     if save is not None or delete is not None:
-        with writing(engine) as session:
+        with connections.writing(engine) as session:
             if delete is not None:
                 studies.delete_slice(session, source.id, delete)
             if save is not None:
@@ -232,9 +235,7 @@ def rationales(
     judge: Annotated[str | None, typer.Option(help="The judge; by default the first by name.")] = None,
 ) -> Result:
     """Print the clusters of a judge's replies, and how often the judge differs from people in each."""
-    from storage.reports import discordance, rationales
-
-    name, found = rationales.of_study(asked.engine, asked.study, judge, criterion=asked.criterion)
+    name, found = rationale_report.of_study(asked.engine, asked.study, judge, criterion=asked.criterion)
     rows = discordance.table(found.rows)
     return rows, format_table(rows, f"{name}: {found.reason or 'no cluster has five targets'}.")
 
@@ -245,8 +246,6 @@ def biases(asked: Asked) -> Result:
 
     P-values of judges are corrected by Holm's method.
     """
-    from storage.reports import judge_biases
-
     found = judge_biases.of_study(
         asked.engine, asked.study, criterion=asked.criterion, scenario=asked.scenario, reference=asked.reference
     )
@@ -258,14 +257,11 @@ def biases(asked: Asked) -> Result:
 @reads_study("criterion", "scenario", "reference")
 def formats(asked: Asked) -> Result:
     """Print how each judge's accuracy changes with the format of the criterion, from runs that differ in it only."""
-    from core.statistics.reports.biases import summarize_formats
-    from storage.reports import judge_biases
-
     found = judge_biases.formats_of_study(
         asked.engine, asked.study, criterion=asked.criterion, scenario=asked.scenario, reference=asked.reference
     )
     rows = judge_biases.format_table(found)
-    return rows, "\n".join([*asked.note(), summarize_formats(found), format_table(rows, "")])
+    return rows, "\n".join([*asked.note(), bias_rules.summarize_formats(found), format_table(rows, "")])
 
 
 @reads_study("kind", "criterion", "reference")
@@ -277,16 +273,14 @@ def systems(
     ] = None,
 ) -> Result:
     """Print each system's win rate or mean score. People's labels correct a judge's verdicts."""
-    from storage.reports import systems as report
-
-    result = report.report(
+    result = system_report.report(
         asked.engine, asked.study, kind=asked.kind, criterion=asked.criterion, judge=judge, reference=asked.reference
     )
     rows = [asdict(row) for row in result.rows]
     compared = f"{result.kind}, {result.criterion or 'no criterion'}"
     heading = f"{compared}: {result.reference}; judge: {result.judge or 'none'}"
     table = format_table(with_population(rows), "No two systems were compared.")
-    return report.table(result), "\n".join(filter(None, [heading, result.note, table]))
+    return system_report.table(result), "\n".join(filter(None, [heading, result.note, table]))
 
 
 @reads_study("reference")
@@ -298,10 +292,8 @@ def discussions(asked: Asked) -> Result:
     without a judge, from the stored opinions, and the difference from the whole discussion. Rows `effective votes`: as
     many independent judges would vary as little as the `count` judges of the panel, before and after the discussion.
     """
-    from storage.reports import discussions as found
-
-    reports = found.of_study(asked.engine, asked.study, asked.reference)
-    rows = found.table(reports)
+    reports = discussion_report.of_study(asked.engine, asked.study, asked.reference)
+    rows = discussion_report.table(reports)
     sentences = [f"{', '.join(panel.judges)}, {panel.criterion}: {panel.sentence}" for panel in reports]
     return rows, "\n".join([*asked.note(), *sentences, format_table(rows, "No judge speaks twice about a pair.")])
 
@@ -319,14 +311,12 @@ def compare_runs(
     items: Annotated[bool, typer.Option("--items", help="List every target with another verdict.")] = False,
 ) -> Result:
     """Print how runs differ. It has settings and prompts, changed verdicts, agreement, accuracy, cost and time."""
-    from storage.reports import run_comparison as report
-
-    compared = report.load(asked.engine, asked.study, names, asked.reference)
+    compared = run_report.load(asked.engine, asked.study, names, asked.reference)
     dataset = compared.dataset(asked.kind, asked.criterion, asked.scenario)
     comparison = compared.compare(dataset)
-    rows, pairs = report.run_rows(compared, comparison), report.pair_rows(comparison)
+    rows, pairs = run_report.run_rows(compared, comparison), run_report.pair_rows(comparison)
     changes: list[dict[str, Any]] = [
-        {"first": pair.first, "second": pair.second, "targets": report.changed_rows(dataset, pair)}
+        {"first": pair.first, "second": pair.second, "targets": run_report.changed_rows(dataset, pair)}
         for pair in comparison.pairs
         if items
     ]
@@ -344,7 +334,7 @@ def compare_runs(
         *_settings_text(compared),
         f"{dataset.kind}, {dataset.criterion or 'no criterion'}; reference {compared.reference}",
         *filter(None, [compared.note(dataset)]),
-        *report.summarize(comparison),
+        *run_report.summarize(comparison),
         format_table(_with_intervals(with_population(rows)), ""),
         format_table(_with_intervals(with_population(pairs)), "No two runs."),
     ]
@@ -354,15 +344,15 @@ def compare_runs(
     return value, "\n".join(sections)
 
 
-def _setting_rows(compared: "ComparedRuns") -> list[dict[str, Any]]:
+def _setting_rows(compared: "run_report.ComparedRuns") -> list[dict[str, Any]]:
     return [{"setting": one.path, **_by_run(compared, one.values)} for one in compared.settings]
 
 
-def _by_run(compared: "ComparedRuns", values: tuple[Any, ...]) -> dict[str, Any]:
+def _by_run(compared: "run_report.ComparedRuns", values: tuple[Any, ...]) -> dict[str, Any]:
     return {run.name: value for run, value in zip(compared.runs, values, strict=True)}
 
 
-def _settings_text(compared: "ComparedRuns") -> list[str]:
+def _settings_text(compared: "run_report.ComparedRuns") -> list[str]:
     """Return the differing settings as a table, then the changed lines of each text."""
     sections = [format_table(_setting_rows(compared), "The settings are equal.")]
     for difference in compared.texts:
@@ -401,7 +391,5 @@ def metric(
     nor has a system whose responses are the references. Needs requirements-metrics.txt. No model is called, except by
     bert-score one on this machine.
     """
-    from storage.transfer import text_metrics
-
     counts = text_metrics.add_run(engine, source, name, run)
     return asdict(counts.imported) | {"scored": counts.scored, "left_out": counts.own}, counts.summary()

@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from commands import first_interrupts
+from commands.lazy import lazy_imports
 from core.errors import TiebreakError
 from core.wording import NO_CRITERION, NO_SCENARIO, RESERVED, format_p, is_p_value, scenario_of_name
 
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
     from sqlalchemy.orm import Session
 
-    from storage.studies.studies import Study
+with lazy_imports():
+    from core.statistics.reports import judges as judge_rules
+    from storage.db import audit, connections, errors
+    from storage.reports import references
+    from storage.studies import studies
 
 
 Record = TypeVar("Record")
@@ -159,9 +164,7 @@ StudyName = Annotated[str, typer.Option("--study", help="The study's name.")]
 def check_reference(text: str | None) -> str | None:
     """Return the text of `--reference`; raises TiebreakError if it has not the form of one."""
     if text is not None:
-        from storage.reports.references import parse
-
-        parse(text)
+        references.parse(text)
     return text
 
 
@@ -229,10 +232,8 @@ Abstentions = Annotated[
 
 def check_rule(option: typer.CallbackParam, value: float) -> float:
     """Return a parameter of the decision rule; raises BadParameter if the rule does not allow the value."""
-    from core.statistics.reports.judges import Rule
-
     try:
-        Rule(**{str(option.name): value})
+        judge_rules.Rule(**{str(option.name): value})
     except TiebreakError as error:
         raise typer.BadParameter(str(error)) from error
     return value
@@ -240,10 +241,7 @@ def check_rule(option: typer.CallbackParam, value: float) -> float:
 
 def record_export(engine: "Engine", study_id: int | None, files: Sequence[str]) -> None:
     """Add an export of a study, or of the server, to the audit log."""
-    from storage.db import audit
-    from storage.db.connections import writing
-
-    with writing(engine) as session:
+    with connections.writing(engine) as session:
         audit.record(session, audit.Action.export, study_id=study_id, files=list(files))
 
 
@@ -252,8 +250,6 @@ def connect(url: str | None, *, creates: bool = False) -> "Engine":
 
     Raises TiebreakError if its file does not exist, unless the command `creates` it: the name may be mistyped.
     """
-    from storage.db import connections
-
     full_url = connections.database_url(url)
     missing = None if creates else connections.missing_file(full_url)
     if missing is not None:
@@ -279,8 +275,6 @@ def _close_connections() -> None:
 
 def open_database(url: str | None, *, creates: bool = False) -> "Engine":
     """Connect to the database as `connect` does, migrate it to this version, and print if it was migrated."""
-    from storage.db import audit, connections
-
     engine = connect(url, creates=creates)
     if migrated := connections.upgrade(engine):
         typer.echo(migrated, err=True)
@@ -316,16 +310,13 @@ def _user_name() -> str:
         return f"user {os.getuid()}"
 
 
-def find_study(engine: "Engine", name: str) -> "Study":
+def find_study(engine: "Engine", name: str) -> "studies.Study":
     """Return the study called `name`."""
-    from storage.db.connections import reading
-    from storage.studies import studies
-
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         return studies.get(session, name)
 
 
-def open_study(url: str | None, name: str) -> "tuple[Engine, Study]":
+def open_study(url: str | None, name: str) -> "tuple[Engine, studies.Study]":
     """Return the database and the study called `name` in it."""
     engine = open_database(url)
     return engine, find_study(engine, name)
@@ -334,7 +325,7 @@ def open_study(url: str | None, name: str) -> "tuple[Engine, Study]":
 # Parameters that a command gets in place of the options which open them. `to_command` makes these options.
 
 Database = Annotated["Engine", "the database of --database"]
-Source = Annotated["Study", "the study of --study"]
+Source = Annotated["studies.Study", "the study of --study"]
 Reading = Annotated["Session", "reads the database of --database"]
 Writing = Annotated["Session", "changes the database of --database"]
 OPENED = (Database, Source, Reading, Writing)
@@ -386,12 +377,10 @@ def to_command(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _open(wanted: Mapping[str, Any], given: Mapping[str, Any], sessions: ExitStack) -> dict[str, Any]:
     """Return the parameters of a command that its options open."""
-    from storage.db.connections import reading, writing
-
     engine = open_database(given["database"])
     opened: dict[str, Any] = {name: engine for name, kind in wanted.items() if kind == Database}
     opened |= {name: find_study(engine, given["study"]) for name, kind in wanted.items() if kind == Source}
-    for kind, session in ((Reading, reading), (Writing, writing)):
+    for kind, session in ((Reading, connections.reading), (Writing, connections.writing)):
         opened |= {name: sessions.enter_context(session(engine)) for name, own in wanted.items() if own == kind}
     return opened
 
@@ -429,8 +418,6 @@ class ErrorFormattingGroup(TyperGroup):
 
 def database_sentence(error: Exception) -> str:
     """Return an error of the database as a sentence; raises any other error."""
-    from storage.db import errors
-
     if not isinstance(error, errors.DBAPIError):
         raise error
     return errors.describe(error)

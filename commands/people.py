@@ -1,11 +1,26 @@
 """Agreement, alignment, weights and critiques."""
 
+from contextlib import suppress
 from dataclasses import asdict
+from datetime import UTC
 from typing import Annotated, Any, Literal
 
 import typer
 
+from commands.lazy import lazy_imports
 from commands.output import Database, Reading, Reference, Result, Source, as_table, format_table, with_population
+
+with lazy_imports():
+    from core.formats import tables as data_tables
+    from core.statistics.reports import weight_distances, weight_laboratory
+    from storage.db import connections
+    from storage.labels import merges
+    from storage.reports import agreement as agreement_report
+    from storage.reports import alignment as alignment_report
+    from storage.reports import annotators as annotator_report
+    from storage.reports import critiques as critique_report
+    from storage.reports import weights as weight_report
+    from storage.transfer import erasure
 
 
 def agreement(
@@ -18,20 +33,16 @@ def agreement(
     ] = "fixed",
 ) -> Result:
     """Print the agreement between annotators. Rows of the judges' first and last opinions follow."""
-    from storage.reports import agreement as report
-
-    rows = [asdict(row) for row in report.rows(engine, source, by, annotators=annotators)]
-    unmeasured = [] if rows else report.report(engine, source, "people").unmeasured
-    empty = report.describe_unmeasured(unmeasured) if unmeasured else "No labels yet."
-    text = "\n".join([*([report.INTERVALS_FOR[annotators]] if rows else []), format_table(rows, empty)])
+    rows = [asdict(row) for row in agreement_report.rows(engine, source, by, annotators=annotators)]
+    unmeasured = [] if rows else agreement_report.report(engine, source, "people").unmeasured
+    empty = agreement_report.describe_unmeasured(unmeasured) if unmeasured else "No labels yet."
+    text = "\n".join([*([agreement_report.INTERVALS_FOR[annotators]] if rows else []), format_table(rows, empty)])
     return rows, text
 
 
 def tags(source: Source, session: Reading) -> Result:
     """Print the tags in the reasons of labels ("#length"), with the annotators' agreement on each and on all."""
-    from storage.reports import agreement as report
-
-    rows = [asdict(row) for row in report.tags(session, source.id)]
+    rows = [asdict(row) for row in agreement_report.tags(session, source.id)]
     return as_table(rows, "No reason has a tag, such as #length.")
 
 
@@ -46,10 +57,8 @@ def alignment(
     Statistics with `gold` in their name, such as accuracy_gold, compare with the chosen reference, whichever it is. The
     column `reference` has its name and the sources of its values.
     """
-    from storage.reports import alignment as report
-
-    data = report.load_data(engine, source, reference)
-    rows = [asdict(row) for row in report.rows_of(engine, source, data, by)]
+    data = alignment_report.load_data(engine, source, reference)
+    rows = [asdict(row) for row in alignment_report.rows_of(engine, source, data, by)]
     chosen = data.reference
     heading = f"Reference {chosen}: {chosen.title}. Statistics with `gold` in their name compare with this reference."
     table = format_table(with_population(rows), "No judge has given an opinion yet.")
@@ -64,27 +73,22 @@ def weights(
     ] = None,
 ) -> Result:
     """Print the distances between aspect weights. They are Kendall's, by pair of raters (DnA-Eval)."""
-    from core.formats.tables import records
-    from core.statistics.reports.weight_distances import rank_distance, top_k_distance
-    from storage.reports import weights as report
-
-    measure = rank_distance if top is None else top_k_distance(top)
-    rows = records(report.rows(engine, source, measure), report.COLUMNS)
+    measure = weight_distances.rank_distance if top is None else weight_distances.top_k_distance(top)
+    rows = data_tables.records(weight_report.rows(engine, source, measure), weight_report.COLUMNS)
     return as_table(rows, "No weights yet.")
 
 
 def laboratory(source: Source, engine: Database, reference: Reference = None) -> Result:
     """Print stored aspect scores under other weights. Is the gain from decomposing or from weighting (DnA-Eval)?"""
-    from core.formats.tables import records
-    from core.statistics.reports.weight_laboratory import SchemeRow
-    from storage.reports import weights as report
-
-    reports = report.laboratory(engine, source, reference=reference)
+    reports = weight_report.laboratory(engine, source, reference=reference)
     parts = []
     for result in reports:
-        curve = [SchemeRow(f"the {row.k} heaviest, {row.weighting}", "", row.agreement) for row in result.curve]
+        curve = [
+            weight_laboratory.SchemeRow(f"the {row.k} heaviest, {row.weighting}", "", row.agreement)
+            for row in result.curve
+        ]
         note = f"No fitted weights: {result.unfitted}." if result.unfitted else ""
-        table = format_table(records([*result.schemes, *curve], report.SCHEME_COLUMNS), "")
+        table = format_table(data_tables.records([*result.schemes, *curve], weight_report.SCHEME_COLUMNS), "")
         parts.append("\n".join(filter(None, (result.judge, result.answer, result.details, note, table))))
     empty = "No run of DnA-Eval has scores for pairs of responses with a preference of people."
     return [asdict(result) for result in reports], "\n\n".join(parts) or empty
@@ -97,9 +101,7 @@ def critiques(
     accuracy: Annotated[bool, typer.Option("--accuracy", help="Compare each judge with the gold labels.")] = False,
 ) -> Result:
     """Print precision, recall and F1 of critiques. They are by author, from annotators and judges (MetaCritique)."""
-    from storage.reports import critiques as report
-
-    board = report.leaderboard(engine, source)
+    board = critique_report.leaderboard(engine, source)
     rows = [asdict(row) for row in (board.pairs if pairs else board.accuracies if accuracy else board.rows)]
     columns = [
         {name: format_cell(name, cell) for name, cell in row.items() if not name.endswith(("interval", "reason"))}
@@ -118,16 +120,13 @@ def format_cell(name: str, cell: Any) -> Any:
 
 def annotators(source: Source, session: Reading) -> Result:
     """Print each annotator's labels, agreement, training, hidden checks and repeats. Shares have 95 % intervals."""
-    from datetime import UTC
 
-    from storage.reports import annotators as report
-
-    summaries = {summary.name: summary for summary in report.summaries(session, source.id, UTC)}
-    results = {result.annotator: result for result in report.results(session, source)}
+    summaries = {summary.name: summary for summary in annotator_report.summaries(session, source.id, UTC)}
+    results = {result.annotator: result for result in annotator_report.results(session, source)}
     rows = []
     for name in sorted({*summaries, *results}):
         summary, result = summaries.get(name), results.get(name)
-        none = report.Share(0, 0)
+        none = annotator_report.Share(0, 0)
         rows.append(
             {
                 "annotator": name,
@@ -150,8 +149,6 @@ def _share(name: str, share: Any) -> dict[str, float | int | None]:
 
 def similar(session: Reading) -> Result:
     """Print annotators whose names look alike, such as two spellings of one name. They may be one person."""
-    from storage.labels import merges
-
     rows = [
         {"group": number, "id": f"#{one.id}", "name": one.name, "labels": one.labels}
         for number, group in enumerate(merges.similar_groups(session), 1)
@@ -168,14 +165,8 @@ def merge(
     apply: Annotated[bool, typer.Option("--apply", help="Store the merge. It cannot be undone.")] = False,
 ) -> Result:
     """Merge two annotators who are one person, in all studies; without --apply nothing is stored."""
-    from storage.db.connections import reading, write
-    from storage.labels import merges
-
-    if apply:
-        found = write(engine, lambda session: merges.merge(session, merged, into, prefer))
-    else:
-        with reading(engine) as session:
-            found = merges.plan(session, merged, into)
+    with connections.writing(engine) if apply else connections.reading(engine) as session:
+        found = merges.merge(session, merged, into, prefer) if apply else merges.plan(session, merged, into)
     rows = [{"table": name, "rows": count} for name, count in found.rows.items()]
     both = f"Both have labelled {len(found.both):,} of the same targets."
     lines = [format_table(rows, f"{found.merged!r} has no labels."), *([both] if found.both else [])]
@@ -193,15 +184,11 @@ def erase(
     apply: Annotated[bool, typer.Option("--apply", help="Erase the person. It cannot be undone.")] = False,
 ) -> Result:
     """Erase a person from all studies, accounts and the audit log; without --apply nothing is stored."""
-    from contextlib import suppress
-
-    from storage.db.connections import writing
-    from storage.transfer import erasure
 
     class NotApplied(Exception):
         """Rolls the transaction back."""
 
-    with suppress(NotApplied), writing(engine) as session:
+    with suppress(NotApplied), connections.writing(engine) as session:
         found = erasure.erase(session, name, erasure.Labels(labels))
         if not apply:
             raise NotApplied

@@ -2,14 +2,22 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from commands.lazy import lazy_imports
 from commands.output import Checked, CriterionName, Database, Kind, Source, find_study, format_table
+from core.errors import TiebreakError
 
-if TYPE_CHECKING:
-    from storage.reports.certificates import Certificate
+with lazy_imports():
+    from core.formats import html_report
+    from core.formats import text as text_files
+    from storage.db import connections
+    from storage.reports import alignment as alignment_report
+    from storage.reports import certificates
+    from storage.reports import policy as policies
+
 
 JUDGE_HELP = "The judge; repeat the option for a cascade, cheapest first. Default: the one with most verdicts."
 SIGNAL_HELP = (
@@ -40,14 +48,9 @@ def policy(
 
     The exit code is 0 if some may, 3 if none may or there are not enough labels, and 2 for an error.
     """
-    from storage.db.connections import reading
-    from storage.reports import certificates
-    from storage.reports import policy as policies
-    from storage.reports.alignment import load_data
-
     query = policies.PolicyQuery(tuple(judge or ()), kind, criterion, signal, risk, confidence, looks)
-    data = load_data(engine, source, policies.REFERENCE)
-    with reading(engine) as session:
+    data = alignment_report.load_data(engine, source, policies.REFERENCE)
+    with connections.reading(engine) as session:
         report = policies.report(session, source, data, query)
         found = certificates.make(session, source, data, report)
     if certificate is not None and found is not None:
@@ -64,16 +67,12 @@ def policy(
     return policies.table(report) | {"certificate": found}, "\n".join(filter(None, sentences)), code
 
 
-def write_certificate(found: "Certificate", path: Path) -> None:
+def write_certificate(found: "certificates.Certificate", path: Path) -> None:
     """Write a certificate as JSON, and as a page with the same name."""
-    from core.formats.html_report import write_report
-    from core.formats.text import open_output
-    from storage.reports import certificates
-
-    with open_output(path) as stream:
+    with text_files.open_output(path) as stream:
         stream.write(json.dumps(found, ensure_ascii=False, indent=2) + "\n")
-    with open_output(path.with_suffix(".html")) as stream:
-        write_report(f"Policy of {found['study']}", certificates.page(found), stream)
+    with text_files.open_output(path.with_suffix(".html")) as stream:
+        html_report.write_report(f"Policy of {found['study']}", certificates.page(found), stream)
 
 
 def policy_verify(
@@ -85,9 +84,6 @@ def policy_verify(
 
     The exit code is 0 if it holds, 3 if it is expired, broken or altered, and 2 for an error.
     """
-    from core.errors import TiebreakError
-    from storage.reports import certificates
-
     try:
         text = certificate.read_text("utf-8")
     except (OSError, ValueError) as error:

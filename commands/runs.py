@@ -4,6 +4,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,31 +16,39 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from commands import output
+from commands.lazy import lazy_imports
 from core.errors import TiebreakError
 from core.llm import PARALLEL_CALLS
-from core.wording import format_count, format_estimate
+from core.wording import format_count, format_estimate, format_minutes
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from core.experiments import Definition
-    from storage.runs import experiments as stored_experiments
-    from storage.runs.runs import Progress, Run
-    from storage.worker import Plan, RunRequest, StopRequests
+with lazy_imports():
+    from core import experiments as definitions
+    from core import items as core_items
+    from core import logs
+    from core.llm import router
+    from storage import worker as execution
+    from storage.db import audit, connections
+    from storage.reports import peer_reviews
+    from storage.runs import experiments, readings
+    from storage.runs import outcomes as replies
+    from storage.runs import runs as stored_runs
+    from storage.runs import search as texts
+    from storage.studies import items
 
 
 # Ctrl+C and SIGTERM while a command executes runs: they stop the runs, and not the process at once.
 
 
 @contextmanager
-def stop_requests() -> Iterator["StopRequests"]:
+def stop_requests() -> Iterator["execution.StopRequests"]:
     """Yield requests that SIGINT and SIGTERM count during the body, in place of ending the process.
 
     A signal that the process ignores, as SIGINT in the background of a script, remains ignored.
     """
-    from storage.worker import StopRequests
-
-    requests = StopRequests()
+    requests = execution.StopRequests()
 
     def request(_: int, __: FrameType | None) -> None:
         requests.count += 1
@@ -96,23 +105,20 @@ def run(
     SIGKILL, a closed terminal or a loss of power the run is not cancelled: a server or worker on the database
     continues it.
     """
-    from storage.studies.items import ItemSelection
-    from storage.worker import create_run, request_from_file, resume_run
-
     if resume is not None:
         _refuse_other_options(context)
     engine, source = output.open_study(database, study)
     if resume is not None:
-        start, wanted = partial(resume_run, engine, source, resume, ceiling), resume
+        start, wanted = partial(execution.resume_run, engine, source, resume, ceiling), resume
     else:
-        selection = ItemSelection(scenario, tuple(item or ()), sample, seed, limit)
+        selection = items.ItemSelection(scenario, tuple(item or ()), sample, seed, limit)
         limits: dict[str, Any] = {"seed": seed, "parallel": parallel, "ceiling": ceiling, "repeat": repeat}
-        request = request_from_file(
+        request = execution.request_from_file(
             engine, source, protocol, settings, name, selection=selection, fresh=fresh, **limits
         )
         if not _print_estimate(engine, request, dry_run, as_json):
             return
-        start, wanted = partial(create_run, engine, request), request.name
+        start, wanted = partial(execution.create_run, engine, request), request.name
     with stop_requests() as requests:
         run_id = start()
         print_changed_name(engine, run_id, wanted)
@@ -121,28 +127,24 @@ def run(
         _print_end(ended, progress, as_json, command_line(*words, database=database))
 
 
-def _print_estimate(engine: "Engine", request: "RunRequest", dry_run: bool, as_json: bool) -> bool:
+def _print_estimate(engine: "Engine", request: "execution.RunRequest", dry_run: bool, as_json: bool) -> bool:
     """Print what a run costs and who receives its texts; return whether it is to be started."""
     from core.protocols.prompt_parts import format_note
-    from storage.worker import ceiling_warning, estimate_run, receivers_sentence
 
-    estimate = estimate_run(engine, request)
-    sentences = [estimate.summary(), format_note(request.settings), receivers_sentence(request)]
+    estimate = execution.estimate_run(engine, request)
+    sentences = [estimate.summary(), format_note(request.settings), execution.receivers_sentence(request)]
     if dry_run:
         output.print_result(asdict(estimate), "\n".join(filter(None, sentences)), as_json)
         return False
-    sentences.append(ceiling_warning(request, estimate))
+    sentences.append(execution.ceiling_warning(request, estimate))
     typer.echo("\n".join(filter(None, sentences)), err=True)
     return True
 
 
 def print_changed_name(engine: "Engine", run_id: int, wanted: str) -> None:
     """Print the name of a run if the study has another run with the name that was wanted for it."""
-    from storage.db.connections import reading
-    from storage.runs import runs
-
-    with reading(engine) as session:
-        name = runs.get(session, run_id).name
+    with connections.reading(engine) as session:
+        name = stored_runs.get(session, run_id).name
     if name != wanted:
         typer.echo(f"The study has a run {wanted!r}: this one is called {name!r}.", err=True)
 
@@ -158,7 +160,7 @@ def _refuse_other_options(context: typer.Context) -> None:
         )
 
 
-def _print_end(ended: "Run", progress: "Progress", as_json: bool, resume_command: str) -> None:
+def _print_end(ended: "stored_runs.Run", progress: "stored_runs.Progress", as_json: bool, resume_command: str) -> None:
     """Print the result of a run; raises TiebreakError, with how it is continued, if it is not complete."""
     is_cancelled = ended.state == "cancelled"
     if as_json or not is_cancelled:
@@ -180,13 +182,13 @@ def _print_end(ended: "Run", progress: "Progress", as_json: bool, resume_command
 
 
 @contextmanager
-def _reporting(quiet: bool) -> Iterator["Callable[[Progress | stored_experiments.Progress], None]"]:
+def _reporting(quiet: bool) -> Iterator["Callable[[stored_runs.Progress | experiments.Progress], None]"]:
     """Yield a function that shows progress: as a bar on a terminal, otherwise as a line for each change."""
     is_terminal = sys.stderr.isatty()
     previous, states = "", dict[str, str]()
     with output.progress_bar("Running", "traces", quiet=quiet or not is_terminal) as show:
 
-        def report(progress: "Progress | stored_experiments.Progress") -> None:
+        def report(progress: "stored_runs.Progress | experiments.Progress") -> None:
             nonlocal previous
             for one in () if quiet else getattr(progress, "statuses", ()):  # of an experiment
                 if one.state != states.setdefault(one.run, one.state):
@@ -201,23 +203,23 @@ def _reporting(quiet: bool) -> Iterator["Callable[[Progress | stored_experiments
         yield report
 
 
-def _describe(status: "stored_experiments.RunStatus") -> str:
+def _describe(status: "experiments.RunStatus") -> str:
     """Return the state of a run of an experiment, with its traces."""
     failed = f", {status.failed:,} failed" if status.failed else ""
     ended = f"{status.done + status.failed:,} of {format_count(status.traces, 'trace')}{failed}"
     return f"{status.state}, {ended}" + (f": {status.problem}" if status.problem else "")
 
 
-def execute(engine: "Engine", run_id: int, requests: "StopRequests", *, quiet: bool) -> "tuple[Run, Progress]":
+def execute(
+    engine: "Engine", run_id: int, requests: "execution.StopRequests", *, quiet: bool
+) -> "tuple[stored_runs.Run, stored_runs.Progress]":
     """Execute a run until it ends."""
     import asyncio
 
-    from storage.worker import execute_here
-
     notify = partial(typer.echo, err=True)
     with _reporting(quiet) as report:
-        execution = execute_here(engine, run_id, lambda _, now: report(now), notify=notify, requests=requests)
-        return asyncio.run(execution)
+        work = execution.execute_here(engine, run_id, lambda _, now: report(now), notify=notify, requests=requests)
+        return asyncio.run(work)
 
 
 # A worker that executes requested runs.
@@ -229,10 +231,6 @@ def worker(
     database: output.DatabaseUrl = None,
 ) -> None:
     """Execute requested runs until it is stopped; on PostgreSQL any number of workers share them."""
-    from core import logs
-    from core.llm.router import Router
-    from storage.worker import RunWorker
-
     logs.configure()
     stopping = threading.Event()
 
@@ -241,7 +239,9 @@ def worker(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    worker = RunWorker(output.open_database(database, creates=True), Router, traces=traces, grace=grace)
+    worker = execution.RunWorker(
+        output.open_database(database, creates=True), router.Router, traces=traces, grace=grace
+    )
     worker.start()
     typer.echo("Waiting for runs. Stop with Ctrl+C.", err=True)
     stopping.wait()
@@ -271,30 +271,27 @@ def experiment(
     as_json: output.Json = False,
 ) -> None:
     """Execute the runs of an experiment. The same command continues it after Ctrl+C, which cancels it, or a crash."""
-    from core.experiments import load, with_run
-    from storage.worker import failed_part, plan, start
-
     changes = {"scenario": scenario, "items": tuple(item or ()) or None, "sample": sample, "ceiling": ceiling}
-    definition = with_run(load(file), changes | {"fresh": fresh or None})
+    definition = definitions.with_run(definitions.load(file), changes | {"fresh": fresh or None})
     if cancel:
         return output.print_result(*_cancel(engine, source.id, definition), as_json)
-    planned = plan(engine, source, definition)
+    planned = execution.plan(engine, source, definition)
     if retry_failed:
-        planned = failed_part(engine, planned)
+        planned = execution.failed_part(engine, planned)
     if dry_run:
         names = [run.request.name for run in planned.runs]
         sentences = describe_plan(engine, planned)
         return output.print_result({"runs": names, "estimate": sentences}, "\n".join([*names, *sentences]), as_json)
     confirm_plan(engine, planned, yes=yes or as_json)
     with stop_requests() as requests:
-        started = start(engine, source, planned)
+        started = execution.start(engine, source, planned)
         progress = execute_experiment(engine, started, requests, quiet=as_json, at_once=at_once)
         text = "\n".join([progress.summary(), *(f"  {one.run}: {_describe(one)}" for one in progress.failing)])
         output.print_result({"experiment": definition.name, **asdict(progress)}, text, as_json)
         check_complete(progress, "experiment")
 
 
-def check_complete(progress: "stored_experiments.Progress", noun: str) -> None:
+def check_complete(progress: "experiments.Progress", noun: str) -> None:
     """Raise TiebreakError, with how it is continued, for an experiment that is not complete."""
     if progress.state == "finished" and not progress.failed:
         return
@@ -306,41 +303,37 @@ def check_complete(progress: "stored_experiments.Progress", noun: str) -> None:
     raise TiebreakError(progress.problem or f"The {noun} {end}")
 
 
-def confirm_plan(engine: "Engine", planned: "Plan", *, yes: bool) -> None:
+def confirm_plan(engine: "Engine", planned: "execution.Plan", *, yes: bool) -> None:
     """Print what an experiment executes, and ask on a terminal whether it starts."""
     typer.echo("\n".join(describe_plan(engine, planned)), err=True)
     if not yes and planned.new and sys.stdin.isatty():
         typer.confirm("Start?", abort=True)
 
 
-def describe_plan(engine: "Engine", planned: "Plan") -> list[str]:
+def describe_plan(engine: "Engine", planned: "execution.Plan") -> list[str]:
     """Return the number of runs, and the estimate of the new ones, in sentences."""
-    from storage.worker import estimate, receivers_sentence
-
     existing = f"{format_count(len(planned.existing), 'run')} of {len(planned.runs)} exist." if planned.existing else ""
-    receivers = dict.fromkeys(receivers_sentence(run.request) for run in planned.runs)
+    receivers = dict.fromkeys(execution.receivers_sentence(run.request) for run in planned.runs)
     return [
         *filter(None, [existing]),
-        *([f"{estimate(engine, planned).summary()}."] if planned.new else []),
+        *([f"{execution.estimate(engine, planned).summary()}."] if planned.new else []),
         *planned.notes,
         *receivers,
     ]
 
 
 def execute_experiment(
-    engine: "Engine", experiment_id: int, requests: "StopRequests", *, quiet: bool, at_once: int = 1
-) -> "stored_experiments.Progress":
+    engine: "Engine", experiment_id: int, requests: "execution.StopRequests", *, quiet: bool, at_once: int = 1
+) -> "experiments.Progress":
     """Execute the runs of an experiment until they end, several at once if wanted."""
     import asyncio
 
-    from storage import worker
-
     notify = partial(typer.echo, err=True)
     with _reporting(quiet) as report:
-        execution = worker.execute_experiment(
+        work = execution.execute_experiment(
             engine, experiment_id, report, notify=notify, requests=requests, at_once=at_once
         )
-        return asyncio.run(execution)
+        return asyncio.run(work)
 
 
 def influence(
@@ -358,19 +351,15 @@ def influence(
 
     Below: other chairs and a jury of all, if the study has them, and error and cost by peers and samples.
     """
-    from storage.db.connections import reading
-    from storage.reports import peer_reviews
-    from storage.worker import find_run, influence_definition, plan, start
-
-    found = find_run(engine, source, run_name)
+    found = execution.find_run(engine, source, run_name)
     for is_altered in (False, True)[: 1 + altered]:
-        planned = plan(engine, source, influence_definition(engine, found, altered=is_altered))
+        planned = execution.plan(engine, source, execution.influence_definition(engine, found, altered=is_altered))
         if planned.new:
             confirm_plan(engine, planned, yes=yes or as_json)
         with stop_requests() as requests:
-            progress = execute_experiment(engine, start(engine, source, planned), requests, quiet=as_json)
+            progress = execute_experiment(engine, execution.start(engine, source, planned), requests, quiet=as_json)
         check_complete(progress, "experiment")
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         errors = peer_reviews.load_errors(session, found, criterion=criterion)
         rows = [asdict(one) for one in peer_reviews.load_influences(session, found, errors, criterion)]
         front = [asdict(one) for one in peer_reviews.load_front(session, found, errors, criterion)]
@@ -395,19 +384,13 @@ def experiment_status(
     watch: Annotated[bool, typer.Option("--watch", help="Print it again after each change, until it ends.")] = False,
 ) -> output.Result:
     """Print the state of each run of an experiment: its traces, what failed and why, and the time left."""
-    from time import sleep
-
-    from core.wording import format_minutes
-    from storage.db.connections import reading
-    from storage.runs import experiments
-
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         found = experiments.find(session, source.id, name)
     if found is None:
         raise TiebreakError(f"The study has no experiment called {name!r}.")
     previous = ""
     while True:
-        with reading(engine) as session:
+        with connections.reading(engine) as session:
             progress = experiments.progress(session, found.id)
         rows = [asdict(one) for one in progress.statuses]
         for row in rows:
@@ -419,15 +402,12 @@ def experiment_status(
         if text != previous:
             typer.echo(f"{text}\n")
             previous = text
-        sleep(1.0)
+        time.sleep(1.0)
 
 
-def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> output.Result:
+def _cancel(engine: "Engine", study_id: int, definition: "definitions.Definition") -> output.Result:
     """Cancel the runs of an experiment."""
-    from storage.db.connections import writing
-    from storage.runs import experiments
-
-    with writing(engine) as session:
+    with connections.writing(engine) as session:
         found = experiments.find(session, study_id, definition.name)
         if found is None:
             raise TiebreakError(f"The study has no experiment called {definition.name!r}.")
@@ -450,13 +430,9 @@ def unread(
     limit: Annotated[int, typer.Option(min=0, help="Print the text of at most this many replies.")] = 20,
 ) -> output.Result:
     """Print the replies that could not be read. Counts by judge, step and reason come first, then the texts."""
-    from storage.db.connections import reading
-    from storage.runs import outcomes as replies
-    from storage.worker import find_run
-
-    run_id = None if run is None else find_run(engine, source, run).id
+    run_id = None if run is None else execution.find_run(engine, source, run).id
     conditions = replies.UnreadFilter(source.id, run_id, judge, step)
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         counts = [asdict(count) for count in replies.count_unread(session, conditions)]
         summaries = [reply.summary() for reply in replies.page_unread(session, conditions, size=limit).rows]
     lines = [
@@ -474,8 +450,6 @@ def search(
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many matches.")] = 20,
 ) -> output.Result:
     """Print where a text is in a study's items, turns, or reasons and notes, with the field and the trace."""
-    from storage.runs import search as texts
-
     found = texts.find(session, source.id, text, texts.parse_area(area), limit=limit).matches[:limit]
     rows, lines = [], []
     for one in found:
@@ -488,9 +462,7 @@ def search(
 
 def format_reply(reply: Mapping[str, Any]) -> str:
     """Return an unreadable reply with its place, below the reply to the first request if there were two."""
-    from core.items import item_name
-
-    name = item_name(reply["item"], reply["part"])
+    name = core_items.item_name(reply["item"], reply["part"])
     place = f"{reply['run']} · {name} · {reply['judge']} · {reply['step']}, round {reply['round']}"
     place += f" (trace {reply['trace']})"
     if not reply["first_problem"]:
@@ -517,10 +489,6 @@ def reread(
 
     A trace whose verdict would need new calls is listed and not changed. Earlier readings stay stored.
     """
-    from storage.db import audit
-    from storage.db.connections import writing
-    from storage.runs import readings
-
     rereads = list(readings.reread_study(engine, source, run=run, apply=apply))
     changes = [
         {**asdict(change), "outcome": trace.outcome, "needs_calls": trace.needs_calls}
@@ -531,7 +499,7 @@ def reread(
         {"trace_id": t.trace_id, "run": t.run, "item": t.item, "why": t.needs_calls} for t in rereads if t.needs_calls
     ]
     if apply and changes:
-        with writing(engine) as session:
+        with connections.writing(engine) as session:
             audit.record_change(session, source.id, f"{len(changes)} readings by the parsers of this version")
     columns = ("run", "item", "judge", "step", "round", "old", "new", "rule", "problem", "outcome")
     applicable = [{name: row[name] for name in columns} for row in changes if not row["needs_calls"]]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from commands import output
+from commands.lazy import lazy_imports
 from core.designs import AGREED, Form
 from core.errors import TiebreakError
 from core.labels import Kind
@@ -15,8 +16,14 @@ from core.labels import Kind
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from storage.reports.label_designs import DesignReport
-    from storage.transfer.deletions import Deleted
+with lazy_imports():
+    from storage.db import connections
+    from storage.labelling import offers
+    from storage.labels import targets
+    from storage.reports import label_designs
+    from storage.runs import call_totals, runs, trace_opinions
+    from storage.studies import studies
+    from storage.transfer import deletions
 
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
@@ -25,9 +32,6 @@ RunName = Annotated[str, typer.Argument(help="The run's name.")]
 
 def list_studies(session: output.Reading) -> output.Result:
     """Print all studies, and the deleted ones that can be restored."""
-    from storage.studies import studies
-    from storage.transfer import deletions
-
     counts = studies.progress(session)
     rows: list[dict[str, Any]] = [
         {
@@ -48,8 +52,6 @@ def rename(
     session: output.Writing, name: Name, new: Annotated[str, typer.Argument(help="The new name.")]
 ) -> output.Result:
     """Change the name of a study."""
-    from storage.studies import studies
-
     studies.rename(session, studies.get(session, name).id, new)
     return {"renamed": name, "to": new}, f"Renamed {name!r} to {new!r}."
 
@@ -60,17 +62,12 @@ def archive(
     undo: Annotated[bool, typer.Option("--undo", help="Offer its targets again.")] = False,
 ) -> output.Result:
     """Archive a study: nobody is offered its targets, and its results stay."""
-    from storage.studies import studies
-
     studies.archive(session, studies.get(session, name).id, archived=not undo)
     return {"study": name, "archived": not undo}, f"{name!r} is {'active' if undo else 'archived'}."
 
 
 def delete(session: output.Writing, name: Name) -> output.Result:
     """Delete a study; it can be restored for 30 days."""
-    from storage.studies import studies
-    from storage.transfer import deletions
-
     deletions.delete_study(session, studies.get(session, name).id)
     text = f"Deleted {name!r}. To restore it within {deletions.PERIOD.days} days: studies restore {shlex.quote(name)}"
     return {"deleted": name}, text
@@ -78,17 +75,12 @@ def delete(session: output.Writing, name: Name) -> output.Result:
 
 def restore(session: output.Writing, name: Name) -> output.Result:
     """Restore a deleted study."""
-    from storage.transfer import deletions
-
     restored = deletions.restore_study(session, _newest(deletions.deleted_studies(session), name, "study"))
     return {"restored": restored}, f"Restored {restored!r}."
 
 
 def list_runs(source: output.Source, session: output.Reading) -> output.Result:
     """Print the runs of a study, and the deleted ones that can be restored."""
-    from storage.runs import runs
-    from storage.transfer import deletions
-
     found = runs.of_study(session, source.id)
     progress = runs.progress_by_run(session, [run.id for run in found])
     rows: list[dict[str, Any]] = [
@@ -110,9 +102,6 @@ def list_runs(source: output.Source, session: output.Reading) -> output.Result:
 
 def delete_run(name: RunName, source: output.Source, session: output.Writing) -> output.Result:
     """Delete a run with its traces and opinions; labels stay. It can be restored for 30 days."""
-    from storage.runs import runs
-    from storage.transfer import deletions
-
     ids = {run.name: run.id for run in runs.of_study(session, source.id)}
     if name not in ids:
         raise TiebreakError(f"The study {source.name!r} has no run called {name!r}.")
@@ -123,17 +112,15 @@ def delete_run(name: RunName, source: output.Source, session: output.Writing) ->
 
 def restore_run(name: RunName, source: output.Source, session: output.Writing) -> output.Result:
     """Restore a deleted run."""
-    from storage.transfer import deletions
-
     deletions.restore_run(session, source.id, _newest(deletions.deleted_runs(session, source.id), name, "run"))
     return {"restored": name}, f"Restored {name!r}."
 
 
-def _deleted(one: "Deleted") -> str:
+def _deleted(one: "deletions.Deleted") -> str:
     return f"deleted, until {one.until:%Y-%m-%d}"
 
 
-def _newest(deleted: "Sequence[Deleted]", name: str, noun: str) -> int:
+def _newest(deleted: "Sequence[deletions.Deleted]", name: str, noun: str) -> int:
     """Return the id of the newest deletion under a name; raises TiebreakError if there is none."""
     ids = [one.id for one in deleted if one.name == name]
     if not ids:
@@ -159,11 +146,9 @@ def summaries(
     It is the number of labels and the dispute of every target, the orders shown in every trace with a verdict, the
     number of traces of every run, and the sums over the calls of every run that has ended.
     """
-    from storage.db.connections import reading, writing
-
     engine = output.open_database(database)
     study_id = output.find_study(engine, study).id if study is not None else None
-    with reading(engine) if check else writing(engine) as session:
+    with connections.reading(engine) if check else connections.writing(engine) as session:
         rows = _differences(session, study_id, check)
     tables = [
         output.format_table(part[:SHOWN], "") + (f"\nand {len(part) - SHOWN:,} more" if len(part) > SHOWN else "")
@@ -179,9 +164,6 @@ def summaries(
 
 def _differences(session: "Session", study_id: int | None, check: bool) -> dict[str, list[dict[str, Any]]]:
     """Return noun -> rows of what differs between the stored summaries and the data; corrects it unless `check`."""
-    from storage.labels import targets
-    from storage.runs import call_totals, trace_opinions
-
     found = (targets.summary_differences if check else targets.rebuild_summaries)(session, study_id)
     orders = (trace_opinions.order_differences if check else trace_opinions.rebuild_orders)(session, study_id)
     sizes = (call_totals.size_differences if check else call_totals.rebuild_sizes)(session, study_id)
@@ -237,8 +219,6 @@ def offer(
     ] = None,
 ) -> output.Result:
     """Offer pairs of responses to annotators on which the judges agree, or which no judge has compared."""
-    from storage.labelling import offers
-
     result = offers.offer(session, source, criterion, count=pairs, seed=seed)
     text = f"Drawn: {result.drawn:,} of {result.total:,} pairs; added to the queue: {result.added:,}."
     return asdict(result), text
@@ -266,9 +246,6 @@ def design(
     seed: Annotated[int | None, typer.Option(help="Of the draw. Default: the present one, or 0.")] = None,
 ) -> output.Result:
     """Print which pairs people label, or change it: shares grow, and from the first label on they do not shrink."""
-    from storage.labelling import offers
-    from storage.reports import label_designs
-
     shares = dict(_read_share(text) for text in share or ())
     changes: dict[str, Any] = {"form": form, "by": by, "shares": shares, "seed": seed}
     if any(value not in (None, "", {}) for value in (*changes.values(), agreed, size)):
@@ -291,9 +268,7 @@ def _read_share(text: str) -> tuple[str, float]:
         raise TiebreakError(f"A share is STRATUM=NUMBER, such as agreed=0.2, and not {text!r}.") from None
 
 
-def _describe_design(criterion: str, kind: Kind, report: "DesignReport | None") -> output.Result:
-    from storage.reports import label_designs
-
+def _describe_design(criterion: str, kind: Kind, report: "label_designs.DesignReport | None") -> output.Result:
     text = label_designs.describe(report, kind)
     if report is None:
         return {"criterion": criterion, "kind": kind, "form": None}, text

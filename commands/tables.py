@@ -1,11 +1,13 @@
 """Tables: those of the papers, and those of a study's experiments."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from commands.lazy import lazy_imports
 from commands.output import (
     DatabaseUrl,
     Reference,
@@ -19,14 +21,19 @@ from commands.output import (
 from core.errors import TiebreakError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from sqlalchemy import Engine
 
-    from storage.reports.experiments import Results
-    from storage.reports.published import PublishedRow
-    from storage.runs.experiments import Experiment
-    from storage.studies.studies import Study
+with lazy_imports():
+    from core.formats import cell_table, latex_tables
+    from core.formats import tables as data_tables
+    from core.formats import text as text_files
+    from core.statistics.reports import experiment_differences
+    from storage.db import connections
+    from storage.reports import experiments as experiment_report
+    from storage.reports import published
+    from storage.runs import experiments
+    from storage.studies import studies
+
 
 AXES_HELP = "Axes of an experiment; scorer, group and statistic of a published table. Separated by commas."
 TableFormat = Literal["text", "markdown", "latex", "csv"]
@@ -70,9 +77,6 @@ def table(
     database: DatabaseUrl = None,
 ) -> Result:
     """Print a table of an experiment, or of one of the papers, for a study. docs/published.md has their caveats."""
-    from storage.reports import experiments as report
-    from storage.reports import published
-
     if study is None:
         if name is not None:
             published.find_table(name)
@@ -91,31 +95,31 @@ def table(
         return _published(engine, found, name, reference, layout)
     lists = {"differences": differences, "effects": effects, "front": front}
     chosen = [kind for kind, is_chosen in lists.items() if is_chosen]
-    results = report.results(engine, found, experiment, reference)
+    results = experiment_report.results(engine, found, experiment, reference)
     if chosen:
         return _written(engine, found, *_list_of(engine, found, results, chosen, layout), output)
-    value, text = report.render(results, statistic, layout.rows, layout.columns, format)
+    value, text = experiment_report.render(results, statistic, layout.rows, layout.columns, format)
     return _written(engine, found, value, text, output)
 
 
-def _list_of(engine: "Engine", study: "Study", results: "Results", chosen: list[str], layout: Layout) -> Result:
+def _list_of(
+    engine: "Engine", study: "studies.Study", results: "experiment_report.Results", chosen: list[str], layout: Layout
+) -> Result:
     """Return the differences, effects or cells by value for money; raises TiebreakError for other options."""
-    from storage.reports import experiments as report
-
     if len(chosen) > 1 or layout.rows or layout.columns:
         raise TiebreakError(f"--{chosen[0]} is a list of its own: leave out --rows, --columns and other lists.")
     of = results.of(layout.statistic)[0] if results.cells else ""
     rows: list[dict[str, Any]]
     match chosen:
         case ["front"]:
-            lines = rows = [asdict(row) for row in report.values_for_money(results, of)] if of else []
-            caption = report.describe_front(results, of)
+            lines = rows = [asdict(row) for row in experiment_report.values_for_money(results, of)] if of else []
+            caption = experiment_report.describe_front(results, of)
         case ["effects"]:
-            lines = rows = [asdict(row) for row in report.effects(engine, study, results, of)] if of else []
+            lines = rows = [asdict(row) for row in experiment_report.effects(engine, study, results, of)] if of else []
             for row in rows:
                 row.pop("fixed")
                 row["cost"], row["cost_low"], row["cost_high"] = row["cost"]
-            caption = report.describe_effects(results, of)
+            caption = experiment_report.describe_effects(results, of)
         case _:
             rows, lines, caption = _differences(results, engine, study, of)
     name = results.experiment.name
@@ -123,34 +127,29 @@ def _list_of(engine: "Engine", study: "Study", results: "Results", chosen: list[
 
 
 def _differences(
-    results: "Results", engine: "Engine", study: "Study", statistic: str
+    results: "experiment_report.Results", engine: "Engine", study: "studies.Study", statistic: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
     """Return the differences along the axes as rows, as the lines of a table, and its caption."""
-    from core.statistics.reports.experiment_differences import describe_correction
-    from storage.reports import experiments as report
-
     left_out = ("combinations", "lowest", "highest", "cost")  # of effects
-    found = report.differences(engine, study, results.experiment, statistic, results.reference) if statistic else ()
+    of = (engine, study, results.experiment, statistic, results.reference)
+    found = experiment_report.differences(*of) if statistic else ()
     rows = [{name: cell for name, cell in asdict(row).items() if name not in left_out} for row in found]
     lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in rows]
-    return rows, lines, f"differences along the axes; {describe_correction(found)}; reference: {results.reference}"
+    correction = experiment_differences.describe_correction(found)
+    return rows, lines, f"differences along the axes; {correction}; reference: {results.reference}"
 
 
-def _rows_text(lines: "Sequence[Mapping[str, Any]]", caption: str, label: str, layout: Layout) -> str:
+def _rows_text(lines: Sequence[Mapping[str, Any]], caption: str, label: str, layout: Layout) -> str:
     """Return rows in the format of the layout."""
-    from core.formats.cell_table import markdown_table
-    from core.formats.latex_tables import latex_table
-    from core.formats.tables import rows_csv
-
     match layout.format:
         case "csv":
-            return rows_csv(lines)
+            return data_tables.rows_csv(lines)
         case "latex":
-            return latex_table(lines, caption, f"tab:{label}")
+            return latex_tables.latex_table(lines, caption, f"tab:{label}")
         case "markdown":
             header = list(lines[0]) if lines else []
             texts = [[_cell_text(cell) for cell in line.values()] for line in lines]
-            return f"{markdown_table(header, texts)}\n{caption}\n"
+            return f"{cell_table.markdown_table(header, texts)}\n{caption}\n"
     return format_table(lines, "No two cells can be compared yet.")
 
 
@@ -162,13 +161,9 @@ def _axes(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _find_experiment(engine: "Engine", study: "Study", name: str) -> "Experiment | None":
+def _find_experiment(engine: "Engine", study: "studies.Study", name: str) -> "experiments.Experiment | None":
     """Return the experiment of this name, None for a published table; raises TiebreakError if there is neither."""
-    from storage.db.connections import reading
-    from storage.reports import published
-    from storage.runs import experiments
-
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         found = experiments.find(session, study.id, name)
         if found is not None or name in {table.name for table in published.TABLES}:
             return found
@@ -179,12 +174,9 @@ def _find_experiment(engine: "Engine", study: "Study", name: str) -> "Experiment
     )
 
 
-def _tables_of_study(engine: "Engine", study: "Study") -> Result:
+def _tables_of_study(engine: "Engine", study: "studies.Study") -> Result:
     """Return the experiments of a study and the published tables."""
-    from storage.db.connections import reading
-    from storage.runs import experiments
-
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         rows = [
             {
                 "experiment": one.name,
@@ -199,18 +191,14 @@ def _tables_of_study(engine: "Engine", study: "Study") -> Result:
 
 
 def _published_tables() -> list[dict[str, Any]]:
-    from storage.reports import published
-
     return [
         {"name": table.name, "paper": table.paper, "title": table.title, "needs": table.needs}
         for table in published.TABLES
     ]
 
 
-def _published(engine: "Engine", study: "Study", name: str, reference: str | None, chosen: Layout) -> Result:
+def _published(engine: "Engine", study: "studies.Study", name: str, reference: str | None, chosen: Layout) -> Result:
     """Return the rows of a published table, in the chosen layout."""
-    from storage.reports import published
-
     table = published.find_experiment_table(engine, study.id, name) or published.find_table(name)
     found = published.select(published.compute(engine, study, name, reference=reference), chosen.statistic)
     rows = _with_differences(found)
@@ -227,12 +215,9 @@ def _published(engine: "Engine", study: "Study", name: str, reference: str | Non
     return _written(engine, study, rows, f"{text}\n", chosen.output)
 
 
-def _differences_of_study(engine: "Engine", study: "Study", reference: str | None, chosen: Layout) -> Result:
+def _differences_of_study(engine: "Engine", study: "studies.Study", reference: str | None, chosen: Layout) -> Result:
     """Return all rows of a study that a paper prints too: published, here, the difference, and why."""
-    from storage.db.connections import reading
-    from storage.reports import published
-
-    with reading(engine) as session:
+    with connections.reading(engine) as session:
         tables = published.available(session, study.id)
     of_tables = {table.name: published.compute(engine, study, table.name, reference=reference) for table in tables}
     found = [(name, row) for name, rows in of_tables.items() for row in rows if row.published is not None]
@@ -248,7 +233,7 @@ def _differences_of_study(engine: "Engine", study: "Study", reference: str | Non
     return _written(engine, study, rows, "\n".join([text.rstrip("\n"), *reasons, ""]), chosen.output)
 
 
-def _with_differences(rows: "Sequence[PublishedRow]") -> list[dict[str, Any]]:
+def _with_differences(rows: "Sequence[published.PublishedRow]") -> list[dict[str, Any]]:
     """Return rows with their differences from the published figures, without these fields if no row has one."""
     names = ("published", "source", "why")
     found = []
@@ -261,18 +246,16 @@ def _with_differences(rows: "Sequence[PublishedRow]") -> list[dict[str, Any]]:
     return found
 
 
-def _shorter(rows: "Sequence[Mapping[str, Any]]") -> list[dict[str, Any]]:
+def _shorter(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows without what is printed once below their table."""
     return [{name: cell for name, cell in row.items() if name not in ("source", "why")} for row in rows]
 
 
-def _written(engine: "Engine", study: "Study", value: Any, text: str, output: Path | None) -> Result:
+def _written(engine: "Engine", study: "studies.Study", value: Any, text: str, output: Path | None) -> Result:
     """Return a table, or write it to a file."""
-    from core.formats.text import open_output
-
     if output is None:
         return value, text.rstrip("\n")
-    with open_output(output) as stream:
+    with text_files.open_output(output) as stream:
         stream.write(text)
     record_export(engine, study.id, [str(output)])
     return value, f"Wrote {output}"

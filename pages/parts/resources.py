@@ -11,7 +11,7 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.llm.client import Model
 from core.llm.router import Router
-from storage import accounts
+from storage.accounts import registry
 from storage.db import connections, errors, guards
 from storage.db.connections import Engine, Session
 from storage.db.errors import DBAPIError
@@ -83,7 +83,7 @@ async def remove_expired_daily() -> None:
 
 def has_accounts() -> bool:
     """Return whether people sign in with accounts; without them a name is enough."""
-    return read(accounts.exist)
+    return read(registry.exist)
 
 
 _workers: list[RunWorker] = []

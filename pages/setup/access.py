@@ -8,7 +8,6 @@ from core.errors import TiebreakError
 from core.own_addresses import own_address
 from pages.parts import account_guard, permissions, resources, shell
 from pages.parts.text import escape_markdown
-from storage import accounts
 from storage.accounts import access, registry, tokens
 from storage.accounts.access import Permission, Role
 from storage.db import connections
@@ -98,7 +97,7 @@ def invite(session: connections.Session, study_id: int, name: str, role: Role) -
 
     The link replaces a password, so it would otherwise open the account's other studies to the owner of this one.
     """
-    account = accounts.find(session, name)
+    account = registry.find(session, name)
     if account is not None and not access.is_unrestricted(session, account_guard.current_actor()):
         raise TiebreakError(f"{account.name} has an account: give it a role. Administrators can send a new link.")
     account = account or registry.add(session, name)

@@ -15,7 +15,7 @@ from core.errors import TiebreakError
 from core.formats.records import RunRecord
 from core.texts import _, mark
 from core.trace import Spec
-from storage import accounts
+from storage.accounts import registry
 from storage.accounts.registry import Actor
 from storage.db import audit, connections, guards
 from storage.db.audit import Action
@@ -85,7 +85,7 @@ class Forbidden(TiebreakError):
 
 def is_unrestricted(session: Session, actor: Actor) -> bool:
     """Return whether an actor may do everything: an administrator, or anybody while there are no accounts."""
-    return actor.administrator if actor.account_id is not None else not accounts.exist(session)
+    return actor.administrator if actor.account_id is not None else not registry.exist(session)
 
 
 def require(session: Session, study_id: int, actor: Actor, permission: Permission) -> None:
@@ -185,7 +185,7 @@ def members(session: Session, study_id: int) -> dict[str, Role]:
 
 def set_role(session: Session, study_id: int, name: str, role: Role | None) -> None:
     """Give the account of an annotator a role in a study, or with None remove it."""
-    annotator_id = annotators.get_or_create_id(session, accounts.get(session, name).name)
+    annotator_id = annotators.get_or_create_id(session, registry.get(session, name).name)
     audit.record(session, Action.role, study_id=study_id, account=name, role=role.value if role else "none")
     if role is None:
         own = (col(MemberRow.study_id) == study_id, col(MemberRow.annotator_id) == annotator_id)
