@@ -46,12 +46,12 @@ class ClaimedTrace:
 _CLAIMED = (col(TraceRow.id), col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
 
 
-def unclaimed(session: Session, *, experiment_id: int | None = None, at_once: bool = False) -> list[int]:
-    """Return the ids of the requested runs that a worker can execute now, of all runs or of one experiment.
+def unclaimed(session: Session, *, run_ids: Collection[int] | None = None, in_turn: bool = True) -> list[int]:
+    """Return the ids of the requested runs that a worker can execute now, of all runs or of some.
 
-    An experiment has one cost limit, so its runs are executed one after another, in the order of their ids, unless a
-    process that counts the limit itself executes several `at_once`. One that is stopped, by the limit or by an error,
-    does not keep the others waiting.
+    An experiment has one cost limit, so its runs are executed `in_turn`, in the order of their ids, unless a process
+    that counts the limit itself executes several at once. One that is stopped, by the limit or by an error, does not
+    keep the others waiting.
     """
     at, other = clock(session), aliased(RunRow)
     comes_first = or_(
@@ -60,10 +60,10 @@ def unclaimed(session: Session, *, experiment_id: int | None = None, at_once: bo
     )
     has_to_wait = select(col(other.id)).where(col(other.experiment_id) == col(RunRow.experiment_id), comes_first)
     query = select(col(RunRow.id)).where(col(RunRow.state) == "requested", is_shared(at))
-    if not at_once:
+    if in_turn:
         query = query.where(not_(has_to_wait.exists()))
-    if experiment_id is not None:
-        query = query.where(col(RunRow.experiment_id) == experiment_id)
+    if run_ids is not None:
+        query = query.where(col(RunRow.id).in_(run_ids))
     return list(session.scalars(query.order_by(col(RunRow.id))))
 
 

@@ -22,14 +22,13 @@ from core.llm.client import Model, Reply
 from core.llm.costs import CostEstimate, RecordedCalls
 from core.llm.images import image_url, media_folder
 from core.llm.reuse import DrawCounter, call_keys
-from core.llm.router import Router
 from core.protocols import Protocol, registry, settings_file, start_flow, trace_parts
 from core.templates import replace_templates
 from core.trace import Ask, Flow, Spec, Turn, model_specs, with_seeds_of_repeat
 from core.transcripts import HIDDEN_IMAGE, steps_left_out
 from storage.db.connections import batches, read, reading, write, writing
 from storage.db.tables import EventRow, RunRow
-from storage.runs import aius, annotator_examples, calls, claims, experiments, runs
+from storage.runs import aius, annotator_examples, calls, experiments, runs
 from storage.runs.calls import model_names
 from storage.runs.runs import Progress, Run
 from storage.studies import studies, transcripts
@@ -421,19 +420,13 @@ async def execute_here(
     """
     run, _ = progress(engine, run_id)
     work = Work[tuple[Run, Progress]](
-        claim=lambda session, worker: run_id if claims.claim_run(session, run_id, worker) else None,
+        run_ids=lambda _: [run_id],
         load=partial(_progress, run_id=run_id),
-        seconds_left=partial(claims.seconds_left, run_ids=[run_id]),
-        cancel=partial(runs.cancel, run_id=run_id),
-        has_ended=_has_ended,
-        cancelled=f"The run {run.name!r} is cancelled; continue it with --resume {run.name!r}.",
-        unfinished=f"The run {run.name!r} has not ended: a server or worker on this database continues it when the "
-        f"database is available again; without one, continue it with --resume {run.name!r}.",
+        name=f"The run {run.name!r}",
+        command=f"--resume {run.name!r}",
         timeout=CLAIM_TIMEOUT,
     )
-    return await execute_until_ended(
-        engine, work, lambda state: report(*state), model or Router(), notify, requests or StopRequests()
-    )
+    return await execute_until_ended(engine, work, lambda state: report(*state), model, notify, requests)
 
 
 def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
@@ -443,9 +436,3 @@ def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
 
 def _progress(session: Session, run_id: int) -> tuple[Run, Progress]:
     return runs.get(session, run_id), runs.progress(session, run_id)
-
-
-def _has_ended(state: tuple[Run, Progress], is_cancelled: bool) -> bool:
-    """Return whether nothing is left to be executed or waited for here: a run resumed after its cancel is others'."""
-    run, _ = state
-    return run.state not in ("requested", "cancelling") or (run.state == "requested" and is_cancelled)

@@ -71,27 +71,6 @@ def only_changes(report: Callable[[Result], None]) -> Callable[[Result], None]:
     return report_change
 
 
-async def report_until_done(
-    execution: "asyncio.Task[None]", load: Callable[[], Result], report: Callable[[Result], None]
-) -> None:
-    """Await an execution, and report its progress about once a second while the database can be reached.
-
-    Raises what the execution raises. It is cancelled if the caller is.
-    """
-    try:
-        while not execution.done():
-            await asyncio.wait({execution}, timeout=REPORT_SECONDS)
-            try:
-                current = await asyncio.to_thread(load)
-            except DatabaseUnavailable:  # the execution waits for the database, or ends with the reason
-                continue
-            report(current)
-        await execution
-    finally:
-        execution.cancel()
-        await asyncio.gather(execution, return_exceptions=True)
-
-
 # Requests of a person to stop what a command executes, such as Ctrl+C: it stops in the database, for all workers.
 
 POLL_SECONDS = 0.1

@@ -9,13 +9,13 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Generic
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -26,10 +26,11 @@ from core.llm import costs
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
 from core.llm.limits import Budget, ConcurrencyLimit
+from core.llm.router import Router
 from storage.db import guards
 from storage.db.connections import read, write
 from storage.db.errors import DatabaseUnavailable
-from storage.runs import calls, claims
+from storage.runs import calls, claims, runs
 from storage.runs.claims import MAX_INITIAL_FAILURES
 from storage.runs.runs import Run
 from storage.worker import _outages
@@ -232,7 +233,61 @@ async def _heartbeat(
             await task
 
 
-# What a command executes in this process: a run, or the runs of an experiment.
+# The runs that a process executes, each alone: those that a command names, or all that are requested.
+
+
+class RunExecutions:
+    """Claims runs and executes each alone, up to `at_once` at the same time."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        model: Callable[[], Model],
+        stopping: threading.Event,
+        find: Callable[[Session], list[int]] = lambda session: claims.unclaimed(session),
+        at_once: float = inf,
+        shared: SharedByRuns | None = None,
+    ) -> None:
+        """Execute the runs that `find` returns until `stopping` is set; then no more calls are started."""
+        self._engine, self._create_model, self._stopping, self._shared = engine, model, stopping, shared
+        self._find, self._at_once = find, at_once
+        self.model: Model | None = None
+        self.running: set[asyncio.Task[None]] = set()
+
+    def claim(self) -> dict[int, str]:
+        """Return the runs that were claimed for the free places, each with the name of its claim."""
+        claimed: dict[int, str] = {}
+        for run_id in read(self._engine, self._find) if len(self.running) < self._at_once else ():
+            worker = worker_name()
+            if len(self.running) + len(claimed) < self._at_once and write(
+                self._engine, partial(claims.claim_run, run_id=run_id, worker=worker)
+            ):
+                claimed[run_id] = worker
+        return claimed
+
+    def start(self, claimed: Mapping[int, str]) -> None:
+        """Start the execution of claimed runs."""
+        for run_id, worker in claimed.items():
+            model = self.model = self.model or self._create_model()  # importing litellm takes seconds
+            execution = execute_run(
+                self._engine, run_id, model, worker=worker, stopping=self._stopping, shared=self._shared
+            )
+            self.running.add(asyncio.create_task(execution))
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until a run ends, or for some seconds; raises the error of an execution that has ended."""
+        if not self.running:
+            return await asyncio.sleep(seconds)
+        ended, self.running = await asyncio.wait(self.running, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
+
+    async def close(self, grace: float) -> None:
+        """Wait `grace` seconds for the executions; the claims of those that are cancelled then expire."""
+        await _outages.end_tasks(self.running, grace)
+        if self.model is not None:
+            await self.model.close()
+
 
 # Seconds to wait for a run that another worker has claimed; the claim of a crashed one expires sooner.
 CLAIM_TIMEOUT = 60.0
@@ -240,118 +295,101 @@ CLAIM_TIMEOUT = 60.0
 
 @dataclass(frozen=True)
 class Work(Generic[_outages.Result]):
-    """What is executed until it has ended; all functions but the last read or change the database."""
+    """Runs that a command executes until they have ended."""
 
-    claim: Callable[[Session, str], int | None]
-    """Claims the next run under a name and returns its id; None if none can be claimed now."""
+    run_ids: Callable[[Session], list[int]]
     load: Callable[[Session], _outages.Result]
-    """Returns its progress."""
-    seconds_left: Callable[[Session], float | None]
-    """Returns when the claim of another process expires; None if there is none."""
-    cancel: Callable[[Session], object]
-    has_ended: Callable[[_outages.Result, bool], bool]
-    """Whether nothing is left to be executed or waited for here; the second argument is whether it was cancelled."""
-    cancelled: str
-    unfinished: str
-    """Its state and how it is continued after an outage, if it was cancelled, and otherwise."""
+    """Returns their progress."""
+    name: str
+    command: str
+    """How they are called in a sentence, and what continues them."""
     timeout: float = inf
-    """Seconds to wait for another process that executes it."""
+    """Seconds to wait for another process that executes them."""
     at_once: int = 1
     """Runs that are executed at the same time."""
+    in_turn: bool = False
+    """Whether a run waits for the earlier ones of its experiment; the others share the ceiling in this process."""
 
+    def find(self, session: Session) -> list[int]:
+        """Return the runs that can be claimed now."""
+        return claims.unclaimed(session, run_ids=self.run_ids(session), in_turn=self.in_turn)
 
-@dataclass
-class _OtherClaim:
-    """The claim of another process that is waited for."""
+    def cancel(self, session: Session) -> None:
+        """Cancel what has not ended, for other processes too."""
+        for run_id in self.run_ids(session):
+            runs.cancel(session, run_id)
 
-    timeout: float
-    notify: Callable[[str], None]
-    since: float | None = None
-
-    def note(self, seconds_left: float | None, *, is_stopping: bool) -> None:
-        """Note when it expires, or that there is none, as when workers share a run; raises TiebreakError in the end."""
-        if seconds_left is None:
-            self.since = None
-        elif self.since is None:
-            self.since = time.monotonic()
-            self.notify(_outages.describe_wait(seconds_left))
-        elif time.monotonic() - self.since > self.timeout and not is_stopping:
-            raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
+    def observe(self, session: Session, *, is_cancelled: bool) -> tuple[_outages.Result, bool, float | None]:
+        """Return the progress, whether something is left to be executed or waited for here, and when the claim of
+        another process expires. What is resumed after a cancel is others'."""
+        ids = self.run_ids(session)
+        states = ("cancelling",) if is_cancelled else ("requested", "cancelling")
+        is_left = any(run.state in states or (run.active and not is_cancelled) for run in runs.by_ids(session, ids))
+        return self.load(session), is_left, claims.seconds_left(session, ids)
 
 
 async def execute_until_ended(
     engine: Engine,
     work: Work[_outages.Result],
     report: Callable[[_outages.Result], None],
-    model: Model,
+    model: Model | None,
     notify: Callable[[str], None],
-    requests: _outages.StopRequests,
+    requests: _outages.StopRequests | None,
 ) -> _outages.Result:
     """Execute work until it has ended; `report` is called about once a second when there is progress.
 
     `notify` is called with a sentence if the claim of another process is waited for. Runs that workers share are left
     to them and waited for. The first of the `requests` to stop cancels the work, for them too.
     """
-    execution = _execute_until_ended(engine, work, report, model, notify, requests)
-    return await _outages.until_stopped(execution, requests, engine, work.cancel, notify)
+    requests = requests or _outages.StopRequests()
+    shared = SharedByRuns() if work.at_once > 1 else None
+    executions = RunExecutions(engine, Router, requests.stored, work.find, work.at_once, shared)
+    executions.model = model or Router()
+    execution = _execute_until_ended(engine, work, executions, _outages.only_changes(report), notify, requests)
+    try:
+        return await _outages.until_stopped(execution, requests, engine, work.cancel, notify)
+    except DatabaseUnavailable as error:
+        state = (
+            f"is cancelled; {work.command} continues it."
+            if requests.stored.is_set()
+            else "has not ended: a server or worker on this database continues it when the database is available "
+            f"again, and so does {work.command}."
+        )
+        raise DatabaseUnavailable(f"{error} {work.name} {state}") from error
+    finally:
+        await executions.close(0)
 
 
 async def _execute_until_ended(
     engine: Engine,
     work: Work[_outages.Result],
+    executions: RunExecutions,
     report: Callable[[_outages.Result], None],
-    model: Model,
     notify: Callable[[str], None],
     requests: _outages.StopRequests,
 ) -> _outages.Result:
-    load, report = partial(read, engine, work.load), _outages.only_changes(report)
-    other, shared = _OtherClaim(work.timeout, notify), SharedByRuns()
-    running: set[asyncio.Task[None]] = set()
-    try:
-        while True:
-            started = None if requests.count else await _start_next(engine, work, model, requests, shared)
-            if started is not None:
-                running.add(started)
-                if len(running) < work.at_once:
-                    continue
-            if running:
-                await _outages.report_until_done(asyncio.create_task(_await_first(running)), load, report)
-                continue
-            is_cancelled = requests.stored.is_set()  # before the progress is read
-            progress = await _outages.through_outage(load)
-            report(progress)
-            if work.has_ended(progress, is_cancelled):
-                return progress
-            left = await _outages.through_outage(partial(read, engine, work.seconds_left))
-            other.note(left, is_stopping=requests.count > 0)
-            await asyncio.sleep(_outages.REPORT_SECONDS)
-    except DatabaseUnavailable as error:
-        state = work.cancelled if requests.stored.is_set() else work.unfinished
-        raise DatabaseUnavailable(f"{error} {state}") from error
-    finally:
-        await _outages.end_tasks(running, 0)
-        await model.close()
-
-
-async def _start_next(
-    engine: Engine, work: Work[Any], model: Model, requests: _outages.StopRequests, shared: SharedByRuns
-) -> asyncio.Task[None] | None:
-    """Claim the next run and start its execution; None if none can be claimed now."""
-    name = worker_name()
-    run_id = await _outages.through_outage(partial(write, engine, lambda session: work.claim(session, name)))
-    if run_id is None:
-        return None
-    own = shared if work.at_once > 1 else None
-    execution = execute_run(engine, run_id, model, worker=name, stopping=requests.stored, shared=own)
-    return asyncio.create_task(execution)
-
-
-async def _await_first(running: set[asyncio.Task[None]]) -> None:
-    """Wait until one of the tasks ends, and remove it; raises what it raises."""
-    ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-    running -= ended
-    for task in ended:
-        task.result()
+    waiting_since: float | None = None
+    while True:
+        if not requests.count:
+            executions.start(await _outages.through_outage(executions.claim))
+        if executions.running:
+            await executions.wait(_outages.REPORT_SECONDS)
+            with contextlib.suppress(DatabaseUnavailable):  # the executions wait for it, or end with the reason
+                report(await asyncio.to_thread(read, engine, work.load))
+            continue
+        observe = partial(work.observe, is_cancelled=requests.stored.is_set())
+        progress, is_left, seconds_left = await _outages.through_outage(partial(read, engine, observe))
+        report(progress)
+        if not is_left:
+            return progress
+        if seconds_left is None:  # nobody has claimed it, or workers share it
+            waiting_since = None
+        elif waiting_since is None:
+            waiting_since = time.monotonic()
+            notify(_outages.describe_wait(seconds_left))
+        elif time.monotonic() - waiting_since > work.timeout and not requests.count:
+            raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
+        await asyncio.sleep(_outages.REPORT_SECONDS)
 
 
 # The thread that executes requested runs while the app is serving, or in a process of its own.
@@ -437,43 +475,22 @@ class RunWorker:
 
 
 class _WholeRuns:
-    """Claims runs and executes each alone."""
+    """Executes every requested run alone."""
 
     def __init__(self, engine: Engine, model: Callable[[], Model], grace: float) -> None:
-        self._engine, self._create_model, self._grace = engine, model, grace
-        self._model: Model | None = None
-        self._stopping = threading.Event()
-        self._executions: set[asyncio.Task[None]] = set()
+        self._stopping, self._grace = threading.Event(), grace
+        self._executions = RunExecutions(engine, model, self._stopping)
 
     async def step(self) -> None:
-        for run_id, worker in (await asyncio.to_thread(self._claim_runs)).items():
-            model = self._model = self._model or self._create_model()  # importing litellm takes seconds
-            execution = asyncio.create_task(
-                execute_run(self._engine, run_id, model, worker=worker, stopping=self._stopping)
-            )
-            self._executions.add(execution)
-            execution.add_done_callback(self._ended)
+        self._executions.start(await asyncio.to_thread(self._executions.claim))
 
     async def wait(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        try:
+            await self._executions.wait(seconds)
+        except Exception as error:
+            log.error("A run could not be ended; it is continued when its claim has expired.", exc_info=error)
 
     async def end(self) -> None:
-        """Start no more calls, and wait for those in progress; the claims of runs that are cancelled then expire."""
+        """Start no more calls, and wait for those in progress."""
         self._stopping.set()
-        await _outages.end_tasks(self._executions, self._grace)
-        if self._model is not None:
-            await self._model.close()
-
-    def _claim_runs(self) -> dict[int, str]:
-        """Return the runs that were claimed, each with the name of its claim."""
-        named = {run_id: worker_name() for run_id in read(self._engine, claims.unclaimed)}
-        return {
-            run_id: worker
-            for run_id, worker in named.items()
-            if write(self._engine, partial(claims.claim_run, run_id=run_id, worker=worker))
-        }
-
-    def _ended(self, execution: asyncio.Task[None]) -> None:
-        self._executions.discard(execution)
-        if not execution.cancelled() and (error := execution.exception()) is not None:
-            log.error("A run could not be ended; it is continued when its claim has expired.", exc_info=error)
+        await self._executions.close(self._grace)

@@ -13,7 +13,6 @@ from core.errors import FileFormatError, TiebreakError
 from core.experiments import Cell, Definition, design, from_fields
 from core.llm import costs
 from core.llm.client import Model
-from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.protocols.prompt_parts import format_note
 from core.trace import model_specs, with_seeds_of_repeat
@@ -22,7 +21,7 @@ from storage.db.connections import clock, read, reading, write, writing
 from storage.db.tables import ItemRow, TraceRow
 from storage.labels import labels
 from storage.reports import references
-from storage.runs import claims, experiments, runs
+from storage.runs import experiments, runs
 from storage.runs.annotator_examples import without_examples
 from storage.runs.experiments import Progress
 from storage.runs.runs import Run
@@ -250,35 +249,14 @@ async def execute_experiment(
     """
     since = await through_outage(partial(read, engine, clock))
     work = Work[Progress](
-        claim=partial(_claim_next, experiment_id, at_once > 1),
+        run_ids=lambda session: [run.id for run in experiments.runs_of(session, experiment_id)],
         load=partial(experiments.progress, experiment_id=experiment_id, since=since),
-        seconds_left=lambda session: claims.seconds_left(
-            session, [run.id for run in experiments.runs_of(session, experiment_id)]
-        ),
-        cancel=partial(experiments.cancel, experiment_id=experiment_id),
-        has_ended=_has_ended,
-        cancelled="The experiment is cancelled; the same command continues it.",
-        unfinished="The experiment has not ended: a server or worker on this database continues it when the database "
-        "is available again, and so does the same command.",
+        name="The experiment",
+        command="the same command",
         at_once=at_once,
+        in_turn=at_once == 1,
     )
-    return await execute_until_ended(engine, work, report, model or Router(), notify, requests or StopRequests())
-
-
-def _claim_next(experiment_id: int, at_once: bool, session: Session, worker: str) -> int | None:
-    """Claim the next run of an experiment, and return its id."""
-    waiting = claims.unclaimed(session, experiment_id=experiment_id, at_once=at_once)
-    return next((run_id for run_id in waiting if claims.claim_run(session, run_id, worker)), None)
-
-
-def _has_ended(progress: Progress, is_cancelled: bool) -> bool:
-    """Return whether no run is executed or can be claimed, as that of a crashed worker after seconds.
-
-    What is resumed after a cancel is others'.
-    """
-    if is_cancelled:
-        return not progress.states.get("cancelling")
-    return not progress.active and not progress.states.get("requested")
+    return await execute_until_ended(engine, work, report, model, notify, requests)
 
 
 def influence_definition(engine: Engine, run: Run, *, altered: bool = False) -> Definition:

@@ -111,7 +111,7 @@ def test_runs_of_an_experiment_wait_for_one_that_is_executed_until_its_claim_end
     for seconds, found in ((1, []), (0, [run.id])):
         values = {"state": "cancelling", "claimed_until": at + timedelta(seconds=seconds)}
         session.execute(update(RunRow).where(RunRow.id == later).values(**values))
-        assert claims.unclaimed(session, experiment_id=experiment.id) == found
+        assert claims.unclaimed(session, run_ids=[run.id, later]) == found
 
 
 def test_a_run_is_read_again_when_it_is_locked(session):

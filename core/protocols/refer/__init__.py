@@ -32,5 +32,5 @@ PROTOCOL = Protocol(
     required_blanks=("response", "reviews"),
     artifact="peer reviews",
     view="pages.watch.parts.peer_review",
-    form="pages.setup.parts.refer_form:REFER.render",
+    form="pages.setup.parts.default_form:REFER.render",
 )

@@ -1,33 +1,43 @@
-"""The page of one study: guidelines and labelling rules, criteria, and exports."""
+"""The page of one study: guidelines and labelling rules, criteria, design, training, exports, and its deletion."""
 
 import io
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TextIO
 
 import streamlit as st
 
+from core.designs import AGREED, CONTENTION, GROUP, SCENARIO, WHOLE, Form, disputes_only
 from core.errors import TiebreakError
 from core.formats import gold, tiebreak
 from core.formats.study_records import CriterionRecord, StudyRules
 from core.formats.text import temporary_folder
+from core.frozen import help_text
 from core.items import Criterion
+from core.labels import Kind, Scale, Value
 from core.remote_images import normalize_host
 from core.transcripts import ERROR_CATEGORY
 from core.wording import format_count
-from pages.parts import current_study, downloads, permissions, resources, shell
+from pages.parts import current_study, downloads, numbers, permissions, resources, shell
 from pages.parts.downloads import File
+from pages.parts.numbers import VERDICT_NAMES, format_value
 from pages.parts.text import escape_markdown
-from pages.setup.parts import design_form, settings_form, training_form
+from pages.setup.parts import settings_form
 from pages.setup.parts.settings_form import draw_rule
 from storage.accounts.access import Permission
 from storage.db import connections
+from storage.labelling import offers, training
+from storage.labelling.training import ListedItem
 from storage.labels import views
-from storage.reports import peer_reviews
+from storage.reports import label_designs, peer_reviews
 from storage.reports.certificates import standing_values
+from storage.reports.label_designs import DesignReport
+from storage.runs import aspects
 from storage.runs.runs import Run
 from storage.studies import annotators, studies, transcripts
-from storage.studies.studies import Study
+from storage.studies.studies import DEFAULT_SCALES, Study
 from storage.transfer import deletions, exports, instructions
 from storage.transfer.bundle import write_bundle
 from storage.transfer.deletions import Deleted
@@ -187,9 +197,9 @@ def draw_study(study: Study) -> None:
     with criteria:
         _draw_criteria(study)
     with design:
-        design_form.draw_design(study)
+        draw_design(study)
     with training:
-        training_form.draw_training(study)
+        draw_training(study)
     with exports_tab:
         _draw_exports(study)
     with actions:
@@ -387,3 +397,281 @@ def file_bytes(write: Callable[[TextIO], None]) -> bytes:
     write(stream)
     stream.flush()
     return buffer.getvalue()
+
+
+# The design of a study: which pairs people label, and what that makes known.
+
+EVERYTHING, RANDOM, DISPUTES = "Every pair", "A random sample of all pairs", "Disputed pairs only"
+BY_SCENARIO, BY_GROUP, BY_UNCERTAINTY = "A share of each scenario", "A share of each group", "By uncertainty"
+HELP = {
+    EVERYTHING: "All pairs of all items, also those that no judge has seen.",
+    RANDOM: "Drawn from all pairs, also those that no judge has seen.",
+    BY_SCENARIO: "The same share of every scenario, with or without disputes.",
+    BY_GROUP: "The same share of every group of items, with or without disputes.",
+    BY_UNCERTAINTY: "The probability is this share times the contention of the judges, and at least 5 %.",
+}
+
+
+def draw_design(study: Study) -> None:
+    """Draw the present design of a criterion, and the forms that change it."""
+    scores = [one for one in resources.read(offers.scales, study.id) if one[0] == "score"]
+    subjects = [*((offers.KIND, name) for name in resources.read(offers.offered_criteria, study.id)), *scores]
+    if not subjects:
+        st.info(f"This study has no criterion yet. Add one in the tab {shell.CRITERIA_TAB}.")
+        return
+    subject = subjects[0]
+    if len(subjects) > 1:
+        subject = st.selectbox(
+            "Criterion", subjects, key="design_criterion",
+            format_func=lambda one: one[1] if one[0] == offers.KIND else f"{one[1]}, scores",
+        )  # fmt: skip
+    kind, criterion = subject
+    st.markdown(f"**Which {'pairs' if kind == offers.KIND else 'scores'} people label**")
+    report = resources.read(label_designs.find, study.id, criterion, kind)
+    present = label_designs.describe(report, kind)
+    if report is not None:
+        present = f"{label_designs.form_name(report)}. {present} {label_designs.consequence(report)}"
+    st.markdown(escape_markdown(present))
+    _draw_agreed(study, criterion, kind, report)
+    with st.expander("Other designs", expanded=report is None):
+        _draw_others(study, criterion, kind)
+
+
+def _draw_agreed(study: Study, criterion: str, kind: Kind, report: DesignReport | None) -> None:
+    """Draw the number of agreed targets, with what it makes known before it is drawn."""
+    if report is None:
+        report = resources.read(label_designs.preview, study.id, criterion, disputes_only(), kind)
+    agreed = next((one for one in report.strata if one.name == AGREED), None)
+    if report.design.by != CONTENTION or agreed is None:
+        if kind == offers.KIND and report.design.by == CONTENTION and not any(one.targets for one in report.strata):
+            share = f"{100 * study.rules.agreed_share:g} %"
+            st.caption(f"The first run draws every disputed pair and {share} of the agreed ones ({shell.RULES_TAB}).")
+        return
+    left, right = st.columns([2, 3], gap="medium", vertical_alignment="bottom")
+    number = left.number_input(
+        f"Agreed {report.noun}s that people label",
+        0,
+        agreed.targets,
+        agreed.drawn,
+        key=f"design_agreed_{kind}_{criterion}_{agreed.drawn}",
+        help="Drawn at random, and shown among the disputed ones: annotators cannot tell them apart.",
+    )
+    st.caption(label_designs.consequence_of_agreed(report, number))
+    if right.button("Draw", key="design_draw", disabled=number == agreed.drawn):
+        change = partial(offers.change_design, study=study, criterion=criterion, sizes={AGREED: number}, kind=kind)
+        _write(study, change)
+
+
+def _draw_others(study: Study, criterion: str, kind: Kind) -> None:
+    """Draw the other forms of a design."""
+
+    def named(text: str) -> str:
+        return text if kind == offers.KIND else text.replace("pair", "score").replace("Pair", "Score")
+
+    left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
+    choices = [RANDOM, EVERYTHING, DISPUTES, BY_SCENARIO, BY_GROUP, BY_UNCERTAINTY]
+    choice = left.selectbox(named("Pairs"), choices, format_func=named)
+    count, share = None, 0.0
+    if choice == RANDOM:
+        count = middle.number_input(named("Number of pairs"), 1, value=50, key="offer_pairs")
+    elif choice in (BY_SCENARIO, BY_GROUP, BY_UNCERTAINTY):
+        share = middle.number_input("Share, %", 1, 100, 20, key="design_share") / 100
+    seed = right.number_input("Random seed", 0, value=None, placeholder="the present one", key="offer_seed")
+    if choice == DISPUTES:
+        report = resources.read(label_designs.preview, study.id, criterion, disputes_only(), kind)
+        st.caption(label_designs.consequence(report))
+    else:
+        stays = " Every dispute stays in the queue." if choice == RANDOM and kind == offers.KIND else ""
+        st.caption(named(HELP[choice]) + stays)
+    if not st.button("Use this design", key="offer"):
+        return
+    if choice in (RANDOM, EVERYTHING) and kind == offers.KIND:
+        _write(study, partial(offers.offer, study=study, criterion=criterion, count=count, seed=seed))
+        return
+    form, by = {
+        RANDOM: (Form.random, ""),
+        EVERYTHING: (Form.everything, ""),
+        DISPUTES: (Form.disputed, ""),
+        BY_SCENARIO: (Form.stratified, SCENARIO),
+        BY_GROUP: (Form.stratified, GROUP),
+        BY_UNCERTAINTY: (Form.weighted, ""),
+    }[choice]
+    change = partial(offers.change_design, study=study, criterion=criterion, kind=kind, form=form, by=by, seed=seed)
+    _write(study, partial(change, shares={WHOLE: share} if share else {}, sizes={WHOLE: count} if count else None))
+
+
+def _write(study: Study, change: Callable[..., object]) -> None:
+    permissions.write(study.id, Permission.edit, "", change)
+    st.toast("The queue follows this design.", icon=":material/check:")
+    st.rerun()
+
+
+# The training of annotators: its items, its pass mark, and the share of hidden checks.
+
+# The rules that are shares, with their names and the highest percentages.
+TRAINING_RULES = ("training_required", "training_number", "tolerance", "weight_tolerance")
+PERCENTAGES = (
+    ("training_pass_mark", "Pass mark, percent", 100),
+    ("check_share", "Hidden checks, percent", 50),
+    ("repeat_share", "Repeats, percent", 20),
+)
+
+
+def draw_training(study: Study) -> None:
+    """Draw the rules, the training items, and the forms that add items."""
+    st.caption(
+        "Annotators first answer items with known answers, and see the known answer and its reason after each. These "
+        "answers are not labels: agreement, gold and alignment do not contain them."
+    )
+    _draw_training_rules(study)
+    with connections.reading(resources.engine()) as session:
+        items = training.list_items(session, study.id)
+        candidates = len(training.candidate_items(session, study.id))
+    st.subheader(f"Training items ({len(items):,})", anchor=False)
+    for name, count in Counter(item.queue for item in items).items():
+        if count < study.rules.training_number:
+            st.warning(f"A training needs {study.rules.training_number} items; the queue {name} has {count}.")
+    if items:
+        _draw_training_items(study, items)
+    else:
+        st.info("This study has no training items: annotators begin with their queue.")
+    _draw_candidates(study, candidates)
+    if st.toggle("Add an item and its known answer", key="training_add"):
+        _draw_new_item(study)
+
+
+def _draw_training_rules(study: Study) -> None:
+    rules = study.rules
+    with st.form("training_rules", border=False):
+        left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
+        changed: dict[str, object] = {}
+        with left:
+            for name, label, most in PERCENTAGES:
+                share = round(100 * getattr(rules, name))
+                changed[name] = st.number_input(label, 0, most, share, help=help_text(StudyRules, name)) / 100
+        with right:
+            changed |= {name: draw_rule(rules, name) for name in TRAINING_RULES}
+        if not st.form_submit_button("Save", type="primary"):
+            return
+    with permissions.writing(study.id, Permission.edit, "training and checks") as session:
+        rules = StudyRules.model_validate(rules.model_dump() | changed)
+        studies.update(session, study.id, description=study.description, guidelines=study.guidelines, rules=rules)
+    st.toast("Saved.", icon=":material/check:")
+
+
+def _draw_training_items(study: Study, items: list[ListedItem]) -> None:
+    verdicts = {str(value): name for value, name in VERDICT_NAMES.items()}
+    table = st.dataframe(
+        [
+            {
+                "Item": item.item,
+                "Judgement": _pair_name((item.kind, item.criterion)),
+                "Part": item.part,
+                "Known answer": verdicts.get(str(item.value), format_value(item.value))
+                if item.queue == "disagreements"
+                else format_value(item.value),
+                "Reason": item.reason,
+            }
+            for item in items
+        ],
+        key="training_items",
+        on_select="rerun",
+        selection_mode="multi-row",
+        hide_index=True,
+        column_config={"Reason": st.column_config.TextColumn(width="large")},
+    )
+    chosen = [items[row].target_id for row in table.selection.rows]
+    if st.button(f"Remove {len(chosen) or ''} selected".replace("  ", " "), disabled=not chosen, key="training_remove"):
+        permissions.write(study.id, Permission.edit, "training items removed", training.remove_item, study.id, chosen)
+        st.rerun()
+
+
+def _draw_candidates(study: Study, count: int) -> None:
+    """Draw the button that takes adjudicated targets at random."""
+    if not count:
+        st.caption("There is no adjudicated target and no imported gold left to add.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        wanted = st.number_input(
+            "Items from gold",
+            1,
+            count,
+            min(10, count),
+            width=160,
+            help="Chosen at random from the targets with an adjudicated or imported gold value, unlabelled ones first.",
+        )
+        if st.button(f"Add from {numbers.format_count(count, 'gold value')}", key="training_draw"):
+            permissions.write(
+                study.id, Permission.edit, "training items added", training.draw_items, study.id, int(wanted)
+            )
+            st.rerun()
+
+
+def _draw_new_item(study: Study) -> None:
+    with connections.reading(resources.engine()) as session:
+        possible = training.possible_targets(session, study.id)
+        scales = studies.scales(session, study.id)
+        texts = training.aiu_texts(session, study.id)
+    if not possible:
+        st.caption("This study has no targets yet: run or import judges first.")
+        return
+    pairs = sorted({(target.kind, target.criterion) for target in possible})
+    kind, criterion = st.selectbox("Judgement", pairs, format_func=_pair_name, key="training_pair")
+    listed = [target for target in possible if (target.kind, target.criterion) == (kind, criterion)]
+    parts = {one: texts.get((one.item, one.kind, one.part), one.part) for one in listed}
+    names = {one: f"{one.item} · {part}" if part else one.item for one, part in parts.items()}
+    target = st.selectbox("Item", listed, format_func=names.__getitem__, key="training_target")
+    value: Value | None
+    if kind == "aspect_weights":
+        with connections.reading(resources.engine()) as session:
+            value = _draw_weights(aspects.of_target(session, study.id, target))
+    else:
+        value = _draw_value(kind, scales.get((kind, criterion)) or DEFAULT_SCALES.get(kind))
+    reason = st.text_area(
+        "Reason",
+        key="training_reason",
+        height=90,
+        help="Shown to annotators after their answer, with the known answer.",
+    )
+    if not st.button("Add", type="primary", key="training_save"):
+        return
+    if value is None:
+        raise TiebreakError("A training item needs a known answer.")
+    permissions.write(
+        study.id, Permission.edit, "training item added", training.add_item, study.id, target, value, reason
+    )
+    st.session_state.pop("training_reason")
+    st.rerun()
+
+
+def _pair_name(pair: tuple[Kind, str]) -> str:
+    kind, criterion = pair
+    return " · ".join(filter(None, (kind.replace("_", " "), criterion)))
+
+
+def _draw_weights(names: Sequence[str]) -> dict[str, float]:
+    """Draw a field for the weight of each aspect."""
+    columns = st.columns(min(len(names), 4))
+    equal = round(100 / len(names), 1)
+    return {
+        name: columns[place % len(columns)].number_input(
+            f"{name}, percent", 0.0, 100.0, equal, step=1.0, key=f"training_weight_{name}"
+        )
+        for place, name in enumerate(names)
+    }
+
+
+def _draw_value(kind: Kind, scale: Scale | None) -> Value | None:
+    """Draw the field of a known answer by its scale."""
+    if scale is not None and scale.categories:
+        names = VERDICT_NAMES if kind == "preference" else {}
+        return st.selectbox(
+            "Known answer",
+            scale.categories,
+            format_func=lambda value: names.get(value) or format_value(value),
+            key="training_value",
+        )
+    if kind == "answer":
+        return st.text_input("Known answer", key="training_value").strip() or None
+    low, high = (scale.low, scale.high) if scale else (None, None)
+    return st.number_input("Known answer", low, high, value=None, key="training_value")
