@@ -117,7 +117,8 @@ def draw_allowed_page() -> None:
         section = SECTIONS[pages.index(page)]
         shell.draw_frame(section)
         permissions.enter_page(section.permission)
-        page.run()
+        with texts.speaking(section.language):
+            page.run()
     except (TiebreakError, DBAPIError) as error:
         show_error(error)
 

@@ -12,13 +12,21 @@ from storage.db.columns import START, Page
 T = TypeVar("T")
 
 
-def choose_filters(options: Mapping[str, Collection[str]], others: Sequence[str] = ()) -> dict[str, str | None]:
+# The keys of the widgets whose choices are in the address.
+BOUND = (
+    "abstentions", "among", "area", "between", "blind", "by_scenario", "change", "compared", "confidence",
+    "criterion", "critique", "epsilon", "first", "firsts", "group", "judge", "judges", "kind", "level", "looks",
+    "margin", "min_coverage", "min_omega", "name", "opinion", "opinions", "order", "outcome", "panel", "reason",
+    "reference", "risk", "run", "sample", "scenario", "search", "second", "section", "show", "signal", "source",
+    "statistic", "step", "table", "text", "within",
+)  # fmt: skip
+
+
+def choose_filters(options: Mapping[str, Collection[str]]) -> dict[str, str | None]:
     """Draw a choice for each filter in a row, and return what is chosen; every choice is in the address.
 
-    Warns about values in the address that the list does not have: the widgets drop them silently. `others` are the keys
-    of the list's other choices in the address.
+    Warns about values in the address that the list does not have: the widgets drop them silently.
     """
-    _follow_link([*options, *others])
     for name, values in options.items():
         stated = st.query_params.get(name)
         if stated is not None and stated not in values:
@@ -31,15 +39,15 @@ def choose_filters(options: Mapping[str, Collection[str]], others: Sequence[str]
     }
 
 
-def _follow_link(keys: Sequence[str]) -> None:
+def follow_link() -> None:
     """Forget earlier choices that the link from another page does not state, if it states any.
 
     Streamlit keeps the value of a bound widget while other pages are open, and would add it to the link's.
     """
-    if st.session_state.pop("is_opened", False) and any(key in st.query_params for key in keys):
-        for key in keys:
-            if key not in st.query_params and key in st.session_state:
-                del st.session_state[key]
+    if any(key in st.query_params for key in BOUND):
+        for key in BOUND:
+            if key not in st.query_params:
+                st.session_state.pop(key, None)
 
 
 def choose_coded(

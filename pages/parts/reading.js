@@ -9,6 +9,7 @@ export default function ({ data, parentElement }) {
     style.dataset.reading = "";
     document.head.append(style);
   }
+  document.querySelector('[data-testid="stMain"]')?.setAttribute("lang", data.language); // of the whole page, it is the visitor's
   let stopped = false;
   const stop = [() => (stopped = true)];
   parentElement.__reading?.();

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from core import texts
 from core.texts import _, mark
 from storage.accounts.access import Permission
 from storage.reports.contents import StudyContents
@@ -27,6 +28,12 @@ class Section:
     """Its name in the address, if that is not the script's."""
     number: int = 1
     """How many of what it needs, if that is counted."""
+
+    @property
+    def language(self) -> str:
+        """The language of the page: that of the visitor if it is for annotators; results and set-up are in English."""
+        is_for_annotators = self.script.startswith("label/") or self.script == "setup/account.py"
+        return texts.language() if is_for_annotators else texts.SOURCE
 
     def is_shown(self, contents: StudyContents) -> bool:
         """Return whether a study has something for it."""

@@ -11,11 +11,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core import texts
 from core.errors import TiebreakError
 from core.labels import Target
 from core.own_addresses import cookie_path, own_address
 from core.texts import _, mark
-from pages.parts import account_guard, current_study, languages, live, permissions, resources, sections
+from pages.parts import account_guard, current_study, languages, live, paging, permissions, resources, sections
 from pages.parts.account_guard import COOKIE, current_visitor
 from pages.parts.account_guard import current_annotator as current_annotator
 from pages.parts.sections import Section
@@ -75,11 +76,12 @@ def draw_frame(section: Section) -> None:
     Stops the page without a session.
     """
     if st.session_state.get("section_path") != section.path:
-        st.session_state.update(section_path=section.path, is_opened=True)
+        st.session_state["section_path"] = section.path
+        paging.follow_link()
     st.html(PAGES / "parts" / "style.css")
     _collapsible(key="collapsible")
     _study_links(key="study_links")
-    _reading(key="reading", data={"base": own_address("/assets/workbench")})
+    _reading(key="reading", data={"base": own_address("/assets/workbench"), "language": section.language})
     script, api = own_address("/assets/workbench/unsent.js"), own_address("/api/label")
     _unsent(key="unsent", data={"script": script, "api": api})
     identity = account_guard.current_identity()
@@ -121,7 +123,7 @@ def _draw_navigation(section: Section) -> None:
         label, icon = sections.title_of(entry, offered), f":material/{entry.icon}:"
         st.sidebar.page_link(page_path(opened.script), label=label, icon=icon, query_params=parameters)
         if section in offered and len(offered) > 1:
-            with st.container(horizontal=True, key="sections"):
+            with texts.speaking(section.language), st.container(horizontal=True, key="sections"):
                 for other in offered:
                     st.page_link(page_path(other.script), label=_(other.title), query_params=parameters)
 

@@ -16,6 +16,11 @@ function nameStudy(event) {
   link.search = parameters;
 }
 
+// Streamlit opens a link in this tab whichever key is held: it does not get the click that opens another one.
+function leaveToBrowser(event) {
+  if ((event.ctrlKey || event.metaKey || event.shiftKey) && event.target.closest?.(LINKS)) event.stopPropagation();
+}
+
 // On a phone the sidebar covers the page, and Streamlit closes it only for links that it draws itself.
 const PHONE = window.matchMedia("(max-width: 768px)");
 
@@ -42,11 +47,13 @@ function withoutExtraStep(push) {
 export default function () {
   EVENTS.forEach((name) => document.addEventListener(name, nameStudy));
   document.addEventListener("click", closeSidebar);
+  document.addEventListener("click", leaveToBrowser, true);
   const { pushState } = history;
   history.pushState = withoutExtraStep(pushState);
   return () => {
     history.pushState = pushState;
     EVENTS.forEach((name) => document.removeEventListener(name, nameStudy));
     document.removeEventListener("click", closeSidebar);
+    document.removeEventListener("click", leaveToBrowser, true);
   };
 }

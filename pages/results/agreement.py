@@ -13,7 +13,7 @@ from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import scenario_name
 from pages.label.parts import case_orders
-from pages.parts import charts, downloads, live, numbers, resources, shell, tables
+from pages.parts import charts, downloads, live, numbers, resources, shell, tables, tour
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
@@ -71,6 +71,7 @@ def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label is saved."""
     url, version = str(resources.engine().url), alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, version, PAGE)
+    tour.draw_end(study)
     item_drilldown.apply_selection()
     row = alignment_data.draw_row()
     with row:

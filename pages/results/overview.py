@@ -5,17 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 import streamlit as st
 
-from core.own_addresses import own_address
 from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
-from core.texts import _, mark, ngettext, number
 from core.wording import format_n
 from pages.label.parts import case_orders
-from pages.parts import chart_files, charts, live, numbers, permissions, resources, shell
+from pages.parts import chart_files, charts, live, numbers, permissions, resources, shell, tour
 from pages.parts.chart_files import ChartData
 from pages.parts.shell import RUN, Link
 from pages.parts.text import escape_markdown
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 IMPORT: Link = (shell.STUDIES, "Import items", ":material/upload_file:")
-LABEL: Link = ("label/home.py", mark("Label"), ":material/edit:")
+LABEL: Link = ("label/home.py", "Label", ":material/edit:")
 ADJUDICATE: Link = ("label/adjudication.py", "Adjudicate", ":material/gavel:")
 TRACES: Link = ("watch/traces.py", "Traces", ":material/forum:")
 JUDGES: Link = ("results/judges.py", "Judges", ":material/verified:")
@@ -43,19 +40,6 @@ ALIGNMENT: Link = ("results/alignment.py", "Alignment", ":material/query_stats:"
 PAGE = "overview"
 AGREEMENT: Link = ("results/agreement.py", "Agreement", ":material/monitoring:")
 
-
-TOUR = st.components.v2.component(
-    "tour",
-    html='<div class="tour" hidden></div>',
-    css=shell.read_asset("results/parts/tour.css"),
-    js=shell.read_asset("results/parts/tour.js"),
-)
-# Page, what the visitor does there, and why.
-TOUR_STEPS = (
-    ("traces", mark("Watch a dispute"), mark("that three judges could not settle.")),
-    ("disagreements", mark("Decide one yourself"), mark("before you see what the judges said.")),
-    ("agreement", mark("See the figures move"), mark("with each label, here and in every open window.")),
-)
 # The agreement of each kind and criterion, the number of open adjudications, and the labels of each day.
 People = tuple[list[AgreementRow], int, dict[str, int]]
 # Judges that the chart has: the page fits a screen.
@@ -72,25 +56,9 @@ def load_people(study: Study, version: Version) -> People:
     return overview.agreement(alignment_data.load_agreement(url, study.id, version)), cases, by_day
 
 
-def draw_tour(study: Study) -> None:
-    """Draw the three steps of the tour on a sample study, until this browser has taken or skipped them."""
-    if study.sample:
-        parameters = {"traces": resources.read(overview.find_dispute, study.id)}
-        steps = [
-            (
-                page,
-                _(title),
-                _(text),
-                own_address(f"/{page}?{urlencode({'study': study.name, **parameters.get(page, {})})}"),
-            )
-            for page, title, text in TOUR_STEPS
-        ]
-        TOUR(key="tour", data={"steps": steps, "skip": _("Skip the tour")})
-
-
 def draw_page(study: Study) -> None:
     """Draw the rows, and redraw them when a label, an opinion or a trace is added."""
-    draw_tour(study)
+    tour.draw(study)
     start = time.thread_time()
     counts = load_counts(study)
     version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)
@@ -119,7 +87,7 @@ def draw_page(study: Study) -> None:
     if permissions.allows(study.id, Permission.edit):
         plan = None if isinstance(leaders, str) else leaders.plan
         more_labels = "" if plan is None or plan.evidence.separated else escape_markdown(plan.sentence)
-        draw_row(study, _("Next"), *next_step(counts, waiting, cases, leaders), more_labels)
+        draw_row(study, "Next", *next_step(counts, waiting, cases, leaders), more_labels)
     left, right = st.columns(2)
     with left:
         links = [TRACES, JUDGES] if counts.traces else [JUDGES]
@@ -147,12 +115,12 @@ def draw_waiting(study: Study) -> int:
     """Draw the row of the annotator who is signed in; returns the number of targets that wait."""
     annotator = shell.current_annotator()
     if annotator is None:
-        draw_row(study, _("For you"), _("Sign in on a label page to see what waits for you."), LABEL)
+        draw_row(study, "For you", "Sign in on a label page to see what waits for you.", LABEL)
         return 0
     home.prepare(resources.engine(), study.id, annotator)
     summaries = resources.read(home.summaries, study, annotator)
     waiting = sum(summary.todo for summary in summaries)
-    draw_row(study, _("For you"), waiting_sentence(summaries), LABEL if waiting else None)
+    draw_row(study, "For you", waiting_sentence(summaries), LABEL if waiting else None)
     return waiting
 
 
@@ -162,10 +130,10 @@ def waiting_sentence(summaries: Sequence[QueueSummary]) -> str:
         sum(getattr(summary, name) for summary in summaries) for name in ("todo", "drafts", "flagged")
     )
     if not waiting and not flagged:
-        return _("Nothing waits for you.")
-    parts = [ngettext("**{n} target** to label", "**{n} targets** to label", waiting)]
-    parts += [ngettext("{n} draft", "{n} drafts", drafts)] if drafts else []
-    parts += [_("{n} flagged", n=number(flagged))] if flagged else []
+        return "Nothing waits for you."
+    parts = [f"**{numbers.format_count(waiting, 'target')}** to label"]
+    parts += [numbers.format_count(drafts, "draft")] if drafts else []
+    parts += [f"{flagged:,} flagged"] if flagged else []
     return " · ".join(parts)
 
 
@@ -274,14 +242,13 @@ def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | 
     if not counts.runs:
         return "Run judges over the items, or import their verdicts.", RUN
     if waiting:
-        text = ngettext("Label the {n} target that waits for you.", "Label the {n} targets that wait for you.", waiting)
-        return text, LABEL
+        return f"Label the {numbers.format_count(waiting, 'target')} waiting for you.", LABEL
     if cases:
         return f"Decide the {numbers.format_count(cases, 'target')} on which people or judges disagree.", ADJUDICATE
     if isinstance(leaders, str):
         if counts.labels:
             return "See how close the judges are to people.", ALIGNMENT
-        return _("Label some targets, so judges can be compared with people."), LABEL
+        return "Label some targets, so judges can be compared with people.", LABEL
     return "See which judge can be used, and how sure that is.", JUDGES
 
 
@@ -311,7 +278,7 @@ def draw_card(
 def draw_steps(study: Study) -> None:
     """Draw the steps of a study without items, for visitors who may take them."""
     if not permissions.allows(study.id, Permission.edit):
-        st.info(_("This study has no items yet."))
+        st.info("This study has no items yet.")
         return
     steps = (
         ("1. Import", "A table or the files of a published data set: items, labels, judges' verdicts.", IMPORT),
@@ -326,4 +293,4 @@ if opened := st.session_state.pop("open_from_overview", None):
     st.switch_page(shell.page_path(opened[0]), query_params={**st.query_params.to_dict(), **opened[1]})
 if "trace" in st.query_params:  # the address of a trace before this page was the first one
     st.switch_page(shell.page_path("watch/traces.py"), query_params=st.query_params.to_dict())
-draw_page(shell.draw_header(_("Overview"), _("Your open targets, the judges, the people, and the next step.")))
+draw_page(shell.draw_header("Overview", "Your open targets, the judges, the people, and the next step."))

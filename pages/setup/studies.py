@@ -81,7 +81,7 @@ def draw_card(study: Study, progress: Progress, allowed: Collection[Permission])
             text += f" by {numbers.format_count(progress.annotators, 'annotator')}"
         st.progress(progress.labelled / progress.targets, text)
     else:
-        st.caption("No targets to label yet.")
+        st.caption("Nothing has been judged or labelled yet." if progress.items else "No items yet.")
     draw_links(study, progress, allowed)
 
 

@@ -19,7 +19,19 @@ from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted, Verdict
 from core.transcripts import FIRST_WRONG_STEP
-from pages.parts import colours, current_study, items, live, numbers, paging, permissions, resources, shell, tables
+from pages.parts import (
+    colours,
+    current_study,
+    items,
+    live,
+    numbers,
+    paging,
+    permissions,
+    resources,
+    shell,
+    tables,
+    tour,
+)
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
 from storage.accounts.access import Permission
@@ -122,8 +134,7 @@ def choose_filter(study: Study) -> Filter:
     criteria = sorted({run.criterion for run in study_runs if run.criterion} | set(verdict_criteria))
     outcomes = {colours.STATUS[status][0]: status for status in STATUSES}
     chosen = paging.choose_filters(
-        {"run": run_ids, "scenario": scenarios, "criterion": criteria, "outcome": outcomes, "opinion": OPINIONS},
-        others=("name", "order", "opinions"),
+        {"run": run_ids, "scenario": scenarios, "criterion": criteria, "outcome": outcomes, "opinion": OPINIONS}
     )
     item = st.text_input("Item", placeholder="name contains…", key="name", bind="query-params")
     run_id, status = run_ids.get(chosen["run"] or ""), outcomes.get(chosen["outcome"] or "")
@@ -229,6 +240,7 @@ def draw_trace(trace: Trace) -> None:
         draw_events(trace, item, run.settings, has_begun=has_begun)
         if trace.status in VERDICTS:
             stated_values.draw_section(trace)
+            tour.draw(study, "traces")
 
 
 def draw_decision(trace: Trace) -> None:

@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from pages.parts.sections import ENTRIES, SECTIONS
+from tests.browser.conftest import start
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: MetaCritique"
@@ -67,15 +68,14 @@ def test_a_page_keeps_its_study_in_each_way(visit, served, path):
     page.reload()
     assert_kept(page, path, "a reload")
     link = link_to(page, OTHER)
-    link.hover()
-    address = link.evaluate("link => link.href")
+    with page.context.expect_page() as opened:
+        link.click(modifiers=["ControlOrMeta"])
+    assert_kept(opened.value, OTHER, "the link of the sidebar in a new tab")
+    assert_kept(page, path, "while a link opens in a new tab")
     link.click()
     assert_kept(page, OTHER, "the sidebar")
     page.go_back()
     assert_kept(page, path, "Back")
-    tab = page.context.new_page()
-    tab.goto(address)
-    assert_kept(tab, OTHER, "the link of the sidebar in a new tab")
 
 
 def test_the_link_to_the_first_page_opens_it_in_a_new_tab(visit, served):
@@ -109,6 +109,23 @@ def test_back_returns_from_another_page_to_what_was_searched(visit, served):
     page.go_back()
     page.locator("mark").first.wait_for()
     assert "text=the" in page.url
+
+
+def test_the_tour_leads_from_a_dispute_over_a_blind_label_of_another_one_to_the_figure_without_it_and_with_it(
+    visit, served
+):
+    page = visit(f"{served.address}/?study=Sample:+ScaleEval", "tourist")
+    page.get_by_role("link", name="Watch a dispute").click()
+    page.get_by_role("link", name="Decide one yourself").click()
+    start(page)
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    page.locator(".reveal", has_text="No consensus").wait_for()
+    page.get_by_role("link", name="See the figures move").click()
+    page.get_by_text("without your newest label").wait_for()
+    page.goto(served.address)
+    page.get_by_text("Next:").wait_for()
+    assert not page.get_by_role("link", name="Watch a dispute").is_visible(), "it is over"
 
 
 def test_the_tour_is_not_shown_again_after_it_was_skipped(visit, served):

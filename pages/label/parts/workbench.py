@@ -16,7 +16,7 @@ from core.critique_ratings import extraction_target
 from core.labels import Target
 from core.own_addresses import own_address
 from core.texts import _, mark
-from pages.parts import current_study, paging, permissions, resources, shell
+from pages.parts import current_study, paging, permissions, resources, shell, tour
 from pages.parts.shell import IMPORT, RUN
 from pages.parts.text import escape_markdown
 from storage.accounts.access import Permission
@@ -109,6 +109,8 @@ def draw_page(name: QueueName) -> None:
         return None
     chosen: tuple[QueueName, str | None] | None = name, None
     if name == "disagreements":
+        open_dispute(study, annotator)
+        tour.draw(study, name)
         chosen = name, _choose(mark("Criterion"), resources.read(offers.judged_criteria, study.id))
     elif name == "scores":
         chosen = choose_scale(study)
@@ -127,6 +129,16 @@ def draw_page(name: QueueName) -> None:
         mount(kind, study, {"criterion": criterion, "scenario": scenario})
     else:
         draw_empty(study, kind)
+
+
+def open_dispute(study: Study, annotator: str) -> None:
+    """Begin with a dispute that the annotator has neither seen nor labelled, if the tour leads here."""
+    if st.query_params.pop(tour.PARAMETER, None) is None:
+        return
+    home.prepare(resources.engine(), study.id, annotator)
+    task = resources.read(home.unseen_dispute, study, annotator)
+    if task is not None:
+        st.query_params["item"] = task
 
 
 def draw_empty(study: Study, kind: QueueName) -> None:

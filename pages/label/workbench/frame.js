@@ -353,18 +353,24 @@ const SCREENS = {
       code === "signed_out" ? h("a", { class: "submit", href: atItem(bench.taskId()) }, t("Sign in")) : null,
     ),
   finished: (_, __, state) => {
-    const { labelled, total, skipped, training } = progress(state);
+    const { labelled, total, skipped, training, nothing } = progress(state);
     if (training?.passed === false) return trainingFailed(training, state);
     const left = total - labelled - skipped;
     return message(
       total ? (left > 0 ? t("End of the queue") : t("Done")) : t("Nothing to label"),
-      h("p", {}, total ? t("You have labelled {done} of {total}.", { done: labelled, total }) : t("This queue is empty.")),
+      h("p", {}, total ? t("You have labelled {done} of {total}.", { done: labelled, total }) : NOTHING[nothing]()),
       left > 0 ? h("a", { class: "submit", href: location.href }, t("Go to the {n} unlabelled items", { n: left })) : null,
       skipped ? h("a", { class: "submit", href: withTab("skipped") }, t("Review the {n} skipped items", { n: skipped })) : null,
       h("p", {}, h("a", { href: state.session.study.home }, t("Back to the study"))),
     );
   },
   guidelines: (bench, _, state) => [guidelinePage(state.session.guidelines, () => bench.submit())],
+};
+
+const NOTHING = {
+  empty: () => t("This queue is empty."),
+  unassigned: () => t("Nothing in this queue is assigned to you."),
+  complete: () => t("Others have given all labels that are wanted here."),
 };
 
 const trainingFailed = ({ right, total, needed }, state) =>

@@ -31,7 +31,7 @@ def test_waiting_targets_are_counted_for_the_annotator():
     prepare_study([*ITEMS, *DISPUTED])
     text = page_text(visit("results/overview", "ann"))
     assert "**4 targets** to label" in text and "4 traces · 4 disputed" in text
-    assert "Label the 4 targets that wait for you." in text
+    assert "Label the 4 targets waiting for you." in text
     visit("results/overview", "ann", trace="1")
 
 

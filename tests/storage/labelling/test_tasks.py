@@ -52,6 +52,17 @@ def test_prefetching_claims_nothing_and_does_not_change_the_total(ann, engine):
     assert ann.progress() == {"labelled": 0, "total": 12, "skipped": 0, "flagged": 0, "drafts": 0}
 
 
+def test_a_queue_without_a_task_says_why(engine, ann):
+    assert Client(engine, queue="weights").progress()["nothing"] == "empty"
+    for name in ("bob", "cyd", "dee"):
+        other = Client(engine, annotator=name)
+        for task in other.tasks():
+            other.label(task, 1)
+    assert ann.progress()["nothing"] == "complete"
+    set_rules(engine, annotators=("bob",))
+    assert ann.progress()["nothing"] == "unassigned"
+
+
 def test_a_blind_task_holds_no_item_id_system_opinion_or_label_of_others(ann, engine):
     bob = Client(engine, annotator="bob")
     bob.label(bob.tasks()[0], 2, reason="bob's secret reason")
