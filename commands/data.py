@@ -73,6 +73,24 @@ Joined = Annotated[
 ]
 
 
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        help="ROLE=FIELD: what a field is in place of what is suggested; ROLE is prompt, context, reference, response, "
+        "system, annotator, label or none. Repeat it.",
+    ),
+]
+
+
+Scales = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scale", help="FIELD=LOW-HIGH: the scale of a field's scores in place of what is suggested. Repeat it."
+    ),
+]
+
+
 def import_file(
     path: Annotated[Path, typer.Argument(help="A file, or the folder of a published data set.")],
     study: StudyName,
@@ -81,11 +99,14 @@ def import_file(
     ] = None,
     map: Annotated[Path | None, typer.Option(help="The mapping of a table's fields: see docs/mappings.")] = None,
     join: Joined = None,
+    role: Roles = None,
+    scale: Scales = None,
     confirm: Annotated[
         bool,
         typer.Option(
             "--confirm",
-            help="With --map or --join: the meanings of values that this command prints without it are right.",
+            help="The meanings of values that this command prints without it are right, and without --map the "
+            "suggested mapping.",
         ),
     ] = False,
     database: DatabaseUrl = None,
@@ -93,7 +114,10 @@ def import_file(
 ) -> Result:
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
     own = mappings.load_mapping(map) if map else None
-    path, own = joined_mapping(path, join, own, confirm=confirm) if join else (path, own)
+    is_suggested = (
+        (confirm or role or scale) and own is None and (format or file_formats.detect_format(path)) == "table"
+    )
+    path, own = joined_mapping(path, join or [], own, role or [], scale or []) if join or is_suggested else (path, own)
     own = confirmed_mapping(path, own, confirm=confirm) if own else None
     records = file_formats.read_for_import(path, format, own)
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
@@ -127,26 +151,38 @@ def import_file(
 
 
 def joined_mapping(
-    path: Path, others: list[Path], mapping: "mappings.Mapping | None", *, confirm: bool
+    path: Path, others: list[Path], mapping: "mappings.Mapping | None", chosen: list[str], scales: list[str]
 ) -> tuple[Path, "mappings.Mapping"]:
-    """Return the table among the files, and the mapping that joins the others to it; the suggested one with --confirm.
+    """Return the table among the files, and the mapping that joins the others to it; without one, a suggested mapping,
+    which is not confirmed.
 
-    Raises FileFormatError without that, after what the values mean.
+    Raises FileFormatError for a suggestion without a prompt and responses, after what the fields are.
     """
-    table, joins = table_joins.find_joins([path, *others])
+    table, joins = table_joins.find_joins([path, *others]) if others else (path, [])
     if mapping is not None and table == path:
         return path, mappings.build_mapping(mappings.draft_of(mapping) | {"join": joins})
     if mapping is not None:
         raise FileFormatError(
             f"the records of {path.name} are joined to the rows of {table.name}: name that file first"
         )
-    suggested, is_complete = suggest.build_suggested(suggest.suggest_table(table, None, joins))
-    if not is_complete or not confirm:
-        for line in stated_lines(table, suggested):
-            typer.echo(line, err=True)
-        what = "is right, add --confirm" if is_complete else "is complete, name it with --map"
-        raise FileFormatError(f"nothing is imported: if the mapping that `data mapping` prints with --join {what}")
-    return table, suggested
+    suggested, is_complete = suggest.build_suggested(suggest_with_roles(table, None, joins, chosen, scales))
+    if not is_complete:
+        lines = mapped_table.roles(table, suggested)
+        typer.echo("\n".join(["What the fields are:", *(f"  {own}" for own in lines)]), err=True)
+        raise FileFormatError("no field is known as a prompt or a response: state it with `--role prompt=FIELD`")
+    return table, suggested.model_copy(update={"confirmed": False})
+
+
+def suggest_with_roles(
+    path: Path, explode: str | None, joins: list[Any], chosen: list[str], scales: list[str]
+) -> dict[str, Any]:
+    """Return the suggested mapping, with fields and scales that are what `--role` and `--scale` say."""
+    roles: dict[str, list[str]] = {}
+    for role, _, field in (text.partition("=") for text in chosen):
+        roles.setdefault(role.strip(), []).append(field)
+    draft = suggest.suggest_table(path, explode, joins)
+    draft = suggest.apply_roles(path, draft, roles, joins) if roles else draft
+    return suggest.apply_scales(draft, {field: ends for field, _, ends in (text.rpartition("=") for text in scales)})
 
 
 def confirmed_mapping(path: Path, mapping: "mappings.Mapping", *, confirm: bool) -> "mappings.Mapping":
@@ -203,6 +239,8 @@ def suggest_mapping(
         str | None, typer.Option(help="The list whose elements are the items. Default: guessed.")
     ] = None,
     join: Joined = None,
+    role: Roles = None,
+    scale: Scales = None,
 ) -> str:
     """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`.
 
@@ -212,7 +250,7 @@ def suggest_mapping(
     swapped = [] if table == path else [f"The table is {table.name}: import it with this mapping."]
     path = table
     preview = previews.preview_table(path, suggest.ROWS, explode, join=joins)
-    draft = suggest.suggest_table(path, explode, joins)
+    draft = suggest_with_roles(path, explode, joins, role or [], scale or [])
     mapping, is_complete = suggest.build_suggested(draft)
     unused = previews.unused_fields(path, mapping)
     notes = [*swapped, *([previews.MANY_FIELDS] if preview.has_more else [])]

@@ -88,7 +88,7 @@ def _read(function: str, path: Path, format: str | None, mapping: "Mapping | Non
     if mapping is None:
         raise TiebreakError(
             f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings); "
-            f"`python cli.py data mapping {path.name}` prints a suggested one"
+            f"`python cli.py data mapping {path.name}` prints a suggested one, and `data import --confirm` uses it"
         )
     return getattr(module, function)(path, mapping)
 

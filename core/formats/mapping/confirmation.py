@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 from core.errors import FileFormatError
@@ -265,15 +266,15 @@ def _may_count_from_0(block: Block) -> bool:
 
 GUESSED = (
     "which fields are the texts, systems and annotators was guessed from their values: check them, and set "
-    "`confirmed: true` in the mapping"
+    "`confirmed: true` in the mapping, or add --confirm; `--role ROLE=FIELD` states another choice"
 )
 
 
-def role_lines(mapping: TableMapping, scope: Scope | None) -> list[str]:
+def role_lines(mapping: TableMapping, scope: Scope | None, unused: Iterable[str]) -> list[str]:
     """Return what each field is, with the value of one row; a field that has no text there is shown without one."""
 
     def example(sources: Iterable[Any]) -> str:
-        text = "" if scope is None else " ".join((scope.join_texts(tuple(sources)) or "").split())
+        text = "" if scope is None else " ".join(_shown(scope, sources).split())
         names = join_names([spell_path(source_name(own)) for own in sources])
         return f"{names}{f', such as {quote_value(text[:EXAMPLE_LENGTH])}' if text else ''}"
 
@@ -288,7 +289,14 @@ def role_lines(mapping: TableMapping, scope: Scope | None) -> list[str]:
         lines.append(f"{block.kind} {block.criterion!r}: people's labels, annotators: {who}")
     for name, blocks in (("of judges", mapping.judges), ("gold, without annotators", mapping.gold)):
         lines += [f"{block.kind} {block.criterion!r}: values {name}" for block in blocks]
-    return lines
+    return [*lines, *(f"not used: {example([field])}" for field in islice(unused, MAX_VALUES))]
+
+
+def _shown(scope: Scope, sources: Iterable[Any]) -> str:
+    try:
+        return scope.join_texts(tuple(sources)) or ""
+    except FileFormatError:  # a list or an object
+        return ""
 
 
 def refusal(questions: Collection[Question]) -> FileFormatError:

@@ -201,7 +201,7 @@ TIES_BESIDE_LETTERS: Mapping[str, int] = {"t": 0}
 # Usual words for a preference that do not say of which response.
 WITHOUT_DIRECTION = frozenset(("win", "won", "lose", "lost", "loss", "chosen", "rejected"))
 # Usual scales; the first that contains all values is suggested.
-SCALES = ((1, 3), (1, 5), (1, 7), (0, 10), (1, 10), (0, 100))
+SCALES = ((1, 3), (1, 5), (0, 5), (1, 7), (0, 10), (1, 10), (0, 100))
 MAX_CATEGORIES = 11
 # What is written in place of an empty cell.
 EMPTY = ("n/a", "na", "nan", "none", "null", "-")

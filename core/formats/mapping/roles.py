@@ -7,18 +7,22 @@ of a system or of a person. What is suggested so is not confirmed: a person stat
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from core.formats.mapping.fields import key_of, parse_path
-from core.formats.mapping.guess import MAX_CATEGORIES, MODEL, Draft, guess_block, last_key, with_value
+from core.formats.mapping.fields import key_of, parse_path, quote_key
+from core.formats.mapping.guess import MAX_CATEGORIES, MODEL, REMARK, Draft, guess_block, last_key, with_value
 from core.formats.mapping.preview import Preview, parse_cell
-from core.formats.mapping.suggest_blocks import RATED, TRUTH, BlockSuggester
+from core.formats.mapping.suggest_blocks import RATED, TRUTH, BlockSuggester, stated_scale
 
+# Usual keys of a text in an object.
+TEXT_KEYS = ("text", "content", "response", "output", "answer", "summary")
 # Mean words from which on a column is prose; structured prompts such as `inform(name=X, near=Y)` are prose, too.
 PROSE = 3.5
+# Characters of scripts without blanks between words, of which a word has about two.
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff\u1780-\u17ff]")
 SEPARATORS = re.compile(r"[\s,;=()\[\]{}|]+")
 # Characters of the longest id.
 MAX_ID = 200
@@ -34,7 +38,9 @@ CONTEXT = re.compile(r"\b(context|knowledge|background|evidence|facts?\b|history
 REFERENCE = re.compile(r"\b(refs?\b|reference|gold|target|ground)")
 ASIDE = re.compile(r"\b(comment|note|reason|rational|justif|feedback|span|why|url|link|time|date|path|file|explan)")
 SYSTEM = re.compile(r"\b(sys|system|model|team|submission|method|bot|generator|agent|policy)(s|id|name)?\b")
-PERSON = re.compile(r"\b(worker|rater|annotator|coder|label+er|judge|assessor|user|evaluator|participant|turker)")
+PERSON = re.compile(
+    r"\b(ann\b|assignment|worker|rater|annotator|coder|label+er|judge|assessor|user|evaluator|participant|turker)"
+)
 CRITERION = re.compile(r"\b(criteri|aspect|dimension|metric|attribute)")
 LABEL = re.compile(
     r"\b(label|rat(e|ing)|score|quality|annotation|decision|verdict|judge?ment|prefer|winner|better|choice|is|has|error|hallucin|"
@@ -47,11 +53,15 @@ FACT = re.compile(
     r"|number|conf|confidence|name|benchmark|task)\b"
 )
 NO_VALUE = re.compile(r"\b(z ?score|norm|normalized|std|sd|rank|ranking|id)s?$")
+# What a batch of Amazon Mechanical Turk has beside the input and the answers, apart from who answered.
+OF_BATCH = re.compile(r"(Input|Answer)\b|(worker|hit)id$", re.IGNORECASE)
+# How many times more ids than texts there are at most, if the ids are those of the texts.
+ALIKE = 1.02
 # Rows whose lists are searched for the names of their fields.
 ROWS = 50
 FEW_ROWS = 10
 SPLITS = frozenset(("train", "training", "val", "valid", "validation", "dev", "test", "eval", "evaluation"))
-SCALES = ((0, 1), (1, 3), (1, 5), (-1, 1), (-2, 2), (1, 6), (1, 7), (0, 10), (1, 10), (0, 100))
+SCALES = ((0, 1), (0, 2), (0, 3), (1, 3), (0, 4), (1, 5), (0, 5), (1, 6), (1, 7), (0, 10), (1, 10), (0, 100))
 # Values of numbers that people choose: round ones, or means of a few.
 ROUND, MEANS = 5, (1, 2, 3, 4, 5, 6)
 
@@ -73,7 +83,7 @@ class Column:
 
     @cached_property
     def filled(self) -> int:
-        return sum(map(bool, self.cells))
+        return sum(cell in self.distinct for cell in self.cells)
 
     @cached_property
     def is_nested(self) -> bool:
@@ -81,7 +91,10 @@ class Column:
 
     @cached_property
     def is_prose(self) -> bool:
-        sizes = [len([word for word in SEPARATORS.split(text) if word]) for text in self.distinct]
+        sizes = [
+            max(len([word for word in SEPARATORS.split(text) if word]), len(UNSPACED.findall(text)) / 2)
+            for text in self.distinct
+        ]
         are_few = len(sizes) <= MAX_CATEGORIES < len(self.cells) / 2
         return not self.is_nested and sum(sizes) / len(sizes) >= (2 * PROSE if are_few else PROSE)
 
@@ -106,6 +119,7 @@ class Column:
         # One value in all of many rows says how the rows were chosen.
         is_stated = self.distinct <= TRUTH and self.words.startswith("is ") and len(self.cells) < FEW_ROWS
         is_fact = is_fact or {text.lower() for text in self.distinct} <= SPLITS
+        is_stated |= self.words.replace(" ", "_") in RATED and bool(self.numbers)
         if (len(self.distinct) < 2 and not is_stated) or not self.is_short or is_fact:
             return False
         if self.numbers:
@@ -134,10 +148,13 @@ def profile(preview: Preview) -> list[Column]:
     """Return the columns with values."""
     found = []
     for path in preview.columns:
-        words = " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", last_key(path))).lower()
+        words = " ".join(
+            re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", REMARK.sub(" ", last_key(path)) or last_key(path))
+        ).lower()
         cells = tuple(row.get(path, "").strip() for row in preview.rows)
         found.append(Column(path, words, cells, frozenset(with_value(cells))))
-    return [column for column in found if column.distinct]
+    is_batch = {"assignmentid", "workerid"} <= {last_key(path).lower() for path in preview.columns}
+    return [own for own in found if own.distinct and (not is_batch or OF_BATCH.match(parse_path(own.path)[0]))]
 
 
 def count_groups(columns: Iterable[Column]) -> int:
@@ -153,26 +170,29 @@ def depends(on: Sequence[Column], column: Column) -> bool:
 class RoleSuggester:
     """Suggests a mapping of a table; the responses and the prompt of a draft stand."""
 
-    def __init__(self, preview: Preview, draft: Draft) -> None:
-        self.preview, self.draft = preview, dict(draft)
+    def __init__(self, preview: Preview, draft: Draft, annotator: str = "", labels: Collection[str] = ()) -> None:
+        """`annotator` and `labels` are columns that a person has named."""
+        self.preview, self.draft, self.named = preview, dict(draft), labels
         self.columns = profile(preview)
+        self._paths = [parse_path(column) for column in preview.columns]
         self.rows = len(preview.rows)
         self.prose = [own for own in self.columns if own.is_prose]
         self.short = [own for own in self.columns if own.is_short]
-        self.annotator = self._annotator()
+        self.annotator = next((own for own in self.columns if own.path == annotator), None) or self._annotator()
         self.aside = [own for own in self.prose if self._is_aside(own)]
         self.texts: list[Column] = []
 
     def suggest(self) -> Draft | None:
-        """Return the mapping; None without responses."""
+        """Return the mapping; None without responses, unless the file has no texts at all but what names them."""
         if not self.draft.get("responses"):
             self.draft["responses"] = self._family() or self._response() or self._without_text()
         paths = [str(own.get("text")) for own in self.draft["responses"]]
         self.texts = [own for own in self.columns if own.path in paths]
-        if not self.texts or len(self.texts) < len(paths):
+        if len(self.texts) < len(paths) or not (self.texts or self._set_key()):
             return None
-        self._set_prompt()
-        self._set_id()
+        if self.texts:
+            self._set_prompt()
+            self._set_id()
         self.draft = {field: value for field, value in self.draft.items() if value}
         self.draft |= self._blocks()
         return self.draft
@@ -180,13 +200,15 @@ class RoleSuggester:
     def _annotator(self) -> Column | None:
         """Return who gave the values: by name, or what alone tells rows with the same texts apart."""
         several = [own for own in self.short if len(own.distinct) < max(self.rows, 2)]
-        named = [own for own in several if own.is_called(PERSON) and not LABEL.match(own.words.split()[-1])]
-        named = [own for own in named if own.words != "judge" or not own.numbers]  # scores instead of names
+        named = [own for own in several if own.is_called(PERSON) and not own.is_called(RESPONSE)]
+        named = [own for own in named if not LABEL.match(own.words.split()[-1])]
+        # Scores or verdicts instead of names.
+        named = [own for own in named if not own.distinct <= TRUTH and (own.words != "judge" or not own.numbers)]
         if named:
             return max(named, key=lambda own: (2 * own.filled > self.rows, "id" in own.words, -len(own.distinct)))
         if not self.prose or count_groups(self.prose) == self.rows:
             return None
-        other = [own for own in several if not own.is_label and not any(map(own.is_called, (FACT, SYSTEM)))]
+        other = [own for own in several if not own.is_label and not any(map(own.is_called, (FACT, SYSTEM, RESPONSE)))]
         return next((own for own in other if count_groups([*self.prose, own]) == self.rows), None)
 
     def _is_aside(self, column: Column) -> bool:
@@ -198,13 +220,16 @@ class RoleSuggester:
 
     def _family(self) -> list[Draft]:
         """Return several responses: like columns whose names differ in one word, number or letter."""
+        if len(nested := self._nested()) > 1:
+            return nested
         found: dict[tuple[str, ...], list[tuple[str, Column]]] = {}
         numbered = {mark for own in self.short if own.is_called(SYSTEM) for mark in _marks(own)}
+        rated = {mark for own in self.short if own.is_label for mark in _marks(own)}
         for own in self.prose:
             for at, word in enumerate(names := _names(own)):
                 is_number = re.fullmatch(r"\d+|[a-h]", word) is not None
                 rest = (*names[:at], "*", *names[at + 1 :])
-                is_response = RESPONSE.search(" ".join(rest)) or (is_number and word in numbered)
+                is_response = RESPONSE.search(" ".join(rest)) or (is_number and word in {*numbered, *rated})
                 is_other = (own.is_called(PROMPT) or own.is_called(REFERENCE)) and word not in numbered
                 if own not in self.aside and not is_other and (is_response or (is_number and len(names) == 1)):
                     found.setdefault((*rest, str(is_number)), []).append((word, own))
@@ -212,6 +237,27 @@ class RoleSuggester:
         if len(family) < 2:
             return []
         return [{"text": own.path} | self._system_of(word, own) for word, own in family]
+
+    def _nested(self) -> list[Draft]:
+        """Return the text of each of several like objects whose keys are the systems: `gpt4.text` and `claude.text`."""
+        found: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        for own in self.prose:
+            keys = parse_path(own.path)
+            is_other = any(map(own.is_called, (PROMPT, REFERENCE, ASIDE))) and not RESPONSE.search(own.words)
+            if len(keys) > 1 and own not in self.aside and (keys[-1] in TEXT_KEYS or not is_other):
+                found.setdefault((str(len(keys)), keys[0] if len(keys) > 2 else "", keys[-1]), []).append(keys)
+        for family in sorted(found.values(), key=len, reverse=True):
+            words = [[key for at, key in enumerate(keys) if len({own[at] for own in family}) > 1] for keys in family]
+            inner = [
+                {path[len(keys) - 1 :] for path in self._paths if path[: len(keys) - 1] == keys[:-1]} for keys in family
+            ]
+            is_role = any(
+                any(role.search(key.lower()) for role in (PROMPT, REFERENCE, CONTEXT)) for own in words for key in own
+            )
+            if len(family) > 1 and not is_role and len(set.intersection(*inner)) > 1:
+                paths = [".".join(map(quote_key, keys)) for keys in family]
+                return [{"text": path, "name": " ".join(own)} for path, own in zip(paths, words, strict=True)]
+        return []
 
     def _system_of(self, word: str, text: Column) -> Draft:
         """Return the system of one of several responses: the column with its number, or what its name begins with."""
@@ -261,11 +307,43 @@ class RoleSuggester:
         return f"{{{system.path}}} {{{found.path}}}" if found else system.path
 
     def _without_text(self) -> list[Draft]:
-        """Return the system as the response of a file without texts."""
+        """Return the system, or each of two systems, as the response of a file without texts."""
+        if self._has_texts():
+            return []
+        numbered = [own for own in self.short if own.is_called(SYSTEM) and _marks(own) and not own.numbers]
+        system = self.system(None).get("system")
+        paths = [own.path for own in numbered] if len(numbered) == 2 else [system] if system else []
+        ids = [own for own in self.short if re.search(r"\bid\b", own.words)]
+        if not paths and (response := next((own for own in ids if own.is_called(RESPONSE)), None)):
+            prompt = next((own.path for own in ids if own.is_called(PROMPT)), None)
+            self.draft |= {"prompt": prompt} if prompt else {}
+            return [{"text": response.path}]
+        return [{"text": path, "system": path} for path in paths]
+
+    def _has_texts(self) -> bool:
         texts = [own for own in self.columns if not own.is_label and any(text.count(" ") > 1 for text in own.distinct)]
-        has_texts = self.draft.get("explode") or any(own not in self.aside for own in texts)
-        system = None if has_texts else self.system(None).get("system")
-        return [{"text": system, "system": system}] if system else []
+        return any(own not in self.aside for own in texts)
+
+    def _set_key(self) -> bool:
+        """Let what names a text be the prompt of its item, if the file has none; return whether there is one."""
+        chosen = self.draft.get("prompt")
+        key = None if self._has_texts() or chosen else self._key()
+        if key or chosen:
+            self.draft |= {"id": key.path if key else chosen, "prompt": key.path if key else chosen}
+        return bool(key or chosen)
+
+    def _key(self) -> Column | None:
+        """Return the column that names what was judged: by name, and not each row with several annotators."""
+        keys = [own for own in self.short if own not in (self.annotator, *self.texts) and not own.is_label]
+        return max(
+            (own for own in keys if own.filled == self.rows),
+            key=lambda own: (
+                bool(re.search(r"\b(id|idx|hash|doc)\b", own.words)) and not own.is_called(LABEL),
+                self.annotator is not None and len(own.distinct) < self.rows,
+                len(own.distinct),
+            ),
+            default=None,
+        )
 
     def _set_prompt(self) -> None:
         """Add prompt, context and reference: the other texts, by name, by repetition and by place."""
@@ -298,8 +376,8 @@ class RoleSuggester:
         prompts = [prompt] if isinstance(prompt, str) else prompt if isinstance(prompt, list) else []
         paths = [*prompts, *(own.path for own in self.texts), *systems]
         content = [own for own in self.columns if own.path in paths]
-        if not prompts and self.texts[0] in self.short:
-            self._set_id_without_text(systems[0])
+        if not prompts and systems and self.texts[0] in self.short:
+            self._set_id_without_text(systems)
             return
         keys = [own for own in self.short if own not in (self.annotator, *content) and own.filled == self.rows]
         keys = [own for own in keys if not any(number % 1 for number in own.numbers)]  # measured
@@ -310,7 +388,8 @@ class RoleSuggester:
         fits = [option for option in options if all(depends(option, own) for own in content)]
         are_repeated = count_groups(content) < self.rows
         if self.annotator is not None and are_repeated:
-            fits = [option for option in fits if all(depends(content, own) for own in option)]
+            # A few texts are the same for different items; the number of an assignment tells far more rows apart.
+            fits = [option for option in fits if count_groups([*content, *option]) <= ALIKE * count_groups(content)]
             texts = [*(self._of(systems) if len(self.texts) == 1 else []), *(same or self.texts)]
             fits += [texts[::-1]] if all(depends(texts, own) for own in content) else [content]
         elif not any(re.search(r"\bid\b", own.words) for option in fits for own in option):
@@ -323,12 +402,17 @@ class RoleSuggester:
         if len(names) > 1:
             self.draft["group"] = names[0]
 
-    def _set_id_without_text(self, system: str) -> None:
+    def _set_id_without_text(self, systems: Sequence[str]) -> None:
         """Let an id be the prompt of a file without texts: what was judged is elsewhere."""
-        keys = [own for own in self.short if own not in (self.annotator, *self.texts) and not own.is_label]
-        if keys:
-            key = max(keys, key=lambda own: (bool(re.search(r"\bid\b", own.words)), len(own.distinct))).path
-            self.draft |= {"id": f"{{{key}}}-{{{system}}}", "group": key, "prompt": key}
+        key = self._key()
+        if key is None:
+            return
+        own = [key, *self._of(systems)]
+        if self.annotator is None and count_groups(own) < self.rows:  # such as the number of a turn
+            others = [one for one in self.short if one not in own and (not one.is_label or one.is_called(FACT))]
+            own += next(([one] for one in others if count_groups([*own, one]) == self.rows), [])
+        names = "-".join(f"{{{one.path}}}" for one in own)
+        self.draft |= {"id": names, "group": key.path, "prompt": key.path}
 
     def _of(self, paths: Iterable[str]) -> list[Column]:
         return [own for own in self.columns if own.path in paths]
@@ -342,8 +426,13 @@ class RoleSuggester:
         found["labels"] = [own for own in found.get("labels", []) if self._complete(own)]
         labels = self._further(str(found), suggester)
         criterion = next((own for own in self.short if own.is_called(CRITERION) and own is not self.annotator), None)
-        one_each = len(self.texts) > 1 or self.annotator is not None
-        for columns in [[own] for own in labels] if one_each else _families(labels):
+        about = [own for own in labels if len(self.texts) > 1 and not self._is_preference([own])]
+        stems = {_stem([own, own]) for own in about if _marks(own) and self._about(own)}
+        # A value of a numbered text that the file lacks is about none of the others.
+        left = [own for own in about if _marks(own) and not self._about(own) and _stem([own, own]) in stems]
+        labels, about = ([own for own in of if own not in left] for of in (labels, about))
+        one_each = labels if self.annotator is not None else about
+        for columns in [*([own] for own in one_each), *_families([own for own in labels if own not in one_each])]:
             name, block = self._block(columns, criterion)
             found.setdefault(name, []).append(block)
         self._aggregate(found["labels"], criterion)
@@ -351,6 +440,7 @@ class RoleSuggester:
 
     def _further(self, used: str, suggester: BlockSuggester) -> list[Column]:
         """Return the columns with labels that no block has, apart from what a person has to decide."""
+        named = [own for own in self.columns if own.path in self.named and f"'{own.path}'" not in used]
         free = [own for own in self.columns if own.is_label and f"'{own.path}'" not in used and self._is_free(own)]
         free = [own for own in free if not any(self._is_derived(own, other) for other in self.columns)]
         records = [parse_cell(row.get(path, "")) for path in self.preview.lists for row in self.preview.rows[:ROWS]]
@@ -361,14 +451,16 @@ class RoleSuggester:
         free = [own for own in free if own.path not in suggester.about]
         free += [own for own in self._beside(free, used) if own not in free]
         # Ratings in objects: the file does not say whose they are.
-        return [] if any(len(parse_path(own.path)) > 2 for own in free) else free
+        parents = tuple(f"{own.path.rpartition('.')[0]}." for own in self.texts if "." in own.path)
+        free = [] if any(len(parse_path(own.path)) > 2 and not own.path.startswith(parents) for own in free) else free
+        return [*free, *(own for own in named if own not in free)]
 
     def _complete(self, block: Draft) -> bool:
         """State which response a list is beside, and which list names its people; return whether it is no such one."""
         people = [own.path for own in self.columns if own.is_nested and own.is_called(PERSON)]
         if block["layout"] == "list" and people and not (isinstance(block["value"], str) and "." in block["value"]):
             block.setdefault("annotators_field", people[0])
-        parents = [own["text"].rpartition(".")[0] for own in self.draft["responses"]]
+        parents = [own["text"].rpartition(".")[0] for own in self.draft.get("responses", [])]
         if "each" in block and len(parents) > 1 and (parent := block["each"].rpartition(".")[0]) in parents:
             block.setdefault("response", parents.index(parent) + 1)
         return block.get("value") not in people
@@ -383,9 +475,10 @@ class RoleSuggester:
             return False
         prompt = self.draft.get("group") or self.draft.get("prompt")
         whole = self._of([prompt] if isinstance(prompt, str) else prompt or [])
-        systems = self._of([own["system"] for own in self.draft["responses"] if own.get("system")])
+        systems = self._of([own["system"] for own in self.draft.get("responses", []) if own.get("system")])
         for own in (whole, systems, [self.annotator] if self.annotator else []):
-            if own and 1 < count_groups(own) <= 0.8 * self.rows and depends(own, column):
+            are_several = own and 1 < count_groups(own) <= 0.8 * self.rows and len(column.distinct) > 1
+            if are_several and depends(own, column):
                 return False
         return True
 
@@ -407,9 +500,8 @@ class RoleSuggester:
     def _block(self, columns: Sequence[Column], criterion: Column | None) -> tuple[str, Draft]:
         """Return the block of a column, or of one column for each annotator; without annotators it is gold."""
         cells = [cell for own in columns for cell in own.cells]
-        preference = guess_block(cells) if len(self.texts) == 2 else None
         block: Draft = {"kind": "answer"}
-        if preference and preference["kind"] == "preference":
+        if preference := self._is_preference(columns):
             block = {name: value for name, value in preference.items() if value}
         elif all(own.numbers for own in columns):
             block = {"kind": "score", "scale": _scale([number for own in columns for number in own.numbers])}
@@ -418,8 +510,9 @@ class RoleSuggester:
             words = sorted({*cells} - {"", "nan", "NaN"})
             block["scale"] = {"level": "nominal", "categories": [True, False] if {*words} <= TRUTH else words}
         response = self._about(columns[0]) if block["kind"] != "preference" else None
+        block = stated_scale(block, [own.path for own in columns], cells)
         block |= {"confirmed": False} | ({"response": response} if response else {})
-        path, name = columns[0].path, {"criterion": _stem(columns)}
+        path, name = columns[0].path, {"criterion": _stem([*columns, *columns] if response else columns)}
         if self.annotator:
             name = {"criterion_field": criterion.path} if criterion else name
             return "labels", {"layout": "long", "annotator": self.annotator.path, "value": path, **name, **block}
@@ -431,6 +524,11 @@ class RoleSuggester:
                 **block,
             }
         return "gold", {"value": path, "source": f"column {path}", **name, **block}
+
+    def _is_preference(self, columns: Sequence[Column]) -> Draft | None:
+        """Return the block of columns whose values name one of two responses; None for others."""
+        block = guess_block(cell for own in columns for cell in own.cells) if len(self.texts) == 2 else None
+        return block if block and block["kind"] == "preference" else None
 
     def _about(self, column: Column) -> int | None:
         """Return the number of the response whose mark a column's name has."""
@@ -480,8 +578,10 @@ def _stem(columns: Sequence[Column]) -> str:
 def _scale(numbers: Sequence[float]) -> Draft:
     """Return the narrowest usual scale that contains all numbers."""
     low, high = min(numbers), max(numbers)
-    ends = [own for own in SCALES if own[0] <= low and high <= own[1]] or [(math.floor(low), math.ceil(high))]
-    low, high = min(ends, key=lambda own: (own[1] - own[0], own[0]))
+    most = math.ceil(max(-low, high))
+    ends = [(-most, most)] if low < 0 else [own for own in SCALES if own[0] <= low and high <= own[1]]
+    ends = ends or [(math.floor(low), math.ceil(high))]
+    low, high = min(ends, key=lambda own: (own[1] - own[0], -own[0]))
     if all(number.is_integer() for number in numbers) and high - low < MAX_CATEGORIES:
         return {"level": "ordinal", "categories": [*range(int(low), int(high) + 1)]}
     return {"level": "interval", "low": low, "high": high}

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -278,11 +279,12 @@ def _header(cells: list[str], line: int) -> list[str]:
     names = [cell.strip() for cell in cells]
     if len(names) > MAX_COLUMNS:
         raise FileFormatError(f"expected at most {MAX_COLUMNS:,} columns, not {len(names):,}", line=line)
-    seen: set[str] = set()
-    for name in names:
-        if name and name in seen:
-            raise FileFormatError("two columns have this name", line=line, field=name)
-        seen.add(name)
+    seen = Counter[str]()
+    for at, name in enumerate(names):
+        seen[name] += 1
+        names[at] = f"{name} ({seen[name]})" if name and seen[name] > 1 else name
+    if doubled := [name for name, count in Counter(names).items() if name and count > 1]:
+        raise FileFormatError("two columns have this name", line=line, field=doubled[0])
     return names
 
 

@@ -4,11 +4,13 @@ import re
 from collections import abc
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from core.errors import FileFormatError
 from core.formats.mapping import guess, roles, suggest_blocks
-from core.formats.mapping.fields import CONTENT_KEYS, is_template, key_of, render_messages, spell_path
+from core.formats.mapping.fields import CONTENT_KEYS, is_template, key_of, parse_path, render_messages, spell_path
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, parse_cell, preview_table, unused_fields
 from core.formats.mapping.scope import WHOLE_RECORD
@@ -18,7 +20,7 @@ from core.formats.validation_errors import join_names
 # Rows that are searched for columns and values.
 ROWS = 200
 # Rows that are searched for what repeats; a file may begin with many rows of one system.
-MANY_ROWS = 2000
+MANY_ROWS = 5000
 # A field of one of the objects in an object whose keys are numbers.
 NUMBERED = re.compile(r'[^."]+\.\d+\.')
 # What precedes the turns of the assistant in dialogues that are one text.
@@ -33,6 +35,8 @@ MARKS = ("<v>", "</v>")
 TRANSCRIPTS = ("transcript", "trajectory", "messages", "conversation", "history", "trace", "steps", "turns", "dialogue")
 # The status of an assignment of Amazon Mechanical Turk that is no label.
 REJECTED = "Rejected"
+# What a person can say that a field is.
+ROLES = ("prompt", "context", "reference", "response", "system", "annotator", "label", "none")
 # A row of a preview.
 Cells = abc.Mapping[str, str]
 
@@ -50,8 +54,8 @@ def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.D
         return pairs | joined
     draft = suggest(preview, explode)
     is_one = explode is None and "responses" not in draft and len(preview.rows) == 1
-    if is_one and preview.lists[:1] and preview.lists[0] in WHOLE_RECORD:
-        explode = preview.lists[0]  # the only record of the file is an object of its items
+    if is_one and preview.lists[:1] and (preview.lists[0] in WHOLE_RECORD or preview.lists == preview.columns):
+        explode = preview.lists[0]  # the only record of the file is an object, or has only a list, of its items
         preview = preview_table(path, ROWS, explode, join=join)
         draft = suggest(preview, explode)
     if explode is None and "responses" not in draft:
@@ -60,7 +64,82 @@ def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.D
             if "responses" in inner:
                 draft = inner
                 break
-    return (_with_system(draft, preview) if _is_whole(draft, preview) else _by_values(path, draft, join)) | joined
+    draft = _completed(path, draft, preview, join) | joined
+    return draft | ({"confirmed": False} if _leaves_texts(path, draft) else {})
+
+
+def _completed(path: Path, draft: guess.Draft, preview: Preview, join: Sequence[guess.Draft]) -> guess.Draft:
+    """Return the draft of names with what the values of the columns say where the names do not suffice."""
+    if _is_one_of_several(draft, preview):
+        draft = {field: own for field, own in draft.items() if field not in ("responses", "labels", "judges", "gold")}
+    return _with_system(draft, preview) if _is_whole(draft, preview) else _by_values(path, draft, join)
+
+
+def _leaves_texts(path: Path, draft: guess.Draft) -> bool:
+    """Return whether the file has other texts, or values that look like labels: then names alone are no proof."""
+    mapping, is_complete = build_suggested(draft)
+    if not is_complete or any("transcript" in own for own in draft.get("responses", ())):
+        return False
+    unused = unused_fields(path, mapping)
+    preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join)
+    left = [own for own in roles.profile(preview) if own.path in unused]
+    return any(own.is_prose or (own.is_label and not _has_blocks(draft)) for own in left)
+
+
+def apply_roles(
+    path: Path, draft: guess.Draft, chosen: abc.Mapping[str, Sequence[str]], join: Sequence[guess.Draft] = ()
+) -> guess.Draft:
+    """Return a suggestion in which fields are what a person says; what depends on them is suggested again.
+
+    Raises FileFormatError for a role or a field that there is not.
+    """
+    preview = preview_table(path, MANY_ROWS, draft.get("explode"), join=join)
+    for role, fields in chosen.items():
+        if role not in ROLES:
+            raise FileFormatError(f"there is no role {role!r}; there are {join_names(ROLES)}")
+        for field in fields:
+            if field not in preview.columns:
+                raise FileFormatError(f"there is no such field; there are {join_names(preview.columns)}", field=field)
+    named = {field for fields in chosen.values() for field in fields}
+    columns = tuple(column for column in preview.columns if column not in chosen.get("none", ()))
+    known: guess.Draft = {field: draft[field] for field in ("explode", "parallel", "scenario") if field in draft}
+    for field in ("prompt", "context", "reference"):
+        own = chosen.get(field) or [path for path in _as_list(draft.get(field)) if path not in named]
+        known |= {field: own[0] if len(own) == 1 else own} if own else {}
+    texts, systems = chosen.get("response", ()), chosen.get("system", ())
+    known["responses"] = [_response(text, system) for text, system in zip_longest(texts, systems) if text]
+    if not texts and not any(own.get("text") in named for own in draft.get("responses", ())):
+        pairs = zip_longest(draft.get("responses", ()), systems)
+        known["responses"] = [own | ({"system": system} if system else {}) for own, system in pairs if own]
+    annotator = next(iter(chosen.get("annotator", ())), "")
+    suggester = roles.RoleSuggester(replace(preview, columns=columns), known, annotator, chosen.get("label", ()))
+    found = suggester.suggest() or draft | {field: own for field, own in known.items() if own}
+    return {"confirmed": False, **found, **({"join": [*join]} if join else {})}
+
+
+def apply_scales(draft: guess.Draft, scales: abc.Mapping[str, str]) -> guess.Draft:
+    """Return a suggestion with the scales that a person states: field -> its ends, such as `1-5`."""
+    blocks = [block for name in ("labels", "judges", "gold") for block in draft.get(name, ())]
+    for field, text in scales.items():
+        match = re.fullmatch(r"\s*(-?\d+)\s*(?:-|to)\s*(-?\d+)\s*", text)
+        own = [
+            block
+            for block in blocks
+            if field in (*block.get("annotators", ()), *block.get("columns", ()), block.get("value"))
+        ]
+        if match is None or not own or int(match[1]) >= int(match[2]):
+            raise FileFormatError("expected a field with scores, and its scale such as `1-5`", field=field)
+        low, high = int(match[1]), int(match[2])
+        categories = {"level": "ordinal", "categories": [*range(low, high + 1)]}
+        is_short = high - low < guess.MAX_CATEGORIES and all(block["scale"]["level"] != "interval" for block in own)
+        for block in own:
+            block |= {"scale": categories if is_short else {"level": "interval", "low": low, "high": high}}
+            block.pop("confirmed", None)
+    return draft
+
+
+def _as_list(source: Any) -> list[Any]:
+    return source if isinstance(source, list) else [source] if source else []
 
 
 def _with_system(draft: guess.Draft, preview: Preview) -> guess.Draft:
@@ -74,6 +153,16 @@ def _with_system(draft: guess.Draft, preview: Preview) -> guess.Draft:
 
 def _has_blocks(draft: guess.Draft) -> bool:
     return not draft.keys().isdisjoint(("labels", "judges", "gold"))
+
+
+def _is_one_of_several(draft: guess.Draft, preview: Preview) -> bool:
+    """Return whether the only response is in an object beside like ones: `gpt4.text` beside `claude.text`."""
+    texts = [own.get("text") for own in draft.get("responses", ())]
+    if len(texts) != 1 or not isinstance(texts[0], str) or "." not in texts[0] or texts[0] not in preview.columns:
+        return False
+    *parent, key = parse_path(texts[0])
+    paths = [parse_path(column) for column in preview.columns]
+    return sum(len(path) == len(parent) + 1 and path[-1] == key for path in paths) > 1
 
 
 def _is_whole(draft: guess.Draft, preview: Preview) -> bool:
@@ -99,13 +188,16 @@ def _by_values(path: Path, draft: guess.Draft, join: Sequence[guess.Draft]) -> g
     explode = known.get("explode")
     numbered = dict.fromkeys(column.split(".")[0] for column in preview.columns if NUMBERED.match(column))
     levels = [explode] if known else [*numbered, None, *preview.lists]
+    named: guess.Draft | None = None  # a file without texts
     for column in levels:
         rows = preview_table(path, MANY_ROWS, column, join=join) if column != explode else preview
         own = {"explode": column} if column else {}
         found = roles.RoleSuggester(rows, known | own).suggest()
         if found and _has_blocks(found):
-            return {"confirmed": False, **found}
-    return draft
+            named = named or (found if draft.keys().isdisjoint(("prompt", "responses")) else None)
+            if found.get("responses"):
+                return {"confirmed": False, **found}
+    return {"confirmed": False, **named} if named else draft
 
 
 def build_suggested(draft: guess.Draft) -> tuple[Mapping, bool]:

@@ -81,6 +81,8 @@ RATER = r"(?:annotator|rater|worker|coder|expert)_?[0-9]+"
 RATED_BY = re.compile(rf"(?P<criterion>.+)_{RATER}|{RATER}_(?P<other>.+)")
 # Characters of the longest word of a scale.
 MAX_WORD = 40
+# The ends of a scale in the name of a column: `(0-4)`, `1 to 5`, `out of 5`, `/10`.
+RANGE = re.compile(r"(?<!\d)(?:(?P<low>\d)\s*(?:-|\u2013|to)\s*|(?:out[ _]of|/)[ _]?)(?P<high>\d{1,3})(?!\d)")
 TRUTH = frozenset(("true", "false"))
 WEIGHT = re.compile(r"(?P<aspect>.+)_(weight|w)|(weight|w)_(?P<other>.+)")
 # The usual weights of errors in MQM.
@@ -188,8 +190,10 @@ class BlockSuggester:
         return self.draft.get("reference") if has_transcript else None
 
     def _leave_open(self, block: Draft) -> Draft:
-        fields = [*block.get("annotators", {}), *block.get("columns", {}), block.get("value")]
-        return leave_open(block, [cell for field in fields if isinstance(field, str) for cell in self._cells(field)])
+        named = [*block.get("annotators", {}), *block.get("columns", {}), block.get("value")]
+        fields = [field for field in named if isinstance(field, str)]
+        cells = [cell for field in fields for cell in self._cells(field)]
+        return leave_open(stated_scale(block, fields, cells), cells)
 
     def _preference(self) -> Draft | None:
         """Return the block of a column with preferences, or of two columns with numbers."""
@@ -275,7 +279,8 @@ class BlockSuggester:
         named = {"annotators_field": people} if are_listed else {}
         for column in self.columns:
             lists = [cell for cell in map(parse_cell, self._cells(column)) if cell != ""]
-            if lists and all(isinstance(cell, list) for cell in lists):
+            # A list of a judge's scores is not one of several people's.
+            if lists and all(isinstance(cell, list) for cell in lists) and not MODEL.match(key_of(column)):
                 texts = [_text(value) for cell in lists for value in cell]
                 is_truth = bool(named) and {*texts} <= TRUTH
                 truth = {"kind": "answer", "scale": {"level": "nominal", "categories": [True, False]}}
@@ -519,6 +524,20 @@ def _are(cells: Iterable[Any], kind: type) -> bool:
     return all(isinstance(own, kind) for cell in cells for own in cell)
 
 
+def stated_scale(block: Draft, columns: Iterable[str], cells: Iterable[str]) -> Draft:
+    """Return the block on the scale that the names of its columns state, such as `Accuracy (0-4)`, if it has all of
+    the numbers."""
+    numbers = [float(cell) for cell in with_value(cells) if re.fullmatch(r"-?\d+(\.\d+)?", cell)]
+    lowest = int(min(numbers, default=0) >= 1)  # of `out of 5`
+    ends = [(int(own["low"] or lowest), int(own["high"])) for name in columns for own in RANGE.finditer(last_key(name))]
+    low, high = min((own for own in ends if own[0] < own[1]), default=(0, 0))
+    if block["kind"] != "score" or not numbers or not low <= min(numbers) <= max(numbers) <= high:
+        return block
+    is_whole = high - low < MAX_CATEGORIES and all(number.is_integer() for number in numbers)
+    categories = {"level": "ordinal", "categories": [*range(low, high + 1)]}
+    return block | {"scale": categories if is_whole else {"level": "interval", "low": low, "high": high}}
+
+
 def leave_open(block: Draft, cells: Iterable[str]) -> Draft:
     """Return the block, not confirmed if the file does not state what it says: which response a number means, or the
     scale. Truth values of a column such as `is_safe` are stated by its name."""
@@ -561,6 +580,7 @@ def _guess_numbers(distinct: Collection[str]) -> Draft | None:
     """Return kind and scale of numbers; None for other cells."""
     if _are_between(distinct, 0, 1):
         return {"kind": "score", "scale": {"level": "interval", "low": 0, "high": 1}}
+    distinct = {cell.removesuffix(".0") if re.fullmatch(r"\d\.0", cell) else cell for cell in distinct}
     numbers = {int(cell) for cell in distinct if re.fullmatch(r"\d", cell)}
     if distinct and len(numbers) == len(distinct) and max(numbers) <= 4:
         low = 0 if 0 in numbers else 1

@@ -24,6 +24,7 @@ from core.formats.mapping.joins import read_joined
 from core.formats.mapping.judges import JudgeReader, WeightsReader
 from core.formats.mapping.labels import GoldReader, LabelReader
 from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, field_paths
+from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.rows import NUMBERED, SUFFIXES, files_of_records, has_header
 from core.formats.mapping.scope import (
     WHOLE_RECORD,
@@ -76,9 +77,10 @@ def statements(path: Path, mapping: Mapping) -> tuple[list[Statement], list[str]
 
 
 def roles(path: Path, mapping: Mapping) -> list[str]:
-    """Return which fields are the texts, systems and annotators, with the values of the first row."""
+    """Return which fields are the texts, systems and annotators, and which are not used, each with its first value."""
+    unused = unused_fields(path, mapping)
     with recording_omissions():
-        return role_lines(mapping, next(_iter_file(path, mapping), None))
+        return role_lines(mapping, next(_iter_file(path, mapping), None), unused)
 
 
 def refuse_open(path: Path, mapping: Mapping) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
-from core.formats.mapping.suggest import state_unused_labels, suggest_table
+from core.formats.mapping.suggest import apply_roles, apply_scales, state_unused_labels, suggest_table
 from core.formats.mapping.table import questions, roles
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
@@ -104,3 +104,76 @@ def test_unused_values_that_look_like_labels_are_named(tmp_path: Path) -> None:
     assert state_unused_labels(path, confirmed(path, {})) == ""
     alone = build_mapping({name: draft[name] for name in ("id", "prompt", "responses")})
     assert state_unused_labels(path, alone) == "Not used, and the values look like labels: verdict_of_all."
+
+
+PAIRED = [
+    {"question_id": n // 2, "model_1": "abc"[n % 3], "model_2": "bca"[n % 3], "turn": n % 2 + 1}
+    | {f"winner{k}": ["model_1", "model_2", "tie"][(n * n // 4 + k) % 3] for k in (1, 2, 3)}
+    for n in RANGE
+]
+CODED = [
+    {"art_id": n, "ann": f"Ann. {k}", "criteriaID": c, "annotation": (n + k) % 4 + 1}
+    for n in RANGE
+    for k in range(2)
+    for c in ("bias", "tone")
+]
+BATCH = [
+    {"HITId": f"h{n}", "Title": text("task"), "AssignmentId": f"a{n}{k}", "WorkerId": f"w{k}", "Reward": "$0.20"}
+    | {
+        "Input.summary_text": text("long", WORDS[n]),
+        "Answer.S1Answer": "pn"[n * (k + 1) % 3 // 2],
+        "Answer.S2Answer": "np"[n * (2 - k) % 5 // 3],
+    }
+    | {f"Input.statement_{m}": text("short", WORDS[n], m) for m in (1, 2)}
+    for n in RANGE
+    for k in range(2)
+]
+OBJECTS = [
+    {"question": text("asked", WORDS[n]), "gpt4": {"text": text("one", WORDS[n]), "score": n % 5 + 1}}
+    | {"claude": {"text": text("two", WORDS[n]), "score": (n + 2) % 5 + 1}}
+    for n in RANGE
+]
+CODER = [
+    {"Item ID": f"K{n}", "Model Tested": f"bot {m}", "Accuracy (0-4)": (n + m) % 3}
+    | {"Fabrication": ["none", "minor", "severe"][(n * n + m) % 3]}
+    for n in RANGE
+    for m in range(2)
+]
+
+
+def test_files_without_texts_are_judgements_of_what_is_elsewhere(tmp_path: Path) -> None:
+    draft = suggest_table(write(tmp_path, PAIRED))
+    assert [own["system"] for own in draft["responses"]] == ["model_1", "model_2"]
+    (block,) = draft["labels"]
+    assert (block["kind"], len(block["annotators"])) == ("preference", 3)
+    draft = suggest_table(write(tmp_path, CODED))
+    assert (draft["prompt"], draft["labels"][0]["criterion_field"]) == ("art_id", "criteriaID")
+    scales = {own["criterion"]: own["scale"] for own in suggest_table(write(tmp_path, CODER))["gold"]}
+    assert scales["accuracy"]["categories"] == [0, 1, 2, 3, 4]
+    assert scales["fabrication"]["categories"] == ["minor", "none", "severe"]
+
+
+def test_numbered_answers_of_a_batch_and_scores_in_objects_are_about_their_texts(tmp_path: Path) -> None:
+    draft = suggest_table(write(tmp_path, BATCH))
+    assert draft["prompt"] == '"Input.summary_text"' and not draft["confirmed"]
+    found = [(own["annotator"], own["criterion"], own["response"]) for own in draft["labels"]]
+    assert found == [("WorkerId", "s answer", 1), ("WorkerId", "s answer", 2)]
+    draft = suggest_table(write(tmp_path, OBJECTS))
+    assert draft["responses"] == [{"text": "gpt4.text", "name": "gpt4"}, {"text": "claude.text", "name": "claude"}]
+    blocks = [own for name in ("labels", "gold") for own in draft.get(name, [])]
+    assert [own["response"] for own in blocks] == [1, 2]
+
+
+def test_a_person_states_other_roles_and_scales_without_a_mapping(tmp_path: Path) -> None:
+    rows = [{"q": text("asked", w), "key": text("right", w), "user_reply": text("said", w), "ok": n % 2 == 0}
+            for n, w in enumerate(WORDS)]  # fmt: skip
+    path = write(tmp_path, rows)
+    chosen = {"response": ["key"], "prompt": ["q"], "label": ["ok"], "none": ["user_reply"]}
+    draft = apply_roles(path, suggest_table(path), chosen)
+    assert (draft["prompt"], draft["responses"][0]["text"], draft["gold"][0]["value"]) == ("q", "key", "ok")
+    assert "user_reply" not in str(draft) and not draft["confirmed"]
+    with pytest.raises(FileFormatError, match="there is no such field"):
+        apply_roles(path, draft, {"prompt": ["x"]})
+    scored = apply_scales(suggest_table(write(tmp_path, RATED)), {"ease": "0-100"})
+    assert scored["labels"][0]["scale"] == {"level": "interval", "low": 0, "high": 100}
+    assert "confirmed" not in scored["labels"][0]

@@ -135,7 +135,7 @@ def test_parquet_is_read_with_nested_fields(tmp_path: Path) -> None:
         ("t.csv", "a,b\n", "t.csv has no rows"),
         ("t.csv", "a,b\n1,2\n1\n", "line 3: expected 2 cells, as in the header, not 1"),
         ("t.csv", "a,b\n1,2,3\n", "line 2: expected 2 cells, as in the header, not 3"),
-        ("t.csv", "a,a\n1,2\n", "line 1, field 'a': two columns have this name"),
+        ("t.csv", "a,a,a (2)\n1,2,3\n", "line 1, field 'a (2)': two columns have this name"),
         ("t.csv", 'a,b\n1,2\n1,"2\n', "line 3: expected CSV: unexpected end of data" + QUOTES),
         ("t.csv", 'a,b\n1,"2"3\n', "line 2: expected CSV: ',' expected after '\"'" + QUOTES),
         ("t.csv", b"a,b\n1,caf\xe9\n", "line 2: expected text in UTF-8; byte 0xE9 is not"),

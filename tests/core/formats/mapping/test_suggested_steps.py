@@ -153,7 +153,9 @@ def test_no_column_without_values_is_a_response_and_further_texts_of_a_list_are_
     mapping = build_mapping(suggest_table(path))
     assert [own.text for own in mapping.responses] == ["response_a.0", "response_b.0"]
     assert unused_fields(path, mapping) == ["generation", "response_b.1:"]
-    assert suggest_table(write(tmp_path, [{"prompt": "q", "is_quality_control": False}])).keys() == {"id", "prompt"}
+    assert suggest_table(write(tmp_path, [{"prompt": "q", "is_quality_control": False}])).keys() == {
+        *["id", "prompt", "confirmed"]
+    }
 
 
 def test_which_of_two_scores_is_better_is_confirmed_by_a_person(tmp_path: Path) -> None:
