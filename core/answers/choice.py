@@ -18,7 +18,6 @@ from core.answers.words import Words, readable
 
 PLACES = (1, 2, 3)
 _COUNTER = r"(?:\s*(?:[个個份篇条項项位名号號]|番目?|つ目|번째?|의|の(?:方|ほう)?))?"
-_DASHES = ("–", "—", "-")
 _PRONOUN = re.compile(r"(?:it|its|this|sie|er|es|elle|il|ella|ele|ela)(?!\w)", re.I)
 _OPEN, _CLOSE = r"[\s\"'(\[*:=]*", r"[\s\"')\]*]*"
 
@@ -51,8 +50,8 @@ def place_alone(text: str, words: Words, noun: str, *, listed: bool = False) -> 
     after = rest.lstrip(" .,;!。！，–—-")
     if not listed and any(words.starts(concept, after) for concept in ("retraction", "correction", "conjunction")):
         return None
-    explained = words.starts("reason", after) or (rest[:1] in _DASHES and _PRONOUN.match(after))
-    if rest.startswith((",", "，", *_DASHES)) and not explained:
+    explained = words.starts("reason", after) or _PRONOUN.match(after)
+    if rest.startswith((",", "，", "–", "—", "-")) and not explained:
         return None
     return number_of(match), match.end()
 
@@ -138,7 +137,7 @@ def responses(words: Words, noun: str) -> re.Pattern[str]:
     return words.pattern(_RESPONSE, noun=noun)
 
 
-_LEAD = re.compile(r"[\s\"'(\[<|:=*–—→-]*(?:(?:the|la|le|el|die|der|a|o)\s+(?=\w))?[\s\"'(\[]*", re.I)
+_LEAD = re.compile(r"^[\s\"'(\[<|:=*–—→-]*(?:(?:the|la|le|el|die|der|a|o)\s+(?=\w))?[\s\"'(\[]*", re.I)
 _BARE = re.compile(r"(?P<mark>\d{1,3}(?![\d%])|[A-H](?=[\s\]).,:;\"']|$))")
 _REJECTED = re.compile(r"^\W*,\s*(?:and\s+)?(?:not|nicht|pas|no)\s+\w+")
 _OR = r"(?:or|oder|ou|или|或)"
@@ -160,11 +159,6 @@ _NO_DOUBT = re.compile(r"\b(?:without (?:a |any )?|no |beyond )doubt\b", re.I)
 _THAN = r"(?&than)(?:\s+(?:in|with|that of|those of))?(?:\s+(?:the|la|die|der))?$"
 _NEARLY = r"(?&nearly)[^\w]+(?:\w+\s+)?$"
 _LAST = re.compile(r"\d\W+(?:or|and)\W+\d")
-_QUOTED_END = re.compile(
-    r"^\W*(?:therefore|thus|hence|so|based|given|considering|after|in conclusion|overall)\b"
-    r"[^\d\"]{0,300}?[,:]?\s*(\"\d\")\W*$",
-    re.I,
-)
 _MORE = re.compile(r"\b(?:is|provides|gives|offers) (?:clearly |overall |also )?(?:the |a |an )?more \w+", re.I)
 """`Overall, Response 1 is more helpful.` is a conclusion; without "overall" it is a remark."""
 _RANKED = re.compile(
@@ -250,9 +244,9 @@ class Choice(Single[int]):
 
     def _decoded(self, value: Any) -> Parsed[int] | None:
         if isinstance(value, bool) or not isinstance(value, int | str):
-            return Parsed(None, 0, f"its answer is {shorten(str(value))}") if value is None else None
+            return Parsed(None, problem=f"its answer is {shorten(str(value))}") if value is None else None
         text = readable(str(value)).replace("_", " ")
-        return self._alone(text) or self._parse_rest(text) or Parsed(None, 0, f"it chooses “{shorten(text)}”")
+        return self._alone(text) or self._parse_rest(text) or Parsed(None, problem=f"it chooses “{shorten(text)}”")
 
     def _alone(self, line: str) -> Parsed[int] | None:
         if line.rstrip().endswith(":"):
@@ -285,7 +279,7 @@ class Choice(Single[int]):
             return Parsed(compared, len(rest))
         if placed := place_alone(rest, self.words, self.noun):
             return self._checked(*placed)
-        lead = match.end() if (match := _LEAD.match(rest)) else 0
+        lead = len(rest) - len(_LEAD.sub("", rest))
         head = responses(self.words, self.noun).match(rest, lead)
         bare = None if head else _BARE.match(rest, lead)
         named = head or bare
@@ -309,7 +303,7 @@ class Choice(Single[int]):
 
     def _denied(self, after: str) -> bool:
         """Return whether the words after a name say that it is worse, or who chose it: `is what Speaker 2 says`."""
-        clause = next(clauses(_CLAUSE_END.split(after, maxsplit=1)[0], self.words), "")
+        clause = next(clauses(_CLAUSE_END.split(after)[0], self.words), "")
         other = responses(self.words, self.noun).search(clause)
         clause = _NO_DOUBT.sub("", clause[: other.start()] if other else clause)
         better = self.words.find("better", clause)
@@ -329,7 +323,7 @@ class Choice(Single[int]):
         return self._checked(value, end)
 
     def _parse_words(self, rest: str) -> Parsed[int] | None:
-        first = re.split(r"[.;\n。]", rest, maxsplit=1)[0]
+        first = re.split(r"[.;\n。]", rest)[0]
         if _UNCHANGED.fullmatch(first):
             return None
         neither = self.words.starts("neither", first)
@@ -375,10 +369,9 @@ class Choice(Single[int]):
         return Parsed(None, end, "it calls a tie, which is not one of the answers")
 
     def _begins(self, text: str) -> tuple[int, int] | None:
-        lead = match.end() if (match := _LEAD.match(text)) else 0
-        if head := responses(self.words, self.noun).match(text, lead):
+        if head := responses(self.words, self.noun).match(text):
             return number_of(head), head.end()
-        bare = _BARE.match(text, lead)
+        bare = _BARE.match(text)
         if bare and bare["mark"] in self._marks():
             return self._bare(bare["mark"]), bare.end()
         neither = self.words.starts("neither", text) if self.neither else None
@@ -407,10 +400,9 @@ class Choice(Single[int]):
             return
         for clause in clauses(unit.text, self.words):
             subjects = {number for number, is_object in self._mentions(clause) if not is_object}
-            if len(subjects) == 1 and _MORE.search(clause) and not in_doubt(clause, self.words):
-                parsed = self._checked(subjects.pop(), len(clause))
-                if parsed and parsed.value:
-                    yield parsed.at("sentence", unit.start, unit.end, WEAK)
+            concluded = len(subjects) == 1 and _MORE.search(clause) and not in_doubt(clause, self.words)
+            if concluded and (parsed := self._checked(subjects.pop(), len(clause))):
+                yield parsed.at("sentence", unit.start, unit.end, WEAK)
 
     def _about_a_part(self, sentence: str) -> bool:
         """Return whether the text is like `Style: Response 1 is better.`"""
@@ -462,13 +454,10 @@ class Choice(Single[int]):
     def _chosen_mark(self, clause: str) -> int | None:
         """Read `I choose "1"`."""
         chosen = self.words.find("choose", clause)
-        rest = clause[chosen.end() :].strip() if chosen else ""
-        rest = rest or (match[1] if (match := _QUOTED_END.search(clause)) else "")
-        mark = _QUOTED_MARK.match(rest)
-        if mark is None or (chosen and by_others(clause[: chosen.start()], chosen[0], self.words)):
+        mark = _QUOTED_MARK.match(clause[chosen.end() :].strip()) if chosen else None
+        if chosen is None or mark is None or by_others(clause[: chosen.start()], chosen[0], self.words):
             return None
-        value = self._bare(mark[1]) if self.letters or mark[1].isdigit() else self.count + 1
-        return value if (0 if self.neither else 1) <= value <= self.count else None
+        return self._bare(mark[1]) if mark[1] in self._marks() else None
 
     def _preferred(self, clause: str) -> bool:
         """Return whether a word such as "better" is there on its own: "better written" says less."""
@@ -492,5 +481,5 @@ class Choice(Single[int]):
             if before.endswith(" from") and MOVES.search(before):  # `I change my vote from Submission 1 to ...`
                 yield number, True
                 continue
-            follows = self.words.starts("than_after", after[:12]) or self.words.pattern(_THAN).search(before[-40:])
+            follows = self.words.starts("than_after", after[:12]) or self.words.pattern(_THAN).search(before)
             yield number, follows is not None

@@ -97,15 +97,15 @@ def _item(words: Words, raw: str, clean: str, start: int, noun: str) -> Item:
     kind: Kind = "heading" if _HEADING.match(clean) else "plain"
     body, called = raw.strip(), _called(words, noun)
     if (row := _CELLS.match(clean)) and (len(cells) > 1 or clean.strip().endswith("|")):
-        return Item(row[1], "cell", indent, start + indent, start + len(clean), cells)
-    if match := called.match(clean) or _NUMBERED.match(clean):
+        kind, body = "cell", row[1]
+    elif match := called.match(clean) or _NUMBERED.match(clean):
         kind, body = "numbered", raw[match.end() :]
         if (opened := re.search(r"[*_]{2}", match[0])) and body.count(opened[0]) % 2:
             body = opened[0] + body
     elif match := _BULLETED.match(clean):
         inner = called.match(clean[match.end() :])
         kind, body = "bulleted", raw[match.end() + (inner.end() if inner else 0) :]
-    return Item(body, kind, indent, start + indent, start + len(clean))
+    return Item(body, kind, indent, start + indent, start + len(clean), cells if kind == "cell" else ())
 
 
 @lru_cache(maxsize=64)
@@ -218,7 +218,7 @@ def answered_items(text: Text, noun: str) -> list[Item]:
     begins = next((unit.text for unit in text.units), "")
     if text.words.find("refusal", begins[:120]) and not marked(lines):
         raise UnreadableReply("it declines to answer")
-    first = plain(lines[0].text) if 0 < len(lines) <= 4 and not marked(lines) else ""
+    first = plain(lines[0].text) if lines and not marked(lines) else ""
     if _ERROR.match(first) or (len(lines) == 1 and _SERVER.search(first)):
         raise UnreadableReply("it is an error message")
     opened = _OPENED.search(text.raw)
@@ -328,9 +328,9 @@ class Claims(Answer[tuple[str, ...]]):
 
     def _listed(self, text: Text) -> Reading[tuple[str, ...]]:
         everything = answered_items(text, self.noun)
-        nothing = [self._is_nothing(plain(_LABEL.sub("", item.text))) for item in everything[:1]]
-        if any(nothing) and len(everything) > 1 and not marked(everything):  # the other lines explain it
-            return Reading((), "list", text.span(everything[0].start, everything[0].end))
+        first = everything[0] if len(everything) > 1 and not marked(everything) else None
+        if first and self._is_nothing(plain(_LABEL.sub("", first.text))):  # the other lines explain it
+            return Reading((), "list", text.span(first.start, first.end))
         lines = without_remarks(_after_label(without_frame(text, everything)))
         if not lines:
             announced = f"it announces {self.noun}s and lists none"
@@ -595,8 +595,7 @@ def _split(text: str) -> Named:
 
 
 def _name(text: str) -> str:
-    name = plain(text).strip(' :：-–—"')
-    return name if len(name.split()) > 6 else name.rstrip(".。")
+    return plain(text).strip(' :：-–—"').rstrip(".。")
 
 
 def _definition(text: str) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import copysign, isclose
 from typing import Any
 
 from core.answers.answer import listed
@@ -38,7 +39,7 @@ _NUMBERED = re.compile(
     re.I,
 )
 _ABOUT = re.compile(r"\W*(?:approximately|about|around)", re.I)
-_MIXED = re.compile(r"\s+(\d)/(\d{1,2})(?!\d)|\s?([½¼¾])")
+_MIXED = re.compile(r"\s+(\d)/([1-9]\d?)(?!\d)|\s?([½¼¾])")
 _IN_TOTAL = re.compile(r"\b(?:in total|altogether|in all|insgesamt|au total|en total|no total|in totale)\W*$", re.I)
 _HENCE = re.compile(r",\s+(?:so|thus|hence|therefore|also|donc|daher|por lo tanto|portanto|quindi)\b", re.I)
 _COUNTED = re.compile(r"\b(?:neither|without|no|less)\b(?=\s+[a-z])", re.I)
@@ -96,20 +97,19 @@ class Number(Single[float]):
             return None
         if isinstance(value, int | float):
             usable = abs(value) < 1e300
-            return Parsed(whole(value), 0) if usable else Parsed(None, 0, "its answer is not a finite number")
+            return Parsed(whole(value)) if usable else Parsed(None, problem="its answer is not a finite number")
         text = readable(str(value))
-        return self._parse_rest(text) or Parsed(None, 0, f"“{shorten(text)}” is not a number")
+        return self._parse_rest(text) or Parsed(None, problem=f"“{shorten(text)}” is not a number")
 
     def _alone(self, line: str) -> Parsed[float] | None:
         """Read `42`, `= 42`, `$1,200`, `42 km`; a line with other words is a sentence."""
         line = _TOTAL_OF.sub("", _ABBREVIATED.sub("", line))
-        before = re.match(r"[^\d=]*", line)
+        before = re.split(r"[\d=]", line)[0]
         if _SUM.match(line):  # `a total 5` names no sum
             return None
-        word = before and re.search(r"[^\W\d]{2,}", before[0])
-        if word and "=" not in line and not self.words.find("total", before[0] if before else ""):
+        if re.search(r"[^\W\d]{2,}", before) and "=" not in line and not self.words.find("total", before):
             return None
-        if len(line) > 60 or any(pattern.search(line) for pattern in (_TWO_EQUATIONS, _LISTED, _EQUATION, _HENCE)):
+        if any(pattern.search(line) for pattern in (_TWO_EQUATIONS, _LISTED, _EQUATION, _HENCE)):
             return None
         if len(re.findall(r"[^\W\d]{2,}", line)) > 1 or self.words.starts("confidence", line):
             return None
@@ -146,8 +146,7 @@ class Number(Single[float]):
     def _clause(self, rest: str) -> str:
         """Return the text before a bracket, a reason or the next sentence."""
         text = re.sub(r"(?<=\d)(?:\s+[^\W\d]{1,20})?\s*\([^()]{0,80}\)", lambda aside: " " * len(aside[0]), rest)
-        parts = re.split(r"(?<=[\w%])[.;。](?=\s|$)|,\s+(?=[^\W\d])|\s[-–—]\s(?=[^\W\d])", text, maxsplit=1)
-        clause = parts[0]
+        clause = re.split(r"(?<=[\w%])[.;。](?=\s|$)|,\s+(?=[^\W\d])|\s[-–—]\s(?=[^\W\d])", text)[0]
         reason = self.words.find("reason", clause)
         return clause[: reason.start()] if reason and re.search(r"\d", clause[: reason.start()]) else clause
 
@@ -169,15 +168,15 @@ class Number(Single[float]):
         if _THOUSANDS.fullmatch(digits):
             return _thousands(digits, clause, end)
         minus = -1 if _MINUS.search(clause[: match.start()]) else 1
-        number = minus * value(digits) * (10 ** int(power) if power and abs(int(power)) < 300 else 1)
+        number = minus * value(digits) * _power(power or "0")
         if mixed := _MIXED.match(clause, end):
-            part = _VULGAR[mixed[3]] if mixed[3] else fraction(value(mixed[1]), value(mixed[2]))
-            return Parsed(whole(number + (part or 0)), mixed.end())
+            part = _VULGAR[mixed[3]] if mixed[3] else int(mixed[1]) / int(mixed[2])
+            return Parsed(whole(number + copysign(part, number)), mixed.end())
         if over := _OVER.match(clause, end):
             quotient = fraction(number, value(over[1]))
             return Parsed(quotient, over.end()) if quotient is not None else Parsed(None, over.end(), "it divides by 0")
         if ten := _TEN.match(clause, end):
-            number, end = number * 10.0 ** max(-300, min(300, int(ten[1].replace("−", "-")))), ten.end()
+            number, end = number * _power(ten[1].replace("−", "-")), ten.end()
         if large := _LARGE.match(clause, end):
             number, end = number * _TIMES[large[1].lower()], large.end()
         return Parsed(whole(number), end)
@@ -185,7 +184,7 @@ class Number(Single[float]):
     def _word(self, clause: str, start: int) -> Parsed[float] | None:
         """Read `seven`, `forty-two apples`."""
         match = re.match(rf"[\s\"'(]*({NUMERAL})(?:\s|[.\")]|$)", clause[start:], re.I)
-        if match is None or len(clause[start:].split()) > (1 if match[1].lower() in ARTICLES else 3):
+        if match is None or (match[1].lower() in ARTICLES and len(clause[start:].split()) > 1):
             return None
         part = re.search(r"\b(?:half|third|quarter|fourth|fifth|tenth|hundredth)s?\b", clause)
         either = self.words.find("either", clause[start + match.end() :])
@@ -225,7 +224,7 @@ class Number(Single[float]):
             hence = list(_HENCE.finditer(sentence))
             if not hence:
                 return None
-            sentence = sentence[hence[-1].start() + 1 :]
+            sentence = sentence[hence[-1].end() :]
         values = set()
         for clause in clauses(sentence, self.words):
             if re.search(r"\d", clause) and not in_doubt(_COUNTED.sub(" ", clause), self.words):
@@ -235,10 +234,14 @@ class Number(Single[float]):
         return values.pop() if len(values) == 1 else None
 
 
+def _power(exponent: str) -> float:
+    return 10.0 ** max(-300, min(300, int(exponent)))
+
+
 def _thousands(digits: str, clause: str, end: int) -> Parsed[float]:
     """Parse a number with points: `15.000 €` is 15000 and `3.142` a decimal; `15.000` without a unit is ambiguous."""
-    if _CURRENCY.match(clause, end):
-        return Parsed(value(digits.replace(".", "")), end)
+    if currency := _CURRENCY.match(clause, end):
+        return Parsed(value(digits.replace(".", "")), currency.end())
     ambiguous = digits.endswith("00")
     problem = f"“{digits}” may be a decimal or a number of thousands"
     return Parsed(None, end, problem) if ambiguous else Parsed(value(digits), end)
@@ -275,7 +278,7 @@ class Rating(Single[Level]):
             return value in self.levels
         if isinstance(value, str) or not self.low <= value <= self.high:
             return False
-        return self.step is None or abs((steps := (value - self.low) / self.step) - round(steps)) < 1e-6
+        return self.step is None or isclose(steps := (value - self.low) / self.step, round(steps), abs_tol=1e-6)
 
     def shortest(self) -> Level:
         return self.levels[0] if self.levels else whole(self.low)
@@ -289,7 +292,7 @@ class Rating(Single[Level]):
         return self.levels[-1] if self.levels else self.high
 
     def _field(self) -> dict[str, Any]:
-        if self.levels and len(self.levels) <= 25:
+        if self.levels:
             kind = {type(level) for level in self.levels}
             return {"type": "string" if kind == {str} else "number", "enum": list(self.levels)}
         return {"type": "number", "description": f"It is {self._described()}."}
@@ -314,9 +317,9 @@ class Rating(Single[Level]):
 
     def _decoded(self, value: Any) -> Parsed[Level] | None:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            return Parsed(None, 0, "its rating is null") if value is None else None
+            return Parsed(None, problem="its rating is null") if value is None else None
         text = readable(str(value))
-        other = Parsed[Level](None, 0, f"“{shorten(text)}” is not {self._described()}")
+        other = Parsed[Level](None, problem=f"“{shorten(text)}” is not {self._described()}")
         return self._alone(text) or self._parse_rest(text) or other
 
     def _alone(self, line: str) -> Parsed[Level] | None:
@@ -329,18 +332,18 @@ class Rating(Single[Level]):
 
     def _parse_rest(self, rest: str) -> Parsed[Level] | None:
         """Read `4`, `4/5`, `4 out of 5, because`, `Level 4`, `Good (4)`, `four`; not `3-4`, `3 of the 5 points`."""
-        lead = re.match(rf"[\s\"'(\[|:=]*(?:an?\s+|of\s+|{self.words.any('rating')}\s*:?\s*)*", rest, re.I)
-        start = lead.end() if lead else 0
-        amount = self._measured(rest[start:])
-        if amount and _ANOTHER.match(rest[start + amount.end :]):
-            return Parsed(None, start + amount.end, f"“{shorten(rest)}” is not one value")
-        if amount and (amount.problem or _ENDS.match(rest[start + amount.end :])):
+        lead = rf"^[\s\"'(\[|:=]*(?:an?\s+|of\s+|{self.words.any('rating')}\s*:?\s*)*"
+        bare = re.sub(lead, "", rest, flags=re.I)
+        amount = self._measured(bare)
+        several = Parsed[Level](None, len(rest), f"“{shorten(rest)}” is not one value")
+        if amount and _ANOTHER.match(bare[amount.end :]):
+            return several
+        if amount and (amount.problem or _ENDS.match(bare[amount.end :])):
             parsed = self._checked(amount)
-            return Parsed(parsed.value, start + parsed.end, parsed.problem)
+            return Parsed(parsed.value, len(rest) - len(bare) + parsed.end, parsed.problem)
         either = self.words.starts("either", rest)
         between = either and re.match(r"\s*\d", rest[either.end() :])
-        problem = Parsed[Level](None, len(rest), f"“{shorten(rest)}” is not one value") if between else None
-        return self._named(rest) or self._bracketed(rest) or problem
+        return self._named(rest) or self._bracketed(rest) or (several if between else None)
 
     def _begins(self, text: str) -> tuple[Level, int] | None:
         for level in sorted(self.levels, key=lambda level: -len(str(level))) if self._worded() else ():
@@ -351,12 +354,12 @@ class Rating(Single[Level]):
 
     def _bracketed(self, rest: str) -> Parsed[Level] | None:
         """Read `Good (4)`."""
-        match = re.match(r"\s*[^\W\d][\w ]{0,20}\(\s*(?=\d)", rest)
-        amount = self._measured(rest[match.end() :]) if match else None
-        if match is None or amount is None or not rest[match.end() + amount.end :].lstrip().startswith(")"):
+        match = re.match(r"\s*[^\W\d][\w ]{0,20}\(\s*(\d[^()]{0,20})\)", rest)
+        amount = self._measured(match[1]) if match else None
+        if match is None or amount is None or match[1][amount.end :].strip():
             return None
         parsed = self._checked(amount)
-        return Parsed(parsed.value, match.end() + parsed.end, parsed.problem)
+        return Parsed(parsed.value, match.end(), parsed.problem)
 
     def _measured(self, text: str) -> Measure | None:
         return None if self._worded() else measure(text, self.words)
@@ -398,7 +401,7 @@ class Rating(Single[Level]):
 
     def _last(self, unit: Unit) -> Candidate[Level] | None:
         """Read `Bad sources, no structure: poor.`"""
-        if self._worded() and ":" in unit.text and (named := self._named(unit.text.rsplit(":", 1)[1], alone=True)):
+        if self._worded() and ":" in unit.text and (named := self._named(unit.text.rpartition(":")[2], alone=True)):
             return Candidate(named.value, "sentence", unit.start, unit.end, SENTENCE)
         return super()._last(unit)
 
@@ -431,8 +434,7 @@ class Rating(Single[Level]):
 
     def _level_word(self, rest: str) -> Level | None:
         last = "".join(squash(rest).split()[-1:])
-        named = [level for level in self.levels if squash(str(level)) in last]
-        return named[0] if len(named) == 1 and squash(str(named[0])) == last else None
+        return next((level for level in self.levels if squash(str(level)) == last), None)
 
 
 _ANOTHER = re.compile(r"\s*[,;&]\s*\d+\s*(?:$|[,;.&])")

@@ -80,8 +80,8 @@ class Option(Single[str]):
 
     def _decoded(self, value: Any) -> Parsed[str] | None:
         if not isinstance(value, str):
-            return Parsed(None, 0, "its answer is null") if value is None else None
-        return self._parse_rest(value) or Parsed(None, 0, f"“{shorten(value)}” is not {self._described()}")
+            return Parsed(None, problem="its answer is null") if value is None else None
+        return self._parse_rest(value) or Parsed(None, problem=f"“{shorten(value)}” is not {self._described()}")
 
     def _alone(self, line: str) -> Parsed[str] | None:
         """Read `B`, `(b)`, `B) 12 km`."""
@@ -239,12 +239,12 @@ class Truth(Single[bool]):
 
     def _decoded(self, value: Any) -> Parsed[bool] | None:
         if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
-            return Parsed(bool(value), 0)
+            return Parsed(bool(value))
         if value is None:
-            return Parsed(None, 0, "its verdict is null")
+            return Parsed(None, problem="its verdict is null")
         if not isinstance(value, str):
             return None
-        other = Parsed[bool](None, 0, f"“{shorten(value)}” is neither true nor false")
+        other = Parsed[bool](None, problem=f"“{shorten(value)}” is neither true nor false")
         return self._alone(value) or self._parse_rest(value) or (other if len(value.split()) < 5 else None)
 
     def _alone(self, line: str) -> Parsed[bool] | None:

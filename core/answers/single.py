@@ -47,7 +47,6 @@ _IDEOGRAPHS = "零一二三四五六七八九"
 ARTICLES = ("un", "uno", "um", "one")
 """Numerals that are articles or pronouns if another word follows."""
 _TENS = dict(twenty=20, thirty=30, forty=40, fifty=50, sixty=60, seventy=70, eighty=80, ninety=90)
-_UNITS = {word: number for word, number in _NUMERALS.items() if 1 <= number <= 9}
 _ONES = "one|two|three|four|five|six|seven|eight|nine"
 _SPELLED = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{_ONES}))?|{alternatives(tuple(_NUMERALS))})(?![\w-])"
 NUMERAL = rf"(?:{_SPELLED}|(?<!\w)[{_IDEOGRAPHS}](?=[分点](?!之)|\W|$))"
@@ -60,8 +59,9 @@ def value(text: str) -> float:
         return _NUMERALS[word]
     if word in _IDEOGRAPHS:
         return _IDEOGRAPHS.index(word)
-    if (parts := re.split(r"[- ]", word, maxsplit=1)) and parts[0] in _TENS:
-        return _TENS[parts[0]] + (_UNITS[parts[1]] if len(parts) > 1 else 0)
+    tens, _, ones = word.replace(" ", "-").partition("-")
+    if tens in _TENS:
+        return _TENS[tens] + _NUMERALS.get(ones, 0)
     return whole(float(_plain(word)))
 
 
@@ -304,7 +304,7 @@ def _parts(line: str, words: Words) -> Iterator[tuple[str, str]]:
 
 def _is_remark(after: str) -> bool:
     """Return whether a sentence that begins with an answer is about it: `Response 2, although good, is vague.`"""
-    sentence = re.split(r"[.;]", after, maxsplit=1)[0]
+    sentence = re.split(r"[.;]", after)[0]
     return sentence.lstrip(" )]\"'").startswith(":") or len(sentence.split()) > SHORT
 
 
@@ -326,7 +326,7 @@ class Parsed(Generic[T]):
     """The value at the beginning of a text, and where it ends; or the reason why there is none."""
 
     value: T | None
-    end: int
+    end: int = 0
     problem: str = ""
 
     def at(self, rule: str, start: int, end: int, rank: int) -> Candidate[T]:
@@ -427,8 +427,8 @@ class Single(Answer[T]):
     def _labelled(self, text: Text) -> Iterator[Candidate[T]]:
         for label in labelled(text, self._concepts(), self._names(), self.nouns):
             parsed = self._alone(label.rest) if label.below else self._behind(label.rest, text, label.rest_start)
-            line = text.spoken.rfind("\n", 0, label.start) + 1
-            about = (text.spoken[line : label.rest_start], text.spoken[label.start : label.rest_start])
+            named = text.spoken[label.start : label.rest_start]
+            about = (text.spoken[: label.start].rpartition("\n")[2] + named, named)
             if parsed and self._labels(label) and not any(is_confidence(text, head.strip()) for head in about):
                 yield parsed.at("labelled", label.start, label.rest_start + parsed.end, label.rank)
 
@@ -469,7 +469,7 @@ class Single(Answer[T]):
     def _sentences(self, text: Text) -> Iterator[Candidate[T]]:
         """Read plain sentences at the end of the reply, or at its beginning."""
         units = own_units(text)
-        for unit in units if len(units) <= 3 else (units[0], *units[-2:]):
+        for unit in (*units[:1], *units[1:][-2:]):
             value = self._stated(unit.text)
             if value is not None:
                 yield Candidate(value, "sentence", unit.start, unit.end, SENTENCE)

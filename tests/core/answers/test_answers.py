@@ -1,5 +1,7 @@
 """What a declaration asks for, and how a reading can be checked."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from core.answers import (
@@ -17,6 +19,7 @@ from core.answers import (
     Weights,
 )
 
+WORDED = Rating(levels=("poor", "fair", "good", "fair enough"))
 CLOSING = "Explain your reasoning first. Then end with one line, and write nothing after it: "
 
 INSTRUCTIONS = [
@@ -51,6 +54,13 @@ REFUSED = [
     (Choice(neither=False), "Final answer: tie", "it calls a tie, which is not one of the answers"),
     (Choice(), "Final answer: 1\n\nWait, I overlooked a line.", "it takes its answer back and gives no other"),
     (Rating(levels=(1, 2, 3)), "Rating: 7", "7 is not one of 1, 2 or 3"),
+    (Rating(), '{"rating": null}', "its rating is null"),
+    (Number(), "Final answer: 15.000", "“15.000” may be a decimal"),
+    (
+        Choice(),
+        "I read both. It is late. I cannot judge this. They differ. Both are long.",
+        "it does not say which one",
+    ),
     (Rating(levels=(1, 2, 3)), "Rating: 2-3", "“2-3” is not one value"),
     (Rating(levels=(1, 2, 3)), "Rating: 4/5", "it rates out of 5, and the scale ends at 3"),
     (Option(), "Answer: A or B", "it names more than one: “A or B”"),
@@ -66,6 +76,8 @@ REFUSED = [
 
 READ = [
     (Claims(), r'{"claims": ["Half \ud800.", "NUL \u0000, \ud83d\ude00."]}', ("Half \ufffd.", "NUL \ufffd, 😀.")),
+    (Aspects(count=2), "1. Depth\n 2. Style", {"Depth": "", "Style": ""}),
+    (Aspects(), "**1. Depth** Is it **deep**?\n**2. Style**", {"Depth": "Is it deep?", "Style": ""}),
     (Aspects(count=1), r"{'aspects': {'Half \ud800': 'NUL \u0000?'}}", {"Half \ufffd": "NUL \ufffd?"}),
     (Passage(), r'{"text": "Half \ud800."}', "Half \ufffd."),
     (Rating(low=0, high=100), "Rating: 85%", 85),
@@ -74,6 +86,16 @@ READ = [
     (Rating(), "Rating: 4/5", 4),
     (Rating(step=0.5), "Rating: 3.5", 3.5),
     (Rating(), "Rating: ★★★", 3),
+    (Rating(), "Rating: ★★★★☆", 4),
+    (Rating(high=10, step=3), "Rating: 4", 4),
+    (Rating(), "Rating: 2\nCorrection: 3", 3),
+    (WORDED, "Rating: fair work and sources", "fair"),
+    (WORDED, "Rating: fair; nothing is very good.", "fair"),
+    (WORDED, "Rating: fair enough", "fair enough"),
+    (Number(), "Final answer: 3.142", 3.142),
+    (Number(), "Final answer: -3 1/2", -3.5),
+    (Number(), "It is so.\n\nSum = 5", 5),
+    (Number(), "It is so.\n\nTotal 12 km", 12),
     (Rating(), "2 (confidence: 1)", 2),
     (Rating(), "<score>4</score> because of <reason>3</reason>", 4),
     (Rating(), "четыре из пяти", 4),
@@ -96,13 +118,40 @@ MISSED = [
     (Rating(step=0.5), "Rating: 3.2"),
     (Rating(), "Rating: 2, 3"),
     (Rating(), "Clarity: 4\nDepth: 3"),
+    (Rating(), "Rating: 2\nCorrection: 3, or 4"),
+    (WORDED, "It has one strength: good sources."),
+    (WORDED, "I list the strengths.\nGood sources"),
+    (Number(), "Final answer: un peu"),
+    (Number(), "It is so.\n\nPage 12"),
     (Choice(count=3), "Final answer: 4"),
+    (Choice(count=3), "Response 1 > Response 2"),
+    (Choice(), "Response 1 = Response 2 in length."),
+    (Choice(), "I read both. Response 1 is better. The prose is dry. Some parts are long."),
+    (Choice(neither=False), 'I choose "0"'),
 ]
 
 
 @pytest.mark.parametrize(("answer", "reply", "value"), READ, ids=[reply for _, reply, _ in READ])
 def test_a_value_at_the_edge_is_read(answer: Choice, reply: str, value: object) -> None:
     assert answer.parse(reply).value == value
+
+
+@pytest.mark.parametrize(
+    ("spelled", "numbers"),
+    [
+        ("셋|넷|다섯|여섯|일곱|여덟|아홉", range(3, 10)),
+        ("пяти|десяти", (5, 10)),
+        ("一|二|三|四|五|六|七|八|九", range(1, 10)),
+        ("eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen", range(11, 20)),
+        ("twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety", range(20, 100, 10)),
+        ("forty-two|ninety nine", (42, 99)),
+        ("½|¼|¾", (0.5, 0.25, 0.75)),
+        ("2 hundred|2 thousand|2 million|2 billion|2 万|2 亿", (200, 2000, 2_000_000, 2 * 10**9, 20_000, 2 * 10**8)),
+        ("3 Tausend|3 millones|3 миллионов", (3000, 3_000_000, 3_000_000)),
+    ],
+)
+def test_numerals_are_read(spelled: str, numbers: Sequence[float]) -> None:
+    assert [Number().parse(f"Final answer: {one}").value for one in spelled.split("|")] == list(numbers)
 
 
 @pytest.mark.parametrize(("answer", "reply"), MISSED, ids=[reply for _, reply in MISSED])
