@@ -151,6 +151,13 @@ def list_names(names: Sequence[str]) -> str:
     return f"{listed} and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else listed
 
 
+def join_names(names: Sequence[str]) -> str:
+    """Return "a, b and c"; of more than five names, the first four and the number of the others."""
+    more = [f"{len(names) - MAX_NAMES + 1} more"] if len(names) > MAX_NAMES else []
+    shown = [*names[: MAX_NAMES - 1], *more] if more else list(names)
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Return name -> the name without the first and last parts that all names have in common."""
     parts = [name.split(PART) for name in dict.fromkeys(names)]

@@ -11,7 +11,8 @@ from core.texts import _, mark
 from core.wording import format_n
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown
-from storage.reports import overview
+from storage.labels import labels
+from storage.reports import agreement, overview
 from storage.studies.studies import Study
 
 TOUR = st.components.v2.component(
@@ -28,6 +29,9 @@ STEPS = (
 )
 # In the address of a page that the tour opens.
 PARAMETER = "tour"
+LINKS: tuple[shell.Link, ...] = (
+    ("results/overview.py", "Overview", ":material/home:"), ("label/home.py", "Label", ":material/edit:"),
+)  # fmt: skip
 
 
 def draw(study: Study, page: str = "") -> None:
@@ -47,30 +51,39 @@ def draw(study: Study, page: str = "") -> None:
 
 
 def draw_end(study: Study) -> None:
-    """Draw the agreement without and with the visitor's newest label, and the end of the tour."""
+    """Draw the agreement without and with the visitor's last label, and the end of the tour."""
     if st.query_params.get(PARAMETER) is None:
         return
-    moved = overview.agreement_of_newest(resources.engine(), study, shell.current_annotator() or "")
+    annotator = shell.current_annotator() or ""
     with st.container(border=True):
-        st.markdown(_describe(*moved) if moved else "You have given no label here yet, so no figure has moved.")
+        if resources.read(labels.table, study.id)["rater"].equals(annotator).any():
+            st.markdown(_describe_movement(study, annotator))
+        else:
+            st.markdown("You have given no label here yet, so no figure has moved.")
         st.markdown("This is the whole loop: judges debate, people decide blind, and the figures follow each label.")
-        shell.draw_links(study, ("results/overview.py", "Overview", ":material/home:"), LABEL)
+        shell.draw_links(study, *LINKS)
 
 
-LABEL: shell.Link = ("label/home.py", "Label", ":material/edit:")
+def _describe_movement(study: Study, annotator: str) -> str:
+    """Return the value that an annotator's last label changes, without and with it; of several the first."""
+    before, after = (
+        {(row.kind, row.criterion): row for row in overview.agreement(measured)}
+        for measured in (
+            agreement.annotator_agreement(resources.engine(), study, without_last_of=left_out)
+            for left_out in (annotator, "")
+        )
+    )
+    subject = next((one for one, row in after.items() if before.get(one) != row), next(iter(after), None))
+    if subject is None:
+        return "Agreement is not defined yet: it needs targets with two labels."
+    values = [_describe_value(rows.get(subject)) for rows in (before, after)]
+    name = f"{catalogue.name(after[subject].statistic)} on {escape_markdown(subject[1])}"
+    sentence = f"{name}: {values[0]} without your last label, {values[1]} with it."
+    return sentence if values[0] != values[1] else f"{sentence} It did not move: it needs two labels of a target."
 
 
-def _describe(before: AgreementRow | None, after: AgreementRow | None, others: int) -> str:
-    """Return both values with their n, and whether they differ; `others` have labelled the same target."""
-    if after is None or after.value is None:
-        return "Agreement is not defined yet: it needs more targets with two labels."
-    was = "not defined" if before is None or before.value is None else f"{before.value:.3f}"
-    n = format_n(before.items if before else 0, before.effective if before else None)
-    name = f"{catalogue.name(after.statistic)} on {escape_markdown(after.criterion)}"
-    now, counted = f"{after.value:.3f}", format_n(after.items, after.effective)
-    of = f" {escape_markdown(after.reason)[:1].upper()}{escape_markdown(after.reason)[1:]}." if after.reason else ""
-    values = f"{name}: **{was}** ({n}) without your newest label, **{now}** ({counted}) with it.{of}"
-    if was != now:
-        return values
-    reason = "." if others else ": nobody else has labelled its target yet, and agreement needs two labels of a target."
-    return f"{values} The figure did not move{reason}"
+def _describe_value(row: AgreementRow | None) -> str:
+    """Return `**0.752** (n 134)`, with what the value is of."""
+    if row is None or row.value is None:
+        return "not defined"
+    return f"**{row.value:.3f}** ({'; '.join(filter(None, (format_n(row.items, row.effective), row.reason)))})"

@@ -19,19 +19,7 @@ from core.labels import Target, Value
 from core.texts import _, number
 from storage.db.columns import sanitize
 from storage.db.connections import batches, insert_all, reading, write
-from storage.db.guards import QUEUE, reading_for
-from storage.db.tables import (
-    AnnotatorRow,
-    DraftRow,
-    ItemRow,
-    LabelRow,
-    MarkRow,
-    OpinionRow,
-    ReplyRow,
-    TargetRow,
-    TraceRow,
-    now,
-)
+from storage.db.tables import AnnotatorRow, DraftRow, ItemRow, LabelRow, MarkRow, ReplyRow, TargetRow, now
 from storage.labelling import blocks, critique_queue, peers, queue_view, training
 from storage.labelling.context import (
     QUEUES,
@@ -45,7 +33,7 @@ from storage.labelling.context import (
 )
 from storage.labelling.queue_view import TABS, Tab, View, open_view
 from storage.labelling.tasks import Entries, own_labels
-from storage.labels import targets, views
+from storage.labels import targets
 from storage.studies import annotators, items
 from storage.studies.studies import Study
 
@@ -132,26 +120,6 @@ def last_queue(session: Session, study_id: int, annotator_id: int) -> QueueName 
         if name is not None:
             return name
     return None
-
-
-def unseen_dispute(session: Session, study: Study, annotator: str) -> str | None:
-    """Return the opaque id of a task on which a debate ended in dispute, if the annotator's label of it would be blind.
-
-    Of several the one with the most labels: a further one counts in the agreement. None if there is none.
-    """
-    work = open_context(session, "disagreements", study.name, annotator)
-    query = (
-        select(col(TargetRow.id))
-        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
-        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
-        .where(col(TargetRow.id).in_(list(open_view(session, work).tab("todo"))))
-        .where(col(OpinionRow.stage) == "verdict", targets.own_outcome() == "disputed")
-        .order_by(col(TargetRow.counted).desc(), col(TargetRow.id))
-    )
-    with reading_for(QUEUE):
-        disputed = list(session.scalars(query))
-    seen = views.viewed(session, work.annotator_id, disputed)
-    return next((task_name(work, target) for target in disputed if target not in seen), None)
 
 
 def listed_ids(session: Session, work: QueueContext, view: View, tab: Tab, search: str = "") -> list[int]:

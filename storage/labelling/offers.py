@@ -23,14 +23,36 @@ from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import batches
 from storage.db.guards import QUEUE, reading_for
-from storage.db.tables import OpinionRow, TargetRow
-from storage.labelling.context import QUEUES
-from storage.labels import designs, labels, targets
+from storage.db.tables import OpinionRow, TargetRow, TraceRow
+from storage.labelling.context import QUEUES, open_context, task_name
+from storage.labelling.queue_view import open_view
+from storage.labels import designs, labels, targets, views
 from storage.runs import runs, trace_opinions
 from storage.runs.runs import Run
 from storage.runs.traces import Trace
 from storage.studies import items, studies, transcripts
 from storage.studies.studies import Study
+
+
+def unseen_dispute(session: Session, study: Study, annotator: str) -> str | None:
+    """Return the opaque id of a task on which a debate ended in dispute, if the annotator's label of it would be blind.
+
+    Of several the one with the most labels: a further one counts in the agreement. None if there is none.
+    """
+    work = open_context(session, "disagreements", study.name, annotator)
+    query = (
+        select(col(TargetRow.id))
+        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
+        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
+        .where(col(TargetRow.id).in_(list(open_view(session, work).tab("todo"))))
+        .where(col(OpinionRow.stage) == "verdict", targets.own_outcome() == "disputed")
+        .order_by(col(TargetRow.counted).desc(), col(TargetRow.id))
+    )
+    with reading_for(QUEUE):
+        disputed = list(session.scalars(query))
+    seen = views.viewed(session, work.annotator_id, disputed)
+    return next((task_name(work, target) for target in disputed if target not in seen), None)
+
 
 # Pairs of responses that are offered to annotators although the judges agree on them, or have not judged them.
 

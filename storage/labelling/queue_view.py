@@ -122,11 +122,6 @@ class View:
         states = self.fixed.values()
         return sum(state.labels for state in states), sum(state.available for state in states)
 
-    @property
-    def has_assigned(self) -> bool:
-        """Whether a task is assigned to the annotator, also if no more labels of it are wanted."""
-        return bool(self.fixed)
-
     def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
         """Return the states of tasks of the queue."""
         return {task_id: self.fixed[task_id] for task_id in task_ids if task_id in self.fixed}
@@ -161,15 +156,19 @@ def progress(view: View) -> Json:
         "flagged": view.count("flagged"),
         "drafts": len(view.drafts),
         **({"training": summary} if summary else {}),
-        **({} if total else {"nothing": nothing(view)}),
+        **({} if total else {"nothing": nothing(view.session, view.work)}),
     }
 
 
-def nothing(view: View) -> Literal["empty", "unassigned", "complete"]:
+def nothing(session: Session, work: QueueContext) -> Literal["empty", "unassigned", "complete"]:
     """Return why the annotator has nothing to label: others have given all labels of what is assigned, or none is."""
-    if not queue.has_targets(view.session, view.work.queue):
+    if not queue.has_targets(session, work.queue):
         return "empty"
-    return "complete" if view.has_assigned else "unassigned"
+    query = target_query(col(TargetRow.id), queue=work.queue, with_items=True)
+    assigned = claims.assigned_condition(work)
+    if assigned is None or execute(session, query.where(assigned).limit(1)).first() is not None:
+        return "complete"
+    return "unassigned"
 
 
 def numbers(view: View, task_ids: Collection[int]) -> dict[int, int]:
@@ -370,11 +369,6 @@ class TargetView(View):
         """See `View`."""
         labelled, available = super().labels()
         return len(self.labelled) + labelled, len(self.labelled) + self.open_count + available
-
-    @property
-    def has_assigned(self) -> bool:
-        """See `View`."""
-        return self._execute(self._query(col(TargetRow.id), scope="assigned").limit(1)).first() is not None
 
     def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
         """See `View`."""

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 
 TARGET_KEY = ("kind", "criterion", "item", "part")
-LABEL_KEY = (*TARGET_KEY, "rater")
 DRAW_KEYS = ("stratum", "weight", "size")
 NOT_DRAWN = ("", 0.0, 0.0)
 HIGH_AGREEMENT = 0.8
@@ -185,19 +184,14 @@ class OverallAgreement:
 
 
 def annotator_agreement(
-    engine: Engine,
-    study: Study,
-    *,
-    resamples: int = 1000,
-    annotators: Annotators = "fixed",
-    without: tuple[str, ...] = (),
+    engine: Engine, study: Study, *, resamples: int = 1000, annotators: Annotators = "fixed", without_last_of: str = ""
 ) -> OverallAgreement:
     """Return the agreement of the annotators over everything; `annotators` as in `rows`.
 
-    `without`: kind, criterion, item, part and annotator of a label that is left out.
+    `without_last_of`: an annotator whose last label, in the order of first labels, is left out.
     """
     with connections.reading(engine) as session:
-        panel = _drawn_panel(session, study, without)
+        panel = _drawn_panel(session, study, without_last_of)
         scales = find_scales(session, study, [panel])
     rows = measure_panel(panel, "all", scales, resamples, annotators)
     return OverallAgreement(rows, _declared([panel], scales))
@@ -222,15 +216,14 @@ def _group_name(panel: RaterPanel, group: str, by: By) -> str:
     return " · ".join(filter(None, (panel.name, part))) if panel.stage else group
 
 
-def _drawn_panel(session: Session, study: Study, without: tuple[str, ...] = ()) -> RaterPanel:
+def _drawn_panel(session: Session, study: Study, without_last_of: str = "") -> RaterPanel:
     """Return the annotators' labels; where a design draws targets, those of drawn ones with what each stands for.
 
-    See `core.statistics.reports.agreement.label_sample` for the columns. `without`: a label, see `LABEL_KEY`.
+    See `core.statistics.reports.agreement.label_sample` for the columns.
     """
-    panel, design = RaterPanel(labels.table(session, study.id)), designs.frame(session, study.id)
-    if without:
-        named = [panel.values[name].equals(one) for name, one in zip(LABEL_KEY, without, strict=True)]
-        panel = replace(panel, values=panel.values.take(~np.logical_and.reduce(named)))
+    table, design = labels.table(session, study.id), designs.frame(session, study.id)
+    left_out = np.flatnonzero(table["rater"].equals(without_last_of))[-1:]
+    panel = RaterPanel(table.take(np.delete(np.arange(len(table)), left_out)))
     if design is None or not len(panel.values):
         return panel
     from core.statistics.data.dataset import sample_of  # with pandas, which few studies need here

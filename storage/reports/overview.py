@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -13,19 +13,16 @@ from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.judges import JudgeEvaluation, Ranking
 from core.statistics.reports.label_plans import PairPlan
-from core.wording import report_criterion
-from storage.db import connections
 from storage.db.columns import START
 from storage.db.guards import COUNTS, reading_for
-from storage.db.tables import AnnotatorRow, ItemRow, LabelRow, OpinionRow, RunRow, TargetRow, TraceRow
+from storage.db.tables import ItemRow, LabelRow, OpinionRow, RunRow, TraceRow
 from storage.reports import judge_ranking, label_plans
-from storage.reports.agreement import OverallAgreement, annotator_agreement
+from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.runs import traces
 from storage.runs.calls import model_names
 from storage.runs.traces import Filter
-from storage.studies.studies import Study
 
 # Disputed debates that are searched for one that is worth watching.
 SEARCHED = 100
@@ -132,34 +129,6 @@ def agreement(overall: OverallAgreement) -> list[AgreementRow]:
             subject = row.kind, row.criterion
             best[subject] = min(best.get(subject, candidate), candidate, key=itemgetter(0))
     return [row for _, row in sorted(best.values(), key=itemgetter(0))]
-
-
-def agreement_of_newest(
-    engine: Engine, study: Study, annotator: str
-) -> tuple[AgreementRow | None, AgreementRow | None, int] | None:
-    """Return the agreement on the criterion of an annotator's newest label, without this label and with it.
-
-    Also how many others have labelled its target. None without a label.
-    """
-    with connections.reading(engine) as session:
-        own = col(LabelRow.study_id) == study.id, col(AnnotatorRow.name) == annotator
-        query = select(
-            col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part), col(TargetRow.counted)
-        )
-        query = query.join(LabelRow, col(LabelRow.target_id) == col(TargetRow.id))
-        query = query.join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        query = query.join(AnnotatorRow, col(AnnotatorRow.id) == col(LabelRow.annotator_id)).where(*own)
-        newest = session.execute(query.order_by(col(LabelRow.id).desc()).limit(1)).first()
-    if newest is None:
-        return None
-    item, kind, criterion, part, labels = newest
-    criterion = report_criterion(criterion)
-
-    def measured(*without: str) -> AgreementRow | None:
-        rows = agreement(annotator_agreement(engine, study, without=without))
-        return next((row for row in rows if (row.kind, row.criterion) == (kind, criterion)), None)
-
-    return measured(kind, criterion, item, part, annotator), measured(), labels - 1
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def test_the_tour_leads_from_a_dispute_over_a_blind_label_of_another_one_to_the_
     page.keyboard.press("Control+Enter")
     page.locator(".reveal", has_text="No consensus").wait_for()
     page.get_by_role("link", name="See the figures move").click()
-    page.get_by_text("without your newest label").wait_for()
+    page.get_by_text("without your last label").wait_for()
     page.goto(served.address)
     page.get_by_text("Next:").wait_for()
     assert not page.get_by_role("link", name="Watch a dispute").is_visible(), "it is over"

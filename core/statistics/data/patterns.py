@@ -295,11 +295,6 @@ def count_patterns(ratings: Ratings) -> Patterns:
     return distinct_patterns(ratings).with_min_labels(1).merged_by_counts()
 
 
-def row_patterns(ratings: Ratings) -> Patterns:
-    """Return the distinct rows of labels, by rater, of the items with at least two labels."""
-    return distinct_patterns(ratings).with_min_labels(2)
-
-
 def distinct_rows(codes: Codes, n_categories: int, *, return_inverse: bool = False) -> tuple[Codes, Ints, Ints]:
     """Return the distinct rows, their frequencies, and, if requested, the distinct row of each row.
 

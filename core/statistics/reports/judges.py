@@ -608,7 +608,7 @@ def recommendations(ranking: Ranking) -> list[str]:
     for decision, sentence in sentences.items():
         names = [evaluation.judge for evaluation in ranking.judges if evaluation.decision is decision]
         if names:
-            parts.append(sentence.format(list_names(names)))
+            parts.append(sentence.format(wording.join_names(names)))
     if all(evaluation.decision is Decision.not_enough_data for evaluation in ranking.judges):
         few = f"Not enough data to recommend a judge: {format_count(ranking.targets, 'target')}."
         parts = [few, "Judges are not ranked."]
@@ -623,18 +623,6 @@ def remarks(evaluation: JudgeEvaluation) -> list[str]:
     found = [f"{name}: {judge_findings.describe_dependence(one)}." for one in dependence]
     found += [f"{row.sentence}." for row in evaluation.biases]
     return found + ([f"{name} {evaluation.silence}."] if evaluation.silence else [])
-
-
-# Names in a list of a sentence.
-MAX_LISTED = 5
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return "a, b and c"; of more than five names, the first ones and the number of the others."""
-    shown = list(names)
-    if len(names) > MAX_LISTED:
-        shown = [*names[: MAX_LISTED - 1], f"{len(names) - MAX_LISTED + 1} more"]
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
 # Comparison of two judges on the same items.

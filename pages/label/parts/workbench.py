@@ -136,7 +136,7 @@ def open_dispute(study: Study, annotator: str) -> None:
     if st.query_params.pop(tour.PARAMETER, None) is None:
         return
     home.prepare(resources.engine(), study.id, annotator)
-    task = resources.read(home.unseen_dispute, study, annotator)
+    task = resources.read(offers.unseen_dispute, study, annotator)
     if task is not None:
         st.query_params["item"] = task
 

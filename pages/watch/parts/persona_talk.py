@@ -21,6 +21,7 @@ from core.trace import (
     Turn,
 )
 from core.verdicts import Heard, Stance, stances_of_turns
+from core.wording import join_names
 from pages.parts import charts, colours, paging
 from pages.parts.chart_files import ChartData
 from pages.parts.numbers import RESPONSE_NAMES, VERDICT_NAMES
@@ -248,10 +249,8 @@ def draw_discussion(
         st.caption(SWAPPED)
     if ordered and min(turn.round for _, turn in ordered) > 0:
         st.caption("The earlier turns were not recorded.")
-    heard = partial(turns_in_history, settings)
-    changes = {
-        stance.seq: describe_change(stance, settings) for stance in stances_of_turns(numbered_turns, turn_value, heard)
-    }
+    stances = stances_of_turns(numbered_turns, turn_value, partial(turns_in_history, settings))
+    changes = {stance.seq: describe_change(stance, settings) for stance in stances}
     for seq, turn in paging.page_slice(ordered, page, CONTRIBUTIONS_PER_PAGE):
         context = _describe_context(settings, turn, [other for _, other in ordered if other.shown == turn.shown])
         place = [f"turn {turn.round + 1}"] if settings.rounds > 1 else []
@@ -292,5 +291,5 @@ def _speakers_by_turn(settings: Settings, context: Sequence[Turn]) -> Iterator[s
     for number in sorted({turn.round for turn in context}):
         names = [turn.speaker for turn in context if turn.round == number]
         is_complete = len(set(names)) == len(settings.personas) > 1
-        speakers = "all personas" if is_complete else turns.join_names(names)
+        speakers = "all personas" if is_complete else join_names(names)
         yield f"{escape_markdown(speakers)} in turn {number + 1}"

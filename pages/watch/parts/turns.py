@@ -31,6 +31,7 @@ from core.trace import (
 )
 from core.transcripts import CITATION, steps_left_out
 from core.verdicts import Heard, Stance, verdict_of_criterion
+from core.wording import join_names
 from pages.parts import numbers, resources, shell
 from pages.parts.numbers import format_value
 from pages.parts.text import Mark, escape_markdown, text_html, to_html
@@ -322,11 +323,6 @@ def format_reading(turn: Turn, names: Mapping[Any, str] | None = None) -> str:
     if names is not None and isinstance(turn.reading, int):
         return f"**{names.get(turn.reading, str(turn.reading))}**"
     return f"**{escape_markdown(format_value(turn.reading))}**"
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Return `a, b and c`."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def describe_order(stance: Stance, place: Callable[[int], str]) -> str:

@@ -12,7 +12,7 @@ from nltk.metrics.agreement import AnnotationTask
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from core.statistics.data.patterns import row_patterns
+from core.statistics.data.patterns import distinct_patterns
 from core.statistics.data.ratings import category_numbers
 from core.statistics.measures import agreement, pairwise
 from tests.core.statistics.builders import random_ratings
@@ -58,7 +58,7 @@ def test_correlations_of_categories_equal_scipy_matched_by_item(ratings):
 
 @given(generated_ratings(raters=(2, 4), items=(2, 14)))
 def test_tables_and_margins_give_the_same_values(ratings):
-    patterns, numbers = row_patterns(ratings), category_numbers(ratings.categories)
+    patterns, numbers = distinct_patterns(ratings).with_min_labels(2), category_numbers(ratings.categories)
     weights = np.random.default_rng(0).integers(0, 3, (3, patterns.units.frequencies.size)).astype(float)
     by_tables = agreement.pair_statistics(patterns.codes, numbers, NAMES)(weights)
     for name, values in zip(NAMES, by_tables, strict=True):
@@ -69,7 +69,7 @@ def test_tables_and_margins_give_the_same_values(ratings):
 @pytest.mark.parametrize("max_cells", [1, 1000])
 def test_chunks_of_pairs_give_the_same_values_as_all_pairs_at_once(monkeypatch, max_cells):
     ratings = random_ratings(np.random.default_rng(0), 40, 12, 4, 0.6)
-    patterns, numbers = row_patterns(ratings), category_numbers(ratings.categories)
+    patterns, numbers = distinct_patterns(ratings).with_min_labels(2), category_numbers(ratings.categories)
     weights = np.random.default_rng(1).integers(0, 3, (9, patterns.units.frequencies.size)).astype(float)
     family = agreement.pair_statistics(patterns.codes, numbers, NAMES)
     at_once = family(weights)
@@ -81,7 +81,7 @@ def test_chunks_of_pairs_give_the_same_values_as_all_pairs_at_once(monkeypatch, 
 def test_a_crowd_study_equals_the_pair_by_pair_path_in_little_memory():
     """60 raters are 1,770 pairs; their tables of 200 resamples would take 70 MB at once."""
     ratings = random_ratings(np.random.default_rng(0), 60, 60, 5, 0.5)
-    patterns, numbers = row_patterns(ratings), category_numbers(ratings.categories)
+    patterns, numbers = distinct_patterns(ratings).with_min_labels(2), category_numbers(ratings.categories)
     weights = np.random.default_rng(1).integers(0, 3, (200, patterns.units.frequencies.size)).astype(float)
     family = agreement.pair_statistics(patterns.codes, numbers, NAMES)
     tracemalloc.start()
