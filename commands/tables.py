@@ -92,7 +92,7 @@ def table(
         )
     experiment = _find_experiment(engine, found, name)
     if experiment is None or published_too:
-        return _published(engine, found, name, reference, layout)
+        return _published(engine, found, name, reference, layout, is_experiment=experiment is not None)
     lists = {"differences": differences, "effects": effects, "front": front}
     chosen = [kind for kind, is_chosen in lists.items() if is_chosen]
     results = experiment_report.results(engine, found, experiment, reference)
@@ -130,9 +130,8 @@ def _differences(
     results: "experiment_report.Results", engine: "Engine", study: "studies.Study", statistic: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
     """Return the differences along the axes as rows, as the lines of a table, and its caption."""
-    left_out = ("combinations", "lowest", "highest", "cost")  # of effects
-    of = (engine, study, results.experiment, statistic, results.reference)
-    found = experiment_report.differences(*of) if statistic else ()
+    left_out = ("combinations", "cost")  # of effects
+    found = experiment_report.bounded_differences(engine, study, results, statistic) if statistic else ()
     rows = [{name: cell for name, cell in asdict(row).items() if name not in left_out} for row in found]
     lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in rows]
     correction = experiment_differences.describe_correction(found)
@@ -197,20 +196,25 @@ def _published_tables() -> list[dict[str, Any]]:
     ]
 
 
-def _published(engine: "Engine", study: "studies.Study", name: str, reference: str | None, chosen: Layout) -> Result:
+def _published(
+    engine: "Engine", study: "studies.Study", name: str, reference: str | None, chosen: Layout, *, is_experiment: bool
+) -> Result:
     """Return the rows of a published table, in the chosen layout."""
-    table = published.find_experiment_table(engine, study.id, name) or published.find_table(name)
+    of_experiment = published.find_experiment_table(engine, study.id, name)
+    table = of_experiment or published.find_table(name, is_experiment=is_experiment)
     found = published.select(published.compute(engine, study, name, reference=reference), chosen.statistic)
+    if not found:
+        raise TiebreakError(f"The table {name!r} has no rows for this study: it needs {table.needs}.")
     rows = _with_differences(found)
     heading = f"{table.paper}, {table.title}{published.compared_with(engine, study, table, reference)}"
     note = published.note_of(found)
-    if found and (chosen.rows or chosen.columns or chosen.format in ("latex", "markdown")):
+    if chosen.rows or chosen.columns or chosen.format in ("latex", "markdown"):
         cells = published.layout(found, chosen.rows, chosen.columns, chosen.statistic)
         caption = ". ".join(filter(None, (heading, note)))
         return _written(engine, study, rows, cells.render(caption, name, chosen.format), chosen.output)
     if chosen.format == "csv":
         return _written(engine, study, rows, _rows_text(rows, "", "", chosen), chosen.output)
-    text = format_table(with_population(_shorter(rows)), f"No rows: this table needs {table.needs}.")
+    text = format_table(with_population(_shorter(rows)), "")
     text = "\n".join([heading, table.question, *filter(None, [note]), text, *published.reasons(found)])
     return _written(engine, study, rows, f"{text}\n", chosen.output)
 

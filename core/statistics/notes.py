@@ -8,7 +8,7 @@ from core.statistics import catalogue
 from core.statistics.data.arrays import Bools, Estimate, Floats
 from core.statistics.data.ratings import Category, Ratings, Scores
 from core.statistics.measures.alternative_annotator import MIN_ITEMS as MIN_TEST_ITEMS
-from core.statistics.measures.pairwise import CORRELATIONS, MIN_ITEMS_FOR_CORRELATION
+from core.statistics.measures.pairwise import CORRELATIONS, MIN_ITEMS_FOR_CORRELATION, MIN_ITEMS_FOR_INTERVAL
 from core.statistics.measures.resampling import NoInterval, Resampled
 from core.wording import format_count
 from core.wording import join_notes as join_notes
@@ -141,6 +141,7 @@ def agreement_estimate(name: str, result: Resampled, summary: LabelSummary, effe
     """Return the estimate of an agreement statistic with its counts and its reason."""
     if name in PAIR_STATISTICS and summary.shares_few_items:
         result = replace(result, low=None, high=None, missing=NoInterval.FEW_SHARED_ITEMS)
+    result = without_few_items(result, summary.paired_items) if name in CORRELATIONS else result
     too_few_shared = name in CORRELATIONS and summary.most_shared < MIN_ITEMS_FOR_CORRELATION
     is_undefined = result.value is None or too_few_shared
     return Estimate(
@@ -234,10 +235,19 @@ def mean_caveats(result: Resampled, items: int, units: int) -> list[str]:
     return [result.problem] if result.low is None else size_caveats(items, units)
 
 
+def without_few_items(result: Resampled, items: int) -> Resampled:
+    """Return a correlation without its interval, if it is over too few items for one."""
+    if items >= MIN_ITEMS_FOR_INTERVAL or result.low is None:
+        return result
+    return replace(result, low=None, high=None, missing=NoInterval.FEW_ITEMS)
+
+
 def correlation_estimate(result: Resampled, items: int, items_total: int, units: int) -> Estimate:
     """Return the estimate of a judge's correlation with annotators over items, of which `units` were resampled."""
     undefined = "" if result.value is not None else "all scores of one side are equal, so they cannot be ranked"
-    return judge_estimate(result, items, items_total, items, undefined, result.problem, *size_caveats(items, units))
+    result = without_few_items(result, items)
+    few = size_caveats(items, units) if result.missing != NoInterval.FEW_ITEMS else []
+    return judge_estimate(result, items, items_total, items, undefined, result.problem, *few)
 
 
 def group_mean_estimate(

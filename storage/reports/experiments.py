@@ -21,8 +21,8 @@ from core.statistics.reports.experiment_differences import (
     AxisDifference,
     axis_differences,
     correct_differences,
-    effect_bounds,
     trace_differences,
+    with_bounds,
 )
 from core.statistics.reports.experiments import CellResult, Levels, RunOfCell, cell_statistics
 from core.wording import MAX_NAMES, format_count
@@ -152,9 +152,17 @@ def differences(
     return correct_differences(found)
 
 
+def bounded_differences(
+    engine: Engine, study: Study, results: Results, statistic: str, *, effects: bool = False
+) -> list[AxisDifference]:
+    """Compute `differences` with their bounds for any verdicts in place of the missing ones."""
+    found = differences(engine, study, results.experiment, statistic, results.reference, effects=effects)
+    return [with_bounds(row, results.cells[statistic], results.axes) for row in found]
+
+
 def effects(engine: Engine, study: Study, results: Results, statistic: str) -> tuple[AxisDifference, ...]:
     """Compute the effects of the levels of each axis on a statistic and on the cost, with Holm's correction of p."""
-    found = differences(engine, study, results.experiment, statistic, results.reference, effects=True)
+    found = bounded_differences(engine, study, results, statistic, effects=True)
     costs = {}
     if results.cost:
         valued = {cell.levels for cell in results.cells[statistic] if cell.value is not None}
@@ -162,9 +170,8 @@ def effects(engine: Engine, study: Study, results: Results, statistic: str) -> t
         costs = {(row.axis, row.level, row.other_level): (row.difference, row.low, row.high) for row in of_cost}
     rows = []
     for row in found:
-        lowest, highest = effect_bounds(row, results.cells[statistic], results.axes)
         cost = costs.get((row.axis, row.level, row.other_level), (None, None, None))
-        rows.append(replace(row, lowest=lowest, highest=highest, cost=cost))
+        rows.append(replace(row, cost=cost))
     return tuple(rows)
 
 
@@ -367,10 +374,12 @@ def render(
 LEVELS = (Column("Axis", "axis"), Column("Level", "level"), Column("less", "other_level"))
 TESTED = (Column("n", "items", "count"), Column("p", "p_corrected", "p"))
 LAST = (Column("Criterion", "criterion"), Column("Note", "reason"))
+BOUNDS = Column("Bounds", lambda row: "" if row.lowest is None else f"{row.lowest:+.3f} to {row.highest:+.3f}")
 DIFFERENCE_COLUMNS = (
     *LEVELS,
     Column("Difference", "difference low high", "estimate"),
     *TESTED,
+    BOUNDS,
     Column("Others", lambda row: ", ".join(f"{name} {level}" for name, level in row.fixed.items())),
     *LAST,
 )
@@ -378,7 +387,7 @@ EFFECT_COLUMNS = (
     *LEVELS,
     Column("Effect", "difference low high", "estimate"),
     *TESTED,
-    Column("Bounds", lambda row: "" if row.lowest is None else f"{row.lowest:+.3f} to {row.highest:+.3f}"),
+    BOUNDS,
     Column("Combinations", "combinations", "count"),
     Column("Cost", lambda row: row.cost, "estimate"),
     *LAST,

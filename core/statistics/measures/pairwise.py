@@ -21,6 +21,8 @@ MAX_TABLE_CELLS = 500_000
 MAX_DENSE_CELLS = 100_000
 # Two items are on a line for any values, so their correlation is always -1 or 1.
 MIN_ITEMS_FOR_CORRELATION = 3
+# With 4 and 5 items the bootstrap interval of a correlation holds the truth in 69 and 86 % of samples.
+MIN_ITEMS_FOR_INTERVAL = 6
 # A product of sums of squares below this is a rounding error of zero: ranks and rescaled numbers are of order 1.
 MIN_SPREAD = 1e-20
 

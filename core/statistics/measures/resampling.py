@@ -135,6 +135,7 @@ class NoInterval(Enum):
     VALUE_OUTSIDE = "no interval: the resampled one excludes the value, because repeated items bias this statistic"
     """Rank statistics of continuous scores: a resample has ties that the data does not have."""
     POOLED = "no interval is computed for the mean over repeats"
+    FEW_ITEMS = "no interval: that of a correlation over fewer than 6 items holds the truth in at most 86 % of samples"
     FEW_SHARED_ITEMS = (
         "no interval: two annotators share {mean_shared:.1f} items on average, and the mean over such pairs is biased; "
         "Krippendorff's alpha is not"

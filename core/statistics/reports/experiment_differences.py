@@ -17,8 +17,10 @@ import numpy as np
 
 from core.statistics.data.arrays import Bools, Floats, Ints, mean_of_defined
 from core.statistics.data.dataset import Dataset, Frames, build_datasets
+from core.statistics.measures import continuous
 from core.statistics.measures.comparison import bootstrap_p_value, paired_comparison, with_corrected
-from core.statistics.measures.resampling import SAME, Statistic, bca_interval
+from core.statistics.measures.pairwise import MIN_ITEMS_FOR_INTERVAL
+from core.statistics.measures.resampling import SAME, NoInterval, Statistic, bca_interval
 from core.statistics.reports import experiments
 from core.statistics.reports.experiments import CellResult, Levels, RunOfCell, Sample
 from core.wording import join_notes
@@ -52,7 +54,7 @@ class AxisDifference:
     """The combinations of other levels that an effect is the mean over: those with a verdict in both cells."""
     lowest: float | None = None
     highest: float | None = None
-    """The bounds of an effect for any verdicts in place of the missing ones; None without missing ones."""
+    """The bounds for any verdicts in place of the missing ones; None without missing ones."""
     cost: tuple[float | None, float | None, float | None] = (None, None, None)
     """The effect on the cost of 1,000 traces, with its interval."""
 
@@ -143,6 +145,8 @@ class _Resampled:
         defined = resampled[~np.isnan(resampled)]
         if defined.size < 2 or np.ptp(defined) < SAME:
             return replace(row, difference=difference, reason=NO_TEST)
+        if self.statistic in continuous.FUNCTIONS and row.items < MIN_ITEMS_FOR_INTERVAL:
+            return replace(row, difference=difference, reason=NoInterval.FEW_ITEMS.value)
         jackknife = _mean_difference(self.means.jackknife, pairs)
         interval = bca_interval(difference, resampled, jackknife, self.means.block_frequencies)
         return replace(
@@ -211,22 +215,21 @@ def _row(
     )  # fmt: skip
 
 
-def effect_bounds(
-    row: AxisDifference, cells: Sequence[CellResult], axes: Sequence[str]
-) -> tuple[float | None, float | None]:
-    """Return the lowest and the highest effect for any verdicts in place of missing ones; None without bounds."""
+def with_bounds(row: AxisDifference, cells: Sequence[CellResult], axes: Sequence[str]) -> AxisDifference:
+    """Return a difference or an effect with its `lowest` and `highest`, from the bounds of the cells."""
     place = list(axes).index(row.axis)
     bounds = {of.levels: of.bounds for of in cells if of.criterion == row.criterion and of.value is not None}
     ends = []
     for levels, first in bounds.items():
         other = (*levels[:place], row.other_level, *levels[place + 1 :])
-        if levels[place] == row.level and other in bounds:
+        is_own = all(level == row.fixed.get(axis, level) for axis, level in zip(axes, levels, strict=True))
+        if levels[place] == row.level and other in bounds and is_own:
             ends.append((first, bounds[other]))
     known = [(first[0] - second[1], first[1] - second[0]) for first, second in ends if first and second]
     if not known or len(known) < len(ends) or row.difference is None:
-        return None, None
+        return row
     low, high = (fmean(of) for of in zip(*known, strict=True))
-    return (low, high) if low < high else (None, None)
+    return replace(row, lowest=low, highest=high) if low < high else row
 
 
 def correct_differences(differences: Sequence[AxisDifference]) -> tuple[AxisDifference, ...]:

@@ -20,7 +20,7 @@ from core.statistics.data.dataset import Dataset, Frames, JudgeOpinions, Strings
 from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, group_indicator
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import continuous, resampling
-from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
+from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION, MIN_ITEMS_FOR_INTERVAL
 from core.statistics.measures.resampling import Resampled, Statistic
 from core.statistics.reports.alignment import (
     equal_answers,
@@ -249,6 +249,8 @@ def _results_on(dataset: Dataset, levels: Levels, resamples: int) -> Iterator[tu
         if mean is not None and low is not None and abs(mean - (row.value or 0)) > resampling.CLOSE:
             interval = _interval_of_mean(dataset, numbers, statistic, mean, resamples)
             low, high, problem = interval.low, interval.high, interval.problem
+        if statistic in continuous.FUNCTIONS and items < MIN_ITEMS_FOR_INTERVAL and low is not None:
+            low, high, problem = None, None, resampling.NoInterval.FEW_ITEMS.value
         yield statistic, CellResult(
             levels, dataset.kind, dataset.criterion, mean, deviation, low, high, items, counts,
             join_notes(missing, row.reason, problem),

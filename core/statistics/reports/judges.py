@@ -689,6 +689,7 @@ def correlation_difference(
     reference, first, second = rows.T
     statistic = difference(continuous.pearson(reference, first), continuous.pearson(reference, second))
     (result,) = bootstrap(stack_statistics([statistic]), units, resamples)
+    result = notes.without_few_items(result, n)
     if result.value is None:
         return replace(comparison, reason="all scores of one side are equal: there is no correlation")
     if result.low is None:  # nothing that a test could use either

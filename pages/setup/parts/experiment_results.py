@@ -172,10 +172,9 @@ def _draw_effects(study: Study, results: Results, version: Version, statistic: s
 
 
 def _draw_differences(study: Study, results: Results, version: Version, statistic: str) -> None:
-    experiment = results.experiment
-    measure = partial(report.differences, resources.engine(), study, experiment, statistic)
+    measure = partial(report.bounded_differences, resources.engine(), study, results, statistic)
     try:
-        found = live.cached(study, version, "differences", measure, experiment.id, statistic)
+        found = live.cached(study, version, "differences", measure, results.experiment.id, statistic)
     except TiebreakError as error:
         st.caption(escape_markdown(str(error)))
         return

@@ -4,22 +4,25 @@ ChatEval: Chan et al. 2023, arXiv:2308.07201. ReFeR: Narsupalli et al. 2024, arX
 arXiv:2405.15329.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.labels import Target
 from core.protocols import registry
 from core.protocols.dna_baselines import NAME as BASELINE
-from core.statistics.data.dataset import build_datasets
+from core.statistics.data.dataset import NUMBER_COLUMNS, build_datasets
+from core.statistics.reports.experiments import RunOfCell, cell_statistics
 from core.statistics.reports.judges import compared_statistic, judge_differences
 from core.statistics.reports.weight_distances import average_weights as mean_weights
 from core.wording import format_p, join_notes
 from storage.db import connections
 from storage.labels import targets
 from storage.reports import alignment, weights
-from storage.reports.alignment import AS_TIE, FIRST_OPINION
+from storage.reports.alignment import AS_TIE, AS_TIE_NOTE, FIRST_OPINION, TIE
+from storage.reports.opinions import with_texts
 from storage.reports.published.rows import (
     PublishedRow,
     PublishedTable,
@@ -32,6 +35,9 @@ from storage.reports.published.rows import (
 from storage.runs import runs
 from storage.runs.runs import Run
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 CHATEVAL, REFER, DNA = "ChatEval, Chan et al. 2023", "ReFeR, Narsupalli et al. 2024", "DnA-Eval, Li et al. 2024"
 ACCURACIES = ("accuracy_gold", "cohen_kappa_gold")
 CORRELATIONS = ("spearman", "kendall_tau_b", "pearson")
@@ -42,35 +48,82 @@ def accuracy(request: Request) -> list[PublishedRow]:
     """Return accuracy and kappa of each judge, and of each annotator with the majority (ChatEval's Table 1)."""
     statistics = {name: name.removesuffix("_gold") for name in ACCURACIES}
     statistics |= {name + AS_TIE: f"{short}, no verdict as a tie" for name, short in statistics.items()}
-    return annotator_accuracy(request) + _alignment_rows(request, "preference", statistics)
+    return annotator_accuracy(request, statistics) + _alignment_rows(request, "preference", statistics)
 
 
-def annotator_accuracy(request: Request) -> list[PublishedRow]:
-    """Return each annotator's agreement with the reference, if there are several annotators."""
+def annotator_accuracy(request: Request, statistics: Mapping[str, str]) -> list[PublishedRow]:
+    """Return each annotator's statistics with the reference, if there are several annotators."""
     labels = request.data.labels
     labels = labels[labels["kind"] == "preference"]
-    gold = request.data.gold[request.data.gold["value"].notna()]
-    decided = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
-    rows = []
-    if labels["rater"].nunique() > 1:
-        for name, given in labels.groupby("rater", sort=True):
-            pairs = zip(targets.of_frame(given), given["value"], strict=True)
-            both = [(target.item, bool(value == decided[target])) for target, value in pairs if target in decided]
-            hits, own = [hit for _, hit in both], [item for item, _ in both]
-            rows.append(share(str(name), "", "accuracy", hits, own, PART_OF_MAJORITY))
-    return rows
+    if labels["rater"].nunique() < 2:
+        return []
+    given = labels.assign(judge=labels["rater"].astype(str), stage="verdict")
+    rows = _rows_of_repeats(request, given, {name: name for name in given["judge"].unique()}, statistics)
+    return [replace(row, note=join_notes(PART_OF_MAJORITY, row.note)) for row in rows]
 
 
-def _alignment_rows(request: Request, kind: str, statistics: dict[str, str]) -> list[PublishedRow]:
-    """Return rows of the alignment by criterion, renamed; first opinions are left out."""
+def _alignment_rows(request: Request, kind: str, statistics: Mapping[str, str]) -> list[PublishedRow]:
+    """Return rows of the alignment by criterion, renamed; first opinions are left out, and repeats are one judge."""
+    opinions = request.data.opinions
+    if opinions.empty:
+        return []
+    opinions = opinions[(opinions["kind"] == kind) & ~opinions["judge"].astype(str).str.endswith(FIRST_OPINION)]
+    names = evaluators(request, map(str, opinions["judge"].unique()))
+    several = {name for name, count in Counter(names.values()).items() if count > 1}
+    repeated = {judge: name for judge, name in names.items() if name in several}
     alignment_rows = alignment.rows_of(
         request.engine, request.study, request.data, "criterion", resamples=request.resamples
     )
-    return [
+    single = [
         from_estimate(row.judge, row.criterion, statistics[row.statistic], row, weighted=True)
         for row in alignment_rows
-        if row.kind == kind and row.statistic in statistics and not row.judge.endswith(FIRST_OPINION)
+        if row.kind == kind and row.statistic in statistics and row.judge in {*names} - {*repeated}
     ]
+    return single + _rows_of_repeats(request, opinions, repeated, statistics)
+
+
+def _rows_of_repeats(
+    request: Request, opinions: "pd.DataFrame", names: Mapping[str, str], statistics: Mapping[str, str]
+) -> list[PublishedRow]:
+    """Return the means over the repeats of each evaluator, as in the table of an experiment; `names`: judge -> its own.
+
+    Only one that lacks a verdict has statistics with it as a tie.
+    """
+    rows = []
+    codes = {judge: number for number, judge in enumerate(names)}
+    opinions = with_texts(opinions[opinions["judge"].isin(codes)])
+    opinions = opinions.assign(run=opinions["judge"].map(codes).astype(int))
+    opinions = opinions.drop(columns=[*NUMBER_COLUMNS], errors="ignore")
+    ties = {name.removesuffix(AS_TIE): title for name, title in statistics.items() if name.endswith(AS_TIE)}
+    for name in dict.fromkeys(names.values()):
+        runs_of = {code: RunOfCell((name,), code) for judge, code in codes.items() if names[judge] == name}
+        own = opinions[opinions["run"].isin(runs_of)]
+        rows += _mean_rows(request, own, runs_of, statistics)
+        if ties and own["value"].isna().any():
+            filled = own.assign(value=own["value"].where(own["value"].notna(), TIE))
+            rows += _mean_rows(request, filled, runs_of, ties, AS_TIE_NOTE)
+    return rows
+
+
+def _mean_rows(
+    request: Request,
+    opinions: "pd.DataFrame",
+    runs_of: Mapping[int, RunOfCell],
+    statistics: Mapping[str, str],
+    note: str = "",
+) -> list[PublishedRow]:
+    """Return the means over the repeats of one evaluator, whose opinions of each repeat have a run."""
+    scales = alignment.comparable_scales(opinions, request.data.scales)
+    data = replace(request.data, opinions=opinions, scales=scales)
+    found = cell_statistics(data, runs_of, resamples=request.resamples)
+    cells = [(title, cell) for statistic, title in statistics.items() for cell in found.get(statistic, ())]
+    return [
+        from_estimate(
+            cell.levels[0], cell.criterion, title, cell,
+            join_notes(note, f"mean of {cell.repeats} repeats" if cell.repeats > 1 else ""), weighted=True,
+        )
+        for title, cell in cells
+    ]  # fmt: skip
 
 
 def correlations(request: Request) -> list[PublishedRow]:

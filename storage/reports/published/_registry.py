@@ -65,13 +65,18 @@ def _kinds(name: str) -> tuple[str, ...]:
     return KINDS.get(name) or KINDS[name.partition("-")[0]]
 
 
-def find_table(name: str) -> PublishedTable:
-    """Return the table with this name, or that of its experiment; raises TiebreakError where there is none."""
+def find_table(name: str, *, is_experiment: bool = False) -> PublishedTable:
+    """Return the table with this name, or that of its experiment; raises TiebreakError where there is none.
+
+    `is_experiment`: the study has an experiment with this name.
+    """
     names = (name, name.removesuffix(TODAY).replace("-table-", "-"))  # metacritique-table-5 makes the runs of -5
     table = next((table for table in TABLES if table.name in names), None)
     if table is None:
         known = ", ".join(table.name for table in TABLES)
-        raise TiebreakError(without_figures(name) or f"There is no published table {name!r}; there are {known}.")
+        unknown = f"There is no published table {name!r}; there are {known}."
+        other = f"The experiment {name!r} is not one of a paper: nothing is published beside it."
+        raise TiebreakError(without_figures(name) or (other if is_experiment else unknown))
     return table
 
 

@@ -325,5 +325,7 @@ def test_failed_items_and_those_without_a_verdict_count_with_their_number_and_bo
     _, text = report.render(failing, None, None, None, "text")
     assert "failed traces count as no verdict: 1 of 3 in bad · 50" in text
     (effect, *_) = report.effects(engine, a_study, failing, "example_level_agreement")
-    assert (effect.lowest, effect.highest) == (pytest.approx(0.0), pytest.approx(2 / 3))
+    (difference, *_) = report.bounded_differences(engine, a_study, failing, "example_level_agreement")
+    for row in (effect, difference):
+        assert (row.lowest, row.highest) == (pytest.approx(0.0), pytest.approx(2 / 3))
     assert "(2 of 3 missing: 0.333 to 1.000)" in text

@@ -140,6 +140,14 @@ def test_two_systems_are_too_few():
     assert "needs 3 systems" in estimates["pearson"].reason
 
 
+def test_a_correlation_over_fewer_than_six_items_has_no_interval() -> None:
+    scores = np.array([1.0, 3, 2, 5, 4, 6])
+    six, five = (continuous.item_level_correlations(scores[:n], np.arange(n) * 1.0) for n in (6, 5))
+    assert all(one.low is not None for one in six.values())
+    assert all((one.value is not None, one.low, one.high) == (True, None, None) for one in five.values())
+    assert all("fewer than 6 items" in one.reason and "too narrow" not in one.reason for one in five.values())
+
+
 def test_many_distinct_scores_are_correlated_by_scipy():
     rng = np.random.default_rng(0)
     x = rng.normal(size=1600)

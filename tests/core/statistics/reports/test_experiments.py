@@ -14,7 +14,7 @@ from core.statistics.reports.experiment_differences import (
     axis_differences,
     correct_differences,
     describe_correction,
-    effect_bounds,
+    with_bounds,
 )
 from core.statistics.reports.experiments import CellResult, RunOfCell, cell_statistics
 
@@ -113,10 +113,15 @@ def test_no_value_or_effect_is_outside_its_bounds(data: st.DataObject) -> None:
         if entry is not None and entry.bounds is not None and entry.value is not None:
             assert entry.bounds[0] - 1e-9 <= entry.value <= entry.bounds[1] + 1e-9
     for statistic in {"example_level_agreement", "accuracy_gold", "win_rate_1"} & {*found}:
-        for row in axis_differences(frames, runs, ["model", "n"], statistic, resamples=2, effects=True):
-            low, high = effect_bounds(row, found[statistic], ["model", "n"])
-            if row.difference is not None and low is not None and high is not None:
-                assert low - 1e-9 <= row.difference <= high + 1e-9
+        rows = [
+            row
+            for effects in (True, False)
+            for row in axis_differences(frames, runs, ["model", "n"], statistic, resamples=2, effects=effects)
+        ]
+        for row in rows:
+            one = with_bounds(row, found[statistic], ["model", "n"])
+            if row.difference is not None and one.lowest is not None and one.highest is not None:
+                assert one.lowest - 1e-9 <= row.difference <= one.highest + 1e-9
 
 
 def test_a_cell_that_only_failed_is_left_out_of_differences_and_effects() -> None:

@@ -199,7 +199,7 @@ def test_the_command_lists_the_tables_and_prints_one(tmp_path: Path) -> None:
     printed = CliRunner().invoke(cli.app, ["experiments", "table", "dna-3", *options])
     assert "How good are the aspects that models propose?" in printed.stdout and "clarity" in printed.stdout
     empty = CliRunner().invoke(cli.app, ["experiments", "table", "metacritique-3", *options])
-    assert "No rows: this table needs people's ratings" in empty.stdout
+    assert empty.exit_code == 2 and "'metacritique-3' has no rows for this study: it needs people's" in empty.stderr
     refused = CliRunner().invoke(cli.app, ["experiments", "table", "dna-3"])
     assert refused.exit_code == 2 and "--study" in refused.stderr
 
@@ -294,6 +294,27 @@ def test_the_repeats_of_a_run_are_one_judge_in_differences_and_corrections(tmp_p
     assert (row.scorer, row.value, row.items) == (
         "solo · e · dna_baselines less solo · e · dna_eval", pytest.approx(-0.25), 4
     )  # fmt: skip
+
+
+def test_the_repeats_of_a_run_are_one_row_with_the_mean_of_accuracies(tmp_path: Path) -> None:
+    """Three of four and one of three are right; the missing verdict of the second repeat is a tie in its own rows."""
+    records: list = [ExperimentRecord(name="e", definition="name: e\nprotocol: chateval\naxes: {x: [1]}")]
+    records += [ItemRecord(item=make_item(f"i{number}")) for number in range(4)]
+    records += [make_label(1, item=f"i{number}", annotator=name) for number in range(4) for name in ("ann", "bob")]
+    for repeat, values in enumerate(((1, 1, 1, 2), (1, 2, 2, None)), 1):
+        update = {"name": f"e · x · repeat {repeat}", "experiment": "e", "cell": {"x": "1"}, "repeat": repeat}
+        records.append(make_run("e", ("solo", "m")).model_copy(update=update))
+        records += [single_trace(f"i{n}", value, run=str(update["name"])) for n, value in enumerate(values)]
+    rows = compute(tmp_path, records, "chateval-1")
+    accuracies = {row.scorer: row for row in rows if row.statistic == "accuracy"}
+    assert set(accuracies) == {"ann", "bob", "solo · e · x"}
+    row = accuracies["solo · e · x"]
+    assert (row.value, row.items) == (pytest.approx((3 / 4 + 1 / 3) / 2), 4) and row.note.startswith(
+        "mean of 2 repeats"
+    )
+    assert row.low is not None and row.low < 0.54
+    assert by_scorer(rows, "accuracy, no verdict as a tie") == {"solo · e · x": 0.5}
+    assert {row.scorer for row in rows if row.statistic == "cohen_kappa"} == set(accuracies)
 
 
 def test_pairs_of_systems_of_one_study_are_separate_rows_of_example_level_agreement(tmp_path: Path) -> None:
