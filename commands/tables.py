@@ -252,7 +252,9 @@ def _with_differences(rows: "Sequence[published.PublishedRow]") -> list[dict[str
 
 def _shorter(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows without what is printed once below their table."""
-    return [{name: cell for name, cell in row.items() if name not in ("source", "why")} for row in rows]
+    figure_text = published.figure_text
+    shown = [{name: cell for name, cell in row.items() if name not in ("source", "why")} for row in rows]
+    return [row | {"published": figure_text(row["published"])} if "published" in row else row for row in shown]
 
 
 def _written(engine: "Engine", study: "studies.Study", value: Any, text: str, output: Path | None) -> Result:

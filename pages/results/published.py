@@ -128,7 +128,7 @@ def draw_table(
     hidden |= {"Why"}  # once, above
     columns = [column for column in COLUMNS if column.title not in hidden]
     shown = Table(table.name, rows, columns, records(rows, COLUMNS))
-    for reason in published.reasons(chosen):
+    for reason in published.reasons([*chosen, *(row for row in rows if row.value is None)]):
         st.caption(escape_markdown(reason))
     renderer.draw_result(Result(published.summarize(chosen), warning=note, figures=figures(chosen), tables=[shown]))
 
@@ -158,7 +158,7 @@ def choose_rows(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
     """Draw the choice of a statistic and a group; returns the rows with a value, one for each scorer."""
     if not rows:
         return []
-    compared = [row for row in rows if row.published is not None]  # statistics of the paper first
+    compared = [row for row in rows if None not in (row.published, row.value)]  # statistics of the paper first
     statistics = list(dict.fromkeys(row.statistic for row in (*compared, *rows)))
     statistic = alignment_data.choose("Statistic", statistics, "statistic")
     found = dict.fromkeys(row.group for row in rows if row.statistic == statistic)

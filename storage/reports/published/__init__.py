@@ -2,7 +2,7 @@
 
 from storage.reports.published._registry import TABLES, available, compared_with, compute, find_table, note_of
 from storage.reports.published._values import find_experiment_table
-from storage.reports.published.rows import PublishedRow, PublishedTable, layout, reasons, select, summarize
+from storage.reports.published.rows import PublishedRow, PublishedTable, figure_text, layout, reasons, select, summarize
 
 __all__ = [
     "TABLES",
@@ -11,6 +11,7 @@ __all__ = [
     "available",
     "compared_with",
     "compute",
+    "figure_text",
     "find_experiment_table",
     "find_table",
     "layout",

@@ -1,10 +1,12 @@
-"""MetaCritique's Tables 2 to 6 and Figures 3 to 5 (Sun et al. 2024, arXiv:2401.04518, Sections 3 to 5)."""
+"""MetaCritique's Tables 1 to 6 and Figures 3 to 5 (Sun et al. 2024, arXiv:2401.04518, Sections 3 to 5)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from core import critique_ratings
+from core.critiques import Critique
 from core.statistics.conversions import win
 from core.statistics.data.frames import select_rows
 from core.statistics.measures.continuous import item_level_correlations
@@ -55,15 +57,34 @@ def score_row(
     return PublishedRow(scorer, group, statistic, value, low, high, items, note)
 
 
+def data_set(request: Request) -> list[PublishedRow]:
+    """Return the numbers of critiques and of their AIUs, by their authors (Table 1)."""
+    groups: dict[str, list[tuple[str, float]]] = {}
+    for item, critique in _critiques(request):
+        groups.setdefault(_group(critique), []).append((item, float(len(critique.aius or ()))))
+    rows = []
+    for group, found in sorted(groups.items()):
+        of_items, counts = zip(*found, strict=True)
+        number = PublishedRow("data set", group, "critiques", float(len(counts)), None, None, len({*of_items}))
+        mean = mean_estimate(counts, groups=of_items, resamples=request.resamples)
+        rows += [number, replace(from_estimate("data set", group, "AIUs of a critique", mean), items=number.items)]
+    return rows
+
+
+def _critiques(request: Request) -> list[tuple[str, Critique]]:
+    """Return the critiques of a study with their items."""
+    with connections.reading(request.engine) as session:
+        of_items = load_data(session, request.study.id).critiques
+    return [(item, critique) for item, of_item in of_items.items() for critique in of_item]
+
+
+def _group(critique: Critique) -> str:
+    return "reference" if critique.role == "reference" else _critique_scorers.GROUPS[critique.source]
+
+
 def text_ratings(request: Request) -> list[PublishedRow]:
     """Return people's mean ratings from 1 to 7 of reference answers, reference critiques and AIUs (Table 3)."""
-    with connections.reading(request.engine) as session:
-        critiques = load_data(session, request.study.id).critiques
-    authors = {
-        (item, critique.id): "reference" if critique.role == "reference" else _critique_scorers.GROUPS[critique.source]
-        for item, of_item in critiques.items()
-        for critique in of_item
-    }
+    authors = {(item, critique.id): _group(critique) for item, critique in _critiques(request)}
     rows = []
     for criterion in (
         critique_ratings.REFERENCE_ANSWER, critique_ratings.REFERENCE_CRITIQUE, critique_ratings.AIU_EXTRACTION,
@@ -192,6 +213,10 @@ def _wins(
 
 
 TABLES = (
+    PublishedTable(
+        "metacritique-1", PAPER, "Table 1: critiques and their AIUs", "How many AIUs do critiques have?",
+        "critiques with AIUs", data_set, has_reference=False, labels="no value",
+    ),
     PublishedTable(
         "metacritique-2", PAPER, "Table 2: gold scores", "How good are the critiques of people and of models?", AIUS,
         lambda request: scores(request, ""),

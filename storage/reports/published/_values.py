@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from core.experiments import Definition, definition
 from core.statistics.data.frames import ALL
+from core.statistics.reports.experiments import Levels
 from core.wording import join_notes
 from storage.db import connections
 from storage.reports import experiments as reports
@@ -22,6 +23,7 @@ from storage.studies import studies
 
 # The end of the name of a file with current models in place of the published ones.
 TODAY = "-today"
+ABSENT = "not computed here"
 
 
 @cache
@@ -29,14 +31,18 @@ def _file() -> dict[str, Any]:
     """Return the published figures; none if the folder is not installed."""
     file = definition.FOLDER / "values.yaml"
     found = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return {"why": {}, "data_sets": {}, "tables": {}, "experiments": {}, "without": {}, **found}
+    return {"why": {}, "data_sets": {}, "tables": {}, "experiments": {}, "without": {}, "absent": [], **found}
 
 
 def with_published(request: Request, table: str, rows: Sequence[PublishedRow]) -> list[PublishedRow]:
-    """Return the rows of a named table, those of the paper with its figure if the study has the paper's data."""
+    """Return the rows of a named table, those of the paper with its figure if the study has the paper's data.
+
+    Rows of the paper that are not computed here follow, with the reason.
+    """
+    absent = _absent(request, table) if rows else []
     known = _file()["tables"].get(table)
     if known is None or not _is_of_paper(request, known):
-        return list(rows)
+        return [*rows, *absent]
     figures = {tuple(row[:3]): row[3] for row in known["rows"]}
     why = known.get("why", "")
     found = []
@@ -45,7 +51,19 @@ def with_published(request: Request, table: str, rows: Sequence[PublishedRow]) -
         value = next((figures[key] for key in keys if key in figures), None)
         reason = why.get(row.statistic, "") if isinstance(why, Mapping) else why
         found.append(row if value is None else replace(row, published=value, source=known["source"], why=reason))
-    return found
+    return [*found, *absent]
+
+
+def _absent(request: Request, table: str) -> list[PublishedRow]:
+    """Return the rows of a paper that are not computed here, of a named table or of the experiment of a file."""
+    return [
+        PublishedRow(
+            scorer, group, statistic, None, None, None, 0, ABSENT, published=value, source=of["source"], why=of["why"]
+        )
+        for of in _file()["absent"]
+        if table in of["tables"] and _is_of_paper(request, of)
+        for scorer, group, statistic, value in of["rows"]
+    ]
 
 
 def _is_of_paper(request: Request, spec: Mapping[str, Any]) -> bool:
@@ -124,9 +142,10 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
         why = f"{models}; {why}"
     elif experiment.name.endswith(TODAY):
         why = f"current models in place of the published ones; {why}"
+    spec = next((one for one in (spec, *spec.get("others", ())) if _is_of_paper(request, one)), spec)
     is_of_paper = _is_of_paper(request, spec)
     other = "" if is_of_paper else f"the paper's figure is of {', '.join(spec['data'])}, which this study is not"
-    rows = []
+    rows: list[tuple[Levels, PublishedRow]] = []
     for statistic in (name for name in dict.fromkeys([*spec, *spec.get("means", {})]) if name in results.cells):
         for cell in results.cells[statistic]:
             # A file with current models has the same levels in the same order.
@@ -140,24 +159,31 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
             row = from_estimate(" · ".join(cell.levels), criterion, statistic, cell, join_notes(note, missing))
             figure = _figure(spec.get(statistic), levels) if is_of_paper else None
             reason = why if cell.value is not None else f"no value here: {cell.reason}"
-            rows.append(replace(row, published=figure, source=spec["source"], why=reason))
-    return [*rows, *(_means(rows, spec, published, own, why) if is_of_paper else ())]
+            rows.append((cell.levels, replace(row, published=figure, source=spec["source"], why=reason)))
+    means = _means(rows, spec, published, own, why) if is_of_paper else ()
+    return [*(row for _, row in rows), *means, *_absent(request, file)]
 
 
 def _means(
-    rows: Sequence[PublishedRow],
+    rows: Sequence[tuple[Levels, PublishedRow]],
     spec: Mapping[str, Any],
     published: Sequence[Sequence[str]],
     own: Definition,
     why: str,
 ) -> Iterator[PublishedRow]:
-    """Yield the means over the last axis that the paper prints: `means` has statistic -> levels -> mean."""
+    """Yield the means over an axis that the paper prints: `means` has statistic -> other levels -> mean."""
+    axes = [axis.name for axis in own.axes]
+    over = axes.index(spec["mean_over"]) if "mean_over" in spec else len(axes) - 1
+    others = [place for place in range(len(axes)) if place != over]
     for statistic, figures in spec.get("means", {}).items():
-        others = product(*(axis.labels for axis in own.axes[:-1]))
-        for levels, labels in zip(product(*published[:-1]), others, strict=True):
-            name = " · ".join(labels)
-            cells = [row for row in rows if row.statistic == statistic and row.scorer.startswith(f"{name} · ")]
-            (*_, mean) = with_mean(replace(row, scorer=name) for row in cells) if len(cells) > 1 else [None]
+        known = product(*(published[place] for place in others))
+        for levels, labels in zip(known, product(*(own.axes[place].labels for place in others)), strict=True):
+            cells = [
+                replace(row, scorer=" · ".join(labels))
+                for of_row, row in rows
+                if row.statistic == statistic and tuple(of_row[place] for place in others) == labels
+            ]
+            (*_, mean) = with_mean(cells) if len(cells) > 1 else [None]
             if mean is not None and mean.group == MEAN:
                 yield replace(mean, published=_figure(figures, levels), source=spec["source"], why=why)
 

@@ -68,13 +68,18 @@ class PublishedRow:
         return self.value - self.published, low, high
 
 
+def figure_text(value: float | None) -> str:
+    """Return a published figure; empty if there is none."""
+    return "" if value is None else f"{value:.2e}" if 0 < abs(value) < 0.001 else f"{value:.3f}"
+
+
 COLUMNS = (
     Column("Scorer", "scorer", key="scorer"),
     Column("Group", "group", key="group"),
     Column("Statistic", "statistic", key="statistic"),
     Column("Value", "value low high", "estimate", "value low high"),
     Column("n", "items", "count", "items"),
-    Column("Published", lambda row: "" if row.published is None else f"{row.published:.3f}", "figure", "published"),
+    Column("Published", lambda row: figure_text(row.published), "figure", "published"),
     Column(
         "Here less published", lambda row: row.difference, "difference", "difference difference_low difference_high"
     ),
@@ -264,7 +269,7 @@ def _remarks(lines: Sequence[Sequence[PublishedRow]], columns: Sequence[str]) ->
     found = {"population": populations} if {*populations} - {ALL_TARGETS} else {}
     found |= {"note": notes} if any(notes) else {}
     if any(row.published is not None for line in lines for row in line):
-        found["published"] = tuple(_figures(line, columns, lambda row: f"{row.published:.3f}") for line in lines)
+        found["published"] = tuple(_figures(line, columns, lambda row: figure_text(row.published)) for line in lines)
         found["difference"] = tuple(_figures(line, columns, lambda row: _signed(row.difference[0])) for line in lines)
         for name in ("source", "why"):
             texts = [[getattr(row, name) for row in line if row.published is not None] for line in lines]

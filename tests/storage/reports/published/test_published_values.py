@@ -2,6 +2,8 @@
 
 import asyncio
 import csv
+import re
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
@@ -11,22 +13,26 @@ import cli
 from core import experiments as files
 from core.errors import TiebreakError
 from core.experiments import definition
+from core.formats import tiebreak
 from core.items import Response
 from core.llm.client import Reply, ScriptedModel
-from storage.db.connections import reading
+from core.statistics.measures import continuous
+from storage.db.connections import connect, reading
 from storage.reports import experiments as reports
 from storage.reports import published
 from storage.reports.published import _data_sets, _values
 from storage.runs import experiments
 from storage.studies.studies import Study
-from storage.transfer import imports
+from storage.transfer import imports, samples
 from storage.worker import execute_experiment, plan, start
 from tests.conftest import make_item, make_label
+from tests.databases import create_database
 from tests.paths import DATA
 from tests.storage.shared import stored_study
 
 PAPERS = DATA.parent / "papers"
 RELEASED = {
+    "metacritique-1": "metacritique/annotation_data.json",
     "metacritique-2": "metacritique/annotation_data.json",
     "scaleeval-4": "scaleeval/results/gpt3.5_vs_claude",
     "chateval-1": "chateval",
@@ -43,26 +49,32 @@ def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
     words = ["data", "import", str(source), "--study", name, "--database", str(sqlite_engine.url)]
     assert CliRunner().invoke(cli.app, words).exit_code == 0
     study = stored_study(sqlite_engine, name)
-    rows = [row for row in published.compute(sqlite_engine, study, name, resamples=2) if row.published is not None]
-    figures = [row for row in _values._file()["tables"][name]["rows"] if not row[0].startswith("Annotator")]
-    assert len(rows) == len(figures), "a published row has no value here"
+    every = [row for row in published.compute(sqlite_engine, study, name, resamples=2) if row.published is not None]
+    rows = [row for row in every if row.note != _values.ABSENT]
+    assert len(rows) == len(_values._file()["tables"][name]["rows"]), "a published row has no value here"
+    absent = [row for block in _values._file()["absent"] if name in block["tables"] for row in block["rows"]]
+    assert len(every) - len(rows) == len(absent) and all(row.why for row in every[len(rows) :])
     for row in rows:
         assert row.difference[0] is not None and (abs(row.difference[0]) < 1e-4 or row.why), row
-        assert bool(row.why) == (name != "metacritique-2")
+        assert bool(row.why) == (name not in ("metacritique-1", "metacritique-2"))
     words = ["experiments", "table", "--published", "--study", name, "--database", str(sqlite_engine.url)]
     text = CliRunner().invoke(cli.app, words).stdout
     assert text.count(rows[0].why or "MetaCritique, Table 2") == 1
-    (line, *others) = csv.DictReader(CliRunner().invoke(cli.app, [*words, "--format", "csv"]).stdout.splitlines())
-    assert len(others) == len(rows) - 1 and (line["table"], line["why"]) == (name, rows[0].why)
+    lines = csv.DictReader(CliRunner().invoke(cli.app, [*words, "--format", "csv"]).stdout.splitlines())
+    (line, *others) = [one for one in lines if one["table"] == name]
+    assert len(others) == len(every) - 1 and line["why"] == rows[0].why
     assert float(line["difference"]) == pytest.approx(float(line["value"]) - float(line["published"]))
 
 
 def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
     for file, spec in _values._file()["experiments"].items():
         axes = [set(axis.labels) for axis in definition.load_paper(file).axes]
-        of_cells = [spec[statistic] for statistic in spec.keys() - {"source", "data", "why", "means"}]
-        of_means = spec.get("means", {}).values()
-        nested = [((), one, axes) for one in of_cells] + [((), one, axes[:-1]) for one in of_means]
+        names = [axis.name for axis in definition.load_paper(file).axes]
+        over = names.index(spec.get("mean_over", names[-1]))
+        of_means, kept = spec.get("means", {}).values(), [*axes[:over], *axes[over + 1 :]]
+        own = [(of, name) for of in (spec, *spec.get("others", ())) for name in of]
+        of_cells = [of[name] for of, name in own if name in reports.ALIASES.values() or name in continuous.FUNCTIONS]
+        nested = [((), one, axes) for one in of_cells] + [((), one, kept) for one in of_means]
         while nested:
             levels, value, own = nested.pop()
             if isinstance(value, dict):
@@ -74,7 +86,7 @@ def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
 
 def test_every_experiment_of_the_papers_has_figures_or_a_reason_for_none(engine: Engine, a_study: Study) -> None:
     for path in definition.files():
-        if path.parent.name == "realcritic" or path.stem.endswith(_values.TODAY):
+        if path.stem.endswith(_values.TODAY):
             continue
         name = definition.load(path).name
         if _values.without_figures(name):
@@ -97,13 +109,49 @@ def test_every_published_figure_is_printed_in_its_paper() -> None:
     while nested:
         paper, value = nested.pop()
         nested += [(paper, inner) for inner in value.values()] if isinstance(value, dict) else []
+        nested += [(paper, inner) for inner in value] if isinstance(value, list) else []
         found += [(paper, value)] if isinstance(value, float) else []
+    for block in _values._file()["absent"]:
+        paper = block["source"].partition(",")[0].lower().replace("dna-eval", "dna_eval")
+        found += [(paper, row[3]) for row in block["rows"] if row[3] > 1e-3]
     for paper, value in found:
-        places = (1, 2, 3, 4) if value > 1 else (2, 3, 4)
+        places = (0, 1, 2, 3, 4) if value >= 1 else (1, 2, 3, 4)
         forms = {f"{abs(value):.{digits}f}".lstrip("0") for digits in places if round(value, digits) == value}
         percent = round(100 * value, 6)
         forms |= {f"{percent:.{digits}f}" for digits in (1, 2) if round(percent, digits) == percent}
         assert any(form in texts[paper] for form in forms), (paper, value)
+
+
+@pytest.mark.parametrize("paper", ["scaleeval", "chateval", "refer", "metacritique", "dna_eval"])
+def test_the_page_of_a_paper_lists_each_of_its_tables_and_figures(paper: str) -> None:
+    if not PAPERS.exists():
+        pytest.skip(f"the papers are not in {PAPERS}")
+    captions = re.findall(
+        r"^(Table|Figure) (\d+)[:.]", (PAPERS / f"{paper}.txt").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    page = (definition.FOLDER / f"{paper}.md").read_text(encoding="utf-8")
+    listed = set()
+    for kind, numbers in re.findall(
+        r"^\| (Table|Figure)s? ([\d, to]+)", page.partition("## Every table and figure")[2], re.M
+    ):
+        for part in numbers.split(","):
+            first, _, last = part.partition(" to ")
+            listed |= {(kind, str(number)) for number in range(int(first), int(last or first) + 1)}
+    assert {*captions} - listed == set() and len(captions) > 8
+    assert all((kind, number) in {*captions} for kind, number in listed)
+
+
+def test_rows_of_a_paper_that_are_not_computed_follow_its_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_data_sets, "is_of", lambda *of: True)
+    engine = connect(create_database(tmp_path / "tiebreak.db"))
+    imports.import_records(engine, "s", list(tiebreak.read(samples.path("refer"))))
+    rows = published.compute(engine, stored_study(engine, "s"), "costs", resamples=2)
+    engine.dispose()
+    human = next(row for row in rows if row.scorer == "Human" and row.statistic.startswith("dollars"))
+    assert (human.published, human.value, human.difference, human.note) == (90, None, (None,) * 3, _values.ABSENT)
+    assert "80 questions" in human.why and published.figure_text(2.34e-6) == "2.34e-06"
 
 
 def test_an_experiment_of_a_paper_is_a_table_with_its_figures(
