@@ -1,6 +1,5 @@
 """Inter-annotator agreement, and agreement between judges; the page updates as labels are saved."""
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -51,7 +50,7 @@ def load_group(url: str, study_id: int, group: RaterGroup, version: Version, sca
     study = resources.read(studies.by_id, study_id)
     if group == "judges":
         return agreement.report(resources.engine(), study, "judges")
-    overall = alignment_data.load_agreement(url, study_id, version).rows
+    overall, _ = alignment_data.load_agreement(url, study_id, version)
     undecided = load_undecided(url, study_id, alignment_data.opinion_version(version))
     return agreement.report(resources.engine(), study, "people", overall=overall, undecided=undecided)
 
@@ -69,15 +68,15 @@ def load_tags(study: Study, version: Version) -> list[TagRow]:
 
 def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label is saved."""
-    url, version = str(resources.engine().url), alignment_data.shown_version(study, PAGE)
-    alignment_data.rerun_on_change(study, version, PAGE)
+    url = str(resources.engine().url)
+    alignment_data.follow(study, PAGE)
     tour.draw_end(study)
     item_drilldown.apply_selection()
     row = alignment_data.draw_row()
     with row:
         titles = dict(zip(GROUPS, GROUPS, strict=True))
         group = GROUPS[alignment_data.choose_segment("Agreement between", titles, "between", item_drilldown.select)]
-    start, version = time.thread_time(), alignment_data.shown_version(study, PAGE)
+    version = alignment_data.shown_version(study, PAGE)
 
     def compute(newer: Version) -> AgreementReport:
         if group == "judges":
@@ -86,10 +85,9 @@ def draw_page(study: Study) -> None:
             load_tags(study, newer)
         return load_report(study, group, newer)
 
-    if not alignment_data.has_first_figures(study, PAGE, version, compute):
+    report = alignment_data.figures(study, PAGE, version, compute)
+    if report is None:
         return None
-    report = compute(version)
-    alignment_data.computed(study, PAGE, version, start, compute)
     with row:
         view = choose_view(report)
     if report.unmeasured:
@@ -179,7 +177,7 @@ def draw_interval_note(
     if raters < MIN_RATERS or not st.toggle("Annotators as a sample", key="sample", bind="query-params"):
         return
     measure = partial(agreement.annotator_agreement, resources.engine(), study, annotators="sample")
-    rows = live.cached(study, version, "sample", measure).rows
+    rows, _ = live.cached(study, version, "sample", measure)
     found = [row for row in rows if (row.kind, row.criterion) == key and row.statistic in choice.table_statistics]
     estimates = "; ".join(f"{catalogue.name(row.statistic)} {agreement_rows.format_row(row)}" for row in found)
     st.markdown(f"{agreement.INTERVALS_FOR['sample']} {escape_markdown(estimates)}.")
@@ -255,7 +253,7 @@ def draw_points(
     ]
     people = None
     if query.group == "judges":
-        overall = alignment_data.load_agreement(str(resources.engine().url), study.id, version).rows
+        overall, _ = alignment_data.load_agreement(str(resources.engine().url), study.id, version)
         found = agreement_rows.select_rows(overall, query.kind, choice.many_raters, query.criterion)
         people = found[0].value if found else None
     chart = Intervals(

@@ -48,8 +48,7 @@ def load_runs(
 
 def draw_page(study: Study) -> None:
     """Draw the comparison, and redraw it when a label or an opinion is added."""
-    drawn_version = alignment_data.shown_version(study, PAGE)
-    alignment_data.rerun_on_change(study, drawn_version, PAGE)
+    alignment_data.follow(study, PAGE)
     item_drilldown.apply_selection()
     names = choose_runs(study)
     if names is None:
@@ -62,10 +61,9 @@ def draw_page(study: Study) -> None:
     def load(newer: Version) -> ComparedRuns:
         return load_runs(url, study.id, newer, names, reference, study)
 
-    if not alignment_data.has_first_figures(study, PAGE, version, load):
+    compared = alignment_data.figures(study, PAGE, version, load)
+    if compared is None:
         return
-    compared = load(version)
-
     scope = choose_scope(compared, row) if compared.keys else None
 
     def compute(newer: Version) -> RunComparison | None:

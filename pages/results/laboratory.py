@@ -1,6 +1,5 @@
 """Stored aspect scores under other weights: is the gain over one overall score from decomposing or from weighting?"""
 
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,17 +28,17 @@ AXIS = "Agreement and 95 % interval"
 
 def draw_page(study: Study) -> None:
     """Draw the report of one judge of one run, and redraw it when a label or an opinion is added."""
-    start = time.thread_time()
-    drawn_version = alignment_data.shown_version(study, PAGE)
-    alignment_data.rerun_on_change(study, drawn_version, PAGE)
+    drawn_version = alignment_data.follow(study, PAGE)
     reference, row = alignment_data.draw_reference_choice(study, drawn_version)
 
     def compute(version: Version) -> list[LaboratoryReport]:
         measure = partial(weights.laboratory, resources.engine(), study, reference=reference)
         return live.cached(study, version, PAGE, measure, reference)
 
-    reports = {report.judge: report for report in compute(drawn_version)}
-    alignment_data.computed(study, PAGE, drawn_version, start, compute)
+    found = alignment_data.figures(study, PAGE, drawn_version, compute)
+    if found is None:
+        return
+    reports = {report.judge: report for report in found}
     if not reports:
         st.info("Needed: a run of DnA-Eval over items with two responses, and people's preferences on them.")
         shell.link_sample("results/laboratory.py", "dna_eval")

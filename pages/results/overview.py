@@ -61,8 +61,8 @@ def draw_page(study: Study) -> None:
     tour.draw(study)
     start = time.thread_time()
     counts = load_counts(study)
-    version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)
-    alignment_data.rerun_on_change(study, version, PAGE, lambda: load_counts(study) != counts)
+    version = alignment_data.follow(study, PAGE, lambda: load_counts(study) != counts)
+    url = str(resources.engine().url)
     if not counts.items:
         return draw_steps(study)
     waiting = draw_waiting(study) if permissions.allows(study.id, Permission.label) else 0

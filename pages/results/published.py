@@ -1,6 +1,5 @@
 """The tables and figures of the papers, computed from a study: one scorer per row."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
@@ -42,9 +41,7 @@ def load_rows(url: str, study_id: int, version: Version, name: str, reference: s
 
 def draw_page(study: Study) -> None:
     """Draw the choice of a table, then its chart and its rows, and redraw them when a label or an opinion is added."""
-    start = time.thread_time()
-    drawn_version = alignment_data.shown_version(study, PAGE)
-    alignment_data.rerun_on_change(study, drawn_version, PAGE)
+    drawn_version = alignment_data.follow(study, PAGE)
     with connections.reading(resources.engine()) as session:
         tables = {table.name: table for table in published.available(session, study.id)}
     if not tables:
@@ -66,10 +63,9 @@ def draw_page(study: Study) -> None:
     def compute(version: Version) -> list[PublishedRow]:
         return load_rows(url, study.id, version, name, reference)
 
-    if not alignment_data.has_first_figures(study, PAGE, drawn_version, compute):
+    rows = alignment_data.figures(study, PAGE, drawn_version, compute)
+    if rows is None:
         return
-    rows = compute(drawn_version)
-    alignment_data.computed(study, PAGE, drawn_version, start, compute)
     with row:
         chosen = choose_rows(rows)
     draw_table(study, tables[name], reference, rows, chosen)
@@ -91,10 +87,10 @@ def has_choice(study: Study, version: Version, tables: Mapping[str, PublishedTab
                 return name
         return next(iter(tables))
 
-    if not alignment_data.has_first_figures(study, PAGE, version, find):
-        return False
-    st.session_state["table"] = find(version)
-    return True
+    found = alignment_data.figures(study, PAGE, version, find)
+    if found is not None:
+        st.session_state["table"] = found
+    return found is not None
 
 
 def empty_state(study: Study) -> None:

@@ -152,16 +152,15 @@ def draw_sections(study: Study, sections: Sequence[Section[Any, Any]], opened: s
     start = time.thread_time()
     url = str(resources.engine().url)
     page = sections[0].name
-    drawn_version = alignment_data.shown_version(study, page)
-    alignment_data.rerun_on_change(study, drawn_version, page)
+    drawn_version = alignment_data.follow(study, page)
     item_drilldown.apply_selection()
     if reference:
         row = alignment_data.draw_row()
     else:
         reference, row = alignment_data.draw_reference_choice(study, drawn_version)
-    if not alignment_data.has_data(study, page, drawn_version, reference):
+    data = alignment_data.load_first(study, page, drawn_version, reference)
+    if data is None:
         return
-    data = alignment_data.load_data(url, study.id, drawn_version, reference)
     section, place = _open_section(sections, opened)
     with row:
         query = section.filters(data)

@@ -1,6 +1,5 @@
 """Distances between aspect weights, average weights, the quality of aspects, and agreement of verdicts with people."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -58,17 +57,14 @@ class DistanceChoice:
 
 def draw_page(study: Study) -> None:
     """Draw distances, averages, qualities and agreement, and redraw them when a label or an opinion is added."""
-    start = time.thread_time()
-    version, engine = alignment_data.shown_version(study, PAGE), resources.engine()
-    alignment_data.rerun_on_change(study, version, PAGE)
+    version, engine = alignment_data.follow(study, PAGE), resources.engine()
 
     def compute(newer: Version) -> WeightTables:
         return live.cached(study, newer, "weights", partial(weights.tables, engine, study))
 
-    if not alignment_data.has_first_figures(study, PAGE, version, compute):
+    found = alignment_data.figures(study, PAGE, version, compute)
+    if found is None:
         return
-    found = compute(version)
-    alignment_data.computed(study, PAGE, version, start, compute)
     if found.largest:
         choice = choose_distance(found.largest)
         measured = partial(weights.rows, engine, study, choice.measure)

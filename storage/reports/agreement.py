@@ -20,7 +20,7 @@ from core.statistics.data.label_table import LabelTable, combined_codes, find_po
 from core.statistics.data.sample import SEPARATOR
 from core.statistics.measures.agreement import COUNT_STATISTICS
 from core.statistics.reports.agreement import AgreementRow, Annotators, agreement_rows
-from core.wording import format_count, report_criterion, scenario_group
+from core.wording import format_count, join_notes, report_criterion, scenario_group
 from storage.db import connections
 from storage.db.tables import AnnotatorRow, LabelRow
 from storage.labels import designs, labels, targets
@@ -73,11 +73,11 @@ class PanelReport:
 
     def rows(self) -> Iterator[AgreementRow]:
         """Yield all rows, with the panel's name in their groups."""
-        for row in self.overall:
-            yield replace(row, group=self.name or row.group)
-        groups = [(row, scenario_group(row.group)) for row in self.scenarios]
-        for row, group in (*groups, *((row, row.group) for row in self.pairs)):
-            yield replace(row, group=" · ".join(filter(None, (self.name, group))))
+        parts: dict[By, tuple[AgreementRow, ...]] = {
+            "all": self.overall, "scenario": self.scenarios, "raters": self.pairs,
+        }  # fmt: skip
+        for by, rows in parts.items():
+            yield from (replace(row, group=_group_name(self, row.group, by)) for row in rows)
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,7 @@ def _with_pooled_pairs(row: AgreementRow, pooled: Mapping[str, int], by: By) -> 
     number = pooled.get(scenario_group(row.group) if by == "scenario" else ALL, 0)
     if row.kind != "preference" or number < 2:
         return row
-    return _noted(row, f"{number} pairs of systems are pooled")
-
-
-def _noted(row: AgreementRow, note: str) -> AgreementRow:
-    return replace(row, reason="; ".join(filter(None, (note, row.reason))))
+    return row.noted(f"{number} pairs of systems are pooled")
 
 
 def _declared(panels: Sequence[RaterPanel], scales: Scales) -> Mapping[tuple[str, str], Scale]:
@@ -174,13 +170,8 @@ def describe_unmeasured(kinds: Sequence[str]) -> str:
     return f"Not shown: {names}. Kappa and alpha need a declared scale, or scores that are all numbers."
 
 
-@dataclass(frozen=True)
-class OverallAgreement:
-    """The agreement of the annotators over everything."""
-
-    rows: Sequence[AgreementRow]
-    scales: Mapping[tuple[str, str], Scale]
-    """By (kind, criterion); criterion "all" if criteria are pooled."""
+# The rows of the annotators over everything, and the scales by (kind, criterion) as in `AgreementReport`.
+OverallAgreement = tuple[Sequence[AgreementRow], Mapping[tuple[str, str], Scale]]
 
 
 def annotator_agreement(
@@ -193,8 +184,7 @@ def annotator_agreement(
     with connections.reading(engine) as session:
         panel = _drawn_panel(session, study, without_last_of)
         scales = find_scales(session, study, [panel])
-    rows = measure_panel(panel, "all", scales, resamples, annotators)
-    return OverallAgreement(rows, _declared([panel], scales))
+    return measure_panel(panel, "all", scales, resamples, annotators), _declared([panel], scales)
 
 
 def _report_panel(
@@ -209,7 +199,7 @@ def _report_panel(
     return replace(report, scenarios=scenarios, pairs=pairs, notes=tuple(prevalence_notes(panel, rows, scenarios)))
 
 
-def _group_name(panel: RaterPanel, group: str, by: By) -> str:
+def _group_name(panel: RaterPanel | PanelReport, group: str, by: By) -> str:
     """Return `coding` for annotators, `judges, last opinions · coding` for judges."""
     group = scenario_group(group) if by == "scenario" else group
     part = "" if by in ("all", "criterion") else group
@@ -265,17 +255,12 @@ def measure_panel(
     panel: RaterPanel, by: By, scales: Scales, resamples: int = 1000, annotators: Annotators = "fixed"
 ) -> list[AgreementRow]:
     """Return a panel's statistics; criteria that share a scale are pooled as "all" too, except by criterion."""
-    statistics = [
-        _noted(row, panel.population(row.kind, row.criterion))
-        for row in _statistics(panel, by, scales, resamples, annotators)
-    ]
-    if panel.debates is None:
-        return statistics
     rows = []
-    for row in statistics:
+    for row in _statistics(panel, by, scales, resamples, annotators):
         criterion = None if row.criterion == ALL else row.criterion
         scenario = row.group if by == "scenario" else None
-        rows.append(_noted(row, panel.exclusion_note(row.kind, criterion, scenario)))
+        noted = row.noted(panel.population(row.kind, row.criterion))
+        rows.append(noted.noted(panel.exclusion_note(row.kind, criterion, scenario)))
     return rows
 
 
@@ -304,7 +289,7 @@ def _statistics(
         if row.statistic in COUNT_STATISTICS:
             rows.append(replace(row, raters=raters))
         elif by_name is not None:
-            rows.append(_noted(by_name, "speakers without a name are left out"))
+            rows.append(by_name.noted("speakers without a name are left out"))
     return rows
 
 
@@ -434,7 +419,7 @@ def _row(tag: str, labels: Sequence[tuple[int, str]], agreement: AgreementRow | 
     low, high, reason = agreement.low, agreement.high, agreement.reason
     if low is not None and len(labels) < MIN_USES:
         few = f"no interval: {format_count(len(labels), 'use')} of the tag, {MIN_USES} are needed"
-        low, high, reason = None, None, "; ".join(filter(None, (few, reason)))
+        low, high, reason = None, None, join_notes(few, reason)
     return TagRow(tag, *counts, agreement.value, low, high, agreement.items, reason)
 
 

@@ -33,7 +33,7 @@ from core.statistics.data.dataset import (
 )
 from core.statistics.data.frames import ALL
 from core.statistics.reports.alignment import RECALL_BY_KIND, AlignmentRow, By, accuracy_rows, alignment_rows
-from core.wording import NO_CRITERION, scenario_name
+from core.wording import NO_CRITERION, join_notes, scenario_name
 from storage.db import connections
 from storage.labels import designs, targets
 from storage.labels import labels as stored_labels
@@ -442,9 +442,8 @@ class AlignmentData(Frames):
     @cached_property
     def averaging(self) -> frozenset[tuple[str, str, str]]:
         """The (judge, kind, criterion) whose scores are means: 2.5 is not a category of 1, 2, 3, and not missing."""
-        scales = categorical_scales(self.scales)
         return remembered.once(
-            self.opinions, ("averaging", _key(scales)), lambda: averaging_judges(self.opinions, scales)
+            self.opinions, ("averaging", _key(self.scales)), lambda: averaging_judges(self.opinions, self.scales)
         )
 
     @cached_property
@@ -460,26 +459,13 @@ class AlignmentData(Frames):
 
     def dataset(self, encoded: EncodedOpinions) -> Dataset:
         """Return the targets of encoded opinions with the labels and the reference, aligned once."""
-        if id(encoded) not in self._datasets:
-            self._datasets[id(encoded)] = encoded, self.aligned_targets(encoded).dataset(encoded)
-        return self._datasets[id(encoded)][1]
+        key = "dataset", id(encoded)  # kept with the result: it exists as long as its identity is a key
+        return remembered.once(self, key, lambda: (self.aligned_targets(encoded).dataset(encoded), encoded))[0]
 
     def aligned_targets(self, encoded: EncodedOpinions) -> AlignedTargets:
         """Return the targets of encoded opinions with the labels and the reference, aligned once for their frame."""
-        place = id(encoded.targets)
-        if place not in self._aligned_targets:
-            self._aligned_targets[place] = encoded.targets, align(self, encoded)
-        return self._aligned_targets[place][1]
-
-    @cached_property
-    def _datasets(self) -> dict[int, tuple[EncodedOpinions, Dataset]]:
-        """By the identity of the encoded opinions, which exist as long as this."""
-        return {}
-
-    @cached_property
-    def _aligned_targets(self) -> dict[int, tuple["pd.DataFrame", AlignedTargets]]:
-        """By the identity of the frame of targets, which exists as long as this."""
-        return {}
+        key = "targets", id(encoded.targets)
+        return remembered.once(self, key, lambda: (align(self, encoded), encoded.targets))[0]
 
 
 def categorical_scales(scales: Scales) -> Scales:
@@ -640,11 +626,10 @@ def _mark(row: AlignmentRow, data: AlignmentData, *, one_scenario: bool) -> Alig
         if one_scenario and not row.items:
             row = replace(row, population=NOT_KNOWN)
         elif population != ALL_TARGETS:
-            row = replace(row, population=population, reason="; ".join(filter(None, (CAVEATS[population], row.reason))))
+            row = row.noted(CAVEATS[population], population=population)
     if not row.reference:
         return row
-    parts = (f"{data.reference}: {row.reference}", data.marks.get(row.judge))
-    return replace(row, reference="; ".join(filter(None, parts)))
+    return replace(row, reference=join_notes(f"{data.reference}: {row.reference}", data.marks.get(row.judge, "")))
 
 
 def _rows(data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:
@@ -665,10 +650,7 @@ def _rows_with_ties(data: AlignmentData, by: By, resamples: int) -> list[Alignme
     )
     datasets = (part for one in encoded for part in data.aligned_targets(one).dataset(one).split(by))
     rows = accuracy_rows(datasets, resamples=resamples)
-    return [
-        replace(row, statistic=row.statistic + AS_TIE, reason="; ".join(filter(None, (AS_TIE_NOTE, row.reason))))
-        for row in rows
-    ]
+    return [row.noted(AS_TIE_NOTE, statistic=row.statistic + AS_TIE) for row in rows]
 
 
 def _encode_with_ties(data: AlignmentData, by: By) -> tuple[EncodedOpinions, ...]:

@@ -138,13 +138,20 @@ class AnnotatorSummary:
 
 def version(session: Session, study_id: int) -> tuple[int, ...]:
     """Return numbers that change with every label, opinion, adjudication and view."""
-    views = (
-        select(func.count())
-        .select_from(OpinionViewRow)
-        .join(TargetRow, col(TargetRow.id) == col(OpinionViewRow.target_id))
-        .where(col(TargetRow.study_id) + 0 == study_id)  # without the index: there are more targets than views
+    views = _named(OpinionViewRow, study_id, col(OpinionViewRow.id)).order_by(None).subquery()
+    count = session.scalars(select(func.count()).select_from(views)).one()
+    return (*disagreements.version(session, study_id), count)
+
+
+def _named(table: Any, study_id: int, *columns: Any) -> Select[Any]:
+    """Return a query of columns of the rows of a table about the targets of a study, with the annotators' names."""
+    return (
+        select(*columns, col(AnnotatorRow.name))
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(table.annotator_id))
+        .join(TargetRow, col(TargetRow.id) == col(table.target_id))
+        .where(col(TargetRow.study_id) + 0 == study_id)  # without the index: there are more targets than such rows
+        .order_by(col(table.id))
     )
-    return (*disagreements.version(session, study_id), session.scalars(views).one())
 
 
 def label_events(
@@ -300,8 +307,8 @@ def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> di
         newest[key] = event
         if event.blind and event.value is not None:
             blind[key] = event.value
-    seen = _views(session, study_id)
-    revealed = blind.keys() & seen
+    seen = session.execute(_named(OpinionViewRow, study_id, col(OpinionViewRow.target_id)))
+    revealed = blind.keys() & {(target, name) for target, name in seen}
     changed = {key for key in revealed if newest[key].value is not None and not _equal(newest[key].value, blind[key])}
     opinions = _last_opinions(session, study_id, {target for target, _ in changed})
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
@@ -352,16 +359,6 @@ def _seconds_by_target(events: Iterable[LabelEvent]) -> dict[int, float]:
         if event.seconds is not None and event.value is not None:
             seconds[event.target] += event.seconds
     return seconds
-
-
-def _views(session: Session, study_id: int) -> set[tuple[int, str]]:
-    query = (
-        select(col(OpinionViewRow.target_id), col(AnnotatorRow.name))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(OpinionViewRow.annotator_id))
-        .join(TargetRow, col(TargetRow.id) == col(OpinionViewRow.target_id))
-        .where(col(TargetRow.study_id) == study_id)
-    )
-    return {(target, name) for target, name in session.execute(query)}
 
 
 def _last_opinions(session: Session, study_id: int, target_ids: Collection[int]) -> dict[int, list[Any]]:
@@ -462,15 +459,9 @@ def _repeated(session: Session, study_id: int, annotator_id: int | None) -> dict
 
 def _answers(session: Session, study_id: int) -> dict[str, list[tuple[str, TrainingAnswerRow]]]:
     """Return annotator -> the queue and the row of each answer."""
-    query = (
-        select(TrainingAnswerRow, col(AnnotatorRow.name), col(TargetRow.kind), col(TargetRow.criterion))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(TrainingAnswerRow.annotator_id))
-        .join(TargetRow, col(TargetRow.id) == col(TrainingAnswerRow.target_id))
-        .where(col(TargetRow.study_id) + 0 == study_id)  # without the index: there are more targets than answers
-        .order_by(col(TrainingAnswerRow.id))
-    )
+    query = _named(TrainingAnswerRow, study_id, TrainingAnswerRow, col(TargetRow.kind), col(TargetRow.criterion))
     answers_by_annotator: dict[str, list[tuple[str, TrainingAnswerRow]]] = defaultdict(list)
-    for row, name, kind, criterion in session.execute(query):
+    for row, kind, criterion, name in session.execute(query):
         answers_by_annotator[name].append((queue_of(kind, criterion) or "", row))
     return answers_by_annotator
 
@@ -503,15 +494,8 @@ def _checks(session: Session, study: Study) -> dict[str, list[bool]]:
 
 
 def _gold(session: Session, study_id: int) -> Mapping[int, _Gold]:
-    query = (
-        select(AdjudicationRow, col(AnnotatorRow.name))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(AdjudicationRow.annotator_id))
-        .join(TargetRow, col(TargetRow.id) == col(AdjudicationRow.target_id))
-        .where(col(TargetRow.study_id) + 0 == study_id)
-        .order_by(col(AdjudicationRow.id))
-    )
     gold_by_target: dict[int, _Gold] = {}
-    for row, name in session.execute(query):
+    for row, name in session.execute(_named(AdjudicationRow, study_id, AdjudicationRow)):
         gold = gold_by_target.setdefault(row.target_id, _Gold(row.value, row.at, set()))
         gold.value = row.value
         gold.adjudicators.add(name)

@@ -21,7 +21,7 @@ from core.statistics.measures.chosen_labels import LabelCounts, count_labels, di
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.judges import Decision, Ranking
 from core.verdicts import DISPUTE_THRESHOLD
-from core.wording import format_count, list_names, report_criterion, scenario_name
+from core.wording import format_count, join_notes, list_names, report_criterion, scenario_name
 from storage.reports import opinions as remembered
 
 if TYPE_CHECKING:
@@ -441,8 +441,7 @@ def named_by_targets(found: Sequence[Comparison], population: Population) -> tup
     if population == ALL_TARGETS:
         return tuple(found)
     return tuple(
-        replace(one, population=population, reason="; ".join(filter(None, (CAVEATS[population], one.reason))))
-        for one in found
+        replace(one, population=population, reason=join_notes(CAVEATS[population], one.reason)) for one in found
     )
 
 
@@ -456,7 +455,7 @@ def of_chosen_targets(ranking: Ranking, population: Population, of_labels: Popul
         return ranking
 
     def marked(estimate: Estimate, targets: Population) -> Estimate:
-        return replace(estimate, reason="; ".join(filter(None, (CAVEATS.get(targets, ""), estimate.reason))))
+        return replace(estimate, reason=join_notes(CAVEATS.get(targets, ""), estimate.reason))
 
     judges = (
         replace(

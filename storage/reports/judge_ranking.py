@@ -23,7 +23,6 @@ from core.statistics.reports.judges import (
     ABSTENTION_POLICIES,
     MIN_SHARE,
     Abstentions,
-    Decision,
     JudgeEvaluation,
     Ranking,
     Rule,
@@ -34,7 +33,7 @@ from core.statistics.reports.judges import (
     has_verdict,
     rank_judges,
 )
-from core.wording import format_estimate, scenario_name
+from core.wording import format_estimate, join_notes, scenario_name
 from storage.reports import alignment, chosen_labels, judge_costs, opinions
 from storage.reports.alignment import AlignmentData, categorical_scales, load_data
 from storage.reports.chosen_labels import ALL_TARGETS, Population
@@ -49,18 +48,6 @@ NO_COMMON_TARGET = "No judge can be ranked: no target has both a reference and a
 
 
 @dataclass(frozen=True)
-class RankingQuery:
-    """The subject and the parameters of a ranking."""
-
-    kind: str
-    criterion: str
-    """A criterion, or "all" for all criteria that share a scale."""
-    scenario: str | None = None
-    abstentions: Abstentions = "error"
-    rule: Rule = field(default_factory=Rule)
-
-
-@dataclass(frozen=True)
 class Selection:
     """A request for a ranking: None is the kind, criterion or scenario with the most targets, or all."""
 
@@ -69,6 +56,15 @@ class Selection:
     scenario: str | None = None
     abstentions: Abstentions = "error"
     rule: Rule = field(default_factory=Rule)
+
+
+@dataclass(frozen=True)
+class RankingQuery(Selection):
+    """The subject and the parameters of a ranking."""
+
+    kind: str
+    criterion: str
+    """A criterion, or "all" for all criteria that share a scale."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +147,7 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -
 
 
 def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeReport | None:
-    _, chosen = _with_chosen_judges(data, query)
+    chosen = _ranked_dataset(data, query)
     if chosen is None:
         return None
     ranking = rank_judges(
@@ -167,17 +163,16 @@ def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeRe
 
 def not_compared(data: AlignmentData, query: RankingQuery) -> dict[str, str]:
     """Return the judges of a query that are not compared, with the reason."""
-    dataset, chosen = _with_chosen_judges(data, query)
-    if dataset is None:
-        return dict.fromkeys(_averaging_judges(data, query), BETWEEN)
-    others = dataset.judges.keys() - (chosen.judges.keys() if chosen else ())
-    few = {name: TOO_FEW if has_verdict(dataset, name) else SILENT for name in dataset.judges if name in others}
+    dataset, few = find_dataset(data, query), {}
+    if dataset is not None:
+        others = [name for name in dataset.judges if name not in comparable_judges(dataset)]
+        few = {name: TOO_FEW if has_verdict(dataset, name) else SILENT for name in others}
     return few | dict.fromkeys(_averaging_judges(data, query), BETWEEN)
 
 
 def compare(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> tuple[Comparison, ...]:
     """Compare every two judges of a query on the targets of its ranking."""
-    _, chosen = _with_chosen_judges(data, query)
+    chosen = _ranked_dataset(data, query)
     if chosen is None:
         return ()
     known = dependence(data, query)
@@ -224,14 +219,12 @@ def find_independent_dataset(data: AlignmentData, query: RankingQuery) -> Datase
     return None if dataset is None else judge_findings.with_independent_reference(dataset, dependence(data, query))
 
 
-def _with_chosen_judges(data: AlignmentData, query: RankingQuery) -> tuple[Dataset | None, Dataset | None]:
-    """Return the targets of a query with every judge, and with the verdicts of those that are ranked; None if none."""
+def _ranked_dataset(data: AlignmentData, query: RankingQuery) -> Dataset | None:
+    """Return the targets of a query with the verdicts of the judges that are ranked; None if there are none."""
     dataset = find_dataset(data, query)
-    if dataset is None:
-        return None, None
-    names = comparable_judges(dataset)
-    judges = {name: replace(dataset.judges[name], sides={}) for name in names if name in dataset.judges}
-    return dataset, replace(dataset, judges=judges) if judges else None
+    if dataset is None or not (names := comparable_judges(dataset)):
+        return None
+    return replace(dataset, judges={name: replace(dataset.judges[name], sides={}) for name in names})
 
 
 def of_study(
@@ -260,7 +253,7 @@ def comparisons_of_study(
     """
     data = load_data(engine, study, reference)
     query = selected_query(data, selection)
-    _, chosen = _with_chosen_judges(data, query)
+    chosen = _ranked_dataset(data, query)
     if chosen is None:
         raise TiebreakError(f"No judge can be ranked{in_scenario(selection.scenario)}.")
     if not common_targets(chosen).any():
@@ -280,7 +273,7 @@ def selected_query(data: AlignmentData, selection: Selection) -> RankingQuery:
     if not keys:
         alignment.check_key(data, selection.kind, selection.criterion)
         raise TiebreakError(why_unranked(data, selection))
-    return RankingQuery(*keys[0], scenario=selection.scenario, abstentions=selection.abstentions, rule=selection.rule)
+    return RankingQuery(**vars(selection) | dict(zip(("kind", "criterion"), keys[0], strict=True)))
 
 
 def why_unranked(data: AlignmentData, selection: Selection | None = None) -> str:
@@ -380,7 +373,7 @@ COST_COLUMNS = (
 LAST_COLUMNS = (
     Column(
         "",
-        lambda row: "; ".join(filter(None, (row.evaluation.reason, row.evaluation.accuracy.reason))),
+        lambda row: join_notes(row.evaluation.reason, row.evaluation.accuracy.reason),
         key="reason",
     ),
     in_file("reference population"),
@@ -402,9 +395,7 @@ def ranked_rows(report: JudgeReport, costs: Mapping[str, RunCost] | None = None)
     others = [("human ceiling", "ceiling", ranking.ceiling)]
     others += [(baseline.name, "baseline", baseline.accuracy) for baseline in ranking.baselines]
     for name, decision, accuracy in others:
-        evaluation = JudgeEvaluation(
-            name, accuracy, None, NO_ESTIMATE, NO_ESTIMATE, None, 0, Decision.not_enough_data, ""
-        )
+        evaluation = JudgeEvaluation(name, accuracy, None, NO_ESTIMATE, NO_ESTIMATE, None, 0)
         of_ceiling = decision == "ceiling"
         population = report.of_labels if of_ceiling else report.population
         rows.append(RankedRow(evaluation, decision, "" if of_ceiling else report.reference, population))

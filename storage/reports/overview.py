@@ -121,8 +121,9 @@ def agreement(overall: OverallAgreement) -> list[AgreementRow]:
     A row has no value, and a reason, if it is not defined; these are last.
     """
     best: dict[tuple[str, str], tuple[tuple[bool, int, int], AgreementRow]] = {}
-    for row in overall.rows:
-        scale = overall.scales.get((row.kind, row.criterion))
+    rows, scales = overall
+    for row in rows:
+        scale = scales.get((row.kind, row.criterion))
         statistics = catalogue.headlines_of(scale.level) if scale is not None else ()
         if row.items and row.statistic in statistics:
             candidate = (row.value is None, -row.items, statistics.index(row.statistic)), row

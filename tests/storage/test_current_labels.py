@@ -262,7 +262,7 @@ def test_pages_that_share_data_have_the_figures_of_data_that_is_loaded_again(
         other = alignment.load_data(engine, study, "gold")
         assert repr(shared) == repr([judge_ranking.report(other, query, resamples=20)] * 2) and shared[0]
         assert rows == alignment.rows_of(engine, study, other, resamples=20)
-        overall = agreement.annotator_agreement(engine, study, resamples=20).rows
+        overall, _ = agreement.annotator_agreement(engine, study, resamples=20)
         made.clear()
         people = agreement.report(engine, study, "people", resamples=20, overall=overall, undecided=undecided)
         assert made == ["measure_panel"] * 2

@@ -32,6 +32,7 @@ from core.statistics.measures.agreement import (
 )
 from core.statistics.measures.pairwise import overlapping_pairs
 from core.statistics.reports import weight_distances
+from core.wording import join_notes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +63,10 @@ class AgreementRow:
     reason: str
     effective: float | None = None
     """Kish's effective number of the items, if they count differently by the design of the labels."""
+
+    def noted(self, note: str) -> "AgreementRow":
+        """Return the row with a note before its reason."""
+        return replace(self, reason=join_notes(note, self.reason))
 
 
 @dataclass(frozen=True)

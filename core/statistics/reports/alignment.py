@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any, Literal, NamedTuple
+from functools import cache, partial
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,7 @@ from core.statistics.measures.resampling import (
 )
 from core.statistics.measures.shares import pattern_share, selected_groups, share_estimate
 from core.statistics.reports import judge_findings, weight_distances
-from core.wording import format_count, list_names, scenario_group
+from core.wording import format_count, join_notes, list_names, scenario_group
 
 # Alignment statistics of a judge with categorical verdicts: accuracy, kappa, ceiling, alternative-annotator test.
 
@@ -225,7 +225,7 @@ def measure_estimate(measure: Measure, result: Resampled | None, patterns: Judge
     if result is None:
         assert measure.hit is not None, "only shares have an interval without resamples"
         value, low, high, caveat = pattern_share(measure.hit, measure.used, patterns.units)
-        return Estimate(value, low, high, *counts, 0, "; ".join(filter(None, (measure.note, caveat))), effective)
+        return Estimate(value, low, high, *counts, 0, join_notes(measure.note, caveat), effective)
     reason = notes.judge_caveats(measure.name, result, items, measure.note)
     return Estimate(result.value, result.low, result.high, *counts, result.dropped, reason, effective)
 
@@ -328,7 +328,7 @@ def answer_accuracies(dataset: Dataset, opinions: JudgeOpinions, judge: Floats) 
     ):
         groups = selected_groups(dataset.ratings.groups, used)
         estimates[name] = share_estimate(equal[used], groups, total=total, sample=dataset.sample_of(used))
-    note = "; ".join(filter(None, ("no verdict counts as a disagreement", estimates[name].reason)))
+    note = join_notes("no verdict counts as a disagreement", estimates[name].reason)
     return estimates | {name: replace(estimates[name], reason=note)}
 
 
@@ -408,15 +408,6 @@ OWN_REFERENCES = (
 WITH_GOLD = ("accuracy_gold", "cohen_kappa_gold")
 
 
-class Basis(NamedTuple):
-    """The targets that a statistic compares with the reference."""
-
-    numbers: bool = False
-    """Those with a number of the reference, such as a mean between two categories; otherwise those with a value."""
-    with_missing: bool = False
-    """Whether targets without a verdict count."""
-
-
 @dataclass(frozen=True)
 class AlignmentRow:
     """One statistic of one judge's alignment with annotators."""
@@ -440,6 +431,10 @@ class AlignmentRow:
     effective: float | None = None
     """Kish's effective number of the items, if they count differently by the design of the labels."""
 
+    def noted(self, note: str, **changes: Any) -> "AlignmentRow":
+        """Return the row with a note before its reason, and with other changes."""
+        return replace(self, reason=join_notes(note, self.reason), **changes)
+
 
 def alignment_rows(
     frames: Frames, datasets: Sequence[Dataset], by: By = "all", *, resamples: int = 1000
@@ -456,16 +451,11 @@ def alignment_rows(
             people = findings.repeated(judge)
             own = judge_findings.independent_of(dataset, people)
             estimates = judge_statistics(own, dataset.judges[judge], EPSILON, resamples, None if people else patterns)
-            rows += name_left_out(judge_rows(own, judge, estimates), people)
+            caveat = f"without the labels of {list_names(people)}, which the judge repeats" if people else ""
+            rows += [row.noted(caveat) for row in judge_rows(own, judge, estimates)]
         rows += dawid_skene_rows(dataset)
     rows += weight_distance_rows(frames.labels, frames.opinions, by, resamples)
     return rows + critique_rows(datasets, resamples)
-
-
-def name_left_out(rows: Sequence[AlignmentRow], people: Sequence[str]) -> list[AlignmentRow]:
-    """Return the rows of a judge with the annotators whom it repeats, and whose labels are left out, as a caveat."""
-    caveat = f"without the labels of {list_names(people)}, which the judge repeats" if people else ""
-    return [replace(row, reason="; ".join(filter(None, (caveat, row.reason)))) for row in rows]
 
 
 def accuracy_rows(datasets: Iterable[Dataset], *, resamples: int = 1000) -> list[AlignmentRow]:
@@ -482,11 +472,11 @@ def accuracy_rows(datasets: Iterable[Dataset], *, resamples: int = 1000) -> list
 def judge_rows(dataset: Dataset, judge: str, estimates: Mapping[str, Estimate]) -> list[AlignmentRow]:
     """Return one row for each estimate of a judge, with the reference if the statistic uses it."""
     rows = rows_from_estimates(judge, dataset.kind, dataset.criterion, dataset.group, estimates)
-    mix = cache(lambda basis: reference_mix(dataset, dataset.judges[judge], basis))
+    mix = cache(partial(reference_mix, dataset, dataset.judges[judge]))
     return [
         row
         if row.statistic.startswith(OWN_REFERENCES) or row.statistic.endswith("_majority")
-        else replace(row, reference=mix(reference_basis(dataset, row.statistic)))
+        else replace(row, reference=mix(*reference_basis(dataset, row.statistic)))
         for row in rows
     ]
 
@@ -507,31 +497,34 @@ def judge_statistics(
 
 
 def rows_from_estimates(
-    judge: str, kind: str, criterion: str, group: str, estimates: Mapping[str, Estimate]
+    judge: str, kind: str, criterion: str, group: str, estimates: Mapping[str, Estimate], reference: str = ""
 ) -> list[AlignmentRow]:
     """Return one row for each estimate."""
     return [
         AlignmentRow(
-            judge, kind, criterion, group, statistic, estimate.value, estimate.low, estimate.high,
-            estimate.items, estimate.raters, estimate.pairs, estimate.reason, effective=estimate.effective,
+            judge, kind, criterion, group, statistic, estimate.value, estimate.low, estimate.high, estimate.items,
+            estimate.raters, estimate.pairs, estimate.reason, reference, effective=estimate.effective,
         )
         for statistic, estimate in estimates.items()
     ]  # fmt: skip
 
 
-def reference_basis(dataset: Dataset, statistic: str) -> Basis:
-    """Return which targets of a dataset a statistic compares with the reference."""
+def reference_basis(dataset: Dataset, statistic: str) -> tuple[bool, bool]:
+    """Return whether a statistic compares with the numbers of the reference, and whether missing verdicts count."""
     uses_numbers = statistic.startswith(tuple(continuous.FUNCTIONS)) or not dataset.scale.categories
-    return Basis(uses_numbers, statistic == "example_level_agreement")
+    return uses_numbers, statistic == "example_level_agreement"
 
 
-def reference_mix(dataset: Dataset, opinions: JudgeOpinions, basis: Basis) -> str:
+def reference_mix(
+    dataset: Dataset, opinions: JudgeOpinions, uses_numbers: bool = False, with_missing: bool = False
+) -> str:
     """Return the sources of the reference on the targets of a statistic of the judge, such as "41 by people".
 
-    Says if all of these targets are disputed ones: they are harder than others.
+    Says if all of these targets are disputed ones: they are harder than others. The targets are those of
+    `reference_basis`.
     """
-    known = ~np.isnan(dataset.gold_scores if basis.numbers else dataset.gold)
-    judged = opinions.asked if basis.with_missing else ~np.isnan(opinions.values)
+    known = ~np.isnan(dataset.gold_scores if uses_numbers else dataset.gold)
+    judged = opinions.asked if with_missing else ~np.isnan(opinions.values)
     return source_mix(dataset, judged & known) or "no item in common"
 
 
@@ -596,13 +589,12 @@ def critique_rows(datasets: Sequence[Dataset], resamples: int) -> list[Alignment
     rows = []
     for (criterion, group), parts in by_group.items():
         for judge in dict.fromkeys(name for part in parts for name in part.judges):
-            mixes = [reference_mix(part, part.judges[judge], Basis()) for part in parts if judge in part.judges]
+            mixes = [reference_mix(part, part.judges[judge]) for part in parts if judge in part.judges]
             reference = "; ".join(dict.fromkeys(mixes))
             for suffix, counts in zip(("", "_people"), aiu_counts(parts, judge), strict=True):
                 estimates = means.critique_scores(counts, resamples=resamples)
                 named = {name + suffix: estimate for name, estimate in estimates.items()}
-                of_judge = rows_from_estimates(judge, "aiu", criterion, group, named)
-                rows += [replace(row, reference=reference) for row in of_judge]
+                rows += rows_from_estimates(judge, "aiu", criterion, group, named, reference)
     return rows
 
 

@@ -254,7 +254,7 @@ def _results_on(dataset: Dataset, levels: Levels, resamples: int) -> Iterator[tu
         yield statistic, CellResult(
             levels, dataset.kind, dataset.criterion, mean, deviation, low, high, items, counts,
             join_notes(missing, row.reason, problem),
-            reference_mix(distinct, distinct.judges["cell"], reference_basis(distinct, statistic)),
+            reference_mix(distinct, distinct.judges["cell"], *reference_basis(distinct, statistic)),
         )  # fmt: skip
 
 

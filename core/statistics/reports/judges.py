@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import Literal
+from typing import Literal, TypeGuard
 
 import numpy as np
 
@@ -106,53 +106,44 @@ def describe_rule(rule: Rule) -> str:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What the recommendation of a judge is made of."""
+class Concerns:
+    """What speaks against a judge apart from its coverage, its winning rate and its difference from annotators."""
 
-    coverage: Estimate
-    less_ceiling: Estimate
-    winning_rate: float | None
-    winning_targets: int
-    """Targets of the winning rate, and without one the largest number that an annotator shares with others."""
-    referenced: int = MIN_ITEMS
-    """Targets of the accuracy."""
-    no_reference: str = ""
-    """Why the accuracy could not be measured."""
     only_answer: str = ""
     """The answer of a judge that gives no other one."""
     answered: Estimate | None = None
     """The same as `less_ceiling` of the targets with a verdict, if missing verdicts count in it and are many."""
     objections: Sequence[str] = ()
-    """What else speaks against use without review, in words."""
+    """What speaks against use without review, in words."""
     refusals: Sequence[str] = ()
-    """What else speaks against any use."""
+    """What speaks against any use."""
     doubts: Sequence[str] = ()
     """What is not excluded and would speak against any use."""
 
 
-def decide(evidence: Evidence, rule: Rule) -> tuple[Decision, str]:
+def decide(judge: "JudgeEvaluation", concerns: Concerns, rule: Rule) -> tuple[Decision, str]:
     """Return the recommendation and its reason, by the rule in the module's description."""
-    coverage, d, winning_rate = evidence.coverage, evidence.less_ceiling, evidence.winning_rate
+    coverage, d, winning_rate = judge.coverage, judge.less_ceiling, judge.winning_rate
     low, high = d.low, d.high
-    also = "".join(f"; {one}" for one in (*evidence.refusals, *evidence.objections))
-    enough = min(d.items, evidence.referenced) >= MIN_ITEMS
+    also = "".join(f"; {one}" for one in (*concerns.refusals, *concerns.objections))
+    enough = min(d.items, judge.accuracy.items) >= MIN_ITEMS
     if not enough or low is None or high is None or winning_rate is None:
-        return Decision.not_enough_data, why_undecided(evidence) + also
+        return Decision.not_enough_data, why_undecided(judge) + also
     facts = (
         f"coverage {coverage.value or 0:.2f} (n {coverage.items:,}), winning rate {winning_rate:.2f} "
-        f"(n {evidence.winning_targets:,}), {format_estimate(d.value, low, high, sign=True)} from the human ceiling "
+        f"(n {judge.winning_targets:,}), {format_estimate(d.value, low, high, sign=True)} from the human ceiling "
         f"(n {d.items:,})"
     )
     if high <= -rule.margin:
-        return Decision.do_not_use, f"{why_below(evidence, rule)}: {facts}{also}"
-    if evidence.only_answer:
-        return Decision.do_not_use, f"always {evidence.only_answer}, whatever the target: {facts}{also}"
-    if evidence.refusals:
+        return Decision.do_not_use, f"{why_below(judge, concerns, rule)}: {facts}{also}"
+    if concerns.only_answer:
+        return Decision.do_not_use, f"always {concerns.only_answer}, whatever the target: {facts}{also}"
+    if concerns.refusals:
         return Decision.do_not_use, f"{also.removeprefix('; ')}: {facts}"
     few = f"not enough targets to tell whether it is more than {rule.margin:g} below the human ceiling"
-    if doubts := [few] * (low <= -rule.margin) + [*evidence.doubts]:
+    if doubts := [few] * (low <= -rule.margin) + [*concerns.doubts]:
         return Decision.not_enough_data, f"{'; '.join(doubts)}: {facts}{also}"
-    failed = list(evidence.objections)
+    failed = list(concerns.objections)
     if (coverage.value or 0) < rule.min_coverage:
         failed.append(f"coverage under {rule.min_coverage:g}")
     if winning_rate < rule.min_winning_rate:
@@ -160,48 +151,47 @@ def decide(evidence: Evidence, rule: Rule) -> tuple[Decision, str]:
     return (Decision.use_with_review, f"{'; '.join(failed)}: {facts}") if failed else (Decision.use, facts)
 
 
-def why_below(evidence: Evidence, rule: Rule) -> str:
+def why_below(judge: "JudgeEvaluation", concerns: Concerns, rule: Rule) -> str:
     """Return what is below the human ceiling: the judge, or only its missing verdicts, which count as wrong."""
-    if is_only_silent(evidence.answered, rule):
-        return f"{describe_silence(evidence)}; with its missing verdicts it is more than {rule.margin:g} below"
+    if is_only_silent(concerns.answered, rule):
+        silence = describe_silence(judge, concerns.answered)
+        return f"{silence}; with its missing verdicts it is more than {rule.margin:g} below"
     return f"more than {rule.margin:g} below the human ceiling"
 
 
-def is_only_silent(answered: Estimate | None, rule: Rule) -> bool:
+def is_only_silent(answered: Estimate | None, rule: Rule) -> TypeGuard[Estimate]:
     """Return whether a judge is not shown to be below the human ceiling on the targets that it answers."""
     return answered is not None and answered.high is not None and answered.high > -rule.margin
 
 
-def describe_silence(evidence: Evidence) -> str:
+def describe_silence(judge: "JudgeEvaluation", answered: Estimate) -> str:
     """Return the coverage of a judge, and its difference from the human ceiling where it has a verdict."""
-    answered = evidence.answered
-    assert answered is not None
     difference = format_estimate(answered.value, answered.low, answered.high, sign=True)
     return (
-        f"answers {format_percent(evidence.coverage.value or 0)} of the targets, {difference} from the human ceiling "
+        f"answers {format_percent(judge.coverage.value or 0)} of the targets, {difference} from the human ceiling "
         f"where it answers (n {answered.items:,})"
     )
 
 
-def why_undecided(evidence: Evidence) -> str:
+def why_undecided(judge: "JudgeEvaluation") -> str:
     """Return one sentence about the missing evidence of the recommendation."""
-    less_ceiling = evidence.less_ceiling
-    if evidence.no_reference:
-        return evidence.no_reference
+    less_ceiling, referenced = judge.less_ceiling, judge.accuracy.items
+    if judge.accuracy.reason == judge_findings.NO_REFERENCE:
+        return judge.accuracy.reason
     if less_ceiling.value is None:
         return less_ceiling.reason
-    if evidence.winning_rate is None:
+    if judge.winning_rate is None:
         return (
             f"{MIN_ITEMS} targets that an annotator shares with others are needed for the alternative-annotator test; "
-            f"there are at most {evidence.winning_targets}"
+            f"there are at most {judge.winning_targets}"
         )
     if less_ceiling.items < MIN_ITEMS:
         return (
             f"{MIN_ITEMS} targets with a majority of the other annotators are needed for the human ceiling; "
             f"there are {less_ceiling.items}"
         )
-    if evidence.referenced < MIN_ITEMS:
-        return f"{MIN_ITEMS} targets with a value of the reference are needed; there are {evidence.referenced}"
+    if referenced < MIN_ITEMS:
+        return f"{MIN_ITEMS} targets with a value of the reference are needed; there are {referenced}"
     return less_ceiling.reason
 
 
@@ -237,9 +227,10 @@ class JudgeEvaluation:
     winning_rate: float | None
     """omega; None if the test could not be made."""
     winning_targets: int
-    """Targets of omega: those that a tested annotator shares with another, with a verdict."""
-    decision: Decision
-    reason: str
+    """Targets of omega: those that a tested annotator shares with another, with a verdict; without omega the largest
+    number that an annotator shares with others."""
+    decision: Decision = Decision.not_enough_data
+    reason: str = ""
     """The decision in one sentence, with its numbers."""
     dependence: tuple[Dependence, ...] = ()
     """Annotators whose labels it repeats, and without whom its figures are, or who is not excluded."""
@@ -344,26 +335,26 @@ class Settings:
     """Whether a design has a stratum of which only few of several targets are labelled: it can hide every error."""
 
 
-def with_concerns(evidence: Evidence, judge: str, accuracy: Estimate, settings: Settings) -> Evidence:
-    """Return the evidence with what speaks against a judge apart from its difference from annotators, in words."""
-    findings, rule = settings.findings, settings.rule
-    doubts = [judge_findings.describe_dependence(one) for one in findings.dependence.get(judge, ())]
+def find_concerns(judge: JudgeEvaluation, settings: Settings, only_answer: str, answered: Estimate | None) -> Concerns:
+    """Return what speaks against a judge, in words; `only_answer` and `answered` are those of `Concerns`."""
+    rule = settings.rule
+    doubts = [judge_findings.describe_dependence(one) for one in judge.dependence]
     refusals: list[str] = []
     found: list[str] = []
-    for row in findings.biases_of(judge):
+    for row in judge.biases:
         effect = abs(row.effect.value or 0)
         if effect >= rule.margin:
             is_large = min(effect, row.limit) >= rule.large_bias
-            (refusals if is_large else found).append(row.sentence.removeprefix(f"{judge} "))
+            (refusals if is_large else found).append(row.sentence.removeprefix(f"{judge.judge} "))
     if settings.few_of_stratum:
         doubts.append(FEW_OF_STRATUM)
-    if names := wording.list_names(findings.possible_biases(judge, rule.large_bias)):
+    if names := wording.list_names(settings.findings.possible_biases(judge.judge, rule.large_bias)):
         doubts.append(f"not enough targets to tell whether it has a bias of {rule.large_bias:g} or more ({names})")
     for baseline in settings.most_frequent:
-        value = baseline.accuracy.value
-        if accuracy.value is not None and value is not None and accuracy.value <= value:
+        value, own = baseline.accuracy.value, judge.accuracy.value
+        if own is not None and value is not None and own <= value:
             found.append(f"not more accurate than the {baseline.name} ({value:.2f})")
-    return replace(evidence, refusals=refusals, doubts=doubts, objections=found)
+    return Concerns(only_answer, answered, found, refusals, doubts)
 
 
 def comparable_judges(dataset: Dataset) -> tuple[str, ...]:
@@ -430,33 +421,26 @@ def evaluate_judge(
         has_verdict, dataset.ratings.groups, reason="no target was judged by every judge", sample=dataset.sample
     )
     accuracy = accuracy_estimate(dataset, verdict_codes(dataset, judge, settings.abstentions))
-    limits, no_reference = accuracy_range(dataset, judge), ""
+    limits = accuracy_range(dataset, judge)
     if not judge_findings.is_reference_independent(dataset, findings, judge):
-        no_reference, limits = judge_findings.NO_REFERENCE, None
-        accuracy = Estimate(None, None, None, 0, accuracy.items_total, 0, 0, 0, no_reference)
+        limits = None
+        accuracy = Estimate(None, None, None, 0, accuracy.items_total, 0, 0, 0, judge_findings.NO_REFERENCE)
     answered = None
     if settings.abstentions != "excluded" and (coverage.value or 0) < rule.min_coverage:
         decided = patterns_of(asked, verdict_codes(asked, judge, "excluded"))
         answered = ceiling_difference(decided, settings.resamples)
     test = run_on_patterns(patterns, epsilon=rule.epsilon)
-    omega, targets = test.winning_rate, patterns.count_items(test.used)
-    evidence = Evidence(
-        coverage,
-        ceiling_difference(patterns, settings.resamples),
-        omega,
-        test.most_items if omega is None else targets,
-        accuracy.items,
-        no_reference,
-        only_answer(dataset, judge),
-        answered,
-    )
-    decision, reason = decide(with_concerns(evidence, judge, accuracy, settings), rule)
-    is_silent = decision is Decision.do_not_use and is_only_silent(evidence.answered, rule)
-    return JudgeEvaluation(
-        judge, accuracy, limits, coverage, evidence.less_ceiling, omega, targets, decision, reason,
-        tuple(findings.dependence.get(judge, ())), findings.biases_of(judge),
-        describe_silence(evidence) if is_silent else "",
+    omega = test.winning_rate
+    evaluation = JudgeEvaluation(
+        judge, accuracy, limits, coverage, ceiling_difference(patterns, settings.resamples), omega,
+        test.most_items if omega is None else patterns.count_items(test.used),
+        dependence=tuple(findings.dependence.get(judge, ())), biases=findings.biases_of(judge),
     )  # fmt: skip
+    concerns = find_concerns(evaluation, settings, only_answer(dataset, judge), answered)
+    decision, reason = decide(evaluation, concerns, rule)
+    is_silent = decision is Decision.do_not_use and is_only_silent(answered, rule)
+    silence = describe_silence(evaluation, answered) if is_silent and answered is not None else ""
+    return replace(evaluation, decision=decision, reason=reason, silence=silence)
 
 
 def only_answer(dataset: Dataset, judge: str) -> str:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -21,6 +22,7 @@ from storage.studies import studies
 from storage.studies.studies import Study
 
 Version = tuple[int, ...]
+Figures = TypeVar("Figures")
 # Seconds after which an open page looks for newer labels again.
 INTERVAL = 0.5
 # Items times runs from which a page does not wait for its first figures.
@@ -64,9 +66,30 @@ def shown_version(study: Study, page: str) -> Version:
     return live.shown_version(figures_key(study, page), label_version(study))
 
 
+def follow(study: Study, page: str, is_outdated: Callable[[], bool] | None = None) -> Version:
+    """Return the version that a page draws, and run the page again on changes: see `rerun_on_change`."""
+    version = shown_version(study, page)
+    rerun_on_change(study, version, page, is_outdated)
+    return version
+
+
 def computed(study: Study, page: str, version: Version, start: float, compute: Callable[[Version], object]) -> None:
     """Record that a page has the figures of a version; `start` is the thread's processor time when it began."""
     live.computed(figures_key(study, page), version, time.thread_time() - start, compute)
+
+
+def figures(study: Study, page: str, version: Version, compute: Callable[[Version], Figures]) -> Figures | None:
+    """Return what a page computes of a version: that of a small study while the visitor waits.
+
+    None, which is stated, while the first figures of a large study are computed; the page is then drawn again.
+    """
+    if is_large(study) and not has_figures(study, page, version, compute):
+        st.info(describe_computing(study), icon=":material/sync:")
+        return None
+    start = time.thread_time()
+    found = compute(version)
+    computed(study, page, version, start, compute)
+    return found
 
 
 def has_figures(study: Study, page: str, version: Version, compute: Callable[[Version], object]) -> bool:
@@ -81,25 +104,16 @@ def has_figures(study: Study, page: str, version: Version, compute: Callable[[Ve
     return False
 
 
-def has_first_figures(study: Study, page: str, version: Version, compute: Callable[[Version], object]) -> bool:
-    """Return whether a page can draw figures: those of a small study are computed while the visitor waits.
-
-    Otherwise it states that they are computed, and is drawn again when they are complete.
-    """
-    if not is_large(study) or has_figures(study, page, version, compute):
-        return True
-    st.info(describe_computing(study), icon=":material/sync:")
-    return False
-
-
-def has_data(study: Study, page: str, version: Version, reference: str) -> bool:
-    """Return the same for a page that cannot draw its choices before it has the data of its figures."""
+def load_first(study: Study, page: str, version: Version, reference: str) -> AlignmentData | None:
+    """Return the data for a page that cannot draw its choices before it has that of its figures; None as `figures`."""
     url = str(resources.engine().url)
 
-    def load(newer: Version) -> object:
-        return judge_ranking.rankable(load_data(url, study.id, newer, reference))
+    def load(newer: Version) -> AlignmentData:
+        data = load_data(url, study.id, newer, reference)
+        judge_ranking.rankable(data)  # what all sections need is computed with it
+        return data
 
-    return has_first_figures(study, page, version, load)
+    return figures(study, page, version, load)
 
 
 def is_large(study: Study) -> bool:
@@ -298,26 +312,29 @@ def choose_scenario(scenarios: Sequence[str], on_change: Callable[[], None] | No
     return scenarios[place - 1] if place else None
 
 
+def choose_key(keys: Iterable[tuple[str, str]], on_change: Callable[[], None] | None = None) -> tuple[str, str]:
+    """Draw the choices of one of the kinds and criteria."""
+    by_kind: dict[str, list[str]] = {}
+    for kind, criterion in keys:
+        by_kind.setdefault(kind, []).append(criterion)
+    kind = choose("Kind", list(by_kind), "kind", lambda name: KINDS.get(name, name), on_change)
+    return kind, choose("Criterion", by_kind[kind], "criterion", agreement_rows.criterion_name, on_change)
+
+
 def choose_query(
     keys: Sequence[tuple[str, str]],
     scenarios: Callable[[str, str], Sequence[str]],
     on_change: Callable[[], None] | None = None,
 ) -> RankingQuery:
     """Draw the choices of one of the kinds and criteria, and of one of their scenarios."""
-    kinds = list(dict.fromkeys(kind for kind, _ in keys))
-    kind = choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), on_change)
-    criteria = [criterion for key, criterion in keys if key == kind]
-    criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, on_change)
-    scenario = choose_scenario(scenarios(kind, criterion), on_change)
-    return RankingQuery(kind, criterion, scenario)
+    key = choose_key(keys, on_change)
+    return RankingQuery(*key, choose_scenario(scenarios(*key), on_change))
 
 
 def choose_offered(offered: Sequence[Choice], on_change: Callable[[], None] | None = None) -> Choice:
     """Draw the choices of one of the kinds and criteria that are offered."""
-    kinds = list(dict.fromkeys(one.kind for one in offered))
-    kind = choose("Kind", kinds, "kind", KINDS.__getitem__, on_change)
-    of_kind = {one.criterion: one for one in offered if one.kind == kind}
-    return of_kind[choose("Criterion", list(of_kind), "criterion", agreement_rows.criterion_name, on_change)]
+    by_key = {(one.kind, one.criterion): one for one in offered}
+    return by_key[choose_key(by_key, on_change)]
 
 
 # The choice of the reference of judges, stored in the URL.

@@ -13,7 +13,7 @@ from core.statistics.data.arrays import Estimate
 from core.statistics.data.dataset import ADJUDICATED, BY_PEOPLE, Dataset
 from core.statistics.measures.annotator_dependence import State
 from core.statistics.reports.judge_findings import NO_REFERENCE, find
-from core.statistics.reports.judges import Abstentions, Evidence, Rule, decide, rank_judges, summarize
+from core.statistics.reports.judges import Abstentions, Concerns, JudgeEvaluation, Rule, decide, rank_judges, summarize
 from tests.core.statistics.one_dataset import build_dataset
 
 Verdict = int | None
@@ -166,8 +166,8 @@ def test_missing_evidence_is_stated_with_its_own_n() -> None:
     (judge,) = rank_judges(replace(labels, ratings=replace(labels.ratings, codes=codes)), resamples=50).judges
     assert judge.less_ceiling.items == 40 and judge.winning_rate is None
     assert judge.reason.endswith("alternative-annotator test; there are at most 20")
-    few, coverage = replace(judge.less_ceiling, items=29), judge.coverage
-    assert decide(Evidence(coverage, few, 1.0, 35), Rule()) == (
+    few = replace(judge, less_ceiling=replace(judge.less_ceiling, items=29), winning_rate=1.0)
+    assert decide(few, Concerns(), Rule()) == (
         "not enough data",
         "30 targets with a majority of the other annotators are needed for the human ceiling; there are 29",
     )
@@ -192,8 +192,10 @@ def estimate(value: float, low: float, high: float) -> Estimate:
 def test_the_rule_at_its_boundaries(
     coverage: float, winning_rate: float, interval: tuple[float, float, float], decision: str
 ) -> None:
-    evidence = Evidence(estimate(coverage, 0, 1), estimate(*interval), winning_rate, 200)
-    assert decide(evidence, Rule())[0] == decision
+    judge = JudgeEvaluation(
+        "j", estimate(1, 1, 1), None, estimate(coverage, 0, 1), estimate(*interval), winning_rate, 200
+    )
+    assert decide(judge, Concerns(), Rule())[0] == decision
 
 
 def test_each_figure_of_a_reason_has_its_own_n() -> None:
@@ -377,6 +379,6 @@ def test_a_recommendation_is_never_more_lenient_with_a_wider_interval(
     leniencies = []
     for width in np.linspace(0, 0.6, 61).tolist():
         d = estimate(difference, difference - width, difference + width)
-        evidence = Evidence(estimate(1, 1, 1), d, 1.0, 200, objections=objections, doubts=doubts)
-        leniencies.append(rank[decide(evidence, Rule())[0]])
+        judge = JudgeEvaluation("j", estimate(1, 1, 1), None, estimate(1, 1, 1), d, 1.0, 200)
+        leniencies.append(rank[decide(judge, Concerns(objections=objections, doubts=doubts), Rule())[0]])
     assert leniencies == sorted(leniencies, reverse=True) and not (doubts and any(leniencies))
