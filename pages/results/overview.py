@@ -1,6 +1,5 @@
 """The first page of a study: what waits for the annotator, its judges, its people, and the next step."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -59,7 +58,6 @@ def load_people(study: Study, version: Version) -> People:
 def draw_page(study: Study) -> None:
     """Draw the rows, and redraw them when a label, an opinion or a trace is added."""
     tour.draw(study)
-    start = time.thread_time()
     counts = load_counts(study)
     version = alignment_data.follow(study, PAGE, lambda: load_counts(study) != counts)
     url = str(resources.engine().url)
@@ -79,10 +77,10 @@ def draw_page(study: Study) -> None:
         leaders = live.cached(study, newer, "leaders", lead, reference, overlap)
         return leaders, live.cached(study, newer, "people", partial(load_people, study, newer))
 
-    if alignment_data.is_large(study) and not alignment_data.has_figures(study, PAGE, version, compute):
-        return draw_computing(study, counts)
-    leaders, people = compute(version)
-    alignment_data.computed(study, PAGE, version, start, compute)
+    found = alignment_data.figures(study, PAGE, version, compute, partial(draw_computing, study, counts))
+    if found is None:
+        return
+    leaders, people = found
     cases = people[1]
     if permissions.allows(study.id, Permission.edit):
         plan = None if isinstance(leaders, str) else leaders.plan

@@ -8,7 +8,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
@@ -22,6 +22,7 @@ from core.families import find_family
 from core.items import pair_numbers, pair_part
 from core.labels import Scale, is_number
 from core.statistics.conversions import pairwise_preferences
+from core.statistics.data.columns import Column
 from core.statistics.data.dataset import (
     NUMBER_COLUMNS,
     AlignedTargets,
@@ -700,16 +701,12 @@ def is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> "npt.NDAr
         scale = scales.get(key)
         if scale is not None and scale.categories:
             rows = np.flatnonzero(keys == place)
-            # Opinions share the objects of their values, so few of them are looked at.
-            identities = np.fromiter(map(id, values[rows]), np.int64, rows.size)
-            _, first, inverse = np.unique(identities, return_index=True, return_inverse=True)
-            distinct_values = values[rows[first]]
-            found = [
-                not isinstance(value, dict) and not scale.contains(value) and scale.covers(value)
-                for value in distinct_values
-            ]
-            between[rows] = np.array(found, bool)[inverse]
+            between[rows] = Column.of(values[rows]).where(partial(_is_between, scale))
     return between
+
+
+def _is_between(scale: Scale, value: Any) -> bool:
+    return not isinstance(value, dict) and not scale.contains(value) and scale.covers(value)
 
 
 def continuous_scale(scale: Scale) -> Scale:

@@ -399,8 +399,9 @@ def list_places(
     *,
     limit: int | None = MAX_LISTED,
     titles: Mapping[str, str] | None = None,
+    item: str | None = None,
 ) -> Drilldown:
-    """Return the first `limit` targets of a dataset at some places, with the values of judges and the labels.
+    """Return the first `limit` targets of a dataset at some places, and those of an item, with values and labels.
 
     The trace is that of the first judge; `titles` are other names of judges. Targets that the viewer, if any, has not
     labelled are counted and not returned.
@@ -409,8 +410,9 @@ def list_places(
     own = places
     if viewer is not None:
         own = places[~np.isnan(people[places, raters.index(viewer)])] if viewer in raters else places[:0]
+    listed = own if limit is None else np.append(own[:limit], own[limit:][dataset.item[own[limit:]] == item])
     items = []
-    for place in own[:limit].tolist():
+    for place in listed.tolist():
         given = {
             (titles or {}).get(name, name): (value_of(dataset, dataset.judges[name].values[place]),)
             for name in judges

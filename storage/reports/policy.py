@@ -29,7 +29,7 @@ from storage.labels import targets
 from storage.reports import disagreements, judge_costs, signals
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.chosen_labels import ALL_TARGETS, DISPUTED_TARGETS
-from storage.reports.disagreements import Drilldown, JudgeQuery
+from storage.reports.disagreements import Drilldown
 from storage.reports.opinions import once
 from storage.reports.signals import Signal
 from storage.reports.systems import Choice
@@ -368,24 +368,15 @@ def available(session: Session, study_id: int, data: AlignmentData, query: Polic
 # The targets of the piles.
 
 
-def pile_keys(data: AlignmentData, report: PolicyReport, pile: int) -> list[tuple[str, str]]:
-    """Return the item and part of the targets of a pile; the last pile, of as many as there are judges, is people's."""
-    dataset = dataset_of(data, report)
-    places = report.places[report.pile == pile]
-    return list(zip(dataset.item[places].tolist(), dataset.part[places].tolist(), strict=True))
-
-
 def list_pile(
     data: AlignmentData, report: PolicyReport, pile: int, viewer: str | None, *, limit: int, item: str | None = None
 ) -> Drilldown:
-    """Return the targets of a pile with the verdicts of the judge that accepts them, or of the first judge."""
-    judge = report.query.judges[pile % len(report.parts)]
-    query = JudgeQuery(judge, report.query.kind or "", report.query.criterion or "")
-    values = disagreements.load_values(data, query, [query.criterion])
-    wanted = set(pile_keys(data, report, pile))
-    names = zip(values.opinions["item"].tolist(), values.opinions["part"].tolist(), strict=True)
-    places = np.array([place for place, key in enumerate(names) if key in wanted], int)
-    return disagreements.list_targets(values, places, judge, viewer, limit=limit, item=item)
+    """Return the targets of a pile with the verdicts of the judge that accepts them.
+
+    The last pile, of as many as there are judges, is people's: its targets are listed with those of the first judge.
+    """
+    judge, places = report.query.judges[pile % len(report.parts)], report.places[report.pile == pile]
+    return disagreements.list_places(dataset_of(data, report), places, (judge,), viewer, limit=limit, item=item)
 
 
 def without_decision(data: AlignmentData, report: PolicyReport) -> list[Target]:

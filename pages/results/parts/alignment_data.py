@@ -78,30 +78,30 @@ def computed(study: Study, page: str, version: Version, start: float, compute: C
     live.computed(figures_key(study, page), version, time.thread_time() - start, compute)
 
 
-def figures(study: Study, page: str, version: Version, compute: Callable[[Version], Figures]) -> Figures | None:
+def figures(
+    study: Study,
+    page: str,
+    version: Version,
+    compute: Callable[[Version], Figures],
+    draw_waiting: Callable[[], None] | None = None,
+) -> Figures | None:
     """Return what a page computes of a version: that of a small study while the visitor waits.
 
-    None, which is stated, while the first figures of a large study are computed; the page is then drawn again.
+    None while the first figures of a large study are computed in the background, which is stated unless `draw_waiting`
+    draws the rest of the page; `rerun_on_change` draws it again when they are complete.
     """
-    if is_large(study) and not has_figures(study, page, version, compute):
-        st.info(describe_computing(study), icon=":material/sync:")
+    key = figures_key(study, page)
+    if is_large(study) and not live.has_figures(key, version, compute):
+        st.session_state[AWAITED] = key
+        if draw_waiting is None:
+            st.info(describe_computing(study), icon=":material/sync:")
+        else:
+            draw_waiting()
         return None
     start = time.thread_time()
     found = compute(version)
     computed(study, page, version, start, compute)
     return found
-
-
-def has_figures(study: Study, page: str, version: Version, compute: Callable[[Version], object]) -> bool:
-    """Return whether a page has figures of some version; otherwise they are computed in the background.
-
-    `rerun_on_change` draws the page again when they are complete.
-    """
-    key = figures_key(study, page)
-    if live.has_figures(key, version, compute):
-        return True
-    st.session_state[AWAITED] = key
-    return False
 
 
 def load_first(study: Study, page: str, version: Version, reference: str) -> AlignmentData | None:
