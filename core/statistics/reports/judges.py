@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import Literal, TypeGuard
+from typing import Literal
 
 import numpy as np
 
@@ -111,8 +111,6 @@ class Concerns:
 
     only_answer: str = ""
     """The answer of a judge that gives no other one."""
-    answered: Estimate | None = None
-    """The same as `less_ceiling` of the targets with a verdict, if missing verdicts count in it and are many."""
     objections: Sequence[str] = ()
     """What speaks against use without review, in words."""
     refusals: Sequence[str] = ()
@@ -135,7 +133,10 @@ def decide(judge: "JudgeEvaluation", concerns: Concerns, rule: Rule) -> tuple[De
         f"(n {d.items:,})"
     )
     if high <= -rule.margin:
-        return Decision.do_not_use, f"{why_below(judge, concerns, rule)}: {facts}{also}"
+        below = f"more than {rule.margin:g} below"
+        with_missing = f"{judge.silence}; with its missing verdicts it is {below}"
+        why = with_missing if judge.silence else f"{below} the human ceiling"
+        return Decision.do_not_use, f"{why}: {facts}{also}"
     if concerns.only_answer:
         return Decision.do_not_use, f"always {concerns.only_answer}, whatever the target: {facts}{also}"
     if concerns.refusals:
@@ -151,24 +152,17 @@ def decide(judge: "JudgeEvaluation", concerns: Concerns, rule: Rule) -> tuple[De
     return (Decision.use_with_review, f"{'; '.join(failed)}: {facts}") if failed else (Decision.use, facts)
 
 
-def why_below(judge: "JudgeEvaluation", concerns: Concerns, rule: Rule) -> str:
-    """Return what is below the human ceiling: the judge, or only its missing verdicts, which count as wrong."""
-    if is_only_silent(concerns.answered, rule):
-        silence = describe_silence(judge, concerns.answered)
-        return f"{silence}; with its missing verdicts it is more than {rule.margin:g} below"
-    return f"more than {rule.margin:g} below the human ceiling"
+def describe_silence(coverage: Estimate, answered: Estimate | None, rule: Rule) -> str:
+    """Return the coverage of a judge, and its difference from the human ceiling where it has a verdict.
 
-
-def is_only_silent(answered: Estimate | None, rule: Rule) -> TypeGuard[Estimate]:
-    """Return whether a judge is not shown to be below the human ceiling on the targets that it answers."""
-    return answered is not None and answered.high is not None and answered.high > -rule.margin
-
-
-def describe_silence(judge: "JudgeEvaluation", answered: Estimate) -> str:
-    """Return the coverage of a judge, and its difference from the human ceiling where it has a verdict."""
+    Empty if it is shown to be below the human ceiling there too. `answered` is `less_ceiling` of the targets with a
+    verdict, if missing verdicts count in it and are many.
+    """
+    if answered is None or answered.high is None or answered.high <= -rule.margin:
+        return ""
     difference = format_estimate(answered.value, answered.low, answered.high, sign=True)
     return (
-        f"answers {format_percent(judge.coverage.value or 0)} of the targets, {difference} from the human ceiling "
+        f"answers {format_percent(coverage.value or 0)} of the targets, {difference} from the human ceiling "
         f"where it answers (n {answered.items:,})"
     )
 
@@ -335,8 +329,8 @@ class Settings:
     """Whether a design has a stratum of which only few of several targets are labelled: it can hide every error."""
 
 
-def find_concerns(judge: JudgeEvaluation, settings: Settings, only_answer: str, answered: Estimate | None) -> Concerns:
-    """Return what speaks against a judge, in words; `only_answer` and `answered` are those of `Concerns`."""
+def find_concerns(judge: JudgeEvaluation, settings: Settings, only_answer: str) -> Concerns:
+    """Return what speaks against a judge, in words; `only_answer` is that of `Concerns`."""
     rule = settings.rule
     doubts = [judge_findings.describe_dependence(one) for one in judge.dependence]
     refusals: list[str] = []
@@ -354,7 +348,7 @@ def find_concerns(judge: JudgeEvaluation, settings: Settings, only_answer: str, 
         value, own = baseline.accuracy.value, judge.accuracy.value
         if own is not None and value is not None and own <= value:
             found.append(f"not more accurate than the {baseline.name} ({value:.2f})")
-    return Concerns(only_answer, answered, found, refusals, doubts)
+    return Concerns(only_answer, found, refusals, doubts)
 
 
 def comparable_judges(dataset: Dataset) -> tuple[str, ...]:
@@ -435,11 +429,11 @@ def evaluate_judge(
         judge, accuracy, limits, coverage, ceiling_difference(patterns, settings.resamples), omega,
         test.most_items if omega is None else patterns.count_items(test.used),
         dependence=tuple(findings.dependence.get(judge, ())), biases=findings.biases_of(judge),
+        silence=describe_silence(coverage, answered, rule),
     )  # fmt: skip
-    concerns = find_concerns(evaluation, settings, only_answer(dataset, judge), answered)
+    concerns = find_concerns(evaluation, settings, only_answer(dataset, judge))
     decision, reason = decide(evaluation, concerns, rule)
-    is_silent = decision is Decision.do_not_use and is_only_silent(answered, rule)
-    silence = describe_silence(evaluation, answered) if is_silent and answered is not None else ""
+    silence = evaluation.silence if decision is Decision.do_not_use else ""
     return replace(evaluation, decision=decision, reason=reason, silence=silence)
 
 
