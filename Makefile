@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Four processes for two cores: tests of the browser and of killed processes wait more than they compute.
 PYTEST := $(BIN)/python -m pytest -q -n 4 --dist loadfile
 
-.PHONY: run worker setup docs test test-fast coverage browser check check-js test-js format texts bench bench-short bench-all mutants clean
+.PHONY: run worker setup docs test test-python test-fast coverage browser check check-js test-js format texts bench bench-short bench-all mutants clean
 
 run: setup
 	@$(BIN)/python -m streamlit run app.py --server.port $(PORT)
@@ -32,8 +32,11 @@ setup: .venv/ready
 	@$(UV) -r requirements-test.txt -c requirements.lock
 	@touch $@
 
-# The whole suite: browser, both databases, both languages.
-test: .venv/ready-for-tests browser check check-js test-js
+# The whole suite: browser, both databases, both languages. Linters and types are checked beside the tests.
+test: .venv/ready-for-tests browser
+	@$(MAKE) --no-print-directory -j 2 test-python check check-js test-js
+
+test-python: .venv/ready-for-tests
 	@$(PYTEST)
 
 # The same with line coverage; fails when a module of core or storage is below its floor.

@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 SLOW_PATHS = {TESTS / "browser", TESTS / "pages", TESTS / "test_app.py"}
 """Tests of the browser and of the screens."""
+FIRST = tuple(str(TESTS / name) for name in ("browser", "papers", "storage/worker", "test_cli.py"))
+"""What takes longest: it is begun first, so that the last process to end has a short file."""
 SQLITE_ONLY = frozenset((TESTS / "sqlite_only.txt").read_text(encoding="utf-8").splitlines())
 """Tests whose statements others execute on PostgreSQL (recorded, without values); all others run on both databases."""
 
-EXAMPLES = int(os.environ.get("TIEBREAK_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("TIEBREAK_EXAMPLES", "25"))
 settings.register_profile("whole", deadline=None, max_examples=EXAMPLES)  # a busy machine fails no test
 settings.register_profile("fast", deadline=None, max_examples=15)
 
@@ -72,6 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     superfluous = [item for item in items if "postgresql" in item.name and item.nodeid.partition("[")[0] in SQLITE_ONLY]
     config.hook.pytest_deselected(items=superfluous)
     items[:] = [item for item in items if item not in set(superfluous)]
+    items.sort(key=lambda item: not str(item.path).startswith(FIRST))
     for item in filter(_is_slow, items):
         item.add_marker(pytest.mark.flaky(reruns=1))
     if importlib.util.find_spec("litellm") is None:

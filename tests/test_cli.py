@@ -12,9 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psycopg
 import pytest
-from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 import cli
@@ -22,21 +20,20 @@ from commands import output
 from commands import runs as run_commands
 from commands.output import progress_bar
 from commands.runs import format_reply
-from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Record, RunRecord
+from core.formats.records import CriterionRecord, ItemRecord, Record, RunRecord
 from core.formats.tools.argilla import user_id
 from core.items import Criterion
-from core.labels import Label, Opinion
+from core.labels import Opinion
 from core.trace import Verdict, VerdictReached
 from storage.db.connections import connect, newest_revision, writing
 from storage.runs import claims, runs
 from storage.studies import studies
 from storage.transfer import samples
 from storage.worker import _launch
-from tests.conftest import make_item, make_label, make_target
+from tests.conftest import make_item
 from tests.core.formats.published.test_prompts import SCALEEVAL, clone
 from tests.paths import ROOT
 from tests.storage.reports.planted_judges import planted_records
-from tests.storage.reports.test_alignment import make_trace
 from tests.storage.shared import a_trace, a_turn, import_study
 
 pytestmark = pytest.mark.slow  # whole commands and runs
@@ -132,17 +129,6 @@ def test_an_import_without_a_mapping_lists_the_fields_that_it_does_not_use(run, 
     table.write_text(json.dumps({"id": "a", "messages": messages, "vibe": "good"}) + "\n")
     done = run("data", "import", str(table), "--study", "s", "--json")
     assert "Not used: vibe. `data mapping`" in done.stderr and json.loads(done.stdout)["unused"] == ["vibe"]
-
-
-def test_values_that_a_suggested_mapping_leaves_out_are_printed(run, tmp_path):
-    table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
-    table.write_text("prompt,response_a,response_b,winner\n?,x,y,A\n?,x,z,B\n!,x,y,T\n!,u,y,both?\n")
-    suggested = CliRunner().invoke(cli.app, ["data", "mapping", str(table)]).stdout
-    mapping.write_text(suggested)
-    assert "line 5, field 'winner'" in run("data", "import", str(table), "--study", "s", "--map", str(mapping)).stderr
-    mapping.write_text(suggested.replace("    T: 0\n", "    T: 0\n    both?: null\n"))
-    done = run("data", "import", str(table), "--study", "s", "--map", str(mapping), "--json")
-    assert json.loads(done.stdout)["left_out"]["gold"] == 1
 
 
 def test_values_without_a_stated_meaning_are_printed_and_refused_until_the_mapping_states_them(run, tmp_path):
@@ -257,13 +243,6 @@ def test_agreement_gives_the_documented_fields_in_parts_and_as_a_table(run_with_
     assert result.stdout.splitlines()[1].split()[:4] == ["kind", "criterion", "group", "statistic"]
 
 
-def test_labels_without_a_scale_are_named_and_not_denied(run, store):
-    target = make_target("i", kind="answer")
-    labels = [LabelRecord(label=Label(target=target, annotator=name, value="x")) for name in "ab"]
-    store([ItemRecord(item=make_item("i")), *labels])
-    assert "Not shown: answer." in run("people", "agreement", "--study", "s").stdout
-
-
 def test_annotators_are_listed_with_their_labels_and_checks(run_with_sample):
     rows = json.loads(run_with_sample("people", "annotators", "--study", "tour", "--json").stdout)
     assert rows and all(row["labels"] > 0 for row in rows)
@@ -318,14 +297,6 @@ def test_pseudonyms_replace_names_in_every_format_that_supports_them(run_with_sa
     assert not (tmp_path / "all.jsonl").exists()
 
 
-def test_an_exported_study_can_be_imported(run_with_sample, tmp_path):
-    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
-    run_with_sample("data", "export", "--study", "tour", "--everything", str(first))
-    run_with_sample("data", "import", str(first), "--study", "copy")
-    run_with_sample("data", "export", "--study", "copy", "--everything", str(second))
-    assert first.read_bytes() == second.read_bytes()
-
-
 def test_a_dry_run_prints_the_estimate(run_with_sample):
     words = ["--settings", "core/protocols/scaleeval/examples/scaleeval.yaml", "--limit", "10", "--dry-run", "--json"]
     estimate = json.loads(run_with_sample("runs", "start", "--study", "tour", *words).stdout)
@@ -336,10 +307,6 @@ def test_a_dry_run_prints_the_estimate(run_with_sample):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("rounds: [", "this is not YAML"),
-        ("judges: []", "judges"),
-        ("judges: 3\ncriterion: helpfulness", "should be a list"),
-        ("- 1", "names and values"),
         ("judges: [{name: a, model: m}, {name: a, model: n}]\ncriterion: x", "two judges are called 'a'"),
         ("judges: [{name: a, model: m}, {name: b, model: n}]\ncriterion: x\nroundz: 3", "roundz"),
     ],
@@ -517,12 +484,6 @@ def test_an_import_states_what_it_reads(capsys, monkeypatch):
     assert capsys.readouterr().err.splitlines() == lines
 
 
-def test_an_import_counts_the_records_that_are_read(run, monkeypatch):
-    monkeypatch.setattr(output, "LINE_SECONDS", 0.0)
-    imported = run("data", "import", str(samples.path()), "--study", "tour")
-    assert imported.stderr.startswith(f"Reading {samples.path()}: 100 records\n")
-
-
 def test_a_backup_can_be_opened_as_a_database(run_with_sample, tmp_path):
     copy = tmp_path / "copy.db"
     result = run_with_sample("server", "backup", str(copy), "--json")
@@ -688,18 +649,6 @@ def test_an_error_of_the_database_is_one_sentence(run_with_sample, tmp_path):
     assert "Traceback" not in refused.output
 
 
-def test_a_full_disk_during_an_import_is_one_sentence(run_with_sample, monkeypatch):
-    def fail(*_):
-        raise OperationalError("INSERT", {}, psycopg.errors.DiskFull())
-
-    monkeypatch.setattr("storage.db.connections.insert_all", fail)
-    monkeypatch.setattr("storage.transfer.imports.insert_all", fail, raising=False)
-    monkeypatch.setattr("storage.studies.items.insert_all", fail, raising=False)
-    refused = run_with_sample("data", "import", str(samples.path()), "--study", "another")
-    assert refused.exit_code == 2
-    assert refused.stderr.startswith("The disk of the database is full.")
-
-
 def test_causes_slices_biases_and_plans_have_counts_reasons_and_a_corrected_p(run_with_sample):
     rows = json.loads(run_with_sample("judges", "causes", "--study", "tour", "--json").stdout)
     assert rows and all(row["reason"] or row["judge_error"] is not None for row in rows)
@@ -718,22 +667,6 @@ def test_causes_slices_biases_and_plans_have_counts_reasons_and_a_corrected_p(ru
     assert len(rows) == len(judges) * (len(judges) - 1) // 2
     assert all(row["more_targets"] is not None or row["reason"] for row in rows)
     assert "of people: " in run_with_sample("people", "plan", "--study", "tour", "--reference", "majority").stdout
-
-
-def test_slices_count_the_items_without_a_scenario(run, store):
-    unnamed = [ItemRecord(item=make_item(f"single {number}", scenario=None)) for number in range(3)]
-    judged = [make_trace(record.item.id, ("fair", "verdict", 1), ("own", "verdict", 1)) for record in unnamed]
-    labels = [make_label(1, "ann", record.item.id) for record in unnamed]
-    records = [*planted_records(named=("fair", "own")), *unnamed, *judged, *labels]
-    store(records)
-    lines = run("judges", "slices", "--study", "s").stdout.splitlines()
-    sentence = "3 targets without a scenario: outside of the slice of every scenario."
-    assert lines[-2:] == [f"fair: {sentence}", f"own: {sentence}"]
-    of_all, of_unnamed, of_named = (
-        json.loads(run("judges", "--study", "s", "--json", *words).stdout)[0]["targets"]
-        for words in ((), ("--scenario", "(no scenario)"), ("--scenario", "math"))
-    )
-    assert (of_unnamed, of_all - of_named) == (3, 43)
 
 
 WRONG_RULES = [("--margin", "nan"), ("--margin", "-1"), ("--epsilon", "5"), ("--min-coverage", "7")]

@@ -18,6 +18,8 @@ from tests.waiting import wait_for
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TEST_BROWSER = shutil.which("chromium-headless-shell") or CHROMIUM
 """The same engine without a window system: a third less processor time for a file of tests."""
+DRAWN = "[data-testid=stApp][data-test-script-state=notRunning]"
+"""The app when no script of it is running."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -100,6 +102,16 @@ def start(page):
     settle(page)
 
 
+def open_page(page, url: str) -> None:
+    """Open a page of the app, and wait until it is drawn: from another one as Back does, without loading the app."""
+    if page.locator(DRAWN).count():
+        page.evaluate("(url) => { history.pushState({}, '', url); dispatchEvent(new PopStateEvent('popstate')); }", url)
+        page.wait_for_timeout(200)
+    else:
+        page.goto(url)
+    page.locator(DRAWN).wait_for()
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with the sample studies, shared by the tests of a file: each labels its own items or as another person.
@@ -116,8 +128,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def new_server(tmp_path: Path) -> Iterator[Served]:
-    """A server that nobody has visited yet."""
-    server = serve(f"sqlite:///{tmp_path}/tiebreak.db", tmp_path / "server.log")
+    """A server that nobody has visited yet, and that executes no runs."""
+    server = serve(f"sqlite:///{tmp_path}/tiebreak.db", tmp_path / "server.log", TIEBREAK_OWN_WORKER="off")
     yield server
     stop_server(server)
 

@@ -10,7 +10,7 @@ from storage.accounts.access import Role
 from storage.db.connections import connect, writing
 from storage.studies import studies
 from tests.accounts import add_account, enter
-from tests.browser.conftest import serve, stop_server
+from tests.browser.conftest import DRAWN, open_page, serve, stop_server
 from tests.browser.test_label_pages import axe_source
 from tests.databases import create_sample_database
 
@@ -29,7 +29,6 @@ STUDIES = {
 """Pages that have content in another study."""
 COOKIE = "tiebreak_session"
 ENTRIES = "[data-testid=stSidebar] [data-testid=stPageLink-NavLink]"
-DRAWN = "[data-testid=stApp][data-test-script-state=notRunning]"
 SMALL_PRINT = """() => {
   const seen = (node) => node.getBoundingClientRect().height > 1;
   const chart = [...document.querySelectorAll(".js-plotly-plot")].find(seen);
@@ -86,10 +85,7 @@ def open_section(page, address: str, section, study: str = "") -> None:
     """Open the page of a section, and wait until it and its charts are drawn."""
     path = "" if section is SECTIONS[0] else section.path
     url = f"{address}/{path}?study={quote(study or STUDIES.get(section.script, STUDY))}"
-    if page.url.startswith(address):  # as the browser's Back and Forward do, without loading the app again
-        page.evaluate("(url) => { history.pushState({}, '', url); dispatchEvent(new PopStateEvent('popstate')); }", url)
-    else:
-        page.goto(url)
+    open_page(page, url)
     title = "" if section.path == "alignment" else f"{section.title} · "  # it becomes a part of Judges
     page.wait_for_function(
         "(title) => document.title.startsWith(title) && / · Tiebreak$/.test(document.title)", arg=title
@@ -139,9 +135,8 @@ def test_every_entry_of_a_role_is_above_the_fold_and_requests_only_what_exists(w
         assert 1 < len(addresses) <= (6 if role is Role.annotator else 12)
         assert all(box["y"] + box["height"] < 900 for box in (link.bounding_box() for link in links.all()))
         for address in set(addresses) - visited:
-            page.goto(address)
+            open_page(page, address)
             page.locator("h1, label-workbench").first.wait_for()
-            page.locator(DRAWN).wait_for()
         visited.update(addresses)
         assert not reports, role
     name = page.get_by_test_id("stSidebarHeader").evaluate("node => getComputedStyle(node, '::before').content")

@@ -121,12 +121,6 @@ def test_from_import_to_gold_with_a_second_browser_watching(served, visit, one_a
     assert int(decided["annotators"]) == 2
 
 
-def test_a_link_works_on_the_first_visit_after_the_start(new_server, visit):
-    page = visit(f"{new_server.address}/agreement")
-    page.get_by_role("heading", name="Inter-annotator agreement").wait_for()
-    assert "Page not found" not in page.content()
-
-
 def trace_ids(served, status=None, **wanted) -> list[int]:
     """Return the ids of the sample study's traces, in the order of the page."""
     with reading(connect(served.database)) as session:

@@ -1,16 +1,22 @@
 """Pages in the browser, with what their own tests cannot show: selections, keys, history, and figures that follow."""
 
+import sqlite3
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import expect
 
+from core.formats.records import ItemRecord, ScaleRecord
+from core.items import Response
+from core.labels import Scale
 from storage.db.connections import connect, reading, writing
 from storage.db.tables import RunRow
 from storage.labels import labels
 from storage.runs import runs
 from storage.studies import studies
 from storage.transfer import imports
-from tests.browser.conftest import serve, stop_server
+from tests.browser.conftest import DRAWN, start
+from tests.conftest import make_item
 from tests.storage.reports import planted_policies as planted
 from tests.storage.shared import debates
 
@@ -35,7 +41,7 @@ def test_a_row_of_a_table_opens_with_the_keyboard_and_with_a_click(visit, served
     table = page.locator("[data-testid=stDataFrame]").first
     page.locator(".js-plotly-plot .main-svg").first.wait_for()  # a chart that is drawn later moves the table
     page.get_by_test_id("data-grid-canvas").first.wait_for()
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    page.locator(DRAWN).wait_for()
     table.scroll_into_view_if_needed()
     table.click(position={"x": 300, "y": 52})
     page.get_by_text("changes its opinion").wait_for()
@@ -150,16 +156,12 @@ def test_a_case_is_decided_by_keys_and_a_digit_in_the_words_chooses_nothing(serv
 # The page Runs in the browser: every card follows its run, whoever started, cancelled or resumed it.
 
 
-@pytest.fixture
-def idle_server(tmp_path):
-    """A server that executes no runs."""
-    server = serve(f"sqlite:///{tmp_path}/tiebreak.db", tmp_path / "server.log", TIEBREAK_OWN_WORKER="off")
-    yield server
-    stop_server(server)
-
-
-def test_an_open_page_follows_runs_that_somebody_else_starts_resumes_and_ends(visit, idle_server):
-    engine = connect(idle_server.database)
+def test_a_link_works_on_the_first_visit_and_an_open_page_follows_runs_that_somebody_else_starts_and_ends(
+    visit, new_server
+):
+    page = visit(f"{new_server.address}/runs?study={STUDY}", "annotator 1")
+    page.get_by_role("button", name="New run").wait_for()
+    engine = connect(new_server.database)
 
     def change(act, *arguments):
         with writing(engine) as session:
@@ -172,8 +174,6 @@ def test_an_open_page_follows_runs_that_somebody_else_starts_resumes_and_ends(vi
     def finish(session):
         session.get_one(RunRow, run).state = "finished"
 
-    page = visit(f"{idle_server.address}/runs?study={STUDY}", "annotator 1")
-    page.get_by_role("button", name="New run").wait_for()
     run = change(start)
     card = page.locator(f".st-key-run-{run}")
     card.get_by_text("Waiting").wait_for()
@@ -186,3 +186,75 @@ def test_an_open_page_follows_runs_that_somebody_else_starts_resumes_and_ends(vi
     change(finish)
     card.get_by_text("Finished").wait_for()
     engine.dispose()
+
+
+# Peer reviews: scores by keys, comments, and a click on the chart of errors.
+
+
+PEERS = quote("Sample: ReFeR")
+
+
+def test_a_score_entered_by_keys_reveals_the_review(served, visit):
+    page = visit(f"{served.address}/scores?study={PEERS}", annotator="newcomer")
+    start(page)
+    page.get_by_text("Which score for engaging?").wait_for()
+    assert page.get_by_text("chair").count() == 0
+    page.keyboard.press("2")
+    page.keyboard.press("Control+Enter")
+    page.locator(".reveal table").wait_for()
+    assert page.locator(".reveal").get_by_text("chair").count()
+    page.get_by_text("1 of 3").wait_for()  # the other five already have three labels each
+    page.get_by_text("Keep 2").wait_for()
+    labelled = page.locator("label-workbench").get_attribute("data-task")
+    page.keyboard.press("Enter")
+    page.locator(f"label-workbench:not([data-task={labelled}])").wait_for()
+    expect(page.locator(".reveal")).to_be_hidden()
+
+
+def test_a_number_is_typed_on_a_continuous_scale(served, visit):
+    scale = ScaleRecord(kind="score", criterion="quality", scale=Scale(level="interval", low=0, high=100))
+    item = ItemRecord(item=make_item("boat", responses=(Response(text="a boat"),)))
+    imports.import_records(connect(served.database), "boats", [scale, item])
+    page = visit(f"{served.address}/scores?study=boats", annotator="newcomer")
+    start(page)
+    page.get_by_text("Which score for quality, 0 to 100?").wait_for()
+    for key in ("1", "0", "1"):
+        page.keyboard.press(key)
+    assert page.get_by_text("A number from 0 to 100.").is_visible()
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("You have labelled 1 of 1.").wait_for()  # no judge has an opinion to reveal
+    page.get_by_text("saved", exact=True).wait_for()
+    page.reload()
+    page.get_by_text("You have labelled 1 of 1.").wait_for()
+    with sqlite3.connect(served.database.removeprefix("sqlite:///")) as store:
+        query = "select value from label join target on target.id = label.target_id where criterion = 'quality'"
+        assert [float(value) for (value,) in store.execute(query)] == [10]
+
+
+def test_buttons_step_through_comments(served, visit):
+    with sqlite3.connect(served.database.removeprefix("sqlite:///")) as store:
+        (trace,) = store.execute(
+            "select trace.id from trace join item on item.id = trace.item_id where item.key = 'bees'"
+        ).fetchone()
+    page = visit(f"{served.address}/traces?trace={trace}")
+    page.get_by_text("Comment 1 of 10").wait_for()
+    page.get_by_role("button", name="›").click()
+    page.get_by_text("Comment 2 of 10").wait_for()
+    page.get_by_role("button", name="‹").click()
+    page.get_by_role("button", name="‹").click()
+    page.get_by_text("Comment 10 of 10").wait_for()
+
+
+def test_a_click_on_a_bar_lists_its_items(served, visit):
+    page = visit(f"{served.address}/peer_errors?study={PEERS}")
+    page.get_by_text("Right with some peers right").wait_for()
+    bar = page.locator(".st-key-errors .point").first
+    bar.wait_for()
+    page.wait_for_timeout(1500)  # plotly lays out the chart after the bars exist
+    box = bar.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 12)
+    page.wait_for_timeout(400)
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 12)
+    page.get_by_text("Selected traces").wait_for()
+    assert "slice=" in page.url

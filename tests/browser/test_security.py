@@ -10,7 +10,7 @@ from core.items import Criterion, Item, Response
 from core.trace import TraceFailed
 from storage.db.connections import connect, upgrade
 from storage.transfer import imports
-from tests.browser.conftest import serve, stop_server
+from tests.browser.conftest import open_page, serve, stop_server
 from tests.core.test_remote_images import picture
 from tests.storage.shared import a_turn, a_verdict
 
@@ -91,11 +91,23 @@ def picture_study(media):
     return [StudyRecord(rules=rules), ItemRecord(item=item), run, trace]
 
 
+@pytest.fixture
+def watched(hostile_server, visit):
+    """A page of the server, and what it requests from other hosts."""
+    page, foreign = visit(f"{hostile_server.address}/ready", "annotator 1"), []
+    own = (urlsplit(hostile_server.address).netloc, "")
+
+    def record(request):
+        if urlsplit(request.url).netloc not in own and not request.url.startswith("blob:"):
+            foreign.append(request.url)
+
+    page.context.on("request", record)
+    return page, foreign
+
+
 @pytest.mark.parametrize("path", ["/traces?trace=3", "/disagreements?"])
-def test_images_of_allowed_hosts_are_shown_from_this_server(hostile_server, visit, path):
-    page = visit(f"{hostile_server.address}/ready", "annotator 2")
-    requested = []
-    page.context.on("request", lambda request: requested.append(request.url))
+def test_images_of_allowed_hosts_are_shown_from_this_server(hostile_server, watched, path):
+    page, foreign = watched
     page.goto(f"{hostile_server.address}{path}&study={PICTURES}")
     for _ in range(100):
         widths = page.locator("img[src*=image]").evaluate_all("(found) => found.map((one) => one.naturalWidth)")
@@ -107,23 +119,16 @@ def test_images_of_allowed_hosts_are_shown_from_this_server(hostile_server, visi
     set, refused = page.locator(".maths").all()[:2]
     assert set.locator("msup").count() == 1
     assert refused.inner_text() == r"$y \href{https://beacon.example}{z}$"
-    own = urlsplit(hostile_server.address).netloc
-    assert [url for url in requested if urlsplit(url).netloc not in (own, "") and not url.startswith("blob:")] == []
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_a_hostile_study_loads_nothing_from_other_hosts_and_runs_nothing(hostile_server, visit, path):
-    separator = "&" if "?" in path else "?"
-    page = visit(f"{hostile_server.address}/ready", "annotator 1")
-    requested, dialogs, violations = [], [], []
-    page.context.on("request", lambda request: requested.append(request.url))
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    page.on("console", lambda message: violations.append(message.text))
-    page.goto(f"{hostile_server.address}{path}{separator}study={quote(STUDY)}")
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
-    page.wait_for_timeout(500)
-    own = urlsplit(hostile_server.address).netloc
-    foreign = [url for url in requested if urlsplit(url).netloc not in (own, "") and not url.startswith("blob:")]
     assert foreign == []
-    assert dialogs == []
-    assert [text for text in violations if "Content Security Policy" in text] == [], "the policy is the last defence"
+
+
+def test_a_hostile_study_loads_nothing_from_other_hosts_and_runs_nothing(hostile_server, watched):
+    page, foreign = watched
+    dialogs, violations = [], []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.on("console", lambda message: "Content Security Policy" in message.text and violations.append(message.text))
+    for path in PAGES:
+        open_page(page, f"{hostile_server.address}{path}{'&' if '?' in path else '?'}study={quote(STUDY)}")
+        page.wait_for_timeout(500)
+        assert (foreign, dialogs) == ([], []), path
+        assert violations == [], f"{path}: the policy is the last defence"

@@ -12,8 +12,8 @@ STUDY = "Sample: MetaCritique"
 """Not the newest study: that one opens when the address and the window name none."""
 TITLES = {"" if section is SECTIONS[0] else section.path: section.title for section in SECTIONS}
 OTHER = "studies"
-STARTS = ("", "search", "aius", "judges")
-"""The first page, a page of traces, a workbench, and a page of results."""
+STARTS = ("aius", "judges")
+"""A workbench and a page of results."""
 LINK = "[data-testid=stPageLink-NavLink]"
 RUNNING = "[data-testid=stApp][data-test-script-state=notRunning]"
 

@@ -317,8 +317,7 @@ new MutationObserver((_, observer) => {
 """
 
 
-@pytest.mark.parametrize("busy", [0, 600])
-@pytest.mark.parametrize("key", ["Enter", "2"])
+@pytest.mark.parametrize(("key", "busy"), [("Enter", 600), ("2", 0)])
 def test_a_key_pressed_before_an_item_can_be_seen_after_a_reload_is_not_meant_for_it(
     bench, server: Server, key: str, busy: int
 ) -> None:

@@ -47,8 +47,8 @@ def transcript(count: int) -> Transcript:
     return Transcript(parts=tuple(parts))
 
 
-def plant(engine: Engine, count: int = 40) -> int:
-    """Import the study, and return the id of its trace."""
+def plant(engine: Engine, count: int = 40, study: str = STUDY) -> int:
+    """Import the study, and return the id of its first trace."""
     agent = transcript(count)
     item = make_item("trip", responses=(Response(text=agent.answer, transcript=agent.digest),))
     debate = a_trace("trip", a_turn(reply=REPLY), a_verdict())
@@ -63,9 +63,9 @@ def plant(engine: Engine, count: int = 40) -> int:
     events = (TurnCompleted(ask=0, turn=turn), VerdictReached(verdict=verdict))
     records: list[Record] = [TranscriptRecord(transcript=agent), ItemRecord(item=item), RUN, debate]
     records += [run, TraceRecord(run="steps", item="trip", events=events)]
-    imports.import_records(engine, STUDY, records)
+    imports.import_records(engine, study, records)
     with reading(engine) as session:
-        return session.scalars(select(TraceRow.id).order_by(TraceRow.id)).first()
+        return session.scalars(select(TraceRow.id).order_by(TraceRow.id.desc()).offset(1)).first()
 
 
 def plant_pair(engine: Engine, study: str = "pairs") -> int:

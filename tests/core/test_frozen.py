@@ -1,8 +1,11 @@
 """The help texts of settings."""
 
+import pytest
 from pydantic import ConfigDict, Field
 
 from core.frozen import Frozen, help_text
+from core.setting_differences import setting_differences, text_differences
+from core.wording import short_names
 
 
 class Parent(Frozen):
@@ -55,3 +58,73 @@ def test_a_class_whose_docstrings_pydantic_reads_has_the_same_texts() -> None:
 def test_a_class_without_source_has_no_help_texts() -> None:
     created = type("Created", (Frozen,), {"__annotations__": {"field": int}, "field": 0, "__module__": "nowhere"})
     assert help_text(created, "field") == ""
+
+
+#
+
+
+BASE = {
+    "judges": [{"name": "a", "spec": {"model": "m", "temperature": 0.0}}, {"name": "b", "spec": {"model": "m"}}],
+    "rounds": 3,
+    "shuffle": True,
+    "scale": {"categories": [1, 2, 3]},
+    "steps": "",
+}
+
+
+def with_(**changes: object) -> dict[str, object]:
+    return {**BASE, **changes}
+
+
+def test_only_what_differs_is_listed_under_the_paths_of_axes() -> None:
+    other = with_(
+        judges=[{"name": "a", "spec": {"model": "m", "temperature": 0.7}}, {"name": "b", "spec": {"model": "n"}}],
+        shuffle=False,
+    )
+    short, long = setting_differences([BASE, other])
+    assert [(one.path, one.values) for one in short] == [
+        ("judges.0.temperature", ("0", "0.7")),
+        ("judges.1.model", ("m", "n")),
+        ("shuffle", ("true", "false")),
+    ]
+    assert long == []
+
+
+def test_equal_settings_have_no_difference() -> None:
+    assert setting_differences([BASE, with_(), BASE]) == ([], [])
+
+
+def test_a_setting_that_a_run_does_not_have_is_a_dash() -> None:
+    short, _ = setting_differences([BASE, {"rounds": 3, "order": "simultaneous"}])
+    values = {one.path: one.values for one in short}
+    assert values["order"] == ("–", "simultaneous") and values["scale.categories"] == ("1, 2, 3", "–")
+    assert "rounds" not in values and "steps" not in values
+
+
+def test_a_long_text_is_compared_by_line() -> None:
+    texts = ["Read.\nJudge the response.\nAnswer.", "Read.\nJudge the response twice.\nAnswer."]
+    short, (long,) = setting_differences([with_(steps=text) for text in texts])
+    assert short == [] and long.path == "steps"
+    assert long.lines(1) == [
+        "@@ -1,3 +1,3 @@", " Read.", "-Judge the response.", "+Judge the response twice.", " Answer.",
+    ]  # fmt: skip
+
+
+def test_templates_that_only_one_run_has_differ() -> None:
+    found = text_differences([{"a": "same", "b": "one"}, {"a": "same", "c": "two"}, {"a": "same", "b": "one"}])
+    assert [(one.path, one.texts) for one in found] == [("b", ("one", None, "one")), ("c", (None, "two", None))]
+    assert found[0].lines(1) == ["@@ -1 +0,0 @@", "-one"] and found[0].lines(2) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["e · x · general · repeat 1", "e · y · general · repeat 1"], ["x", "y"]),
+        (["e · x · 1", "e · y · 2"], ["x · 1", "y · 2"]),
+        (["first", "second"], ["first", "second"]),
+        (["a", "a · a"], ["a", "a · a"]),
+        (["e · x", "e"], ["e · x", "e"]),
+    ],
+)
+def test_names_of_runs_are_shown_without_their_common_parts(names: list[str], short: list[str]) -> None:
+    assert short_names(names) == dict(zip(names, short, strict=True))

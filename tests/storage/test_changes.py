@@ -3,18 +3,20 @@
 import itertools
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from core.formats.records import ItemRecord
-from storage.db import changes
+from storage.db import changes, connections
 from storage.db.connections import reading, writing
 from storage.runs import claims, outcomes
-from storage.studies import studies
+from storage.studies import annotators, studies
 from storage.transfer import imports
 from storage.worker import _launch
 from tests.conftest import make_item, make_target
+from tests.databases import create_database
 from tests.storage.shared import a_turn, store_label
 from tests.storage.worker.test_worker import make_request
 from tests.waiting import wait_for
@@ -157,3 +159,44 @@ def test_on_sqlite_every_version_is_new(tmp_path):
     changes.wait(engine, known, "study 1", timeout=0.05)
     assert time.monotonic() - start >= 0.05
     engine.dispose()
+
+
+# Versions of a SQLite database, which change with every commit to its file
+
+
+@pytest.fixture
+def file_engine(tmp_path: Path, monkeypatch):
+    """A SQLite database in a file; its version changes only with commits."""
+    monkeypatch.setattr("storage.db.changes.MAX_AGE", 1e9)
+    engine = connections.connect(create_database(tmp_path / "commits.db"))
+    yield engine
+    changes.stop(engine)
+    engine.dispose()
+
+
+def add_annotator(engine, name):
+    with connections.writing(engine) as session:
+        annotators.get_or_create_id(session, name)
+
+
+def test_a_version_changes_with_a_commit_and_not_without(file_engine):
+    known = changes.version(file_engine, "study 1")
+    assert changes.version(file_engine, "study 1") == known
+    add_annotator(file_engine, "ann")
+    later = changes.version(file_engine, "study 1")
+    assert later != known
+    with connections.reading(file_engine) as session:
+        annotators.find_id(session, "ann")
+    assert changes.version(file_engine, "study 1") == later
+
+
+def test_a_version_changes_after_its_maximum_age(file_engine, monkeypatch):
+    known = changes.version(file_engine, "study 1")
+    monkeypatch.setattr("storage.db.changes.MAX_AGE", 1e-9)
+    assert changes.version(file_engine, "study 1") != known
+
+
+def test_a_deleted_file_is_not_created_again(tmp_path):
+    engine = connections.connect(f"sqlite:///{tmp_path / 'deleted.db'}")
+    assert changes.version(engine, "study 1") != changes.version(engine, "study 1")
+    assert not (tmp_path / "deleted.db").exists()

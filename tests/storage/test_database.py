@@ -1,23 +1,32 @@
 import contextvars
+import errno
+import os
+import resource
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
+import time
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import delete, func, select, text
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError
 
 from core.errors import TiebreakError
-from storage.db import connections, errors, guards
+from storage.db import backup, connections, dialects, errors, guards, restore
 from storage.db.connections import connect, insert_all, insert_missing, reading, upgrade, writing
+from storage.db.dialects import MIN_TOGETHER
+from storage.db.errors import FULL, DatabaseUnavailable
 from storage.db.fingerprints import label_row
 from storage.db.guards import UncheckedChange
-from storage.db.tables import AnnotatorRow, LabelRow
+from storage.db.tables import AnnotatorRow, LabelRow, now
 from storage.labels import labels
 from storage.studies import studies
 from tests.conftest import make_target
+from tests.databases import create_database
 from tests.paths import ROOT
 from tests.storage.shared import store_label
 
@@ -196,3 +205,155 @@ def test_a_file_that_cannot_be_opened_is_described_by_what_can_be_done(tmp_path)
     assert raised.value.sqlite_errorname == "SQLITE_CANTOPEN"
     sentence = errors.describe(OperationalError("select", {}, raised.value))
     assert sentence.startswith("The database file cannot be opened: it or its folder is missing")
+
+
+# A SQLite file that is deleted or replaced while it is in use, or whose disk is full
+
+
+@pytest.mark.parametrize("mode", [connections.reading, connections.writing])
+def test_a_commit_that_is_refused_leaves_no_transaction_open(mode, tmp_path):
+    file, moved = tmp_path / "tiebreak.db", tmp_path / "moved.db"
+    engine = connections.connect(f"sqlite:///{file}")
+    connections.upgrade(engine)
+
+    def move_in_transaction() -> None:
+        with mode(engine) as session:
+            session.execute(text("SELECT 1 FROM study"))
+            file.rename(moved)
+
+    with pytest.raises(DatabaseUnavailable, match="deleted or replaced"):
+        move_in_transaction()
+    moved.rename(file)
+    with mode(engine) as session:
+        assert session.scalar(text("SELECT count(*) FROM study")) == 0
+
+
+@contextmanager
+def no_growing_files():
+    """Let no file of this process grow: SQLite reports the same I/O error as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_an_io_error_of_a_full_disk_says_that_it_is_full(tmp_path, monkeypatch):
+    engine = connections.connect(create_database(tmp_path / "tiebreak.db"))
+    with no_growing_files(), pytest.raises(TiebreakError, match="disk I/O error"):
+        connections.upgrade(engine)
+    monkeypatch.setattr(dialects, "NO_SPACE", (errno.EFBIG,))
+    with no_growing_files():
+        with pytest.raises(DatabaseUnavailable) as raised:
+            connections.upgrade(engine)
+        with pytest.raises(DatabaseUnavailable, match="is full"), engine.connect():
+            pass
+    assert str(raised.value) == FULL
+    assert all(file.name.startswith("tiebreak.db") for file in tmp_path.iterdir()), "nothing else is left"
+    connections.upgrade(engine)
+    engine.dispose()
+
+
+@pytest.fixture
+def usual_umask():
+    """Let others read new files, as most systems do."""
+    former = os.umask(0o022)
+    yield
+    os.umask(former)
+
+
+def test_a_database_its_log_its_backup_and_what_is_restored_from_it_can_be_read_by_the_owner_only(
+    tmp_path, usual_umask
+):
+    engine = connections.connect(f"sqlite:///{tmp_path / 'tiebreak.db'}")
+    connections.upgrade(engine)
+    with connections.writing(engine) as session:
+        session.execute(text("INSERT INTO annotator (name, created_at) VALUES ('ann', '2026-01-01')"))
+    copy = backup.back_up_to_folder(engine, tmp_path)
+    restore.restore(engine, copy)
+    restored = connections.connect(f"sqlite:///{tmp_path / 'restored.db'}")
+    restore.restore(restored, copy)
+    with connections.reading(engine) as session:
+        session.execute(text("SELECT 1 FROM study"))
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+    assert {"tiebreak.db", "tiebreak.db-wal", "tiebreak.db-shm", copy.name, "restored.db"} <= modes.keys()
+    assert set(modes.values()) == {0o600}, modes
+    engine.dispose()
+    restored.dispose()
+
+
+def test_a_save_on_a_locked_file_waits_ten_seconds_before_its_sentence(tmp_path, monkeypatch):
+    monkeypatch.delenv("TIEBREAK_LOCK_TIMEOUT", raising=False)
+    assert dialects.lock_milliseconds() == 10_000
+    monkeypatch.setenv("TIEBREAK_LOCK_TIMEOUT", "1")
+    create_database(file := tmp_path / "tiebreak.db")
+    engine = connections.connect(f"sqlite:///{file}")
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        begin = time.monotonic()
+        with pytest.raises(DatabaseUnavailable, match="is busy"), connections.writing(engine):
+            pass
+    assert 1 <= time.monotonic() - begin < 5
+    engine.dispose()
+
+
+# Many rows that PostgreSQL gets in one statement
+
+
+@pytest.fixture
+def postgresql(postgres_engine):
+    """Return an engine of PostgreSQL whose table of annotators is empty."""
+    yield postgres_engine
+    with postgres_engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM annotator")
+
+
+@pytest.mark.parametrize("insert", [insert_all, insert_missing])
+def test_many_rows_are_inserted_in_one_statement(postgresql, insert):
+    rows = [{"name": f"annotator {number}", "created_at": now()} for number in range(MIN_TOGETHER)]
+    for pipelined in (False, True):  # in a pipeline rows cannot be copied
+        with writing(postgresql, pipelined=pipelined) as session:
+            insert(session, AnnotatorRow, rows)
+            assert session.scalar(select(func.count()).select_from(AnnotatorRow)) == MIN_TOGETHER
+            # The rows of one statement of the server have one command id.
+            commands = session.scalar(text("SELECT count(DISTINCT cmin::text) FROM annotator"))
+            session.rollback()
+        assert commands == 1 or (pipelined and insert is insert_all)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"name": "annotator 0"}, IntegrityError),
+        ({"name": None}, IntegrityError),
+        ({"name": "a\x00b"}, DataError),
+        ({"id": 2**40}, DataError),
+    ],
+)
+def test_many_rows_with_an_invalid_one_raise_the_error_of_one_row(postgresql, changed, error):
+    rows = [{"id": number, "name": f"annotator {number}", "created_at": now()} for number in range(2 * MIN_TOGETHER)]
+    rows[-1] |= changed
+    for inserted in (rows, [rows[0], rows[-1]]):
+        with pytest.raises(error), writing(postgresql) as session:
+            insert_all(session, AnnotatorRow, inserted)
+    with writing(postgresql) as session:
+        insert_all(session, AnnotatorRow, rows[:-1])
+    with reading(postgresql) as session:
+        assert session.scalar(select(func.count()).select_from(AnnotatorRow)) == len(rows) - 1
+
+
+def test_a_connection_that_ends_while_rows_are_copied_is_a_sentence(postgresql):
+    rows = [{"name": f"annotator {number}", "created_at": now()} for number in range(MIN_TOGETHER)]
+    with pytest.raises(DatabaseUnavailable):
+        insert_after_the_connection_ended(postgresql, rows)
+    with writing(postgresql) as session:
+        insert_all(session, AnnotatorRow, rows)
+
+
+def insert_after_the_connection_ended(engine, rows):
+    with writing(engine) as session:
+        own = session.scalar(text("SELECT pg_backend_pid()"))
+        with engine.connect() as other:
+            other.execute(text("SELECT pg_terminate_backend(:own)"), {"own": own})
+        insert_all(session, AnnotatorRow, rows)

@@ -14,6 +14,7 @@ from storage.reports import contents, overview
 from storage.runs import trace_opinions, traces
 from storage.studies import studies
 from storage.transfer import imports
+from tests.pages.test_queries import statements_of
 from tests.storage.shared import RUN, a_trace
 
 READERS = {"owner", "researcher", "viewer"}
@@ -207,3 +208,30 @@ def test_a_later_thread_reads_what_its_page_could_read_and_changes_nothing(engin
     assert [purpose.run(is_refused, engine, query) for query in (opinions, experiments)] == [False, True]
     with pytest.raises(UncheckedChange):
         granted.run(guards.check_change, "study", {})
+
+
+# Answers that a page reads once
+
+
+def read_twice(engine) -> int:
+    """Ask twice whether there are accounts; returns the number of statements."""
+
+    def read():
+        for _ in range(2):
+            with reading(engine) as session:
+                assert registry.exist(session) is False
+
+    return len([text for text, _ in statements_of(engine, read) if "account" in text])
+
+
+def test_a_page_reads_once_whether_there_are_accounts(engine):
+    with guards.reading_operation():
+        assert read_twice(engine) == 1
+    with guards.reading_operation():
+        assert read_twice(engine) == 1, "the next page reads it again"
+
+
+def test_changes_and_commands_read_it_each_time(engine):
+    assert read_twice(engine) == 2
+    with guards.reading_operation(), guards.operation():
+        assert read_twice(engine) == 2

@@ -263,3 +263,83 @@ def test_a_choice_is_read_from_words_around_the_name(reply: str, value: int) -> 
 def test_the_choice_of_others_is_none(reply: str) -> None:
     with pytest.raises(UnreadableReply):
         Choice(noun="Assistant").parse(reply)
+
+
+# Scores in tables: the column that holds the value, if a row has several numbers
+
+
+SCORES = Scores(names=("Assistant 1", "Assistant 2"))
+
+
+def table(header: str, first: str, second: str) -> str:
+    return f"| Assistant | {header} |\n|---|---|\n| Assistant 1 | {first} |\n| Assistant 2 | {second} |"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        table("Score", "8", "6"),
+        table("Score | Comment", "8 | good", "6 | 2 errors"),
+        table("Accuracy | Clarity | Overall", "9 | 7 | 8", "5 | 7 | 6"),
+        table("Accuracy | Clarity | **Total**", "4 | 4 | **8**", "3 | 3 | **6**"),
+        table("Accuracy | Clarity", "9 | 7", "5 | 7") + "\n\nAssistant 1: 8\nAssistant 2: 6",
+        "good | Assistant 1: 8\nbad | Assistant 2: 6",
+        "| Assistant 1 8\n| Assistant 2 6",
+    ],
+)
+def test_the_column_of_the_value_is_read(reply: str) -> None:
+    assert SCORES.parse(reply).value == {"Assistant 1": 8, "Assistant 2": 6}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        table("Accuracy | Clarity", "9 | 7", "5 | 7"),
+        table("Score for style | Score for facts", "9 | 7", "5 | 7"),
+        "Assistant 1: 9, 8, 8\nAssistant 2: 5, 6, 6",
+        "Assistant 1: 9 for accuracy, 8 for clarity\nAssistant 2: 5 for accuracy, 6 for clarity",
+    ],
+)
+def test_several_numbers_are_no_score(reply: str) -> None:
+    with pytest.raises(UnreadableReply):
+        SCORES.parse(reply)
+
+
+# A text without a form is the whole reply, without the model's thinking; a refusal is none
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("  Option B is right.\n", "Option B is right."),
+        ("<think>Which one?</think>\n\nOption B.\n\nIt floats.", "Option B.\n\nIt floats."),
+        ("Hm, let me see.\n</think>\nOption B.", "Option B."),
+        ("The date is missing.", "The date is missing."),
+        ("I'm sorry for the delay of your parcel.", "I'm sorry for the delay of your parcel."),
+        ("I cannot recommend the first plan: it costs more.", "I cannot recommend the first plan: it costs more."),
+    ],
+)
+def test_the_text_is_read_with_its_place(reply: str, text: str) -> None:
+    reading = Passage().parse(reply)
+    assert reading.value == text == reply[slice(*reading.span)]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "it is empty"),
+        ("<think>Which one?", "it ends within its reasoning"),
+        ("I'm sorry, but I can't assist with that request.", "it declines to answer"),
+        ("I cannot help with that.", "it declines to answer"),
+        ("As an AI language model, I am unable to provide a critique.", "it declines to answer"),
+    ],
+)
+def test_a_reply_without_a_text_is_unreadable(reply: str, reason: str) -> None:
+    with pytest.raises(UnreadableReply, match=reason):
+        Passage().parse(reply)
+
+
+def test_the_instruction_names_the_text() -> None:
+    assert Passage(noun="critique").instruction() == (
+        "Write only the critique, without an introduction or a closing remark."
+    )

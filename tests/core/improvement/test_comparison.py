@@ -95,8 +95,8 @@ def test_a_decision_never_changes_with_later_evaluations(p_values, place):
 
 
 def test_useless_variants_are_accepted_in_at_most_the_nominal_rate_and_a_better_one_is_found():
-    """200 judges with 5 variants each on 60 held-out targets; the variants change one verdict in four."""
-    rng, rule, families = np.random.default_rng(7), AcceptanceRule(), 200
+    """100 judges with 5 variants each on 60 held-out targets; the variants change one verdict in four."""
+    rng, rule, families = np.random.default_rng(7), AcceptanceRule(), 100
     wrongly, harmful, found = 0, 0, 0
     for _ in range(families):
         current = rng.random(60) < 0.6

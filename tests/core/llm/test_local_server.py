@@ -9,33 +9,21 @@ from core.answers import Claims
 from core.errors import PermanentFailure
 from core.llm import local_server
 from core.llm.client import Reply
-from core.trace import Spec
 from tests.core.llm.asking import complete_ask, make_ask
-from tests.core.protocols.debates import make_flow, make_settings
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
-def test_replies_of_the_local_model_have_the_form_of_an_answer_and_cost_nothing() -> None:
-    spec = Spec(model="local", max_tokens=200, timeout=60)
-    flow = make_flow(make_settings("ab"))
-    ask = next(flow)[0]
-    reply = complete_ask(replace(ask, spec=spec, prompt=ask.request("json"), format="json"))
-    assert isinstance(reply, Reply) and reply.finish == "stop" and reply.notes == ()
-    assert ask.answer is not None and ask.answer.parse(reply.text).rule == "json"
-    assert reply.usage.dollars == 0 and reply.usage.completion_tokens
-    assert local_server.start_server() == local_server.start_server()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not local_server.is_installed(), reason="the local model's packages are not installed")
-def test_the_local_model_lists_a_limited_number_of_claims() -> None:
+def test_a_reply_of_the_local_model_has_the_form_of_a_limited_answer_and_costs_nothing() -> None:
     answer = Claims()
     ask = make_ask(None, model="local", max_tokens=900, timeout=120)
     ask = replace(ask, answer=answer, prompt="List the claims of: The sea is salty, deep and blue.", format="json")
     reply = complete_ask(ask)
-    assert isinstance(reply, Reply) and reply.finish == "stop"
-    assert 1 <= len(answer.parse(reply.text).value) <= local_server.MAX_LISTED
+    assert isinstance(reply, Reply) and reply.finish == "stop" and reply.notes == ()
+    found = answer.parse(reply.text)
+    assert found.rule == "json" and 1 <= len(found.value) <= local_server.MAX_LISTED
+    assert reply.usage.dollars == 0 and reply.usage.completion_tokens
+    assert local_server.start_server() == local_server.start_server()
 
 
 def test_lists_and_reasoning_of_a_schema_are_limited_and_the_rest_is_unchanged() -> None:

@@ -13,6 +13,7 @@ from core.protocols import Judge, Protocol
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import load_settings, parse_run_file, parse_settings, validate_settings
 from core.trace import Flow, Spec
+from tests.core.protocols import debates, discussions
 
 BREVITY = Criterion(name="brevity", definition="Fewer words.")
 
@@ -137,3 +138,26 @@ def test_a_criterion_that_is_given_whole_has_the_studys_fixed_texts_of_formats()
     found = [parse_settings(fields % own, PROTOCOLS["single-judge"], [fixed]) for own in ("", ", formats: {masked: M}")]
     assert [one.criterion.formats for one in found] == [{"masked": "Cl_r"}, {"masked": "M"}]
     assert {one.criterion.definition for one in found} == {"Own."}
+
+
+# Settings of stored runs and older files, with the former names of keys and values
+
+
+CHATEVAL = discussions.make_settings(visible_contributions="earlier speakers")
+SCALEEVAL = debates.make_settings(reply_order="sequential")
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "former_name", "former_value"),
+    [
+        (CHATEVAL, "visible_contributions", "hearing", "speakers before"),
+        (discussions.make_settings(), "visible_contributions", "hearing", "everybody"),
+        (discussions.make_settings(strategy="independent"), "strategy", "strategy", "alone"),
+        (SCALEEVAL, "reply_order", "speaking", "in turn"),
+        (debates.make_settings(), "reply_order", "speaking", "at once"),
+    ],
+)
+def test_former_names_and_values_are_accepted(settings: Frozen, name: str, former_name: str, former_value: str) -> None:
+    stored: dict[str, Any] = settings.model_dump(mode="json")
+    del stored[name]
+    assert type(settings).model_validate({**stored, former_name: former_value}) == settings

@@ -1,5 +1,7 @@
 """The permissions of a page: its fragments check them again, and reads need them."""
 
+from types import SimpleNamespace
+
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -8,7 +10,7 @@ from core.formats.records import ItemRecord
 from pages.parts import account_guard, permissions, resources
 from storage.accounts import access, registry
 from storage.accounts.access import Forbidden, Permission, Role
-from storage.accounts.registry import Actor
+from storage.accounts.registry import Actor, Identity
 from storage.db import guards
 from storage.db.connections import reading, writing
 from storage.db.guards import UncheckedRead
@@ -82,3 +84,28 @@ def test_a_page_without_a_check_reads_nothing_and_one_with_a_check_reads_its_stu
         with pytest.raises(UncheckedRead):
             read(study_id + 1)
         assert not permissions.permit(study_id, Permission.edit)
+
+
+# Who visits a page: read once in each run of it
+
+
+def test_a_page_reads_once_who_visits_it_and_a_change_reads_it_again(engine, monkeypatch):
+    read = []
+    monkeypatch.setattr(account_guard.resources, "engine", lambda: engine)
+    monkeypatch.setattr(account_guard.logins, "identify", lambda session, cookie: read.append(cookie) or Identity(True))
+    with guards.reading_operation():
+        assert account_guard.current_identity() == account_guard.current_identity() == Identity(True)
+        assert len(read) == 1
+        with guards.operation():
+            account_guard.current_identity()
+        assert len(read) == 2
+    with guards.reading_operation():
+        account_guard.current_identity()
+    assert len(read) == 3, "the next run reads it again"
+
+
+@pytest.mark.parametrize(("accounts", "name"), [(False, "ann"), (True, "")])
+def test_a_name_in_a_cookie_signs_nobody_in_where_there_are_accounts(engine, monkeypatch, accounts, name):
+    monkeypatch.setattr(account_guard, "current_identity", lambda: Identity(accounts))
+    monkeypatch.setattr(account_guard.st, "context", SimpleNamespace(cookies={account_guard.COOKIE: "ann"}))
+    assert account_guard.current_actor().name == name

@@ -2,8 +2,7 @@
 
 import json
 
-from core.formats.records import ItemRecord, Record, ScaleRecord
-from core.labels import Scale
+from core.formats.records import ItemRecord, Record
 from core.statistics.reports.agreement import AgreementRow
 from pages.results.parts import agreement_rows, item_drilldown
 from storage.reports.agreement_items import TargetValues
@@ -94,16 +93,6 @@ def test_a_saved_label_changes_the_figures() -> None:
         store_label(session, study.id, make_target("math 2"), "cat", 1)
     app.run()
     assert list(app.dataframe[0].value["Percent"]) != before
-
-
-def test_ordered_scores_show_ordinal_alpha_and_spearman() -> None:
-    scale = Scale(level="ordinal", categories=(0, 1, 2, 3))
-    declared = ScaleRecord(kind="preference", criterion="helpfulness", scale=scale)
-    prepare_study([declared, *labelled_items("110", "223", "332", "001", "123")])
-    app = visit(PAGE)
-    assert ": Krippendorff's alpha, ordinal" in page_text(app)
-    assert {"Alpha, ordinal", "Spearman"} <= set(app.dataframe[0].value)
-    assert "Fleiss" not in app.dataframe[0].value
 
 
 def test_a_cell_has_kappa_and_n_under_the_diagonal_of_names_in_natural_order() -> None:

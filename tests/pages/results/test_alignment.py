@@ -10,9 +10,7 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.formats import tiebreak
 from core.formats.records import (
-    AdjudicationRecord,
     ItemRecord,
     LabelRecord,
     Record,
@@ -20,9 +18,9 @@ from core.formats.records import (
     ScaleRecord,
     TraceRecord,
 )
-from core.labels import Adjudication, Label, Opinion, Scale
+from core.labels import Label, Opinion, Scale
 from core.statistics.reports.alignment import AlignmentRow
-from core.trace import Usage, Verdict, VerdictReached
+from core.trace import Verdict, VerdictReached
 from pages.parts import chart_files, charts, resources
 from pages.parts.chart_files import ChartData
 from pages.results.parts import alignment_rows
@@ -32,16 +30,14 @@ from storage.reports import alignment, disagreements
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import JudgeQuery, JudgeValues
 from storage.studies import studies
-from storage.transfer import samples
 from tests.conftest import make_item, make_label, make_target
-from tests.pages.visits import page_text, prepare_study, study_session, visit
+from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.shared import (
     RUN,
     RUN_WITHOUT_CRITERION,
     a_trace,
     a_turn,
     a_verdict,
-    store_label,
     verdict_on_criteria,
 )
 
@@ -96,15 +92,6 @@ def table_line(app: AppTest, judge: str) -> dict[str, object]:
     return dict(lines.loc[judge])
 
 
-def test_without_labels_the_page_shows_what_needs_none() -> None:
-    prepare_study(debate_records("---112", "---1-2"))
-    app = visit_page(judge="j2")
-    assert "The judges have opinions on 2 items, none of which has labels" in readable_text(app)
-    lines = app.dataframe[0].value.set_index("Judge")
-    assert lines.loc["j1", "No verdict"].startswith("0.50 [")
-    assert "Changed 2 opinions of 2" in readable_text(app)
-
-
 def test_each_judge_has_a_row_with_ceiling_difference_and_counts() -> None:
     prepare_study(debate_records(*["111112", "222221", "112112", "000000"] * 5))
     app = visit_page()
@@ -114,15 +101,6 @@ def test_each_judge_has_a_row_with_ceiling_difference_and_counts() -> None:
     assert line["Human ceiling"].startswith("0.9")
     assert line["No verdict"].startswith("0.00 [")
     assert line["$ per 1,000"] == "$250.00"
-
-
-def test_the_default_statistic_uses_adjudicated_gold_and_the_sources_are_shown() -> None:
-    ruling = Adjudication(target=make_target("math 0"), value=2, rule="expert", reason="", adjudicator="eve")
-    records = debate_records(*["1111", "2222", "1121"] * 2)
-    prepare_study([*records, AdjudicationRecord(ruling=ruling)])
-    app = visit_page()
-    assert app.selectbox(key="statistic").value == "Accuracy with the reference"
-    assert "eference gold: 1 adjudicated, 5 by people" in readable_text(app)
 
 
 def test_missing_verdicts_have_a_range_and_a_sentence_about_figures_without_one() -> None:
@@ -237,32 +215,6 @@ def test_unlabelled_items_are_not_listed_for_a_cell() -> None:
     app = visit_page("cat", judge="j0", cell="differ")
     assert list(app.dataframe[1].value["Item"]) == ["math 1"]
     assert "1 target hidden until you have labelled them" in readable_text(app)
-
-
-def test_a_saved_label_changes_the_figures() -> None:
-    prepare_study(debate_records("11-111", "22-211", "1--211"))
-    app = visit_page()
-    before = table_line(app, "j0")["Accuracy"]
-    with study_session() as (session, study):
-        for who in ("ben", "cat"):
-            store_label(session, study.id, make_target("math 2"), who, 2)
-    app.run()
-    assert table_line(app, "j0")["Accuracy"] != before
-
-
-def test_scores_show_spearman_and_means_between_categories_have_a_reason() -> None:
-    prepare_study(tiebreak.read(samples.path("refer")))
-    app = visit_page(statistic="Accuracy with the majority")
-    assert {"Accuracy", "Kappa"} <= set(app.dataframe[0].value)
-    assert "No value for area chair: its scores are means" in readable_text(app)
-    assert {"Spearman", "Pearson", "Tau-b"} <= set(visit_page().dataframe[0].value)
-
-
-def test_an_unknown_price_has_a_reason() -> None:
-    free = a_trace("math 1", *(a_turn(n, usage=Usage(seconds=1.0)) for n in range(3)), a_verdict(last=(1, 1, 1)))
-    prepare_study([*debate_records("111111"), ItemRecord(item=make_item("math 1")), free])
-    line = table_line(visit_page(), "j0")
-    assert line["$ per 1,000"] == "–" and "$: 1 call of unknown price" in line["Undefined"]
 
 
 def a_line(judge: str, *rows: AlignmentRow, group: str = "all") -> Line:

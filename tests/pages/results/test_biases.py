@@ -4,7 +4,7 @@ from core.formats import tiebreak
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.planted_judges import planted_records
-from tests.storage.reports.test_format_effects import format_records
+from tests.storage.reports.test_judge_biases import format_records
 
 PAGE = "results/biases"
 

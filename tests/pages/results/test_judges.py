@@ -6,7 +6,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.formats.records import ItemRecord, Record, TraceRecord
+from core.formats.records import ItemRecord, Record
 from core.labels import Target
 from pages.parts import charts, live
 from tests.conftest import make_item, make_label
@@ -92,13 +92,6 @@ def test_files_of_the_ranking_have_the_numbers_and_the_names_of_its_chart(monkey
     assert [(row["number"], row["judge"]) for row in rows][:3] == [(1, "good"), (2, "silent"), (None, "human ceiling")]
 
 
-def test_the_table_has_no_range_if_every_judge_has_a_verdict_on_every_target() -> None:
-    without_verdicts = [record for record in planted_records() if not isinstance(record, TraceRecord)]
-    prepare_study(without_verdicts + [make_trace(f"i{number}", ("good", "verdict", 1)) for number in range(60)])
-    rows = table(visit(PAGE))
-    assert "Range" not in rows[0] and "most frequent answer: response" in str(rows)
-
-
 def test_abstentions_can_be_left_out_and_a_scenario_has_its_own_ranking() -> None:
     prepare_study(planted_records())
     app = visit(PAGE, abstentions="are left out")
@@ -107,12 +100,6 @@ def test_abstentions_can_be_left_out_and_a_scenario_has_its_own_ranking() -> Non
     assert silent["Decision"] == "not enough data" and "there are at most 20" in page_text(app)
     app = visit(PAGE, among="math", criterion="helpfulness")
     assert "30 targets common to all judges" in page_text(app) and not unknown_names(app)
-
-
-def test_items_without_a_scenario_have_their_own_ranking() -> None:
-    prepare_study(planted_records(scenarios=("", "all scenarios")))
-    for name, number in (("(no scenario)", 30), ("all scenarios", 60)):
-        assert f"{number} targets common to all judges" in page_text(visit(PAGE, among=name))
 
 
 def test_a_cell_lists_the_targets_on_which_two_judges_differ_and_an_unknown_pair_none() -> None:

@@ -2,8 +2,13 @@
 
 import re
 
+from sqlalchemy import select
+
 from core.formats import tiebreak
 from core.formats.records import TraceRecord
+from pages.parts import resources
+from storage.db import connections
+from storage.db.tables import OpinionViewRow
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -50,3 +55,22 @@ def test_other_pages_open_a_study_of_weights() -> None:
     for page in ("results/agreement", "watch/traces", "label/disagreements", "setup/studies"):
         app = visit(page, "annotator 1")
         assert not app.error
+
+
+# The page of the weights laboratory
+
+
+def test_the_answer_is_shown_and_a_listed_item_is_recorded_as_seen() -> None:
+    prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
+    app = visit("results/laboratory", annotator="zoe")
+    assert "equal weights" in list(app.dataframe[0].value["Weights"])
+    assert "too few for a conclusion" in page_text(app) and not blindness_lost()
+    app.toggle[0].set_value(True).run()
+    assert "Reference" in app.dataframe[-1].value.columns
+    assert blindness_lost()
+
+
+def blindness_lost() -> bool:
+    """Whether a view of an opinion is recorded for zoe."""
+    with connections.reading(resources.engine()) as session:
+        return bool(session.scalars(select(OpinionViewRow)).all())

@@ -18,7 +18,6 @@ from pages.parts.text import escape_markdown
 from pages.setup.parts import study_form
 from storage.db import connections
 from storage.labels import labels
-from storage.runs import runs
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_label
@@ -72,19 +71,6 @@ def test_a_csv_is_imported_by_choosing_columns() -> None:
         assert {label.value for label in labels.of_study(session, study.id)} == {1, 2, 0}
 
 
-def test_a_csv_with_punctuation_in_its_names_is_imported_as_suggested() -> None:
-    names = '"Annotator: Zoë","Annotator: O\'Brien, ""Ben"""," gpt-4o, v1 ""strict"""'
-    head = f'ID #,Prompt (Frage),Response {{1}},"Response ""2""",{names}'
-    app = upload_file(f"{head}\n1,Why?,Because.,So.,A,B,A\n2,When?,Now.,Then.,tie,A,B\n3,?,!,!,n/a,,refused\n".encode())
-    assert app.text_input(key="map1_labels0_names").value == '"O\'Brien, ""Ben""", Zoë'
-    import_as(app, "pairs")
-    notes = "1 value is no label; 1 value is no verdict."
-    assert f"pairs: added 3 items, 1 run, 3 traces, 4 labels; {notes}" in page_text(app)
-    with study_session("pairs") as (session, study):
-        assert {label.annotator for label in labels.of_study(session, study.id)} == {"Zoë", 'O\'Brien, "Ben"'}
-        assert [run.name for run in runs.of_study(session, study.id)] == ['gpt-4o, v1 "strict"']
-
-
 def test_every_file_of_a_folder_is_listed_after_its_import(tmp_path: Path) -> None:
     item = {"shepherd_id": 1, "question": "Why?", "response": "So.", "gpt4_answer": "Because."}
     folder = tmp_path / "data"
@@ -113,30 +99,6 @@ def test_columns_of_judges_and_gold_are_guessed_shown_and_imported() -> None:
     assert (ruling.value, ruling.rule) == (2, "gold of the imported file")
 
 
-def test_values_of_a_judge_that_are_not_on_the_scale_are_translated() -> None:
-    app = upload_file(
-        b"id,question,response_a,response_b,gpt-4\n1,Why?,Because.,So.,A\n2,When?,Now.,Then.,B\n3,?,x,y,ERROR\n"
-    )
-    (editor,) = app.data_editor
-    assert [*editor.value["Value in the file"]] == ["A", "B", "ERROR"]
-    app.session_state[editor.key] = {"edited_rows": {2: {"Value on the scale": "no verdict"}}}
-    app.run()
-    import_as(app, "judged")
-    assert "judged: added 3 items, 1 run, 3 traces; 1 value is no verdict." in page_text(app)
-
-
-def test_an_untranslated_value_is_refused_and_nothing_is_imported() -> None:
-    app = upload_file(CSV.replace(b"tie", b"neutral"))
-    app.button(key="map1_more_labels").click().run()
-    app.multiselect(key="map1_labels0_annotators").set_value(["ann"]).run()
-    app.session_state[app.data_editor[0].key] = translation_edits("1")
-    app.run()
-    app.button(key="import").click().run()
-    (error,) = app.error
-    assert "line 3, field 'ann'" in error.value and "not 'neutral'" in error.value
-    assert study_names() == []
-
-
 def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_out() -> None:
     app = upload_file(CSV)
     mapping = (
@@ -150,16 +112,6 @@ def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_
     assert r"Not used\: ann, ben" in page_text(app)
     import_as(app, "first")
     assert "first: added 1 item; 1 of 2 rows left out by `where` or `where_not`." in page_text(app)
-
-
-def test_annotators_with_names_of_models_are_reported_before_the_import() -> None:
-    app = upload_file(CSV)
-    assert not app.warning
-    labels = b"labels: [{layout: wide, kind: preference, annotators: {ann: gpt4_pair}, values: {model_a: 1, tie: 0}}]\n"
-    mapping = b"id: id\nprompt: question\nresponses: [{text: response_a}, {text: response_b}]\n" + labels
-    app.file_uploader[1].set_value(("pairs.yaml", mapping, "application/yaml"))
-    app.run()
-    assert "has the name of a model: 'gpt4_pair'" in app.warning[0].value.replace("\\", "")
 
 
 def test_what_cannot_be_imported_is_one_sentence() -> None:

@@ -1,6 +1,7 @@
 """The view of a critique evaluation."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,12 +9,20 @@ from core.critiques import Aiu, precision_target
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.labels import Target
+from core.protocols.critique_baselines.protocol import (
+    PAIRWISE_NAME,
+    REFINEMENT_NAME,
+    SINGLE_NAME,
+    PairwiseSettings,
+    RefinementSettings,
+    SingleSettings,
+)
 from core.protocols.metacritique.protocol import AiuJudgement, Job
 from core.trace import Turn, TurnCompleted
 from pages.watch.parts import critique as critique_view
 from storage.transfer import samples
-from tests.core.protocols.critiques import make_item
-from tests.pages.visits import label_is_blind, page_links, page_text, prepare_study, visit_trace
+from tests.core.protocols.critiques import make_complete_item, make_item, make_judges, run_scripted
+from tests.pages.visits import label_is_blind, page_links, page_text, prepare_study, recorded, visit_trace
 from tests.storage.critique_studies import run_records
 
 JOB = Job("precision", "a", "c", Aiu(id="1", text="x"))
@@ -61,3 +70,22 @@ def test_each_judgement_says_how_its_reply_was_read() -> None:
     stated = turn.model_copy(update={"read_by": "person: Ann B"})
     assert critique_view._describe_reading(replace(judgement, turn=stated)) == "Stated by Ann B"
     assert critique_view._describe_reading(replace(judgement, value=None, turn=None)) == ""
+
+
+# The view of critique ratings, comparisons and refinements
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "shown"),
+    [
+        (SINGLE_NAME, SingleSettings(judges=make_judges("ab")), "**6 of 7**"),
+        (PAIRWISE_NAME, PairwiseSettings(judges=make_judges("ab"), shuffle=False), "second**"),
+        (REFINEMENT_NAME, RefinementSettings(judges=make_judges("ab"), shuffle=False), "Second: answer refined"),
+    ],
+)
+def test_ratings_and_comparisons_show_critiques_and_values(name: str, settings: Any, shown: str) -> None:
+    item = make_complete_item(2)
+    events = run_scripted(lambda ask: "[[6]]" if ask.step == "rate" else "[[B]]", settings, item, name).events
+    prepare_study(recorded(item, name, settings, events))
+    app = visit_trace("ladder")
+    assert shown in page_text(app) and "Critique 2." in page_text(app)

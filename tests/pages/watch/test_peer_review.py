@@ -1,9 +1,22 @@
 """The view of a peer review."""
 
-from core.labels import Target
+import pytest
+
+from core.formats import tiebreak
+from core.formats.records import ItemRecord, RunRecord, TraceRecord
+from core.items import Criterion
+from core.labels import Scale, Target
+from core.protocols import Judge
+from core.protocols.single_judge.settings import PairSettings, ScoreSettings
+from core.trace import Spec
+from pages.watch.parts import persona_talk
+from storage.transfer import samples
 from tests.core.protocols import reviews
+from tests.core.protocols.discussions import NATURAL, make_item, make_settings, make_single_response_item
+from tests.core.protocols.discussions import run_scripted as play_discussion
+from tests.core.protocols.single_judge.test_protocol import run_scripted
 from tests.pages.reviews import prepare_sample
-from tests.pages.visits import label_is_blind, page_text, prepare_study, recorded, visit_trace
+from tests.pages.visits import label_is_blind, page_text, prepare_study, recorded, trace_text, visit_trace
 
 
 def test_peers_chair_and_problems_are_shown() -> None:
@@ -34,3 +47,97 @@ def test_a_review_on_several_criteria_shows_the_part_on_the_selected_one() -> No
     assert "**a** · **1**" in page_text(app) and "**3**" not in page_text(app)
     app.segmented_control[0].set_value("fluent").run()
     assert "**a** · **3**" in page_text(app) and "of 2 · **3**" in page_text(app)
+
+
+# The view of a single judge
+
+
+def test_a_single_judge_shows_its_choice_in_each_order() -> None:
+    judge = Judge(name="ann", spec=Spec(model="m"))
+    chosen = PairSettings(judge=judge, criterion=Criterion(name="clarity", definition="?"), both_orders=True)
+    _, events, _ = run_scripted(lambda ask: "1", chosen)
+    prepare_study(recorded(make_item(), "single-judge", chosen, events, "clarity"))
+    shown = trace_text("tides")
+    assert "**ann** · Response 1 read first · **Response 1**" in shown
+    assert "**ann** · Response 2 read first · **Response 2**" in shown
+
+
+SCALE = Scale(level="ordinal", categories=(1, 2, 3))
+SAMPLED = ScoreSettings(
+    judge=Judge(name="ann", spec=Spec(model="m", temperature=1)),
+    criterion=Criterion(name="natural", scale=SCALE),
+    samples=3,
+)
+
+
+def test_samples_of_a_single_judge_show_how_many_could_be_read() -> None:
+    waiting = iter(["Rating: 3", "Rating: 2", "Hm.", "Hm."])
+    _, events, _ = run_scripted(lambda ask: next(waiting), SAMPLED)
+    prepare_study(recorded(make_single_response_item(), "single-score", SAMPLED, events, "natural"))
+    shown = trace_text("tides")
+    assert "2 of 3 samples could be read." in shown and "**ann** · sample 1 · **3**" in shown
+
+
+def test_samples_on_several_criteria_have_a_histogram_each() -> None:
+    chosen = SAMPLED.model_copy(update={"criteria": (Criterion(name="brief", scale=SCALE),), "samples": 2})
+    replies = {"natural": iter(["Rating: 3", "Rating: 2"]), "brief": iter(["Rating: 1", "Hm.", "Hm."])}
+    _, events, _ = run_scripted(lambda ask: next(replies[ask.criterion]), chosen)
+    prepare_study(recorded(make_single_response_item(), "single-score", chosen, events, "natural"))
+    shown = trace_text("tides")
+    assert "2 of 2 samples could be read." in shown and "1 of 2 samples could be read." in shown
+
+
+# The view of a discussion of personas
+
+
+SAMPLE = list(tiebreak.read(samples.path("chateval")))
+
+
+def test_every_contribution_shows_what_its_persona_had_read_and_what_replaced_a_failed_summary() -> None:
+    prepare_study(SAMPLE)
+    shown = trace_text("sky at sunset")
+    assert "**Response 2 is better** · 2.00 for response 1 and 9.00 for response 2 on average" in shown
+    assert "had read no other contribution" in shown and "had read General Public in turn 1" in shown
+    assert "had read all personas in turn 1; General Public in turn 2" in shown
+    assert "**General Public** · **3 : 9**" in shown
+    assert "**changed** from Response 1 to Response 2, as Critic held in turn 1" in shown
+    assert "had read the summary of turn 1" in trace_text("pirate")
+    shown = trace_text("piano tuners")
+    assert "no summary: the reply was cut off at the limit of 512 tokens; the contributions were passed on" in shown
+    assert "No majority of the 3 votes" in shown
+
+
+def test_a_rating_is_shown_as_a_number() -> None:
+    chosen = make_settings("ab", outcome="rating", criterion=NATURAL)
+    discussion = play_discussion(
+        lambda ask: f"Rating: {'23'['ab'.index(ask.speaker)]}", chosen, make_single_response_item()
+    )
+    prepare_study(recorded(make_single_response_item(), "chateval", chosen, discussion.events, "natural"))
+    shown = trace_text("tides")
+    assert "**2.50** · the mean of 2 ratings" in shown and "**a** · **2**" in shown
+
+
+def test_a_run_with_incomplete_settings_uses_the_default_view() -> None:
+    discussion = play_discussion(lambda ask: "Hm.", make_settings("ab", turns=1))
+    run = RunRecord(name="r", protocol="chateval", settings={"who": "knows"})
+    prepare_study(
+        [ItemRecord(item=make_item()), run, TraceRecord(run="r", item="tides", events=tuple(discussion.events))]
+    )
+    assert "first opinion" in trace_text("tides")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "first", "then"),
+    [("one by one", {0, 1}, {2, 3}), ("simultaneous", {0, 1, 2, 3}, {1, 3})],
+)
+def test_pending_cells_are_those_of_the_next_round(strategy: str, first: set[int], then: set[int]) -> None:
+    chosen = make_settings("ab", both_orders=True, strategy=strategy)
+    numbered_turns = list(enumerate(play_discussion(lambda ask: "Hm.", chosen).turns))
+    rows = [(persona.name, order) for persona in chosen.personas for order in chosen.orders]
+
+    def pending(count: int) -> list[tuple[int, int]]:
+        return persona_talk.pending_cells(persona_talk.stances_by_row(numbered_turns[:count], rows), rows, chosen)
+
+    assert {place for place, _ in pending(2)} == then and {turn for _, turn in pending(2)} == {0}
+    assert {place for place, _ in pending(0)} == first
+    assert pending(len(numbered_turns)) == []

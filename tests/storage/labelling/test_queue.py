@@ -1,11 +1,13 @@
 import threading
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import select, update
 
 from core.formats.records import ItemRecord, MarkRecord, RunRecord
+from storage.db import connections
 from storage.db.connections import reading, write, writing
 from storage.db.tables import LeaseRow, TargetRow
 from storage.labelling import claims
@@ -15,6 +17,8 @@ from storage.labels import labels, targets
 from storage.studies import annotators, studies
 from storage.transfer import imports
 from storage.transfer.participation import stored_records
+from tests.bench import bench_queue
+from tests.bench.databases import Database
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import claim_next, find_draft, lease, queue_states, set_rules
 from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_verdict, combined_verdict, debates, store_label
@@ -284,3 +288,22 @@ def test_reading_a_queue_adds_no_annotator(engine):
     assert not states(engine, queue, "visitor")["item 0"].labelled
     with reading(engine) as session:
         assert annotators.names(session) == []
+
+
+# Annotators in processes of their own, with every fault at once: a small version of `tests
+
+
+@pytest.mark.slow
+def test_processes_complete_a_queue_exactly_with_kills_skewed_clocks_lapsed_claims_and_an_interruption(
+    empty_address, request
+):
+    engine = connections.connect(empty_address)
+    connections.upgrade(engine)
+    server = request.getfixturevalue("postgres") if engine.dialect.name == "postgresql" else None
+    disturb = partial(bench_queue.disturbance, Database(engine, empty_address, server), 0.5)
+    sizes = {"processes": 8, "targets": 30, "overlap": 3}
+    found = bench_queue.run(engine, empty_address, faults=True, disturb=disturb, **sizes)
+    engine.dispose()
+    assert (found.counted, found.repeated, found.lost, found.leases, found.killed) == (90, 0, 0, 0, 2)
+    assert set(found.by_target.values()) == {3}
+    assert found.surplus >= found.killed

@@ -1,5 +1,9 @@
 """Scores that annotators can give without a judge's opinion: their scales and targets."""
 
+import math
+
+import pytest
+
 from core.formats import tiebreak
 from core.formats.records import CriterionRecord, ItemRecord, RunRecord
 from core.items import Criterion, Response
@@ -14,7 +18,7 @@ from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.core.protocols.reviews import ENGAGING, make_settings
-from tests.storage.labelling.workbench import lease, queue_states
+from tests.storage.labelling.workbench import Client, lease, queue_states, stored
 from tests.storage.shared import store_label
 
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
@@ -86,3 +90,30 @@ def test_labels_of_another_criterion_do_not_add_to_the_queue(engine, a_study):
     with writing(engine) as session:
         store_label(session, a_study.id, Target(item="item 0", kind="preference", criterion="tone"), "ann", 1)
     assert all(target.kind == "score" for target in create_targets(engine, a_study))
+
+
+# Values of the answer panels: what is stored, and what is refused
+
+
+@pytest.fixture
+def zoe(engine):
+    imports.import_records(engine, "s", tiebreak.read(samples.path("dna_eval")))
+    return Client(engine, annotator="zoe", queue="weights")
+
+
+def test_weights_are_stored_in_the_order_of_the_aspects(zoe, engine):
+    task = zoe.tasks()[0]
+    names = [aspect["name"] for aspect in task["targets"][0]["aspects"]]
+    result = zoe.label(task, {name: 100 / len(names) for name in reversed(names)})
+    assert (result["status"], list(stored(engine)[-1].value)) == ("accepted", names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("last", [-50, 20, math.nan, math.inf, True, "25", None, "absent"])
+def test_weights_that_are_not_percentages_of_all_aspects_are_refused(zoe, engine, last):
+    task = zoe.tasks()[0]
+    before = len(stored(engine))
+    *names, final = [aspect["name"] for aspect in task["targets"][0]["aspects"]]
+    weights = {name: 75 / len(names) for name in names} | ({} if last == "absent" else {final: last})
+    result = zoe.label(task, weights)
+    assert (result["status"], len(stored(engine))) == ("rejected", before)

@@ -188,11 +188,6 @@ def test_criteria_on_one_scale_are_pooled_and_others_are_not(engine: Engine) -> 
     assert {row.criterion for row in agreement.rows(engine, separate, "all")} == {"helpfulness", "depth"}
 
 
-def test_a_study_without_labels_has_no_rows(engine: Engine, a_study: Study) -> None:
-    assert agreement.rows(engine, a_study, "all") == []
-    assert agreement.report(engine, a_study, "judges").panels == ()
-
-
 def test_coverage_counts_labelled_and_undecided_targets(engine: Engine) -> None:
     study = import_study(engine, labelled_items("111", "12-", "1--"))
     assert agreement.report(engine, study, "people").label_coverage["preference", "helpfulness"] == pytest.approx(6 / 9)

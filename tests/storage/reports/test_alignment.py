@@ -21,10 +21,9 @@ from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
 from storage.reports import alignment
 from storage.studies.studies import Study
-from tests.conftest import make_item, make_label, make_target
+from tests.conftest import make_item, make_label
 from tests.core.formats.shared import public_file
-from tests.storage.reports.test_disagreements import load
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, import_study
+from tests.storage.shared import RUN, import_study
 
 THREE = Scale(level="ordinal", categories=(1, 2, 3))
 
@@ -150,13 +149,6 @@ def test_runs_on_different_items_are_one_judge_if_the_model_is_the_same(
     assert {row.judge for row in alignment_of(engine, study)} == judges
 
 
-def test_an_adjudication_replaces_the_majority(engine: Engine) -> None:
-    adjudication = Adjudication(target=make_target(), value=2, rule="expert decision", reason="so", adjudicator="eve")
-    study = import_study(engine, [*labelled_records("22", "12"), AdjudicationRecord(ruling=adjudication)])
-    rows = alignment_of(engine, study)
-    assert find_row(rows, "j", "accuracy_gold").value == 1 and find_row(rows, "j", "accuracy_majority").value == 0.5
-
-
 def test_a_mean_between_two_scores_is_not_a_missing_verdict(engine: Engine) -> None:
     records: list[Record] = [ScaleRecord(kind="score", criterion="tone", scale=THREE)]
     records.append(RunRecord(name="r", protocol="refer", criterion="tone"))
@@ -183,10 +175,6 @@ def test_the_first_shown_and_the_longer_response_are_known(engine: Engine) -> No
     )
     (row,) = alignment.load_data(engine, study).opinions.to_dict("records")
     assert (row["shown_first"], row["longer"]) == (2, 2)
-
-
-def test_a_study_without_judges_has_no_rows(engine: Engine) -> None:
-    assert alignment_of(engine, import_study(engine, [ItemRecord(item=make_item()), make_label(1)])) == []
 
 
 def test_a_study_without_labels_has_rates_of_missing_verdicts(engine: Engine) -> None:
@@ -219,28 +207,6 @@ def test_chateval_runs_give_the_published_figures(engine: Engine) -> None:
         assert (without_missing.value, without_missing.items) == (pytest.approx(own, abs=5e-5), items)
         assert find_row(rows, judge, "cohen_kappa_gold", kind="preference").value == pytest.approx(own_kappa, abs=5e-5)
         assert find_row(rows, judge, "no_verdict_rate", kind="preference").value == pytest.approx(1 - items / 80)
-
-
-def test_by_scenario_criteria_on_one_scale_are_pooled_too(engine: Engine) -> None:
-    other = [
-        ItemRecord(item=make_item("f")),
-        LabelRecord(label=Label(target=make_target("a", criterion="clarity"), annotator="ann", value=1)),
-        AdjudicationRecord(
-            ruling=Adjudication(target=make_target("a"), value=2, rule="expert", reason="clear", adjudicator="eve"),
-        ),
-    ]
-    study, _ = load(engine, [*other, *second_criterion()])
-    rows = alignment.rows(engine, study, "scenario", resamples=10)
-    assert {row.group for row in rows if row.criterion == "all"} == {"", "math"}
-
-
-def second_criterion() -> list[Record]:
-    """Return a run of the same judges on clarity."""
-    run = RUN.model_copy(update={"name": "r2", "criterion": "clarity"})
-    verdict = a_verdict()
-    opinions = tuple(opinion.model_copy(update={"criterion": "clarity"}) for opinion in verdict.verdict.opinions)
-    reached = verdict.model_copy(update={"verdict": verdict.verdict.model_copy(update={"opinions": opinions})})
-    return [run, a_trace("a", a_turn(), reached, run="r2")]
 
 
 @pytest.mark.parametrize("by_gold", [True, False])

@@ -1,18 +1,23 @@
 """The causes of the disagreements of a study's judges, and labels requested of them."""
 
 import numpy as np
+import pytest
 from sqlalchemy import Engine
 
+from core.formats.records import ItemRecord
 from core.labels import majority_value
 from core.statistics.measures.planning import entropy
+from core.trace import Usage
 from storage.db.connections import reading, writing
 from storage.labelling import home
-from storage.reports import alignment, judge_errors
+from storage.reports import alignment, judge_costs, judge_errors
 from storage.reports.judge_errors import INFORMATIVE
 from storage.reports.judge_ranking import RankingQuery
+from tests.conftest import make_item
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study
-from tests.storage.shared import store_label
+from tests.storage.reports.test_disagreements import load
+from tests.storage.shared import a_trace, a_turn, a_verdict, store_label
 
 QUERY = RankingQuery("preference", "helpfulness")
 
@@ -57,3 +62,24 @@ def test_requested_targets_are_in_the_queue_until_they_have_one_more_label(engin
     with reading(engine) as session:
         (queue,) = home.summaries(session, study, "eve")
     assert queue.todo == 2
+
+
+# The cost of each judge per 1,000 items
+
+
+def test_an_opinion_costs_the_judges_calls_and_a_verdict_the_whole_run(engine: Engine) -> None:
+    study, data = load(engine)
+    with reading(engine) as session:
+        costs = judge_costs.cost_by_judge(session, study.id, data.opinions)
+    assert costs["j0"].dollars_per_thousand == pytest.approx(250)
+    assert costs["j0 · j1 · j2"].dollars_per_thousand == pytest.approx(500)
+    assert "j0, first opinion" not in costs and "j2" not in costs
+
+
+def test_a_judge_with_a_call_of_unknown_price_has_no_cost(engine: Engine) -> None:
+    free = a_turn(0, usage=Usage(seconds=1.0))
+    study, data = load(engine, [ItemRecord(item=make_item("e")), a_trace("e", free, a_verdict())])
+    with reading(engine) as session:
+        costs = judge_costs.cost_by_judge(session, study.id, data.opinions)
+    assert (costs["j0"].dollars_per_thousand, costs["j0"].unpriced) == (None, 1)
+    assert costs["j1"].dollars_per_thousand == pytest.approx(250)

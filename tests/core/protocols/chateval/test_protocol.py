@@ -1,19 +1,22 @@
 """ChatEval as in its paper: what each persona sees (Algorithms 1 to 3), and how the verdict is formed (Appendix B)."""
 
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from core.errors import TiebreakError
+from core.formats.published.chateval import SUMMARY_CRITERIA, read
+from core.formats.records import RunRecord, TraceRecord
 from core.items import Criterion, Response
 from core.llm.client import Reply
 from core.llm.costs import estimate_run
 from core.protocols.chateval.protocol import turns_in_history
 from core.protocols.chateval.settings import ROLES, Persona, Settings
 from core.protocols.registry import PROTOCOLS
-from core.trace import Ask, Spec, TraceFailed
+from core.trace import Ask, Spec, TraceFailed, completed_turns
 from tests.core.protocols.discussions import (
     NATURAL,
     ScriptedTrace,
@@ -27,6 +30,7 @@ from tests.core.protocols.discussions import (
     scores_script,
     votes_script,
 )
+from tests.paths import DATA
 
 
 def marked_reply(ask: Ask) -> str:
@@ -254,18 +258,6 @@ def test_one_response_is_rated_on_the_criterions_scale_and_ratings_are_averaged(
     assert len(trace.asked) == 4 and {ask.shown for ask in trace.asked} == {()}
 
 
-@pytest.mark.parametrize("outcome", ["scores", "vote"])
-def test_a_refusal_is_no_verdict_and_not_a_tie(outcome: str) -> None:
-    settings = make_settings("ab", outcome=outcome, scored_turns="every")
-    trace = run_scripted(lambda ask: Reply(text="", finish="refused"), settings)
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("no_verdict", None)
-    assert trace.opinions() == {
-        ("chateval", "verdict"): None,
-        **{(name, stage): None for name in "ab" for stage in ("first", "last")},
-    }
-    assert trace.problems()["a", "last"] == "the model refused to answer"
-
-
 @pytest.mark.parametrize("outcome", ["scores", "vote", "rating"])
 def test_one_persona_with_a_readable_reply_is_no_consensus(outcome: str) -> None:
     replies = {"scores": scores_reply(9, 2), "vote": "1", "rating": "Rating: 3"}
@@ -383,3 +375,33 @@ def test_an_estimate_counts_every_call(fields: dict, calls: int) -> None:
     estimate = estimate_run(PROTOCOLS["chateval"], [make_item()], make_settings(**fields))
     assert (estimate.calls_at_least, estimate.calls_at_most) == (calls, calls)
     assert estimate.completion_tokens == calls * 160
+
+
+# The released discussions of ChatEval, read by the answer types that the personas are asked for
+
+
+RELEASE = DATA / "chateval"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not RELEASE.exists(), reason="the released discussions are not next to the checkout")
+def test_the_released_discussions_read_as_in_version_0_1_or_better() -> None:
+    """All 545 votes and 796 scores that version 0.1 read have the same value.
+
+    Four scores of one message are read since then: they are followed by an explanation, "Relevance: 3 - The summary
+    captures...". What is not read is silence, a message that was cut off in its answer, or one without that criterion.
+    """
+    runs: dict[str, str] = {}
+    votes: Counter[object] = Counter()
+    scores: Counter[bool] = Counter()
+    for record in read(RELEASE):
+        if isinstance(record, RunRecord):
+            runs[record.name] = record.criterion
+        elif isinstance(record, TraceRecord):
+            readings = [turn.reading for turn in completed_turns(record.events)]
+            if runs[record.run] in SUMMARY_CRITERIA:
+                scores.update(reading is not None for reading in readings)
+            else:
+                votes.update(readings)
+    assert votes == {1: 378, 2: 144, 0: 23, None: 15}
+    assert scores == {True: 800, False: 64}

@@ -3,14 +3,19 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from core.errors import PermanentFailure, TiebreakError
+from core.answers import Number, Option, Rating
+from core.errors import FileFormatError, PermanentFailure, TiebreakError, UnreadableReply
 from core.items import Criterion, Response
 from core.labels import Scale
 from core.llm.client import Reply
-from core.protocols.refer.protocol import representative_sample
+from core.protocols.refer.protocol import comment_text, representative_sample
 from core.protocols.refer.settings import Reviewer, Settings
+from core.protocols.registry import PROTOCOLS
+from core.protocols.settings_file import parse_settings
 from core.trace import Ask, Spec, TraceFailed, Turn
 from tests.core.protocols.reviews import ENGAGING, make_flow, make_item, make_settings, reviews_script, run_scripted
 from tests.golden.files import assert_golden
@@ -299,3 +304,68 @@ def test_a_peer_whose_call_fails_can_be_left_out(rule: str) -> None:
     assert "<reviewer_1>" in chair and "<reviewer_2>" not in chair and "<reviewer_3>" in chair
     resumed = run_scripted(script, make_settings(failing_peer=rule), stored=trace.events[:-2])
     assert [ask.speaker for ask in resumed.asked] == ["chair"]
+
+
+# ReFeR's setting `shared_with_chair`, which was called `told` before
+
+
+YAML = """
+peers: [{name: a, model: m}]
+chair: {name: chair, model: m, temperature: 1}
+criterion: {name: engaging, scale: {level: ordinal, categories: [1, 2, 3]}}
+"""
+
+
+@pytest.mark.parametrize("key", ["told", "shared_with_chair"])
+def test_the_old_and_the_new_key_are_accepted_in_settings_files(key: str) -> None:
+    settings = parse_settings(f"{YAML}{key}: both", PROTOCOLS["refer"], [])
+    assert settings == parse_settings(f"{YAML}shared_with_chair: both", PROTOCOLS["refer"], [])
+    assert settings.model_dump()["shared_with_chair"] == "both" and "told" not in settings.model_dump()
+
+
+def test_both_keys_at_once_are_refused() -> None:
+    with pytest.raises(FileFormatError, match="told"):
+        parse_settings(f"{YAML}told: both\nshared_with_chair: scores", PROTOCOLS["refer"], [])
+
+
+@pytest.mark.parametrize("key", ["told", "shared_with_chair"])
+def test_an_invalid_value_is_reported_under_the_key_of_the_file(key: str) -> None:
+    with pytest.raises(FileFormatError, match=f"field '{key}': input should be 'scores', 'comments' or 'both'"):
+        parse_settings(f"{YAML}{key}: nothing", PROTOCOLS["refer"], [])
+
+
+# The comment of a review: nothing in it can be read as the rating or the answer
+
+
+THREE = Rating(levels=(1, 2, 3), names=("engaging",))
+
+
+@pytest.mark.parametrize(
+    ("reply", "comment"),
+    [
+        ("**Analysis:** Dull.\nStill kind.\n**Rating:** 2", "Dull.\nStill kind."),
+        ("Dull.\n2", "Dull."),
+        ("Rating: 2", ""),
+        ("It is dull. I would rate it a 2. It uses the fact.\n\nRating: 2", "It is dull. It uses the fact."),
+        ("Dull. On balance 2/3 seems right.\nRating: 2", "Dull."),
+        ("It lies between a rating of 1 and 2. It is dull.\nRating: 2", "It is dull."),
+        ("Rating: 1\nWait, actually it is kind.\nRating: 2", "Wait, actually it is kind."),
+        ("<think>A 1? A 3?</think>Dull.\nEngaging: 2", "Dull."),
+        ('{"reasoning": "Dull, and short.", "rating": 2}', "Dull, and short."),
+        ("It names 3 facts.\nRating: 2", "It names 3 facts."),
+    ],
+)
+def test_a_comment_does_not_contain_the_rating(reply: str, comment: str) -> None:
+    assert comment_text(reply, THREE) == comment
+
+
+def test_the_solution_of_a_problem_is_a_comment_without_its_answer() -> None:
+    reply = "Analysis: 120 km in 2 h are 60 km/h.\nFinal answer: B"
+    assert comment_text(reply, Option(letters="AB")) == "120 km in 2 h are 60 km/h."
+    assert "Final answer" not in comment_text("Half of 120.\nFinal answer: 60", Number())
+
+
+@given(st.text(max_size=200), st.sampled_from((1, 2, 3)))
+def test_no_rating_can_be_read_in_a_comment(text: str, value: int) -> None:
+    with pytest.raises(UnreadableReply):
+        THREE.parse(comment_text(f"{text}\nRating: {value}", THREE))

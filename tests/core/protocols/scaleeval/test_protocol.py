@@ -9,7 +9,6 @@ import pytest
 from pydantic import ValidationError
 
 from core.items import Response
-from core.llm.client import Reply
 from core.llm.costs import estimate_run
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.protocol import conclude, turns_in_history
@@ -98,21 +97,6 @@ def test_without_an_early_stop_all_rounds_are_run_and_the_last_opinions_count() 
 def test_a_verdict_states_its_contention(judges: str, contention: float | None) -> None:
     debate = run_scripted(choices_script(**dict(zip("abc", judges, strict=True))), make_settings(rounds=1))
     assert debate.verdict and debate.verdict.contention == contention
-
-
-def test_a_refusal_is_no_verdict_and_not_a_tie() -> None:
-    debate = run_scripted(lambda ask: Reply(text="", finish="refused") if ask.speaker == "c" else "1", make_settings())
-    assert debate.choices_by_round() == ["a1 b1 c?"] * 3
-    assert debate.verdict and debate.verdict.outcome == "no_verdict" and debate.verdict.value is None
-    assert debate.verdict.reason == "only 2 of 3 judges gave a readable opinion"
-    refused = [o for o in debate.verdict.opinions if o.judge == "c"]
-    assert [(o.value, o.problem) for o in refused] == [(None, "the model refused to answer")] * 2
-
-
-def test_a_truncated_reply_is_not_read_even_if_it_ends_with_a_number() -> None:
-    debate = run_scripted(lambda ask: Reply(text="1", finish="cut off"), make_settings(rounds=1))
-    assert {turn.problem for turn in debate.turns} == {"the reply was cut off at the limit of 2048 tokens"}
-    assert sorted(ask.spec.max_tokens for ask in debate.asked) == [1024] * 3 + [2048] * 3
 
 
 def test_the_last_opinion_counts_even_if_unreadable() -> None:

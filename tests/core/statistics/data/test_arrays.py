@@ -1,11 +1,16 @@
 """Division and scaling of arrays."""
 
+from itertools import product
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from core.labels import PREFERENCE, TRUTH, Scale
+from core.statistics.data import frames
 from core.statistics.data.arrays import (
     chance_corrected,
     clipped_correlation,
@@ -17,6 +22,8 @@ from core.statistics.data.arrays import (
     rescale,
     students_t_cdf,
 )
+from core.statistics.data.columns import number_by_value
+from core.statistics.data.ratings import Ratings, Scores
 
 
 def test_division_by_zero_is_nan():
@@ -69,3 +76,141 @@ def test_normal_quantiles(probability):
 @pytest.mark.parametrize(("degrees", "t"), [(1, -40.0), (4.5, -2.0), (99, 0.0), (10_000, -20.0)])
 def test_probabilities_of_students_t(degrees, t):
     assert students_t_cdf(degrees, t) == pytest.approx(float(stats.t.cdf(t, degrees)), rel=1e-9, abs=0)
+
+
+# Columns of codes
+
+
+@pytest.mark.parametrize("size", [0, 1, 500])
+def test_numbers_have_the_rank_and_the_first_place_of_the_distinct_ones(size):
+    rng = np.random.default_rng(size)
+    values = rng.choice([0.1 + 0.2, 0.3, 0.0, -0.0, -1.5, np.nan, 1e300], size)
+    _, first, ranks = np.unique(values, return_index=True, return_inverse=True)
+    found = number_by_value(values)
+    assert found[0].tolist() == ranks.tolist()
+    assert found[1].tolist() == first.tolist()
+
+
+# Frames of labels: pooling, splitting, selection
+
+
+COLUMNS = ["item", "scenario", "kind", "criterion", "part", "rater", "value"]
+FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
+
+
+def make_frame(*rows: tuple) -> pd.DataFrame:
+    return pd.DataFrame(list(rows), columns=COLUMNS)
+
+
+LABELS = make_frame(
+    ("i", "s", "score", "depth", None, "a", 1),
+    ("i", "s", "score", "style", None, "a", 2),
+    ("j", "t", "score", "style", "p", "b", 3),
+    ("j", "t", "preference", "", None, "b", 1),
+)
+SCALES = {("score", "depth"): FIVE, ("score", "style"): FIVE, ("preference", ""): PREFERENCE}
+
+
+def test_criteria_of_a_kind_on_one_scale_form_a_pool():
+    (pool,) = frames.find_pools(LABELS, SCALES)
+    assert (pool.kind, pool.criteria, pool.scale) == ("score", {"depth", "style"}, FIVE)
+
+
+def test_criteria_on_different_scales_or_without_a_scale_are_not_pooled():
+    assert frames.find_pools(LABELS, {**SCALES, ("score", "style"): TRUTH}) == []
+    assert frames.find_pools(LABELS, {("score", "depth"): FIVE}) == []
+    assert frames.find_pools(make_frame(), SCALES) == []
+
+
+def test_rows_are_selected_by_kind_criterion_and_scenario():
+    assert frames.select_rows(LABELS, "score")["value"].tolist() == [1, 2, 3]
+    assert frames.select_rows(LABELS, "score", "style")["value"].tolist() == [2, 3]
+    assert frames.select_rows(LABELS, "score", "style", "t")["value"].tolist() == [3]
+    assert frames.select_rows(pd.DataFrame(), "score").empty
+
+
+def test_a_missing_part_and_an_empty_one_are_the_same_target():
+    labels = make_frame(("i", "", "score", "", None, "a", 1), ("i", "", "score", "", "", "b", 1))
+    assert len(set(frames.target_codes(labels))) == 1
+
+
+@pytest.mark.parametrize("types", list(product([object, "str", "category"], repeat=2)))
+def test_targets_of_several_frames_have_equal_numbers_in_columns_of_any_type(types):
+    first = make_frame(("i", "", "score", "", None, "a", 1), ("j", "", "score", "x", "p", "a", 1))
+    second = make_frame(("k", "", "score", "x", "", "b", 1), ("j", "", "score", "x", "p", "b", 1)).drop(columns="part")
+    third = make_frame(("j", "", "score", "x", "p", "b", 1), ("k", "", "score", "x", "", "c", 1))
+    typed = [frame.astype({"item": type_}) for frame, type_ in zip((first, second), types, strict=True)]
+    codes = frames.target_codes(*typed, third, make_frame()).tolist()
+    numbers = {code: number for number, code in enumerate(dict.fromkeys(codes))}
+    assert [numbers[code] for code in codes] == [0, 1, 2, 3, 1, 2]
+
+
+# Labels in long form as arrays
+
+
+def test_rows_become_an_array_of_items_by_raters():
+    ratings = Ratings.from_rows(["x", "x", "y"], ["r2", "r1", "r2"], [2, 1, 2], [1, 2])
+    assert (ratings.items, ratings.raters) == (("x", "y"), ("r1", "r2"))
+    assert ratings.codes.tolist() == [[0, 1], [-1, 1]]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_none_and_nan_are_missing(missing):
+    ratings = Ratings.from_rows(["x", "y"], ["a", "a"], [missing, 1], [1, 2])
+    assert ratings.codes.tolist() == [[-1], [0]]
+
+
+def test_2_and_2_0_are_equal_and_true_is_not_1():
+    assert Ratings.from_rows(["x"], ["a"], [2.0], [1, 2]).codes.tolist() == [[1]]
+    with pytest.raises(ValueError, match="True is not on the declared scale"):
+        Ratings.from_rows(["x"], ["a"], [True], [1, 2])
+    with pytest.raises(ValueError, match="1 is not on the declared scale"):
+        Ratings.from_rows(["x"], ["a"], [1], [True, False])
+
+
+def test_the_text_1_is_not_the_number_1():
+    with pytest.raises(ValueError, match="'1' is not on the declared scale"):
+        Ratings.from_rows(["x", "y"], ["a", "a"], [1, "1"], [1, 2])
+
+
+def test_the_texts_nan_and_none_are_categories():
+    ratings = Ratings.from_rows(["x", "y"], ["a", "a"], ["nan", "None"], ["nan", "None"])
+    assert ratings.codes.tolist() == [[0], [1]]
+
+
+def test_two_labels_of_one_rater_for_an_item_are_refused():
+    with pytest.raises(ValueError, match="two labels for the same item"):
+        Ratings.from_rows(["x", "x"], ["a", "a"], [1, 2], [1, 2])
+
+
+def test_a_scale_that_repeats_a_category_is_refused():
+    with pytest.raises(ValueError, match="names a category twice"):
+        Ratings.from_rows(["x"], ["a"], [1], [1, 1.0])
+
+
+def test_pandas_columns_are_read_like_lists():
+    values = pd.Series([1, None, 2], dtype="Int64")
+    ratings = Ratings.from_rows(pd.Series(["x", "y", "x"]), pd.Series(["a", "a", "b"]), values, [1, 2])
+    assert ratings.codes.tolist() == [[0, 1], [-1, -1]]
+
+
+def test_items_without_a_group_are_groups_of_their_own():
+    ratings = Ratings.from_rows(list("xyz"), ["a"] * 3, [1, 1, 1], [1], groups=["d", None, "d"])
+    assert ratings.groups == ("d", "(item 1)", "d")
+    assert Ratings.from_rows(["x"], ["a"], [1], [1], groups=[None]).groups is None
+
+
+def test_selections_apply_to_items_raters_and_groups():
+    ratings = Ratings.from_rows(list("xxyz"), list("abab"), [1, 2, 1, 2], [1, 2], groups=list("ddee"))
+    assert ratings.select(raters=["b"]).codes.tolist() == [[1], [-1], [1]]
+    complete = ratings.complete()
+    assert (complete.items, complete.groups, complete.codes.tolist()) == (("x",), ("d",), [[0, 1]])
+
+
+def test_scores_are_read_as_numbers():
+    scores = Scores.from_rows(["x", "x", "y"], ["b", "a", "b"], [2.5, "3", None])
+    assert scores.raters == ("a", "b")
+    assert scores.values[0].tolist() == [3, 2.5]
+    assert np.isnan(scores.values[1]).all()
+    assert scores.complete().items == ("x",)
+    assert scores.select(raters=["b"]).values.shape == (2, 1)

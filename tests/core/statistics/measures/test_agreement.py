@@ -119,16 +119,16 @@ def test_four_annotators_are_too_few_for_such_an_interval() -> None:
 
 def test_the_interval_covers_where_that_of_fixed_annotators_does_not() -> None:
     rng = np.random.default_rng(1)
-    truth = estimate_statistics(ratings(draw(rng, 500, 2000)), ("fleiss_kappa",), resamples=0)["fleiss_kappa"].value
+    truth = estimate_statistics(ratings(draw(rng, 200, 2000)), ("fleiss_kappa",), resamples=0)["fleiss_kappa"].value
     assert truth is not None
     covered = {"fixed": 0, "sample": 0}
-    for _ in range(60):
+    for _ in range(24):
         drawn = ratings(draw(rng, 5))
         fixed = estimate_statistics(drawn, ("fleiss_kappa",), resamples=100)
         for kind, found in (("fixed", fixed), ("sample", with_raters_as_sample(drawn, fixed))):
             one = found["fleiss_kappa"]
             covered[kind] += one.low <= truth <= one.high  # type: ignore[operator]
-    assert covered["sample"] >= 54 and covered["fixed"] <= 50
+    assert covered["sample"] >= 22 and covered["fixed"] <= 18
 
 
 def test_agreement_of_one_item_has_no_value_beyond_chance() -> None:

@@ -32,18 +32,18 @@ def planted(seed: int, *, clear: float, raters: int = 5, items: int = 400, error
 @pytest.mark.parametrize("raters", [3, 5])
 def test_planted_shares_are_within_their_intervals(raters):
     covered = np.zeros(3)
-    for seed in range(20):
+    for seed in range(8):
         ratings, verdicts, cause = planted(seed, clear=0, raters=raters)
         found = causes_of_votes(count_votes(ratings), verdicts)
         truth = np.bincount(cause[found.disagreeing], minlength=3) / found.disagreements
         covered += [share.low <= true <= share.high for share, true in zip(found.shares, truth, strict=True)]
         assert found.error_rate == pytest.approx(0.15, abs=0.08)
-    assert (covered >= 18).all()
+    assert (covered >= 7).all()
 
 
 def test_shares_of_two_groups_of_items_are_found_roughly():
     found, truths = [], []
-    for seed in range(6):
+    for seed in range(4):
         ratings, verdicts, cause = planted(seed, clear=0.75, items=600)
         causes = causes_of_votes(count_votes(ratings), verdicts, resamples=20)
         found.append([share.value for share in causes.shares])
@@ -55,7 +55,7 @@ def test_shares_of_two_groups_of_items_are_found_roughly():
 @pytest.mark.parametrize("error", [0.03, 0.25])
 def test_intervals_hold_the_shares_of_clear_items_with_noisy_annotators(noise: tuple[float, ...], error: float) -> None:
     covered = []
-    for seed in range(12):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         truth = rng.integers(0, 2, 260)
         codes = np.stack([np.where(rng.random(260) < share, 1 - truth, truth) for share in noise], axis=1)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from core.statistics.measures.means import count_aius, critique_scores, harmonic_mean, mean_estimate
 from core.statistics.measures.resampling import (
+    NoInterval,
     SumStatistic,
     difference,
     mean_by_items,
@@ -69,3 +71,65 @@ def test_the_pooled_match_rate_is_the_share_of_all_used_labels():
     expected = np.sum(hits, axis=0) / np.sum(labels, axis=0)
     rate = pooled_match_rate((codes == references)[used], np.nonzero(used)[0], 60)
     np.testing.assert_allclose(rate(weights), expected)
+
+
+# Means over items
+
+
+def test_undefined_values_are_left_out_and_counted():
+    estimate = mean_estimate([1.0, None, 3.0, float("nan")], total=6)
+    assert (estimate.value, estimate.items, estimate.items_total) == (2, 2, 6)
+    assert "undefined for 2 of 4 items, left out" in estimate.reason
+
+
+def test_equal_values_have_no_interval_and_the_reason_is_true():
+    assert mean_estimate([2.0] * 60).reason == NoInterval.NO_SPREAD.value
+    assert mean_estimate([1.0, 2.0] * 30, resamples=0).reason == NoInterval.FEW_RESAMPLES.value
+
+
+def test_items_of_a_group_are_resampled_together():
+    rng = np.random.default_rng(0)
+    values = np.repeat(rng.normal(size=40), 10)
+    independent, grouped = mean_estimate(values), mean_estimate(values, groups=[str(n // 10) for n in range(400)])
+    assert grouped.value == independent.value
+    assert grouped.high - grouped.low > 2 * (independent.high - independent.low)
+
+
+def test_no_values_give_no_mean_and_a_reason():
+    estimate = mean_estimate([])
+    assert estimate.value is None
+    assert "no item has a value" in estimate.reason
+
+
+def test_few_groups_are_a_caveat_though_their_items_are_many():
+    values = np.random.default_rng(0).normal(size=100)
+    assert "only 20 groups of items" in mean_estimate(values, groups=[str(n // 5) for n in range(100)]).reason
+    assert mean_estimate(values).reason == ""
+
+
+def test_f1_is_0_without_precision_or_recall_and_undefined_if_either_is():
+    precision, recall = np.array([0, 0.5, 0, np.nan, 0.5, 0.25]), np.array([0, 0, 1, 0.5, 0.5, 0.75])
+    np.testing.assert_array_equal(harmonic_mean(precision, recall), [0, 0, 0, np.nan, 0.5, 0.375])
+
+
+# MetaCritique's scores.
+
+
+def test_scores_computed_by_hand():
+    """Critique a: 2 of 2 true, 1 of 2 covered; b: 0 of 1 true, 1 of 1 covered."""
+    names = np.array(["a", "a", "a", "a", "b", "b"])
+    recall = np.array([False, False, True, True, False, True])
+    true = np.array([True, True, True, False, False, True])
+    estimates = critique_scores(count_aius(names, recall, true), resamples=0)
+    assert estimates["precision_micro"].value == pytest.approx(2 / 3)
+    assert estimates["recall_micro"].value == pytest.approx(2 / 3)
+    assert estimates["precision_macro"].value == pytest.approx(1 / 2)
+    assert estimates["recall_macro"].value == pytest.approx(3 / 4)
+    assert estimates["f1_macro"].value == pytest.approx((2 * 1 * 0.5 / 1.5 + 0) / 2)
+
+
+def test_critiques_without_an_aiu_are_left_out_and_counted():
+    counts = count_aius(["a", "b"], np.array([False, True]), np.array([True, True]))
+    estimate = critique_scores(counts, resamples=50)["precision_macro"]
+    assert (estimate.value, estimate.items) == (1, 1)
+    assert "1 of 2 critiques have no AIU to count" in estimate.reason

@@ -1,9 +1,11 @@
 """Rows that compare judges with each other."""
 
 import numpy as np
+import pytest
 
 from core.statistics.data.dataset import Frames, build_datasets
 from core.statistics.reports.judges import judge_differences
+from tests.bench.bench_planted_judges import PLANTED, evaluate, is_ranked_as_planted, plant
 from tests.core.statistics.frames import ANNOTATORS, SCALES, STARS, frame_from_words
 
 
@@ -45,3 +47,15 @@ def test_few_items_give_no_correlation_difference_and_a_reason():
     (row,) = differences(labels, opinions, STARS)
     assert (row.difference, row.p_corrected) == (None, None)
     assert row.reason == "4 items with all three scores are needed; there are 3"
+
+
+# Judges, biases and causes of planted studies; `tests
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_judges_are_ranked_and_only_their_biases_found(seed: int) -> None:
+    outcome = evaluate(plant(seed), resamples=200)
+    assert is_ranked_as_planted(outcome)
+    assert (outcome.decisions["strong"], outcome.decisions["weak"]) == ("use", "do not use")
+    assert {outcome.decisions[name] for name in ("constant", "random")} == {"do not use"}
+    assert outcome.found == PLANTED
