@@ -28,7 +28,6 @@ from core.answers import Format
 from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
 from core.llm import errors, local_server, progress, wire
 from core.llm.client import Reply, parse_replies, refusal, seconds_since
-from core.llm.local_server import is_local
 from core.llm.secrets import api_key, describe_problem
 from core.llm.wire import MAX_BYTES, too_large
 from core.trace import Ask, Spec
@@ -241,7 +240,7 @@ class OpenAICompatible:
 
     async def sample(self, ask: Ask) -> list[Reply]:
         """Make one call with `n`, without retries; a server may return fewer. The local one does not support `n`."""
-        return [] if is_local(ask.spec) else await self._call(ask)
+        return [] if local_server.is_local(ask.spec) else await self._call(ask)
 
     async def close(self) -> None:
         """Close the connections of this event loop only."""
@@ -250,7 +249,7 @@ class OpenAICompatible:
 
     async def _call(self, ask: Ask) -> list[Reply]:
         spec = ask.spec
-        with progress.loading(ask) if is_local(spec) else nullcontext():
+        with progress.loading(ask) if local_server.is_local(spec) else nullcontext():
             route = await route_to(spec)
         try:
             async with asyncio.timeout(spec.timeout):
@@ -282,7 +281,7 @@ class OpenAICompatible:
         data, notes = await self._refused.send(ask, frozenset(), request)
         if data is None:
             return [refusal(start)]
-        dollars = 0.0 if is_local(ask.spec) else None  # the prices of a server at an address are unknown
+        dollars = 0.0 if local_server.is_local(ask.spec) else None  # the prices of a server at an address are unknown
         return parse_replies(data, ask, seconds_since(start), dollars, notes)
 
     async def _send(self, route: Route, body: Mapping[str, Any], ask: Ask) -> Response:
@@ -331,7 +330,7 @@ class OpenAICompatible:
 
 async def route_to(spec: Spec) -> Route:
     """Return where the requests for a model go; start the local server for the local model."""
-    if is_local(spec):
+    if local_server.is_local(spec):
         return Route(_endpoint(await asyncio.to_thread(local_server.start_server), spec.model), {})
     if spec.address is None:
         raise PermanentFailure(f"{spec.model} has no address.")

@@ -13,13 +13,12 @@ from pages.parts import paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
 from storage.accounts.access import Permission
 from storage.labelling import adjudication
-from storage.labelling.adjudication import Case, CaseOrder, State
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import numpy as np
 
-STATES: dict[State, str] = {
+STATES: dict[adjudication.State, str] = {
     "open": mark("To decide"),
     "new_labels": mark("New labels since"),
     "decided": mark("Decided"),
@@ -47,7 +46,7 @@ COLUMNS = {
 }
 
 
-def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> None:
+def draw_list(study: Study, annotator: str, order: adjudication.CaseOrder, state: adjudication.State) -> None:
     """Draw the cases in one state without labels or verdicts, which would end blindness."""
     ids = order.select(state)
     if not len(ids):
@@ -88,7 +87,7 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
     paging.draw_pagination("page", len(ids), CASES_PER_PAGE, bind="query-params")
 
 
-def draw_empty(study: Study, state: State) -> None:
+def draw_empty(study: Study, state: adjudication.State) -> None:
     """Draw the empty state if there is no case."""
     if state != "open":
         st.info(_("None. Later labels do not change a decision; their items are listed here."))
@@ -101,7 +100,7 @@ def draw_empty(study: Study, state: State) -> None:
     )
 
 
-def can_decide(study: Study, case: Case) -> bool:
+def can_decide(study: Study, case: adjudication.Case) -> bool:
     """Return whether this adjudicator may decide a case; storage checks it again."""
     return study.rules.adjudicate_own or not case.own
 
@@ -118,7 +117,7 @@ def close_case() -> None:
     st.rerun()
 
 
-def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray", blind: bool) -> None:
+def draw_case(study: Study, annotator: str, case: adjudication.Case, queue: "np.ndarray", blind: bool) -> None:
     """Draw one case; `queue` has the ids of the list that it was opened from.
 
     If it is `blind`, labels, verdicts and the decision are hidden until a value is chosen.
@@ -162,7 +161,7 @@ def next_case(study: Study, annotator: str, ids: "np.ndarray") -> int | None:
     return next((int(target_id) for target_id in ids if int(target_id) not in own), None)
 
 
-def read_order(study: Study, requested: Case | None) -> CaseOrder:
+def read_order(study: Study, requested: adjudication.Case | None) -> adjudication.CaseOrder:
     """Return the cases of the study: for the list as they are now, next to a case as they were in the list.
 
     A case that is decided or labelled meanwhile would change the list with every step, and take a second to order it.
@@ -171,11 +170,11 @@ def read_order(study: Study, requested: Case | None) -> CaseOrder:
     if requested is None or stored_study != study.id:
         stored = case_orders.load(study)
         st.session_state["adjudication_cases"] = study.id, stored
-    order: CaseOrder = stored
+    order: adjudication.CaseOrder = stored
     return order if requested is None else order.with_state(requested.id, requested.state)
 
 
-def requested_case(study: Study, annotator: str) -> Case | None:
+def requested_case(study: Study, annotator: str) -> adjudication.Case | None:
     """Return the case that the URL names, if any."""
     case_id = shell.number_parameter("case")
     if case_id is None:
@@ -195,7 +194,7 @@ requested = requested_case(study, annotator)
 order = read_order(study, requested)
 options: dict[str, Any] = {"required": True, "label_visibility": "collapsed"}
 chosen = paging.choose_coded(_("Cases"), list(STATES.values()), "state", st.segmented_control, **options)
-state: State = next(state for state, name in STATES.items() if name == chosen)
+state: adjudication.State = next(state for state, name in STATES.items() if name == chosen)
 blind = st.toggle(
     _("Blind first"), key="blind", bind="query-params", help=_("Hides labels and verdicts until your choice.")
 )

@@ -32,22 +32,16 @@ from core.own_addresses import own_address
 from core.texts import _, mark
 from pages.label.parts import workbench
 from pages.parts import account_guard, resources, shell
-from pages.parts.account_guard import COOKIE
 from storage.accounts import access
-from storage.accounts.access import Forbidden, Permission
 from storage.accounts.registry import Actor
 from storage.db import audit, connections, guards
-from storage.db.audit import Action
 from storage.db.columns import sanitize
-from storage.db.connections import Session
 from storage.db.errors import DatabaseUnavailable
 from storage.labelling import actions, blocks, claims, effects, queue_view, tasks
 from storage.labelling.context import Json, QueueContext, Refused, Unknown, find_task, open_context
-from storage.labelling.queue_view import TABS
 from storage.runs import trace_opinions
 from storage.studies import annotators, items, studies, study_images
 from storage.transfer import deletions
-from storage.transfer.deletions import NoLongerMember, StudyDeleted
 
 # The checks of a request to the workbench: its size, its form, its token, and who is signed in.
 #
@@ -83,7 +77,7 @@ def signed_in(request: Request) -> Actor:
         return identity.actor
     if not identity.accounts and account_guard.bearer_token(request.headers) is None:
         with suppress(TiebreakError):
-            return Actor(annotators.normalize_name(unquote(request.cookies.get(COOKIE, ""))))
+            return Actor(annotators.normalize_name(unquote(request.cookies.get(account_guard.COOKIE, ""))))
     raise Failed(401, "signed_out", _("You are signed out; sign in to continue."))
 
 
@@ -101,7 +95,7 @@ def record_token_use(request: Request, study_id: int) -> None:
         _recorded_uses.clear()
     with audit.acting(identity.actor.name), connections.writing(resources.engine()) as session:
         details = {"change": "used", "token": identity.token, "route": route}
-        audit.record(session, Action.token, study_id=study_id, address=address, **details)
+        audit.record(session, audit.Action.token, study_id=study_id, address=address, **details)
     _recorded_uses[use] = hour
 
 
@@ -187,10 +181,10 @@ ARCHIVED = mark("The study {name!r} was archived: its items are not offered now.
 # Error -> status and code of the answer; the first that matches.
 STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (Unknown, 404, "unknown"),
-    (StudyDeleted, 410, "deleted"),
+    (deletions.StudyDeleted, 410, "deleted"),
     (Refused, 403, "refused"),
-    (NoLongerMember, 403, "removed"),
-    (Forbidden, 403, "forbidden"),
+    (deletions.NoLongerMember, 403, "removed"),
+    (access.Forbidden, 403, "forbidden"),
     (DatabaseUnavailable, 503, "unavailable"),  # the browser sends the request again
     (TiebreakError, 400, "invalid"),
 )
@@ -282,7 +276,7 @@ def next_tasks(call: Call) -> Json:
         raise Failed(400, "invalid", "The list of known items is invalid.")
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= tasks.MOST:
         raise Failed(400, "invalid", f"Between 1 and {tasks.MOST} items can be requested.")
-    tab = next((tab for tab in TABS if tab == call.query.get("tab", "todo")), None)
+    tab = next((tab for tab in queue_view.TABS if tab == call.query.get("tab", "todo")), None)
     if tab is None:
         raise Failed(400, "invalid", _("There is no such tab."))
     if call.work.study.archived:
@@ -411,7 +405,7 @@ def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
         study = study_name(opened, actor, query.get("study", ""), study_id)
         if study not in access.study_names(opened, actor):  # as if it did not exist
             raise Unknown(_("There is no study called {name!r}.", name=study[:80]))
-        access.require(opened, studies.get(opened, study).id, actor, Permission.label)
+        access.require(opened, studies.get(opened, study).id, actor, access.Permission.label)
         is_new = annotators.find_id(opened, actor.name) is None
     with (connections.writing if is_new else connections.reading)(resources.engine()) as opened:
         work = open_context(
@@ -429,7 +423,7 @@ def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
     return handle(Call(work, query, body))
 
 
-def study_name(opened: Session, actor: Actor, name: str, study_id: int | None) -> str:
+def study_name(opened: connections.Session, actor: Actor, name: str, study_id: int | None) -> str:
     """Return the present name of the study that a window was opened for; raises StudyDeleted."""
     if study_id is None and name in studies.names(opened):
         return name
@@ -437,7 +431,7 @@ def study_name(opened: Session, actor: Actor, name: str, study_id: int | None) -
     if found is None:
         return name
     if found.problem:
-        raise StudyDeleted(found.problem)
+        raise deletions.StudyDeleted(found.problem)
     return found.name
 
 

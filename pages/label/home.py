@@ -12,8 +12,6 @@ from pages.parts.numbers import format_value
 from storage.accounts.access import Permission
 from storage.db import connections, guards
 from storage.labelling import context, effects, home
-from storage.labelling.context import Refused
-from storage.labelling.home import ListedTask, QueueSummary
 from storage.labelling.queue_view import Tab, open_view
 from storage.reports import annotators as statistics
 from storage.studies.studies import Study
@@ -28,7 +26,7 @@ TAB_NAMES: dict[Tab, str] = {
 TASKS_PER_PAGE = 50
 
 
-def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[QueueSummary]) -> None:
+def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[home.QueueSummary]) -> None:
     """Draw the numbers of open and labelled targets, today's pace, and, if shown, the changes after the reveal."""
     zone = shell.time_zone()
     # The opinions are those that were revealed with this annotator's own labels.
@@ -58,7 +56,7 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
         st.caption(_("The same answer on {same} of {n} repeated items.", same=number(own.hits), n=number(own.n)))
 
 
-def draw_continue(study: Study, summaries: list[QueueSummary], preferred: str) -> None:
+def draw_continue(study: Study, summaries: list[home.QueueSummary], preferred: str) -> None:
     """Draw the button that opens the target at which the annotator stopped, in the preferred queue if it has any."""
     waiting = [summary for summary in summaries if summary.todo]
     if not waiting:
@@ -76,7 +74,7 @@ def draw_continue(study: Study, summaries: list[QueueSummary], preferred: str) -
         st.switch_page(workbench.queue_page(chosen.name), query_params=address)
 
 
-def draw_queues(summaries: list[QueueSummary], last: QueueSummary) -> QueueSummary:
+def draw_queues(summaries: list[home.QueueSummary], last: home.QueueSummary) -> home.QueueSummary:
     """Draw the choice of a queue, if there is one; at first the one in which the annotator labelled last."""
     names = [workbench.QUEUE_PAGES[summary.name].title for summary in summaries]
     if len(names) == 1:
@@ -85,7 +83,7 @@ def draw_queues(summaries: list[QueueSummary], last: QueueSummary) -> QueueSumma
     return summaries[names.index(paging.choose_coded(_("Queue"), names, "queue", draw, default, required=True))]
 
 
-def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
+def draw_lists(study: Study, annotator: str, summary: home.QueueSummary) -> None:
     """Draw the tabs of a queue as one table with search, and the actions on its rows."""
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     name = paging.choose_coded(_("List"), list(TAB_NAMES.values()), "list", left.segmented_control, required=True)
@@ -129,7 +127,7 @@ def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
 
 
 def draw_actions(
-    study: Study, queue: context.QueueContext, tab: Tab, listed: list[int], selected: list[ListedTask]
+    study: Study, queue: context.QueueContext, tab: Tab, listed: list[int], selected: list[home.ListedTask]
 ) -> None:
     """Draw the buttons that open one task, or skip several; `listed` are the ids of all tasks of the list."""
     chosen = [task.id for task in selected]
@@ -164,7 +162,7 @@ def draw_undo(queue: context.QueueContext) -> None:
         if st.button(_("Undo"), icon=":material/undo:", key="undo_skips", type="tertiary"):
             try:
                 permissions.write(queue.study.id, Permission.label, "", effects.undo_latest_skips, queue, entry)
-            except Refused as refused:
+            except context.Refused as refused:
                 st.toast(str(refused))
                 return
             st.rerun()

@@ -11,7 +11,6 @@ from pages.parts import paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown, text_html, truncate
 from storage.accounts.access import Permission
 from storage.labelling import claims, home
-from storage.labelling.home import Thread
 from storage.labels import views
 from storage.studies.studies import Study
 
@@ -19,7 +18,7 @@ LISTS = (mark("Open"), mark("Closed"))
 THREADS_PER_PAGE = 50
 
 
-def draw_list(threads: list[Thread], *, closed: bool) -> None:
+def draw_list(threads: list[home.Thread], *, closed: bool) -> None:
     """Draw the threads of one list without their texts; a click opens one."""
     listed = [thread for thread in threads if thread.closed == closed]
     if not listed:
@@ -52,7 +51,7 @@ def draw_list(threads: list[Thread], *, closed: bool) -> None:
         st.rerun()
 
 
-def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> None:
+def draw_thread(study: Study, name: str, thread: home.Thread, *, may_reply: bool) -> None:
     """Draw one thread; the text of another annotator may suggest a label, so the view is recorded."""
     if st.button(_("Inbox"), icon=":material/arrow_back:", type="tertiary", key="back"):
         close_thread()
@@ -82,7 +81,7 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
         shell.draw_link("label/adjudication.py", _("Labels of this item"), "gavel", **address)
 
 
-def draw_reply(study: Study, name: str, thread: Thread, *, may_close: bool) -> None:
+def draw_reply(study: Study, name: str, thread: home.Thread, *, may_close: bool) -> None:
     """Draw the form of a reply."""
     with st.form("reply", clear_on_submit=True, border=False):
         text = st.text_area(_("Reply"), height=90, key="reply_text", max_chars=home.LONGEST_REPLY)
@@ -103,7 +102,7 @@ def close_thread() -> None:
     st.rerun()
 
 
-def requested_thread(threads: list[Thread]) -> Thread | None:
+def requested_thread(threads: list[home.Thread]) -> home.Thread | None:
     """Return the thread that the URL names, if any."""
     target_id, annotator = shell.number_parameter("on"), st.query_params.get("of")
     if target_id is None or annotator is None:

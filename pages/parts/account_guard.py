@@ -26,7 +26,6 @@ from pages.parts.sections import SECTIONS
 from storage.accounts import logins, tokens
 from storage.accounts.registry import Actor, Identity
 from storage.db import connections, errors, guards
-from storage.db.errors import DBAPIError
 from storage.studies import annotators
 
 SESSION_COOKIE = "tiebreak_session"
@@ -78,7 +77,7 @@ class AccountGuard:
         connection = HTTPConnection(scope)
         try:
             identity = await run_in_threadpool(identify, connection)
-        except (TiebreakError, DBAPIError) as error:
+        except (TiebreakError, errors.DBAPIError) as error:
             sentence = str(error) if isinstance(error, TiebreakError) else errors.describe(error)
             await refuse(scope, receive, send, _error(503, "unavailable", sentence))
             return
@@ -181,7 +180,7 @@ def _checked(connection: HTTPConnection, identity: Identity, receive: Receive, s
             return message
         try:
             current = await run_in_threadpool(identify, connection)
-        except (TiebreakError, DBAPIError):  # the page itself reports it
+        except (TiebreakError, errors.DBAPIError):  # the page itself reports it
             return message
         checked_at = time.monotonic()
         if current == identity:

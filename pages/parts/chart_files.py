@@ -22,7 +22,6 @@ from core.formats.latex_tables import latex_table
 from core.formats.tables import cell, flatten, rows_csv
 from core.provenance import INTERVALS, caption
 from pages.parts import colours, downloads
-from pages.parts.downloads import File
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -172,7 +171,7 @@ def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "chart"
     stated, links = chart_caption(title, data), []
     for suffix, mime in {**(IMAGES if has_browser() else {}), **TABLES}.items():
-        file = File(
+        file = downloads.File(
             partial(make_file, figure, data, name, stated, suffix), f"{name}.{suffix}", mime, f"chart {name}.{suffix}"
         )
         links.append(f'<a href="{downloads.offer(file, f"{key}_{suffix}")}" download>{LABELS[suffix]}</a>')

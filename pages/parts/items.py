@@ -10,7 +10,6 @@ from core.items import Item
 from core.llm import images
 from core.own_addresses import own_address
 from pages.parts import downloads, shell
-from pages.parts.downloads import File
 from pages.parts.text import escape_markdown, text_html
 from storage.studies import transcripts
 from storage.studies.study_images import Route
@@ -117,7 +116,7 @@ def _draw_file(media_folder: Path, image: str) -> None:
     """Draw an image of the media folder from a route that checks the visitor."""
 
     mime = images.read_image(media_folder, image).type
-    file = File(lambda: images.read_image(media_folder, image).content, "image", mime)
+    file = downloads.File(lambda: images.read_image(media_folder, image).content, "image", mime)
     address = downloads.offer(file, f"image-{media_folder.name}-{image}")
     st.html(f'<img src="{address}" alt="image of the item" style="max-width: min(100%, {IMAGE_WIDTH}px)">')
 

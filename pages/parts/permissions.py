@@ -14,12 +14,8 @@ import streamlit as st
 from core.texts import _
 from pages.parts import account_guard, resources
 from storage.accounts import access
-from storage.accounts.access import Permission
 from storage.db import audit, connections, guards
-from storage.db.audit import Action
-from storage.db.connections import Session
 from storage.transfer import deletions
-from storage.transfer.deletions import Deleted
 
 Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
@@ -29,34 +25,34 @@ PAGE_KEY = "page_permission"
 STUDY_KEY = "page_study"
 
 
-def enter_page(permission: Permission | None) -> None:
+def enter_page(permission: access.Permission | None) -> None:
     """Declare the permission of the page that is drawn; None if it has no study.
 
     Raises Forbidden if the visitor has it in no study at all.
     """
     st.session_state[PAGE_KEY] = permission
     st.session_state.pop(STUDY_KEY, None)
-    if permission in (None, Permission.open):
+    if permission in (None, access.Permission.open):
         return
     found = permissions_anywhere()
-    if permission not in found and not (permission is Permission.view and Permission.label in found):
+    if permission not in found and not (permission is access.Permission.view and access.Permission.label in found):
         raise access.Forbidden(_("You have no role in a study that allows this page."))
 
 
-def require_page(study_id: int, permission: Permission | None = None) -> None:
+def require_page(study_id: int, permission: access.Permission | None = None) -> None:
     """Raise Forbidden unless the visitor has the page's permission, or the one of this view of the page, in a study."""
     needed = permission or st.session_state.get(PAGE_KEY)
-    assert isinstance(needed, Permission), "every page has a permission in pages.parts.sections"
+    assert isinstance(needed, access.Permission), "every page has a permission in pages.parts.sections"
     require(study_id, needed)
     st.session_state[PAGE_KEY], st.session_state[STUDY_KEY] = needed, study_id
 
 
-def require(study_id: int, permission: Permission) -> None:
+def require(study_id: int, permission: access.Permission) -> None:
     """Raise Forbidden unless the visitor has the permission in a study."""
     resources.read(access.require, study_id, account_guard.current_actor(), permission)
 
 
-def permit(study_id: int, permission: Permission) -> bool:
+def permit(study_id: int, permission: access.Permission) -> bool:
     """Return whether the visitor has the permission in a study; reads that need it are then permitted."""
     allowed = allows(study_id, permission)
     if allowed:
@@ -93,12 +89,12 @@ def fragment(*, run_every: float | None = None) -> Callable[[Callable[[], None]]
     return decorate
 
 
-def allows(study_id: int, permission: Permission) -> bool:
+def allows(study_id: int, permission: access.Permission) -> bool:
     """Return whether the visitor has the permission in a study."""
     return resources.read(access.allows, study_id, account_guard.current_actor(), permission)
 
 
-def allowed(study_id: int, wanted: Set[Permission]) -> Set[Permission]:
+def allowed(study_id: int, wanted: Set[access.Permission]) -> Set[access.Permission]:
     """Return those of the permissions that the visitor has in a study."""
     return resources.read(access.allowed, study_id, account_guard.current_actor(), wanted)
 
@@ -113,28 +109,28 @@ def require_administrator() -> None:
     resources.read(access.require_administrator, account_guard.current_actor())
 
 
-def study_names(permission: Permission = Permission.open) -> list[str]:
+def study_names(permission: access.Permission = access.Permission.open) -> list[str]:
     """Return the names of the studies in which the visitor has a permission by role, newest first."""
     return resources.read(access.study_names, account_guard.current_actor(), permission)
 
 
-def deleted_studies() -> list[Deleted]:
+def deleted_studies() -> list[deletions.Deleted]:
     """Return the deleted studies that the visitor may restore, the newest deletion first."""
     with connections.reading(resources.engine()) as session:
-        return [one for one in deletions.deleted_studies(session) if allows(one.id, Permission.manage)]
+        return [one for one in deletions.deleted_studies(session) if allows(one.id, access.Permission.manage)]
 
 
-def permissions_anywhere() -> frozenset[Permission]:
+def permissions_anywhere() -> frozenset[access.Permission]:
     """Return the permissions that the visitor has in any study."""
     return resources.read(access.permissions_anywhere, account_guard.current_actor())
 
 
-def allows_anywhere(permission: Permission) -> bool:
+def allows_anywhere(permission: access.Permission) -> bool:
     """Return whether the visitor has a permission in any study."""
     return permission in permissions_anywhere()
 
 
-def export_check(permission: Permission | None = None) -> Callable[[str], None]:
+def export_check(permission: access.Permission | None = None) -> Callable[[str], None]:
     """Return a function that raises Forbidden unless the visitor may have a file of the page, and records its export.
 
     The permission is that of the page unless another one is given; on a page without a study nothing is checked. The
@@ -152,13 +148,13 @@ def export_check(permission: Permission | None = None) -> Callable[[str], None]:
             return resources.read(access.require, study_id, actor, needed)
         with audit.acting(actor.name), connections.writing(resources.engine()) as session:
             access.require(session, study_id, actor, needed)
-            audit.record(session, Action.export, study_id=study_id, file=kind)
+            audit.record(session, audit.Action.export, study_id=study_id, file=kind)
 
     return check
 
 
 @contextmanager
-def writing(study_id: int, permission: Permission, change: str) -> Iterator[Session]:
+def writing(study_id: int, permission: access.Permission, change: str) -> Iterator[connections.Session]:
     """Open a session that changes a study, as `storage.db.connections.writing`; raises Forbidden.
 
     `change` is the text of its entry in the audit log; empty if it has none, or if storage adds another one.
@@ -168,15 +164,15 @@ def writing(study_id: int, permission: Permission, change: str) -> Iterator[Sess
         with audit.acting(actor.name), connections.writing(resources.engine()) as session:
             access.require(session, study_id, actor, permission)
             if change:
-                audit.record(session, Action.settings, study_id=study_id, change=change)
+                audit.record(session, audit.Action.settings, study_id=study_id, change=change)
             yield session
 
 
 def write(
     study_id: int,
-    permission: Permission,
+    permission: access.Permission,
     change: str,
-    function: Callable[Concatenate[Session, Parameters], Value],
+    function: Callable[Concatenate[connections.Session, Parameters], Value],
     *arguments: Parameters.args,
     **options: Parameters.kwargs,
 ) -> Value:

@@ -14,11 +14,8 @@ from core.llm.router import Router
 from storage.accounts import registry
 from storage.db import connections, errors, guards
 from storage.db.connections import Engine, Session
-from storage.db.errors import DBAPIError
 from storage.runs import calls, runs
 from storage.studies import studies, study_images
-from storage.studies.studies import Study
-from storage.studies.study_images import Route
 from storage.transfer import deletions, imports, samples
 from storage.worker import RunWorker
 
@@ -61,7 +58,7 @@ def add_showcase() -> None:
         guards.grant(guards.EVERY_STUDY, "manage")
         try:
             imports.import_records(engine(), samples.SHOWCASE_NAME, tiebreak.read(samples.SHOWCASE))
-        except (TiebreakError, DBAPIError) as error:
+        except (TiebreakError, errors.DBAPIError) as error:
             log.warning("The showcase could not be added: %s", error)
 
 
@@ -77,7 +74,7 @@ async def remove_expired_daily() -> None:
         await asyncio.sleep(DAY_SECONDS)
         try:
             await asyncio.to_thread(remove)
-        except (TiebreakError, DBAPIError) as error:
+        except (TiebreakError, errors.DBAPIError) as error:
             log.warning("What has expired could not be removed: %s", error)
 
 
@@ -113,7 +110,7 @@ def worker_problem() -> str:
         return _workers[0].problem() if _workers else "The worker that executes runs is not running."
     if engine().dialect.name != "postgresql":
         return ""
-    with suppress(TiebreakError, DBAPIError):  # whether the database works is asked elsewhere
+    with suppress(TiebreakError, errors.DBAPIError):  # whether the database works is asked elsewhere
         return "" if read(calls.count_workers) else NO_WORKER
     return ""
 
@@ -130,7 +127,7 @@ def database_problem() -> str:
         read(studies.names)
     except TiebreakError as error:
         return str(error)
-    except DBAPIError as error:
+    except errors.DBAPIError as error:
         return errors.describe(error)
     return ""
 
@@ -140,6 +137,6 @@ def model_client() -> Model:
     return Router()
 
 
-def image_route(study: Study) -> Route:
+def image_route(study: studies.Study) -> study_images.Route:
     """Return the function that names the addresses of a study's images of other hosts on this server."""
     return read(study_images.routes, study.id, study.rules.image_hosts)

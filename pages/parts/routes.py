@@ -29,14 +29,11 @@ from core.remote_images import is_stored
 from pages.parts import account_guard, resources
 from pages.parts.request_guard import page_html
 from storage.accounts import access
-from storage.accounts.access import Permission
 from storage.accounts.registry import Actor, Identity
 from storage.db import connections
-from storage.db.connections import Session
 from storage.db.errors import DBAPIError
 from storage.reports import contents
 from storage.studies import studies, study_images, transcripts
-from storage.studies.study_images import RemoteImages
 
 IMAGE_HEADERS = {"Cache-Control": "private, max-age=86400", "Content-Security-Policy": "default-src 'none'; sandbox"}
 # Beginnings of the paths whose requests are measured. The pages themselves use one socket.
@@ -120,8 +117,8 @@ async def ready(_: Request) -> Response:
 
 
 @cache
-def _images() -> RemoteImages:
-    return RemoteImages()
+def _images() -> study_images.RemoteImages:
+    return study_images.RemoteImages()
 
 
 async def remote_image(request: Request) -> Response:
@@ -150,11 +147,11 @@ def _may_see(identity: Identity, study: str, address: str, mark: str) -> bool:
         return _may_open(session, identity, study) and study_images.is_signed(session, int(study), address, mark)
 
 
-def _may_open(session: Session, identity: Identity, study: str) -> bool:
+def _may_open(session: connections.Session, identity: Identity, study: str) -> bool:
     """Return whether a text is the id of a study that the visitor may open."""
     if not (study.isascii() and study.isdigit() and len(study) < 10):
         return False
-    return access.allows(session, int(study), identity.actor or Actor(""), Permission.open)
+    return access.allows(session, int(study), identity.actor or Actor(""), access.Permission.open)
 
 
 async def transcript(request: Request) -> Response:

@@ -17,19 +17,15 @@ from core.labels import Target
 from core.own_addresses import cookie_path, own_address
 from core.texts import _, mark
 from pages.parts import account_guard, current_study, languages, live, paging, permissions, resources, sections
-from pages.parts.account_guard import COOKIE, current_visitor
 from pages.parts.account_guard import current_annotator as current_annotator
-from pages.parts.sections import Section
 from pages.parts.text import escape_markdown
 from storage.accounts import logins
 from storage.accounts.access import Permission
 from storage.db import audit, connections, guards
 from storage.labels import merges, views
 from storage.reports import contents
-from storage.reports.contents import StudyContents
 from storage.runs import live_traces
 from storage.studies import annotators, studies
-from storage.studies.studies import Study
 from storage.transfer import deletions, samples
 
 # Style sheets and scripts, which are in the folders of the pages that use them.
@@ -70,7 +66,7 @@ _unsent = st.components.v2.component("unsent", js=read_asset("parts/unsent.js"))
 _study_links = st.components.v2.component("study_links", js=read_asset("parts/study_links.js"))
 
 
-def draw_frame(section: Section) -> None:
+def draw_frame(section: sections.Section) -> None:
     """Add the style sheet, the scripts of every page, the sidebar with the annotator, and the tabs of the section.
 
     Stops the page without a session.
@@ -105,7 +101,7 @@ def draw_frame(section: Section) -> None:
                     _sign_out()
 
 
-def _draw_navigation(section: Section) -> None:
+def _draw_navigation(section: sections.Section) -> None:
     """Draw the entries of the sidebar, and above the page the tabs of its entry; name the page in the browser.
 
     The page that is drawn checks its permission itself: this only decides which links are offered.
@@ -128,7 +124,7 @@ def _draw_navigation(section: Section) -> None:
                     st.page_link(page_path(other.script), label=_(other.title), query_params=parameters)
 
 
-def _navigated_study() -> Study | None:
+def _navigated_study() -> studies.Study | None:
     """Return the study that the sidebar is about; None if there is none that the visitor may open."""
     names = permissions.study_names()
     requested = current_study.current()
@@ -143,12 +139,12 @@ def _former(name: str) -> deletions.Found | None:
     return resources.read(deletions.find_former, account_guard.current_actor(), name)
 
 
-def _granted(study: Study | None) -> tuple[Collection[Permission], StudyContents]:
+def _granted(study: studies.Study | None) -> tuple[Collection[Permission], contents.StudyContents]:
     """Return the visitor's permissions in a study and what it has; without one, the permissions in any study."""
     if study is None:
-        return permissions.permissions_anywhere(), StudyContents()
+        return permissions.permissions_anywhere(), contents.StudyContents()
 
-    def read() -> StudyContents:
+    def read() -> contents.StudyContents:
         return resources.read(contents.of_study, study.id)
 
     topics = (live.study_topic(study.id),)
@@ -160,7 +156,7 @@ def require_annotator() -> str:
     name = current_annotator()
     if name is not None:
         if st.session_state.get("annotator_new"):
-            _remember(key="remember", data={"cookie": COOKIE, "path": cookie_path(), "name": name})
+            _remember(key="remember", data={"cookie": account_guard.COOKIE, "path": cookie_path(), "name": name})
         return name
     st.subheader(_("Sign in to Tiebreak"), anchor=False)
     st.write(
@@ -203,7 +199,7 @@ def _sign_out() -> None:
             logins.revoke(session, identity.login_id)
         st.rerun()
     st.session_state["annotator"], st.session_state["annotator_new"] = "", True
-    _remember(key="forget", data={"cookie": COOKIE, "path": cookie_path(), "name": ""})
+    _remember(key="forget", data={"cookie": account_guard.COOKIE, "path": cookie_path(), "name": ""})
 
 
 def record_views(study_id: int, viewed: Collection[Target]) -> bool:
@@ -212,7 +208,7 @@ def record_views(study_id: int, viewed: Collection[Target]) -> bool:
     with connections.writing(resources.engine()) as session:
         if annotator is not None:
             return views.record(session, study_id, viewed, annotator)
-        views.record_visitor(session, study_id, viewed, current_visitor())
+        views.record_visitor(session, study_id, viewed, account_guard.current_visitor())
     return False
 
 
@@ -227,12 +223,12 @@ def _sign_in(name: str) -> None:
     with connections.writing(resources.engine()) as session:
         name = annotators.stored_name(session, name)
         annotators.get_or_create_id(session, name)
-        views.assign_to_annotator(session, current_visitor(), name)
+        views.assign_to_annotator(session, account_guard.current_visitor(), name)
     st.session_state["annotator"], st.session_state["annotator_new"] = name, True
     st.rerun()
 
 
-def draw_header(title: str, sentence: str) -> Study:
+def draw_header(title: str, sentence: str) -> studies.Study:
     """Draw title, purpose and study selection; returns the selected study, and stops the page if there is none."""
     left, right = st.columns([3, 1], vertical_alignment="bottom", gap="medium")
     with left.container(horizontal=True, vertical_alignment="bottom"):
@@ -341,7 +337,7 @@ IMPORT: Link = (STUDIES, mark("Import"), ":material/upload_file:")
 RUN: Link = ("setup/runs.py", mark("Start a run"), ":material/play_circle:")
 
 
-def draw_links(study: Study, *links: Link, horizontal: bool = True) -> None:
+def draw_links(study: studies.Study, *links: Link, horizontal: bool = True) -> None:
     """Draw links to pages with a study, without those that the visitor's role does not allow."""
     granted = permissions.allowed(study.id, {_needed(script) for script, _, _ in links})
     shown = [link for link in links if _needed(link[0]) in granted]
@@ -361,13 +357,13 @@ def draw_link(script: str, label: str, icon: str, **address: str) -> None:
 STUDY_TABS = RULES_TAB, CRITERIA_TAB, DESIGN_TAB = "Guidelines and rules", "Criteria", "What people label"
 
 
-def draw_setting(study: Study, tab: str, label: str) -> None:
+def draw_setting(study: studies.Study, tab: str, label: str) -> None:
     """Draw the link to a tab of the study's settings, if the visitor's role allows it."""
     if permissions.allows(study.id, Permission.edit):
         draw_link(STUDIES, label, "settings", study=study.name, view="study", open=study.name, tab=tab)
 
 
-def draw_missing(study: Study, fact: str, advice: str, *links: Link) -> None:
+def draw_missing(study: studies.Study, fact: str, advice: str, *links: Link) -> None:
     """Draw what a study lacks, and what to do about it if the visitor's role allows the pages of all links for it."""
     needed = {_needed(script) for script, _, _ in links}
     st.info(f"{_(fact)} {_(advice) if advice else ''}" if needed == permissions.allowed(study.id, needed) else _(fact))

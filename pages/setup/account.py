@@ -9,13 +9,12 @@ from core.texts import _
 from pages.parts import account_guard, languages, resources, shell
 from pages.parts.text import escape_markdown
 from storage.accounts import logins, registry, sign_in, tokens
-from storage.accounts.registry import Account, Identity
 from storage.db import audit, connections
 
 DEFAULT_DAYS = 90
 
 
-def draw_page(identity: Identity) -> None:
+def draw_page(identity: registry.Identity) -> None:
     """Draw the sections of the account."""
     st.title(_("Account"), anchor=False)
     st.html(languages.links())
@@ -33,7 +32,7 @@ def draw_page(identity: Identity) -> None:
         draw_tokens(account)
 
 
-def draw_password(account: Account) -> None:
+def draw_password(account: registry.Account) -> None:
     """Draw the form that changes the password."""
     if not account.has_password:
         st.caption(_("You sign in at an OpenID Connect provider; this account has no password."))
@@ -52,7 +51,7 @@ def draw_password(account: Account) -> None:
     st.rerun()  # all sessions of the account have ended
 
 
-def draw_sessions(account: Account, own: int | None) -> None:
+def draw_sessions(account: registry.Account, own: int | None) -> None:
     """Draw the open sessions, each with a button that ends it."""
     listed = resources.read(logins.active, account)
     for login in listed:
@@ -68,7 +67,7 @@ def draw_sessions(account: Account, own: int | None) -> None:
                 st.rerun()
 
 
-def draw_tokens(account: Account) -> None:
+def draw_tokens(account: registry.Account) -> None:
     """Draw the API tokens, and the form of a new one."""
     listed = resources.read(tokens.active, account)
     for token in listed:

@@ -12,7 +12,6 @@ from pages.setup.parts import annotator_figures
 from storage.accounts.access import Permission
 from storage.labelling import claims
 from storage.reports import annotators
-from storage.reports.annotators import AnnotatorSummary, Pace, TrainingResult
 
 
 def _rounded(value: float | None) -> int | None:
@@ -80,7 +79,7 @@ TRAINING_COLUMNS = (
 )  # fmt: skip
 
 
-def draw_training(results: list[TrainingResult]) -> None:
+def draw_training(results: list[annotators.TrainingResult]) -> None:
     """Draw the results of training, hidden checks and repeats, if there are any."""
     if results:
         st.subheader("Training, hidden checks and repeats", anchor=False)
@@ -88,7 +87,7 @@ def draw_training(results: list[TrainingResult]) -> None:
         st.caption("Shares of right answers, and of equal ones on repeats, with Wilson's 95 % intervals.")
 
 
-def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
+def draw_agreement(summaries: list[annotators.AnnotatorSummary]) -> None:
     """Draw the agreement with the others as points with intervals."""
     measured = [summary for summary in summaries if summary.others.value is not None]
     if not measured:
@@ -106,7 +105,7 @@ def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
     charts.draw(figure, "agreement_with_others", alt, data=ChartData([_row(summary) for summary in ordered]))
 
 
-def describe_time(pace: Pace) -> str:
+def describe_time(pace: annotators.Pace) -> str:
     """Return `3 min of active time (2 labels without a time)`."""
     untimed = numbers.format_count(pace.labels - pace.timed, "label")
     if not pace.timed:
@@ -115,11 +114,11 @@ def describe_time(pace: Pace) -> str:
     return f"{numbers.format_duration(pace.seconds)} of active time{missing}"
 
 
-def _row(summary: AnnotatorSummary) -> AgreementRow:
+def _row(summary: annotators.AnnotatorSummary) -> AgreementRow:
     return agreement_row("", "", summary.name, "percent", summary.others)
 
 
-def draw_details(summaries: list[AnnotatorSummary]) -> None:
+def draw_details(summaries: list[annotators.AnnotatorSummary]) -> None:
     """Draw one annotator: assigned targets, and the drift over time."""
     names = [summary.name for summary in summaries]
     name = st.selectbox("Annotator", names, key="annotator_details", bind="query-params")

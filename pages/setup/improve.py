@@ -23,12 +23,7 @@ from storage.accounts.access import Permission
 from storage.db import audit, connections, guards
 from storage.db.audit import Action
 from storage.improvement import evaluations, judges, splits, variants
-from storage.improvement.evaluations import Evaluation, Version
-from storage.improvement.judges import CurrentJudge
-from storage.improvement.splits import Split
-from storage.improvement.variants import Variant
 from storage.runs import experiments
-from storage.runs.experiments import Progress
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.worker import Plan, estimate
@@ -74,7 +69,7 @@ def draw_page(study: Study) -> None:
         st.rerun()
 
 
-def draw_choice(study: Study, runs: dict[str, list[str]]) -> CurrentJudge:
+def draw_choice(study: Study, runs: dict[str, list[str]]) -> judges.CurrentJudge:
     """Draw the choice of the run and of one of its criteria, which are in the URL, and return its judge."""
     names = list(runs)
     requested = st.query_params.get("run")
@@ -110,7 +105,7 @@ def draw_disagreements(study: Study, cases: list[Case]) -> None:
 DRAFT, NUMBER = "improve_draft", "improve_draft_number"
 
 
-def draw_form(study: Study, current: CurrentJudge, cases: list[Case]) -> bool:
+def draw_form(study: Study, current: judges.CurrentJudge, cases: list[Case]) -> bool:
     """Draw the form; return whether a variant was stored."""
     _draw_model(study, current, cases)
     scope = f"{current.run.id}_{current.judge.criterion.name}_{st.session_state.get(NUMBER, 0)}"
@@ -130,7 +125,7 @@ def draw_form(study: Study, current: CurrentJudge, cases: list[Case]) -> bool:
     return stored
 
 
-def _draw_fields(current: CurrentJudge, cases: list[Case], drafted: Changes, scope: str) -> Changes:
+def _draw_fields(current: judges.CurrentJudge, cases: list[Case], drafted: Changes, scope: str) -> Changes:
     """Draw the fields with the current texts or the drafted ones, and return what differs from the current ones."""
     judge = current.judge
     criterion = judge.criterion
@@ -169,7 +164,7 @@ def _draw_fields(current: CurrentJudge, cases: list[Case], drafted: Changes, sco
     return _effective(current, entered)
 
 
-def _effective(current: CurrentJudge, changes: Changes) -> Changes:
+def _effective(current: judges.CurrentJudge, changes: Changes) -> Changes:
     """Return the changes without fields that are as they were."""
     criterion = current.judge.criterion
     before = {
@@ -180,7 +175,7 @@ def _effective(current: CurrentJudge, changes: Changes) -> Changes:
     return changes.model_copy(update={name: None for name, old in before.items() if getattr(changes, name) == old})
 
 
-def _draw_model(study: Study, current: CurrentJudge, cases: list[Case]) -> None:
+def _draw_model(study: Study, current: judges.CurrentJudge, cases: list[Case]) -> None:
     with st.popover("Let a model propose changes", icon=":material/auto_awesome:", key="improve_model"):
         if not cases:
             st.caption("A model needs disagreements on development items.")
@@ -202,7 +197,7 @@ def _draw_model(study: Study, current: CurrentJudge, cases: list[Case]) -> None:
             st.error(escape_markdown(str(error)), icon=":material/error:")
 
 
-def _propose(study: Study, current: CurrentJudge, model: str, count: int) -> None:
+def _propose(study: Study, current: judges.CurrentJudge, model: str, count: int) -> None:
     """Draft changes by a model; raises Forbidden unless the visitor may start runs with it."""
     criterion = current.judge.criterion.name
     request = variants.prepare_suggestions(resources.engine(), study, current.run.name, criterion, model, count)
@@ -287,7 +282,7 @@ def draw_split_form(study: Study) -> None:
         st.rerun()
 
 
-def draw_summary(study: Study, split: Split) -> None:
+def draw_summary(study: Study, split: splits.Split) -> None:
     """Draw the counts of the parts, the rule, and the addition of items with new gold."""
     name = shell.current_annotator()
     seen = resources.read(splits.count_seen, study.id, name) if name else 0
@@ -364,7 +359,7 @@ def _draw_case(study: Study, case: Case, key: str) -> None:
 CONFIRM = "improve_confirm"  # key of the state with the variant and the part of the evaluation that is to be confirmed
 
 
-def draw_variants(study: Study, split: Split, kind: Kind, criterion: str, version: Version) -> None:
+def draw_variants(study: Study, split: splits.Split, kind: Kind, criterion: str, version: evaluations.Version) -> None:
     """Draw how often the held-out items were used, the variants, newest first, and the versions of the criterion."""
     with connections.reading(resources.engine()) as session:
         of_criterion = [v for v in variants.of_study(session, study.id) if (v.kind, v.criterion) == (kind, criterion)]
@@ -385,7 +380,7 @@ def draw_variants(study: Study, split: Split, kind: Kind, criterion: str, versio
         _draw_history(study, criterion, history)
 
 
-def _draw_variant(study: Study, split: Split, evaluation: Evaluation, used: int) -> None:
+def _draw_variant(study: Study, split: splits.Split, evaluation: evaluations.Evaluation, used: int) -> None:
     variant = evaluation.variant
     with st.container(border=True, key=f"variant-{variant.id}"):
         accepted = evaluation.accepted_version
@@ -412,7 +407,7 @@ def _draw_variant(study: Study, split: Split, evaluation: Evaluation, used: int)
             _draw_confirmation(study, variant, part, sentence)
 
 
-def _draw_development(study: Study, evaluation: Evaluation) -> None:
+def _draw_development(study: Study, evaluation: evaluations.Evaluation) -> None:
     variant, progress = evaluation.variant, evaluation.development_progress
     st.caption("**Development items**")
     _draw_result(evaluation.development)
@@ -421,7 +416,7 @@ def _draw_development(study: Study, evaluation: Evaluation) -> None:
         _draw_question(label, f"develop_{variant.id}", variant, "development")
 
 
-def _draw_held_out(study: Study, split: Split, evaluation: Evaluation, used: int) -> None:
+def _draw_held_out(study: Study, split: splits.Split, evaluation: evaluations.Evaluation, used: int) -> None:
     variant, use, decision = evaluation.variant, evaluation.use, evaluation.decision
     st.caption("**Held-out items**")
     if use is None:
@@ -447,7 +442,7 @@ def _draw_held_out(study: Study, split: Split, evaluation: Evaluation, used: int
             st.rerun()
 
 
-def _draw_question(label: str, key: str, variant: Variant, part: Part) -> None:
+def _draw_question(label: str, key: str, variant: variants.Variant, part: Part) -> None:
     """Draw the button that asks for a confirmation of an evaluation, below the variant."""
     if st.button(label, key=key, icon=":material/play_arrow:"):
         st.session_state[CONFIRM] = variant.id, part
@@ -467,7 +462,7 @@ def _draw_result(result: PairedResult | None) -> None:
     )
 
 
-def _draw_progress(name: str | None, study: Study, progress: Progress | None) -> bool:
+def _draw_progress(name: str | None, study: Study, progress: experiments.Progress | None) -> bool:
     """Draw the progress of an experiment while it is executed; return whether it is."""
     if name is None or progress is None:
         return False
@@ -480,7 +475,7 @@ def _draw_progress(name: str | None, study: Study, progress: Progress | None) ->
     return True
 
 
-def _draw_confirmation(study: Study, variant: Variant, part: Part, sentence: str) -> None:
+def _draw_confirmation(study: Study, variant: variants.Variant, part: Part, sentence: str) -> None:
     """Draw the estimate, and start the evaluation on request."""
     engine = resources.engine()
     with st.container(key=f"confirm_{variant.id}", border=True):
@@ -507,7 +502,7 @@ def _draw_confirmation(study: Study, variant: Variant, part: Part, sentence: str
 
 
 @guards.operation()
-def _start(study: Study, variant: Variant, part: Part, planned: Plan) -> None:
+def _start(study: Study, variant: variants.Variant, part: Part, planned: Plan) -> None:
     """Start an evaluation for the visitor; raises Forbidden unless they may start its runs."""
     with audit.acting(require_start(study, planned).name):
         evaluations.begin(resources.engine(), study, variant, part, planned)

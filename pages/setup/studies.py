@@ -10,7 +10,6 @@ from pages.parts import account_guard, current_study, numbers, permissions, reso
 from pages.parts.text import escape_markdown, truncate
 from pages.setup.parts import import_steps, study_form
 from storage.accounts import access
-from storage.accounts.access import Permission
 from storage.db import connections
 from storage.studies import studies
 from storage.studies.studies import Progress, Study
@@ -26,12 +25,12 @@ def draw_overview() -> None:
         progress = studies.progress(session)
     left, right = st.columns([4, 1], vertical_alignment="bottom", gap="medium")
     left.title("Studies", anchor=False)
-    may_import = permissions.allows_anywhere(Permission.edit)
+    may_import = permissions.allows_anywhere(access.Permission.edit)
     left.caption(f"{PURPOSE} Import, edit and export studies here." if may_import else PURPOSE)
     if may_import and right.button("Import", type="primary", icon=ICON, width="stretch", key="open_import"):
         open_view(view="import")
     draw_import_result()
-    linked = (Permission.view, Permission.run, Permission.label, Permission.edit)
+    linked = (access.Permission.view, access.Permission.run, access.Permission.label, access.Permission.edit)
     permitted = {permission: set(permissions.study_names(permission)) for permission in linked}
     deleted = permissions.deleted_studies()
     if not all_studies and not permissions.is_administrator():
@@ -63,7 +62,7 @@ def draw_import_result() -> None:
             st.dataframe([asdict(file) for file in files], hide_index=True, key="imported_files")
 
 
-def draw_card(study: Study, progress: Progress, allowed: Collection[Permission]) -> None:
+def draw_card(study: Study, progress: Progress, allowed: Collection[access.Permission]) -> None:
     """Draw the progress of a study, and links to its pages."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{escape_markdown(study.name)}**")
@@ -85,21 +84,21 @@ def draw_card(study: Study, progress: Progress, allowed: Collection[Permission])
     draw_links(study, progress, allowed)
 
 
-def draw_links(study: Study, progress: Progress, allowed: Collection[Permission]) -> None:
+def draw_links(study: Study, progress: Progress, allowed: Collection[access.Permission]) -> None:
     """Draw links to the study's pages that the visitor's role allows, the most likely next step first."""
-    first = ("watch/traces.py", "Watch", "forum", Permission.view)
+    first = ("watch/traces.py", "Watch", "forum", access.Permission.view)
     if not progress.runs:
-        first = ("setup/runs.py", "Run", "play_circle", Permission.run)
+        first = ("setup/runs.py", "Run", "play_circle", access.Permission.run)
     links = (
         first,
-        ("label/disagreements.py", "Label", "balance", Permission.label),
-        ("results/agreement.py", "Results", "monitoring", Permission.view),
+        ("label/disagreements.py", "Label", "balance", access.Permission.label),
+        ("results/agreement.py", "Results", "monitoring", access.Permission.view),
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for script, label, icon, permission in links:
             if permission in allowed:
                 shell.draw_link(script, label, icon, study=study.name)
-        clicked = Permission.edit in allowed and st.button(
+        clicked = access.Permission.edit in allowed and st.button(
             "Open", key=f"open_{study.id}", icon=":material/settings:", type="tertiary"
         )
         if clicked:
@@ -119,13 +118,13 @@ match view:
     case "import":
         st.title("Import", anchor=False)
         st.caption("An invalid file is refused as a whole. Importing the same file twice adds nothing.")
-        if not permissions.allows_anywhere(Permission.edit):
+        if not permissions.allows_anywhere(access.Permission.edit):
             raise access.Forbidden(access.ADMINISTRATORS_ONLY)
         import_steps.draw_import()
     case "study":
         with connections.reading(resources.engine()) as reading:
             chosen = access.study(reading, account_guard.current_actor(), st.query_params.get("open", ""))
-        permissions.require_page(chosen.id, Permission.edit)
+        permissions.require_page(chosen.id, access.Permission.edit)
         st.title(escape_markdown(chosen.name), anchor=False)
         study_form.draw_study(chosen)
     case _:

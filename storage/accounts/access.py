@@ -16,14 +16,11 @@ from core.formats.records import RunRecord
 from core.texts import _, mark
 from core.trace import Spec
 from storage.accounts import registry
-from storage.accounts.registry import Actor
 from storage.db import audit, connections, guards
-from storage.db.audit import Action
 from storage.db.tables import AnnotatorRow, MemberRow, StudyRow
 from storage.runs import runs
 from storage.runs.calls import OPERATED, stored_models
 from storage.studies import annotators, studies
-from storage.studies.studies import Study
 
 
 class Role(StrEnum):
@@ -83,12 +80,12 @@ class Forbidden(TiebreakError):
     """An actor whose role does not allow something."""
 
 
-def is_unrestricted(session: Session, actor: Actor) -> bool:
+def is_unrestricted(session: Session, actor: registry.Actor) -> bool:
     """Return whether an actor may do everything: an administrator, or anybody while there are no accounts."""
     return actor.administrator if actor.account_id is not None else not registry.exist(session)
 
 
-def require(session: Session, study_id: int, actor: Actor, permission: Permission) -> None:
+def require(session: Session, study_id: int, actor: registry.Actor, permission: Permission) -> None:
     """Raise Forbidden unless the actor has the permission in the study; it permits changes in the current operation."""
     if allows(session, study_id, actor, permission):
         return guards.grant(study_id, permission.value)
@@ -99,12 +96,12 @@ def require(session: Session, study_id: int, actor: Actor, permission: Permissio
     raise Forbidden(_("Your role does not allow you to {verb}.", verb=_(VERBS[permission])))
 
 
-def allows(session: Session, study_id: int, actor: Actor, permission: Permission) -> bool:
+def allows(session: Session, study_id: int, actor: registry.Actor, permission: Permission) -> bool:
     """Return whether the actor has the permission in the study."""
     return permission in allowed(session, study_id, actor, {permission})
 
 
-def allowed(session: Session, study_id: int, actor: Actor, wanted: Set[Permission]) -> Set[Permission]:
+def allowed(session: Session, study_id: int, actor: registry.Actor, wanted: Set[Permission]) -> Set[Permission]:
     """Return those of the permissions that the actor has in the study."""
     if is_unrestricted(session, actor):
         return wanted
@@ -115,7 +112,7 @@ def allowed(session: Session, study_id: int, actor: Actor, wanted: Set[Permissio
     return wanted & permissions
 
 
-def study(session: Session, actor: Actor, name: str) -> Study:
+def study(session: Session, actor: registry.Actor, name: str) -> studies.Study:
     """Return the study called `name`; raises TiebreakError if there is none that the actor may know of."""
     known = study_names(session, actor)
     if name not in known:
@@ -124,14 +121,14 @@ def study(session: Session, actor: Actor, name: str) -> Study:
     return studies.get(session, name)
 
 
-def require_administrator(session: Session, actor: Actor) -> None:
+def require_administrator(session: Session, actor: registry.Actor) -> None:
     """Raise Forbidden unless the actor may manage accounts and create studies."""
     if not is_unrestricted(session, actor):
         raise Forbidden(_(ADMINISTRATORS_ONLY))
     guards.grant(guards.EVERY_STUDY, ADMINISTRATION)
 
 
-def require_import(session: Session, actor: Actor, name: str) -> None:
+def require_import(session: Session, actor: registry.Actor, name: str) -> None:
     """Raise Forbidden unless the actor may import into a study, or create it if there is none of this name."""
     if name not in studies.names(session):
         return require_administrator(session, actor)
@@ -140,7 +137,7 @@ def require_import(session: Session, actor: Actor, name: str) -> None:
     guards.grant(study_id, guards.IMPORT)
 
 
-def study_names(session: Session, actor: Actor, permission: Permission = Permission.open) -> list[str]:
+def study_names(session: Session, actor: registry.Actor, permission: Permission = Permission.open) -> list[str]:
     """Return the names of the studies in which the actor's role has a permission, newest first."""
     names = studies.names(session)
     if is_unrestricted(session, actor):
@@ -149,14 +146,14 @@ def study_names(session: Session, actor: Actor, permission: Permission = Permiss
     return [name for name in names if name in roles and permission in PERMISSIONS[roles[name]]]
 
 
-def permissions_anywhere(session: Session, actor: Actor) -> frozenset[Permission]:
+def permissions_anywhere(session: Session, actor: registry.Actor) -> frozenset[Permission]:
     """Return the permissions that the actor's roles have in any study, without those that come after labelling."""
     if is_unrestricted(session, actor):
         return frozenset(Permission)
     return frozenset().union(*(PERMISSIONS[role] for role in _roles(session, actor).values()))
 
 
-def _roles(session: Session, actor: Actor) -> dict[str, Role]:
+def _roles(session: Session, actor: registry.Actor) -> dict[str, Role]:
     """Return study -> the actor's role in it."""
     annotator_id = annotators.find_id(session, actor.name) if actor.name else None
     query = (
@@ -186,7 +183,7 @@ def members(session: Session, study_id: int) -> dict[str, Role]:
 def set_role(session: Session, study_id: int, name: str, role: Role | None) -> None:
     """Give the account of an annotator a role in a study, or with None remove it."""
     annotator_id = annotators.get_or_create_id(session, registry.get(session, name).name)
-    audit.record(session, Action.role, study_id=study_id, account=name, role=role.value if role else "none")
+    audit.record(session, audit.Action.role, study_id=study_id, account=name, role=role.value if role else "none")
     if role is None:
         own = (col(MemberRow.study_id) == study_id, col(MemberRow.annotator_id) == annotator_id)
         session.execute(delete(MemberRow).where(*own))
@@ -195,7 +192,7 @@ def set_role(session: Session, study_id: int, name: str, role: Role | None) -> N
     connections.upsert(session, MemberRow, ["study_id", "annotator_id"], row)
 
 
-def require_models(session: Session, study_id: int, actor: Actor, specs: Iterable[Spec]) -> None:
+def require_models(session: Session, study_id: int, actor: registry.Actor, specs: Iterable[Spec]) -> None:
     """Raise Forbidden for addresses, key variables and prices of models that the actor may not set.
 
     Those that a live run of the study has for the same model were set by an owner: all who may start runs can use them.
@@ -210,7 +207,7 @@ def require_models(session: Session, study_id: int, actor: Actor, specs: Iterabl
         raise Forbidden("Only an owner of this study may set addresses, key variables or prices of models.")
 
 
-def require_imported(session: Session, study_id: int, actor: Actor, record: RunRecord) -> None:
+def require_imported(session: Session, study_id: int, actor: registry.Actor, record: RunRecord) -> None:
     """Raise Forbidden for an imported run with addresses, key variables or prices, if the actor may not set them.
 
     An imported run can be resumed, and others can use what it has.
@@ -222,14 +219,14 @@ def require_imported(session: Session, study_id: int, actor: Actor, record: RunR
         )
 
 
-def _permissions(session: Session, study_id: int, actor: Actor) -> frozenset[Permission]:
+def _permissions(session: Session, study_id: int, actor: registry.Actor) -> frozenset[Permission]:
     if actor.account_id is None:  # without an account, while others have one
         return frozenset()
     role = role_of(session, study_id, actor.name)
     return frozenset() if role is None else PERMISSIONS[role]
 
 
-def _has_labelled(session: Session, study_id: int, actor: Actor) -> bool:
+def _has_labelled(session: Session, study_id: int, actor: registry.Actor) -> bool:
     """Return whether the actor has labelled something, and nothing waits or was skipped."""
     from storage.labelling import home
 

@@ -15,8 +15,6 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from storage.accounts.registry import Account, Actor, Identity, by_id, exist
 from storage.db import audit, connections
-from storage.db.audit import Action
-from storage.db.connections import insert_missing
 from storage.db.tables import AccountRow, AnnotatorRow, ApiTokenRow, LoginRow, ServerSecretRow
 
 # Random tokens, of which only hashes are stored, and the signature of the session's cookie.
@@ -68,7 +66,7 @@ def get_or_create_secret(session: Session) -> str:
     found = find_secret(session)
     if found is None:
         row = {"purpose": PURPOSE, "value": secrets.token_urlsafe(TOKEN_BYTES)}
-        insert_missing(session, ServerSecretRow, [row])
+        connections.insert_missing(session, ServerSecretRow, [row])
         found = find_secret(session)
     assert found is not None, "it was inserted above"
     return found
@@ -176,7 +174,7 @@ def revoke(session: Session, login_id: int, account_id: int | None = None) -> No
     ).all()
     if not changed:
         raise TiebreakError(f"There is no session {login_id}.")
-    audit.record(session, Action.session, change="ended", account=by_id(session, changed[0]).name)
+    audit.record(session, audit.Action.session, change="ended", account=by_id(session, changed[0]).name)
 
 
 def revoke_all(session: Session, account_id: int, keep: int | None = None) -> None:
@@ -185,7 +183,7 @@ def revoke_all(session: Session, account_id: int, keep: int | None = None) -> No
     if keep is not None:
         query = query.where(col(LoginRow.id) != keep)
     session.execute(query.values(revoked_at=connections.clock(session)))
-    audit.record(session, Action.session, change="all ended", account=by_id(session, account_id).name)
+    audit.record(session, audit.Action.session, change="all ended", account=by_id(session, account_id).name)
 
 
 def _active_logins(session: Session) -> Select[*tuple[Any, ...]]:

@@ -13,7 +13,6 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.texts import _, number
 from storage.db import audit, connections, guards
-from storage.db.audit import Action
 from storage.db.tables import AccountRow, AnnotatorRow, ApiTokenRow, InvitationRow, LoginRow
 from storage.studies import annotators
 
@@ -56,7 +55,7 @@ def add(session: Session, name: str, *, administrator: bool = False, email: str 
     )
     session.flush()
     account = get(session, name)
-    audit.record(session, Action.account, change="added", account=name, administrator=account.administrator)
+    audit.record(session, audit.Action.account, change="added", account=name, administrator=account.administrator)
     return account
 
 
@@ -124,7 +123,7 @@ def change(session: Session, account_id: int, **values: Any) -> None:
 
 
 def _record(session: Session, account_id: int, changed: str) -> None:
-    audit.record(session, Action.account, change=changed, account=by_id(session, account_id).name)
+    audit.record(session, audit.Action.account, change=changed, account=by_id(session, account_id).name)
 
 
 def _end_credentials(session: Session, account_id: int) -> None:

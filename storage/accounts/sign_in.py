@@ -18,7 +18,6 @@ from core.errors import TiebreakError
 from core.texts import _, mark, ngettext
 from storage.accounts import logins, registry
 from storage.db import audit, connections
-from storage.db.audit import Action
 from storage.db.tables import AccountRow, AnnotatorRow, LoginRow, SignInAttemptRow
 from storage.studies import annotators
 
@@ -56,7 +55,7 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
         # Somebody may enter the password as the name, so only names of accounts are stored.
         known = account.name if account is not None else "unknown name"
         connections.write(
-            engine, lambda session: audit.record(session, Action.failed_sign_in, actor=known, address=address)
+            engine, lambda session: audit.record(session, audit.Action.failed_sign_in, actor=known, address=address)
         )
         raise WrongPassword(_(WRONG))
     hashed = registry.hash_again(password) if registry.is_password_outdated(stored) else None
@@ -67,7 +66,7 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
         _forget_attempts(session, name, place)
         if hashed is not None:
             registry.change(session, account_id, password=hashed)
-        audit.record(session, Action.sign_in, actor=account_name, address=address)
+        audit.record(session, audit.Action.sign_in, actor=account_name, address=address)
         return logins.create(session, account_id, address=address, browser=browser)
 
     return connections.write(engine, finish)
@@ -106,7 +105,7 @@ def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str
         if account_id is None:
             raise TiebreakError(_(UNKNOWN_ADDRESS, address=email[:80]))
         name = registry.by_id(session, account_id).name
-        audit.record(session, Action.sign_in, actor=name, address=address, provider=str(claims["iss"]))
+        audit.record(session, audit.Action.sign_in, actor=name, address=address, provider=str(claims["iss"]))
         return logins.create(session, account_id, address=address, browser=browser)
 
     return connections.write(engine, enter)

@@ -13,9 +13,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.texts import _, mark
 from storage.accounts import logins, registry
-from storage.accounts.registry import Account, Actor, Identity, exist
 from storage.db import audit, connections
-from storage.db.audit import Action
 from storage.db.tables import AccountRow, AnnotatorRow, ApiTokenRow, InvitationRow
 
 # So that scanners for secrets recognise a token.
@@ -34,7 +32,7 @@ class ApiToken:
     used_at: datetime | None
 
 
-def create_token(session: Session, account: Account, name: str, lifetime: timedelta | None = None) -> str:
+def create_token(session: Session, account: registry.Account, name: str, lifetime: timedelta | None = None) -> str:
     """Return a new token, which is shown once; raises TiebreakError for a name that the account has used."""
     name = " ".join(name.split())
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
@@ -49,30 +47,30 @@ def create_token(session: Session, account: Account, name: str, lifetime: timede
         account_id=account.id, name=name, token=logins.hash_token(token), created_at=at, expires_at=expires_at
     )
     session.add(row)
-    audit.record(session, Action.token, change="created", account=account.name, token=name)
+    audit.record(session, audit.Action.token, change="created", account=account.name, token=name)
     return token
 
 
-def active(session: Session, account: Account) -> list[ApiToken]:
+def active(session: Session, account: registry.Account) -> list[ApiToken]:
     """Return the tokens of an account that can be used, by name."""
     query = select(ApiTokenRow).where(col(ApiTokenRow.account_id) == account.id, *_is_active(session))
     rows = session.scalars(query.order_by(col(ApiTokenRow.name)))
     return [ApiToken(row.id, row.name, row.created_at, row.expires_at, row.used_at) for row in rows]
 
 
-def revoke(session: Session, account: Account, name: str) -> None:
+def revoke(session: Session, account: registry.Account, name: str) -> None:
     """End a token; raises TiebreakError if the account has no such token."""
     query = update(ApiTokenRow).where(*_named(account, name), col(ApiTokenRow.revoked_at).is_(None))
     ended = query.values(revoked_at=connections.clock(session)).returning(col(ApiTokenRow.id))
     if not session.scalars(ended).all():
         raise TiebreakError(f"{account.name} has no token named {name[:80]!r}.")
-    audit.record(session, Action.token, change="revoked", account=account.name, token=name)
+    audit.record(session, audit.Action.token, change="revoked", account=account.name, token=name)
 
 
-def identify(session: Session, token: str) -> Identity:
+def identify(session: Session, token: str) -> registry.Identity:
     """Return who sends a token; nobody if it is unknown, revoked or expired."""
-    if not exist(session):
-        return Identity(accounts=False)
+    if not registry.exist(session):
+        return registry.Identity(accounts=False)
     query = (
         select(ApiTokenRow, col(AnnotatorRow.name), col(AccountRow.id), col(AccountRow.administrator))
         .select_from(ApiTokenRow)
@@ -86,12 +84,12 @@ def identify(session: Session, token: str) -> Identity:
     )
     found = session.execute(query).first()
     if found is None:
-        return Identity(True)
+        return registry.Identity(True)
     row, name, account_id, administrator = found
-    return Identity(True, Actor(name, account_id, administrator), token=row.name, used_at=row.used_at)
+    return registry.Identity(True, registry.Actor(name, account_id, administrator), token=row.name, used_at=row.used_at)
 
 
-def _named(account: Account, name: str) -> tuple[ColumnElement[bool], ...]:
+def _named(account: registry.Account, name: str) -> tuple[ColumnElement[bool], ...]:
     return col(ApiTokenRow.account_id) == account.id, col(ApiTokenRow.name) == name
 
 
@@ -106,7 +104,7 @@ LIFETIME = timedelta(days=7)
 INVALID = mark("This invitation is unknown, expired or used; ask for a new one.")
 
 
-def invite(session: Session, account: Account, lifetime: timedelta = LIFETIME) -> str:
+def invite(session: Session, account: registry.Account, lifetime: timedelta = LIFETIME) -> str:
     """Return the token of a new invitation; earlier open ones of the account become useless."""
     if account.disabled_at is not None:
         raise TiebreakError(f"The account of {account.name!r} is disabled.")
@@ -115,7 +113,7 @@ def invite(session: Session, account: Account, lifetime: timedelta = LIFETIME) -
     session.execute(update(InvitationRow).where(*earlier).values(used_at=at))
     row = InvitationRow(account_id=account.id, token=logins.hash_token(token), created_at=at, expires_at=at + lifetime)
     session.add(row)
-    audit.record(session, Action.account, change="invited", account=account.name)
+    audit.record(session, audit.Action.account, change="invited", account=account.name)
     return token
 
 
@@ -124,7 +122,7 @@ def link(address: str, token: str) -> str:
     return f"{address.rstrip('/')}/account/invitation#{token}"
 
 
-def account_of(session: Session, token: str) -> Account:
+def account_of(session: Session, token: str) -> registry.Account:
     """Return the account that an open invitation is for; raises TiebreakError for an invalid invitation."""
     account_id = session.scalars(select(col(InvitationRow.account_id)).where(*_is_open(session, token))).first()
     if account_id is None:
@@ -132,7 +130,7 @@ def account_of(session: Session, token: str) -> Account:
     return registry.by_id(session, account_id)
 
 
-def accept(session: Session, token: str, hashed: str) -> Account:
+def accept(session: Session, token: str, hashed: str) -> registry.Account:
     """Set the hash of the invited account's password; raises TiebreakError for an invalid invitation."""
     used = update(InvitationRow).where(*_is_open(session, token)).values(used_at=connections.clock(session))
     account_id = session.scalars(used.returning(col(InvitationRow.account_id))).first()

@@ -26,7 +26,6 @@ from sqlalchemy.pool import StaticPool
 
 from core.errors import TiebreakError
 from storage.db import backup, columns, dialects, errors, guards
-from storage.db.dialects import DEFERRED
 
 
 def parse_url(url: str) -> URL:
@@ -276,17 +275,17 @@ def upsert_all(session: Session, table: Any, unique: Sequence[str], rows: Sequen
 
 @cache  # to build these statements takes longer than to execute them
 def _insert(table: Any) -> Any:
-    return insert(table.__table__).prefix_with(DEFERRED).inline()
+    return insert(table.__table__).prefix_with(dialects.DEFERRED).inline()
 
 
 @cache
 def _insert_missing(dialect: Any, table: Any) -> Any:
-    return dialect.insert(table.__table__).prefix_with(DEFERRED).inline().on_conflict_do_nothing()
+    return dialect.insert(table.__table__).prefix_with(dialects.DEFERRED).inline().on_conflict_do_nothing()
 
 
 @cache
 def _upsert(dialect: Any, table: Any, unique: tuple[str, ...], columns: tuple[str, ...]) -> Any:
-    statement = dialect.insert(table.__table__).prefix_with(DEFERRED).inline()
+    statement = dialect.insert(table.__table__).prefix_with(dialects.DEFERRED).inline()
     changed = {name: statement.excluded[name] for name in columns if name not in unique}
     return statement.on_conflict_do_update(index_elements=unique, set_=changed)
 

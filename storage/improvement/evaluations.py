@@ -23,11 +23,8 @@ from storage.db import audit
 from storage.db.connections import reading, write
 from storage.db.tables import CriterionVersionRow, HeldOutUseRow, ItemPartRow, RunRow, VariantRow, now
 from storage.improvement import judges, splits, variants
-from storage.improvement.judges import AXIS, CURRENT
-from storage.improvement.variants import Variant
 from storage.reports import disagreements as reports
 from storage.runs import experiments
-from storage.runs.experiments import Experiment, Progress
 from storage.studies import items, studies
 from storage.studies.studies import Study
 from storage.worker import Plan, plan, start
@@ -50,11 +47,11 @@ class Use:
 class Evaluation:
     """A variant with its results."""
 
-    variant: Variant
+    variant: variants.Variant
     development: PairedResult | None
-    development_progress: Progress | None
+    development_progress: experiments.Progress | None
     use: Use | None
-    held_out_progress: Progress | None
+    held_out_progress: experiments.Progress | None
     decision: Decision | None  # by the rule of the split, from the result on held-out items
     accepted_version: int | None  # the version of the criterion that the variant became
 
@@ -79,11 +76,11 @@ def _use(row: HeldOutUseRow, variant: str) -> Use:
     return Use(variant, row.author, row.at, row.experiment, result)
 
 
-def _find_use(made: Sequence[Use], variant: Variant) -> Use | None:
+def _find_use(made: Sequence[Use], variant: variants.Variant) -> Use | None:
     return next((use for use in made if use.variant == variant.name), None)
 
 
-def _record_start(session: Session, study: Study, variant: Variant, planned: Definition, part: Part) -> None:
+def _record_start(session: Session, study: Study, variant: variants.Variant, planned: Definition, part: Part) -> None:
     """Record that the experiment of a variant starts; a use of held-out items is recorded once, also if resumed.
 
     Raises TiebreakError if all planned uses were made, or if the judge is no longer the current one.
@@ -117,7 +114,7 @@ def _record_start(session: Session, study: Study, variant: Variant, planned: Def
     )
 
 
-def prepare(engine: Engine, study: Study, variant: Variant, part: Part) -> Plan:
+def prepare(engine: Engine, study: Study, variant: variants.Variant, part: Part) -> Plan:
     """Return what an evaluation of a variant executes, without starting it.
 
     It is on the items of the part that have gold, or as it was started; raises TiebreakError if no item has gold.
@@ -136,7 +133,7 @@ def prepare(engine: Engine, study: Study, variant: Variant, part: Part) -> Plan:
     return plan(engine, study, variant.definition(study, part, chosen))
 
 
-def begin(engine: Engine, study: Study, variant: Variant, part: Part, planned: Plan) -> int:
+def begin(engine: Engine, study: Study, variant: variants.Variant, part: Part, planned: Plan) -> int:
     """Record an evaluation, create its runs or request the rest of them, and return the id of its experiment."""
     write(engine, lambda session: _record_start(session, study, variant, planned.definition, part))
     return start(engine, study, planned)
@@ -235,22 +232,22 @@ def version(session: Session, study_id: int) -> Version:
     )
 
 
-def _find(session: Session, study_id: int, name: str | None) -> Experiment | None:
+def _find(session: Session, study_id: int, name: str | None) -> experiments.Experiment | None:
     return None if name is None else experiments.find(session, study_id, name)
 
 
 def _compare(
-    session: Session, study_id: int, variant: Variant, experiment: Experiment | None
-) -> tuple[PairedResult | None, Progress | None]:
+    session: Session, study_id: int, variant: variants.Variant, experiment: experiments.Experiment | None
+) -> tuple[PairedResult | None, experiments.Progress | None]:
     """Return the result of an experiment, and its progress; no result before every trace has a verdict or none."""
     if experiment is None:
         return None, None
     progress = experiments.progress(session, experiment.id)
     if progress.state != "finished" or progress.failed or progress.done < progress.traces:
         return None, progress
-    cells = {run.id: (run.cell or {}).get(AXIS) for run in experiments.runs_of(session, experiment.id)}
+    cells = {run.id: (run.cell or {}).get(judges.AXIS) for run in experiments.runs_of(session, experiment.id)}
     verdicts = splits.verdicts_of_runs(session, list(cells), variant.kind, variant.criterion)
-    by_level: dict[str | None, dict[Target, Value | None]] = {CURRENT: {}, variant.name: {}}
+    by_level: dict[str | None, dict[Target, Value | None]] = {judges.CURRENT: {}, variant.name: {}}
     for (run, target), (_, value) in verdicts.items():
         by_level[cells[run]][target] = value
     chosen = experiment.definition.items
@@ -264,11 +261,11 @@ def _compare(
     scale = studies.scale(session, study_id, variant.kind, variant.criterion)
     if scale is None and variant.kind == "score":
         scale = variant.current.criterion.scale
-    current, changed = ([by_level[level].get(target) for target in gold] for level in (CURRENT, variant.name))
+    current, changed = ([by_level[level].get(target) for target in gold] for level in (judges.CURRENT, variant.name))
     return compare(current, changed, list(gold.values()), [names[target.item] for target in gold], scale), progress
 
 
-def _store_result(session: Session, study: Study, variant: Variant, result: PairedResult) -> Use:
+def _store_result(session: Session, study: Study, variant: variants.Variant, result: PairedResult) -> Use:
     """Store the result of a use unless it has one, and return the use."""
     studies.lock(session, study.id)
     row = session.scalars(select(HeldOutUseRow).where(col(HeldOutUseRow.variant_id) == variant.id)).one()

@@ -12,14 +12,12 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.formats.study_records import CriterionRecord
 from core.improvement import changes
-from core.improvement.changes import Judge
 from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import registry
 from core.verdicts import scale_length
 from storage.db import audit, tables
 from storage.runs import runs
-from storage.runs.runs import Run
 from storage.studies import studies
 from storage.worker.experiment_runs import settings_fields
 
@@ -70,7 +68,7 @@ def versions_of_criterion(session: Session, study_id: int, criterion: str) -> li
     ]  # fmt: skip
 
 
-def check_is_current(session: Session, study_id: int, judge: Judge) -> None:
+def check_is_current(session: Session, study_id: int, judge: changes.Judge) -> None:
     """Raise TiebreakError for a judge that a newer version has replaced: a variant is compared with the newest."""
     newest = next(iter(versions_of_criterion(session, study_id, judge.criterion.name)), None)
     if newest is not None and not newest.equals(judge.criterion, judge.protocol.name, judge.templates):
@@ -151,8 +149,8 @@ AXIS, CURRENT = "variant", "current"
 class CurrentJudge:
     """The judge of a run, with what it judges."""
 
-    run: Run
-    judge: Judge
+    run: runs.Run
+    judge: changes.Judge
     kind: Kind
     scale: Scale | None
 
@@ -218,13 +216,13 @@ def of_run(session: Session, study_id: int, run: str, criterion: str | None = No
     return CurrentJudge(found, judge, kind, scale)
 
 
-def judge_of(protocol: str, base: Mapping[str, Any], criterion: str) -> Judge:
+def judge_of(protocol: str, base: Mapping[str, Any], criterion: str) -> changes.Judge:
     """Return the judge with the settings of a base, which has every template that differs from the protocol's."""
     installed = registry.get(protocol)
     return changes.find_judge(installed, base, installed.prompts_with(base.get("prompts", {})), criterion)
 
 
-def _base(run: Run, criterion: str) -> dict[str, Any]:
+def _base(run: runs.Run, criterion: str) -> dict[str, Any]:
     """Return the settings of a run with one of its criteria alone: changes of prompts would concern the others too."""
     installed = registry.get(run.protocol)
     if not installed.is_current(run.prompts):

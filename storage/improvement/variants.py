@@ -24,13 +24,11 @@ from core.llm.client import Model
 from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.protocols.refer import auto_prompt
-from core.protocols.refer.auto_prompt import Draft, RatedItem
 from core.trace import Ask, Spec, model_specs
 from storage.db import audit
 from storage.db.connections import reading, writing
 from storage.db.tables import VariantRow, now
 from storage.improvement import judges, splits
-from storage.improvement.judges import AXIS, CURRENT, CurrentJudge, judge_of
 from storage.reports import peer_reviews
 from storage.runs.runs import Run
 from storage.studies import studies
@@ -62,7 +60,7 @@ class Variant(Frozen):
     @property
     def current(self) -> Judge:
         """The judge without the changes."""
-        return judge_of(self.protocol, self.base, self.criterion)
+        return judges.judge_of(self.protocol, self.base, self.criterion)
 
     @property
     def changed_criterion(self) -> Criterion:
@@ -89,8 +87,8 @@ class Variant(Frozen):
             base={**self.base, "prompts": prompts} if prompts or "prompts" in self.base else dict(self.base),
             axes=(
                 Axis(
-                    name=AXIS,
-                    levels=(Level(label=CURRENT, set={}), Level(label=self.name, set=dict(self.assignments))),
+                    name=judges.AXIS,
+                    levels=(Level(label=judges.CURRENT, set={}), Level(label=self.name, set=dict(self.assignments))),
                 ),
             ),
             seed=self.seed,
@@ -100,13 +98,13 @@ class Variant(Frozen):
 
 
 def add(
-    session: Session, study_id: int, name: str, current: CurrentJudge, changes: Changes, *, origin: str = PERSON
+    session: Session, study_id: int, name: str, current: judges.CurrentJudge, changes: Changes, *, origin: str = PERSON
 ) -> Variant:
     """Store a variant; raises TiebreakError for changes that cannot be made, or that a variant has already."""
     studies.lock(session, study_id)
     name = " ".join(name.split())
-    if not name or len(name) > MAX_LABEL or name == CURRENT:
-        raise TiebreakError(f"A variant needs a name of at most {MAX_LABEL} characters, other than {CURRENT!r}.")
+    if not name or len(name) > MAX_LABEL or name == judges.CURRENT:
+        raise TiebreakError(f"A variant needs a name of at most {MAX_LABEL} characters, other than {judges.CURRENT!r}.")
     known = of_study(session, study_id)
     if name in (variant.name for variant in known):
         raise TiebreakError(f"The study has a variant {name!r} already.")
@@ -194,7 +192,7 @@ def prepare_suggestions(
     return Request(ask, judge.criterion, len(found))
 
 
-def examples_of(session: Session, study_id: int, criterion: str) -> list[RatedItem]:
+def examples_of(session: Session, study_id: int, criterion: str) -> list[auto_prompt.RatedItem]:
     """Return the items that people rated and that are not held out: a model may read them before it is evaluated."""
     parts = splits.parts(session, study_id)
     rated = peer_reviews.rated_items(session, study_id, criterion)
@@ -203,7 +201,7 @@ def examples_of(session: Session, study_id: int, criterion: str) -> list[RatedIt
 
 def draft_guidelines(
     engine: Engine, study: Study, criterion: str, spec: Spec, count: int, model: Model | None = None
-) -> tuple[Draft, list[RatedItem]]:
+) -> tuple[auto_prompt.Draft, list[auto_prompt.RatedItem]]:
     """Return evaluation guidelines that a model drafts from `count` items that people rated, and these items.
 
     Held-out items are no examples. Raises TiebreakError without rated items, or if the model has no key.

@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session
 
 from core import aiu_texts, critique_ratings
 from core.aius import Add, Change, EditedAius, Merge, NotAtomic, Piece, Remove, Reword, Split
-from core.critique_ratings import SEVEN_POINT_SCALE
 from core.critiques import Aiu, Critique, hypothesis_critiques, precision_target, recall_target, reference_critique
 from core.errors import TiebreakError
 from core.formats.study_records import ScaleRecord
@@ -42,12 +41,11 @@ from storage.labelling.blocks import (
 )
 from storage.labelling.context import Json, QueueContext, Refused, Task, target_name
 from storage.runs import aius, aspects, runs, traces
-from storage.runs.traces import Trace
 from storage.studies import studies, transcripts
 
 CHANGED_AIU = mark("This AIU was changed in the meantime. Review it again.")
 # Scales that the first label of a study declares.
-OWN_SCALES: Mapping[Kind, Scale] = {"aspect_quality": aspects.QUALITY, "likert": SEVEN_POINT_SCALE}
+OWN_SCALES: Mapping[Kind, Scale] = {"aspect_quality": aspects.QUALITY, "likert": critique_ratings.SEVEN_POINT_SCALE}
 
 
 def task_content(
@@ -296,7 +294,7 @@ def refined_answers(session: Session, study_id: int, target: Target, item: Item)
     return {}
 
 
-def asks_of(session: Session, trace: Trace, item: Item) -> list[CritiqueAsk]:
+def asks_of(session: Session, trace: traces.Trace, item: Item) -> list[CritiqueAsk]:
     """Return the asks of a trace; an imported one may have invalid settings, and has none."""
     turns = {event.ask: event.turn for _, event in traces.events(session, trace.id) if isinstance(event, TurnCompleted)}
     try:
@@ -308,7 +306,7 @@ def asks_of(session: Session, trace: Trace, item: Item) -> list[CritiqueAsk]:
 
 def _rating(work: QueueContext, task: Task, item: Item, critiques: Sequence[Critique]) -> Json:
     critique, criterion = _find_critique(critiques, task), critique_ratings.CRITIQUE
-    options = level_options(SEVEN_POINT_SCALE, criterion)
+    options = level_options(critique_ratings.SEVEN_POINT_SCALE, criterion)
     return {
         "panel": "scores",
         "question": _("How good is the critique, 1 to 7?"),
@@ -436,7 +434,7 @@ def _target(work: QueueContext, task: Task, loaded: CritiqueState, question: _Qu
     if question.aiu is None or question.critique is None:
         criterion = question.criterion
         asked = {"group": "rating", "required": False, "question": _("Rate the {text}", text=_(criterion.name))}
-        options = level_options(SEVEN_POINT_SCALE, criterion)
+        options = level_options(critique_ratings.SEVEN_POINT_SCALE, criterion)
         return content | asked | {"definition": criterion.definition, "options": options}
     group, asked_question, yes, no = map(_, QUESTIONS[question.target.kind])
     span = _spans(question.critique).get(question.aiu.id)

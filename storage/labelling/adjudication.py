@@ -34,7 +34,6 @@ from storage.labelling.blocks import PAIR_TEXTS, level_keys
 from storage.labels import targets, views
 from storage.runs import aius
 from storage.studies import annotators, items, studies, transcripts
-from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,12 +125,12 @@ class Case:
         return next((value for value in self.values if 2 * self.values.count(value) > len(self.values)), None)
 
 
-def find_case(session: Session, study: Study, adjudicator: str, target_id: int) -> Case | None:
+def find_case(session: Session, study: studies.Study, adjudicator: str, target_id: int) -> Case | None:
     """Return one target, whether it is contested or not; None if it has no label and no decision."""
     return next(iter(read(session, study, adjudicator, [target_id])), None)
 
 
-def read(session: Session, study: Study, adjudicator: str, target_ids: Sequence[int]) -> list[Case]:
+def read(session: Session, study: studies.Study, adjudicator: str, target_ids: Sequence[int]) -> list[Case]:
     """Return some targets in this order, without those that have no label and no decision."""
     conditions = [col(TargetRow.study_id) == study.id, col(TargetRow.id).in_(target_ids)]
     scales, own = studies.scales(session, study.id), annotators.find_id(session, adjudicator)
@@ -276,7 +275,7 @@ def judge_values(session: Session, study_id: int) -> dict[int, JudgeValues]:
     return values
 
 
-def order_cases(session: Session, study: Study, judges: Mapping[int, JudgeValues]) -> CaseOrder:
+def order_cases(session: Session, study: studies.Study, judges: Mapping[int, JudgeValues]) -> CaseOrder:
     """Return the order of the cases; `judges` is that of `judge_values`."""
     import numpy as np
 
@@ -411,7 +410,7 @@ class CaseContent:
     judges: tuple[JudgeRow, ...]
 
 
-def open_case(session: Session, study: Study, case: Case, adjudicator: str) -> CaseContent:
+def open_case(session: Session, study: studies.Study, case: Case, adjudicator: str) -> CaseContent:
     """Return the content of a case, and record that the adjudicator saw it: later labels are not blind."""
     views.record(session, study.id, [case.target], adjudicator)
     found = transcripts.with_text(session, study.id, items.get(session, study.id, case.target.item))
@@ -560,7 +559,7 @@ def _critique_passages(state: EditedAius, target: Target) -> list[Passage]:
     return [*passages, Passage("claim", _("Claim"), claims[aiu_id][0].text)] if aiu_id in claims else passages
 
 
-def _people(session: Session, study: Study, case: Case) -> tuple[Person, ...]:
+def _people(session: Session, study: studies.Study, case: Case) -> tuple[Person, ...]:
     """Return the current labels under letters.
 
     The order of the letters is random for each target, so it does not identify anyone.

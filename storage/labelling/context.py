@@ -20,7 +20,6 @@ from storage.db.tables import ItemRow, KnownAnswerRow, MarkRow, TargetRow
 from storage.labelling.queue import Queue
 from storage.labels import targets
 from storage.studies import annotators, studies
-from storage.studies.studies import Study
 
 Json = dict[str, Any]
 QueueName = Literal[
@@ -68,7 +67,7 @@ class Unknown(TiebreakError):
 class QueueContext:
     """A queue as one annotator works through it."""
 
-    study: Study
+    study: studies.Study
     name: QueueName
     queue: Queue
     annotator: str

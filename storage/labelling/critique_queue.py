@@ -22,7 +22,6 @@ from storage.db.tables import ItemRow, LabelRow, LeaseRow, StudyRow, TargetRow
 from storage.labelling.context import AIU_KINDS, Task
 from storage.labelling.queue import Mark, Queue, TargetState, marks_on
 from storage.labels import targets
-from storage.labels.targets import is_current
 from storage.runs import aius
 
 MAX_CACHED_STUDIES = 8
@@ -166,7 +165,7 @@ def _entries(session: Session, conditions: Sequence[ColumnElement[bool]], annota
     labels = (
         select(col(LabelRow.target_id), col(LabelRow.annotator_id), col(LabelRow.id), col(LabelRow.surplus))
         .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
-        .where(*conditions, is_current(LabelRow))
+        .where(*conditions, targets.is_current(LabelRow))
     )
     own: dict[int, int] = {}
     others: dict[int, dict[int, bool]] = defaultdict(dict)

@@ -34,11 +34,7 @@ from storage.labelling._action_transaction import (
     target_of,
 )
 from storage.labelling.context import Json, QueueContext, Refused, Task, find_tasks, target_name, task_name
-from storage.labelling.queue import Mark, marks_on
-from storage.labelling.tasks import check_training, circumstances_of, own_labels
-from storage.labelling.training import Training
 from storage.labels import labels, targets
-from storage.labels.targets import lock_targets
 from storage.runs import aius
 from storage.studies import items, studies, transcripts
 
@@ -62,7 +58,7 @@ def save_label(
         insert_all(session, RepeatRow, [given | ids | row | {"shown": list(shown)}])
         end_draft(transaction, target)
         return False
-    lock_targets(session, {target.task.id, target.target_id})
+    targets.lock_targets(session, {target.task.id, target.target_id})
     surplus, viewed = target.label.surplus, None
     if target.is_required and target.label.value is None:
         surplus, viewed, _ = claims.completeness(session, work, target.task, target.target_id)
@@ -82,7 +78,7 @@ def save_label(
     return surplus
 
 
-def set_mark(transaction: Transaction, target: Target, mark: Mark, *, text: str = "", on: bool = True) -> None:
+def set_mark(transaction: Transaction, target: Target, mark: queue.Mark, *, text: str = "", on: bool = True) -> None:
     """Set or remove the annotator's mark of a target."""
     work = transaction.work
     queue.set_mark(transaction.session, work.study.id, target, work.annotator, mark, text=text, on=on)
@@ -97,7 +93,7 @@ def end_draft(transaction: Transaction, target: ActionTarget) -> None:
 def unskip(transaction: Transaction, task: Task) -> None:
     """Remove the annotator's skip of a task, if there is one."""
     own = col(MarkRow.target_id) == task.id
-    if task.has_marks and "skip" in marks_on(transaction.session, transaction.work.annotator_id, own)[task.id]:
+    if task.has_marks and "skip" in queue.marks_on(transaction.session, transaction.work.annotator_id, own)[task.id]:
         set_mark(transaction, task.target, "skip", on=False)
 
 
@@ -283,7 +279,7 @@ def _content(transaction: Transaction, value: Any) -> Json:
     return content | {"evidence": [passage.model_dump() for passage in action.evidence]}
 
 
-def _training_answer(transaction: Transaction, target: ActionTarget, plan: Training, content: Json) -> Json:
+def _training_answer(transaction: Transaction, target: ActionTarget, plan: training.Training, content: Json) -> Json:
     """Store an answer to a training item, and return whether it is correct. It cannot be undone."""
     session, work = transaction.session, transaction.work
     plan = training.save_answer(session, work, plan, target.target_id, content, transaction.action.seconds)
@@ -314,7 +310,7 @@ def reverse_label(transaction: Transaction, task: Task, row: UndoEntryRow, undoi
     target = target_of(session, work, task, targets.get(session, row.target_id))
     version, shown = None, target.label.shown
     if content and not task.repeat:
-        version, shown = circumstances_of(session, work.annotator_id, target.target_id, content)
+        version, shown = tasks.circumstances_of(session, work.annotator_id, target.target_id, content)
     surplus = save_label(transaction, target, content, version, shown)
     if content is None:  # a withdrawn value stays entered
         queue.save_draft(session, target.target_id, work.annotator_id, row.after, repeat=task.repeat)
@@ -419,8 +415,8 @@ def _set_skips(session: Session, work: QueueContext, task_ids: Sequence[int], *,
     """Set the skips of unlabelled tasks, and return the tasks whose skip has changed."""
     known = find_tasks(session, work, list(dict.fromkeys(task_ids)))
     ids = [task.id for task in known]
-    own = own_labels(session, work, [task.key for task in known], training.load(session, work))
-    marks = marks_on(session, work.annotator_id, col(MarkRow.target_id).in_(ids))
+    own = tasks.own_labels(session, work, [task.key for task in known], training.load(session, work))
+    marks = queue.marks_on(session, work.annotator_id, col(MarkRow.target_id).in_(ids))
     changed = [
         task
         for task in known
@@ -486,7 +482,7 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
     kind = ACTIONS["skip" if row.type == SKIP_ALL else row.type]
     assert kind.reverse is not None, "only actions with a reversal push entries"
     if kind.after_training:
-        check_training(session, work, task)
+        tasks.check_training(session, work, task)
     return {"entry": name, **kind.reverse(transaction, task, row, undoing)}
 
 
@@ -519,5 +515,5 @@ def carry_out(transaction: Transaction) -> Json:
     """Check an action, and return its result besides the status "accepted"."""
     kind = ACTIONS[transaction.action.type]
     if kind.after_training:
-        check_training(transaction.session, transaction.work, transaction.task)
+        tasks.check_training(transaction.session, transaction.work, transaction.task)
     return kind.effect(transaction)

@@ -20,7 +20,6 @@ from core.protocols.registry import PROTOCOLS
 from core.texts import _
 from core.transcripts import ERROR_CATEGORY, FIRST_WRONG_STEP, step_part
 from storage.db import audit
-from storage.db.audit import Action
 from storage.db.connections import batches
 from storage.db.guards import QUEUE, reading_for
 from storage.db.tables import OpinionRow, TargetRow, TraceRow
@@ -28,13 +27,11 @@ from storage.labelling.context import QUEUES, open_context, task_name
 from storage.labelling.queue_view import open_view
 from storage.labels import designs, labels, targets, views
 from storage.runs import runs, trace_opinions
-from storage.runs.runs import Run
 from storage.runs.traces import Trace
 from storage.studies import items, studies, transcripts
-from storage.studies.studies import Study
 
 
-def unseen_dispute(session: Session, study: Study, annotator: str) -> str | None:
+def unseen_dispute(session: Session, study: studies.Study, annotator: str) -> str | None:
     """Return the opaque id of a task on which a debate ended in dispute, if the annotator's label of it would be blind.
 
     Of several the one with the most labels: a further one counts in the agreement. None if there is none.
@@ -92,7 +89,7 @@ def check_criterion(session: Session, study_id: int, criterion: str) -> None:
         studies.declare_scale(session, study_id, ScaleRecord(kind=KIND, criterion=criterion, scale=PREFERENCE))
 
 
-def request(session: Session, study: Study, kind: str, criterion: str, target_ids: list[int]) -> int:
+def request(session: Session, study: studies.Study, kind: str, criterion: str, target_ids: list[int]) -> int:
     """Add chosen targets of a kind and criterion to the annotators' queue; returns how many were not in it before.
 
     No draw explains them, so figures of all targets leave their labels out. Each added one gets the study's overlap.
@@ -101,13 +98,13 @@ def request(session: Session, study: Study, kind: str, criterion: str, target_id
         studies.declare_scale(session, study.id, ScaleRecord(kind=KIND, criterion=criterion, scale=PREFERENCE))
     added = _add(session, study, target_ids)
     audit.record(
-        session, Action.settings, study_id=study.id, change="targets sent to people", criterion=criterion,
+        session, audit.Action.settings, study_id=study.id, change="targets sent to people", criterion=criterion,
         targets=len(target_ids), added=added,
     )  # fmt: skip
     return added
 
 
-def _add(session: Session, study: Study, target_ids: list[int]) -> int:
+def _add(session: Session, study: studies.Study, target_ids: list[int]) -> int:
     """Set the overlap of targets that are not offered yet; returns how many these are."""
     added = 0
     for batch in batches(target_ids, IDS_IN_STATEMENT):
@@ -123,7 +120,7 @@ def _add(session: Session, study: Study, target_ids: list[int]) -> int:
 
 def change_design(
     session: Session,
-    study: Study,
+    study: studies.Study,
     criterion: str,
     *,
     form: Form | None = None,
@@ -155,7 +152,7 @@ def _check_scores(session: Session, study_id: int, criterion: str) -> None:
     create_targets(session, study_id, "score", criterion, scale)
 
 
-def draw_more(session: Session, study: Study, criterion: str, labels: Mapping[str, int]) -> Design:
+def draw_more(session: Session, study: studies.Study, criterion: str, labels: Mapping[str, int]) -> Design:
     """Draw so many further pairs of each stratum that people have not labelled; waiting ones are counted among them.
 
     Raises TiebreakError as `change_design`, also if the design has other strata.
@@ -166,7 +163,7 @@ def draw_more(session: Session, study: Study, criterion: str, labels: Mapping[st
 
 
 def offer(
-    session: Session, study: Study, criterion: str, *, count: int | None = None, seed: int | None = None
+    session: Session, study: studies.Study, criterion: str, *, count: int | None = None, seed: int | None = None
 ) -> Offer:
     """Add pairs on a criterion to the annotators' queue: `count` of all pairs, drawn at random, or every pair for None.
 
@@ -217,7 +214,7 @@ def scales(session: Session, study_id: int) -> dict[ScaleKey, Scale]:
     return dict(sorted(scales.items(), key=lambda pair: (pair[0][0] != "score", pair[0][1])))
 
 
-def _run_scales(run: Run) -> dict[ScaleKey, Scale]:
+def _run_scales(run: runs.Run) -> dict[ScaleKey, Scale]:
     """Return the scales of a run's scores or answers.
 
     An imported run may have any settings and protocol: then it is the scale of the criterion in them, if there is one.

@@ -36,7 +36,6 @@ from storage.db.tables import (
     now,
 )
 from storage.labels import targets
-from storage.labels.targets import DISPUTED, is_current, own_outcome, runs_differ
 from storage.labels.views import views_condition
 from storage.studies import annotators
 
@@ -161,8 +160,8 @@ def target_query(*columns: Any, queue: Queue, with_items: bool = False, few: boo
         of_trace = (col(OpinionRow.stage) == "verdict", col(TraceRow.id) == col(OpinionRow.trace_id))
         has_design, is_drawn = col(TargetRow.probability).is_not(None), col(TargetRow.drawn).is_(True)
         is_asked = or_(
-            and_(own_outcome().in_(DISPUTED), or_(not_(has_design), is_drawn)),
-            and_(is_drawn, or_(col(TargetRow.stratum) != designs.DISPUTED, runs_differ())),
+            and_(targets.own_outcome().in_(targets.DISPUTED), or_(not_(has_design), is_drawn)),
+            and_(is_drawn, or_(col(TargetRow.stratum) != designs.DISPUTED, targets.runs_differ())),
         )
         return query.where(of_run if queue.every else of_run.where(*of_trace, is_asked))
     return query if queue.every else query.where(col(TargetRow.disputed).is_(True))
@@ -176,7 +175,7 @@ def _scored_by(annotator_id: int | None) -> list[ColumnElement[bool]]:
     own = exists().where(
         col(scored.item_id) == col(TargetRow.item_id), col(scored.kind).in_(("score", "answer")),
         col(scored.criterion) == col(TargetRow.criterion), col(label.target_id) == col(scored.id),
-        col(label.annotator_id) == annotator_id, is_current(label),
+        col(label.annotator_id) == annotator_id, targets.is_current(label),
     )  # fmt: skip
     return [own]
 
@@ -195,7 +194,7 @@ def _current_labels(*conditions: Callable[[Any], ColumnElement[bool]]) -> Select
     label = aliased(LabelRow)
     return (
         select(col(label.id))
-        .where(col(label.target_id) == col(TargetRow.id), is_current(label))
+        .where(col(label.target_id) == col(TargetRow.id), targets.is_current(label))
         .where(*(condition(label) for condition in conditions))
         .correlate(TargetRow, LeaseRow)
     )

@@ -31,7 +31,6 @@ from storage.labelling import _panels
 from storage.labelling.blocks import PAIRS, assigned_order, response_blocks
 from storage.labelling.context import Json, QueueContext, Task
 from storage.runs import aius, aspects, runs, traces
-from storage.runs.traces import Trace, trace_of_row, trace_query
 
 # Texts of judges: their first sentence, the responses that they refer to, and the passages that they quote.
 
@@ -204,7 +203,7 @@ def _main_reveal(session: Session, work: QueueContext, task: Task, item: Item) -
         case "critiques" | "critique_ratings" | "refined_answers":
             return {"opinions": _about_critiques(session, work, task, item)}
     grids = [
-        _grid(work, task.target, item, trace_of_row(row), settings, traces.events(session, row[0]))
+        _grid(work, task.target, item, traces.trace_of_row(row), settings, traces.events(session, row[0]))
         for *row, settings in execute(session, _traces_query(), {"target": task.id}).all()
     ]
     return {"stances": [grid for grid in grids if grid["judges"]]}
@@ -214,7 +213,7 @@ def _main_reveal(session: Session, work: QueueContext, task: Task, item: Item) -
 def _traces_query() -> Select[*tuple[Any, ...]]:
     """Select the traces that judged a target with the settings of their runs, newest run first."""
     judged = select(col(OpinionRow.trace_id)).where(col(OpinionRow.target_id) == bindparam("target", type_=Integer))
-    query = trace_query(None).add_columns(col(RunRow.settings)).where(col(TraceRow.id).in_(judged))
+    query = traces.trace_query(None).add_columns(col(RunRow.settings)).where(col(TraceRow.id).in_(judged))
     return query.order_by(col(RunRow.id).desc())
 
 
@@ -222,7 +221,7 @@ def _grid(
     work: QueueContext,
     target: Target,
     item: Item,
-    trace: Trace,
+    trace: traces.Trace,
     settings: Mapping[str, object],
     events: Sequence[tuple[int, Event]],
 ) -> Json:
@@ -284,7 +283,7 @@ def _judge_names(settings: Mapping[str, object]) -> list[str]:
     return [str(judge["name"]) for judge in judges if isinstance(judge, dict) and "name" in judge]
 
 
-def _outcome(trace: Trace, events: Sequence[Event], target: Target) -> Json:
+def _outcome(trace: traces.Trace, events: Sequence[Event], target: Target) -> Json:
     """Return the outcome of a trace on the target, with its values, if there are any."""
     verdicts = [event.verdict for event in events if isinstance(event, VerdictReached)]
     concluded = [opinion for opinion in _verdict_opinions(events) if opinion.stage == "verdict"]

@@ -21,7 +21,6 @@ from storage.labelling.context import Json, QueueContext, Refused, Task, find_ta
 from storage.labelling.queue import TargetState, marks_on
 from storage.labelling.queue_view import Tab, View, is_in_tab, open_view
 from storage.labelling.reveal import reveals
-from storage.labelling.training import Training
 from storage.labels import labels, targets, views
 from storage.studies import items, studies, transcripts
 
@@ -59,7 +58,7 @@ class OwnLabel:
 
 
 def own_labels(
-    session: Session, work: QueueContext, target_ids: Sequence[int], plan: Training | None
+    session: Session, work: QueueContext, target_ids: Sequence[int], plan: training.Training | None
 ) -> dict[int, OwnLabel]:
     """Return target id -> the annotator's label, for those of the targets that the annotator ever labelled.
 

@@ -18,7 +18,6 @@ from core.errors import TiebreakError
 from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value, resolve_gold
 from core.texts import _
 from storage.db import audit
-from storage.db.audit import Action
 from storage.db.connections import execute, insert_missing
 from storage.db.dialects import DEFERRED
 from storage.db.fingerprints import adjudication_row, label_row, with_fingerprint
@@ -147,7 +146,7 @@ def adjudicate(
     annotator_id = annotators.get_or_create_id(session, name)
     row = adjudication_row(adjudication, target_id, annotator_id)
     insert_missing(session, AdjudicationRow, [with_fingerprint(row)])
-    audit.record(session, Action.adjudication, study_id=study_id, actor=name, item=target.item, kind=target.kind)
+    audit.record(session, audit.Action.adjudication, study_id=study_id, actor=name, item=target.item, kind=target.kind)
     return adjudication
 
 

@@ -11,7 +11,6 @@ from sqlmodel import col
 
 from core.labels import Target
 from storage.db import audit
-from storage.db.audit import Action
 from storage.db.connections import insert_missing
 from storage.db.tables import LabelRow, OpinionViewRow, TargetRow, VisitorViewRow, now
 from storage.labels import targets
@@ -30,14 +29,14 @@ def record(session: Session, study_id: int, viewed: Collection[Target], annotato
     record_ids(session, annotator_id, new)
     no_longer_blind = new - _labelled(session, study_id, annotator_id)
     if no_longer_blind:
-        audit.record(session, Action.view, study_id=study_id, actor=annotator, targets=len(no_longer_blind))
+        audit.record(session, audit.Action.view, study_id=study_id, actor=annotator, targets=len(no_longer_blind))
     return bool(no_longer_blind)
 
 
 def record_study(session: Session, study_id: int, annotator: str) -> None:
     """Record that the annotator saw the opinions and labels of a whole study, as in an export."""
     record_ids(session, annotators.get_or_create_id(session, annotator), _target_ids(session, study_id))
-    audit.record(session, Action.view, study_id=study_id, actor=annotator, targets="all")
+    audit.record(session, audit.Action.view, study_id=study_id, actor=annotator, targets="all")
 
 
 def record_ids(session: Session, annotator_id: int, target_ids: Collection[int]) -> None:

@@ -25,7 +25,6 @@ from storage.db.fingerprints import to_utc
 from storage.db.guards import TASK, reading_for
 from storage.db.tables import AiuEditRow, AnnotatorRow, ItemRow, RunRow, TraceRow, now
 from storage.runs import runs, traces
-from storage.runs.runs import Run
 from storage.studies import annotators, items, studies
 
 Key = TypeVar("Key")
@@ -98,7 +97,7 @@ def current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
     return {key: state for key, state in states if state.critiques}
 
 
-def evaluated_items(session: Session, run: Run, by_key: Mapping[Key, Item]) -> dict[Key, Item]:
+def evaluated_items(session: Session, run: runs.Run, by_key: Mapping[Key, Item]) -> dict[Key, Item]:
     """Return the items as a run evaluates them: with the edits before its start.
 
     References and aspects are inputs of every protocol, AIUs and critiques only of those with the setting EDITED; if it
@@ -116,7 +115,7 @@ def evaluated_items(session: Session, run: Run, by_key: Mapping[Key, Item]) -> d
     return {key: apply(item, earlier.get(item.id, ())) for key, item in by_key.items()}
 
 
-def evaluated_item(session: Session, run: Run, item: Item) -> Item:
+def evaluated_item(session: Session, run: runs.Run, item: Item) -> Item:
     """Return an item as a run evaluates it."""
     return evaluated_items(session, run, {0: item})[0]
 
@@ -183,7 +182,7 @@ def _generated(session: Session, study_id: int, item: Item) -> Iterator[Adopt]:
         yield adoption(run, evaluated, turns)
 
 
-def adoption(run: Run, evaluated: Item, turns: Mapping[int, Turn]) -> Adopt:
+def adoption(run: runs.Run, evaluated: Item, turns: Mapping[int, Turn]) -> Adopt:
     """Return what a run generated for an item as it evaluated it; `turns` are by the number of their ask."""
     result = replay_turns(evaluated, Settings.model_validate(run.settings), turns).evaluation
     critiques = [*result.critiques, *([result.reference] if result.reference else [])]

@@ -19,7 +19,6 @@ from storage.db.guards import TASK, reading_for
 from storage.db.tables import OpinionRow
 from storage.labels import labels, targets
 from storage.runs import aius, runs, traces
-from storage.runs.traces import Trace
 from storage.studies import items, studies
 
 KIND: Kind = "aspect_weights"
@@ -60,7 +59,7 @@ def definitions(session: Session, study_id: int, target: Target) -> dict[str, st
     return definitions
 
 
-def _traces_with_settings(session: Session, study_id: int, target: Target) -> Iterator[tuple[Trace, Settings]]:
+def _traces_with_settings(session: Session, study_id: int, target: Target) -> Iterator[tuple[traces.Trace, Settings]]:
     """Yield the traces that judged a target by aspects, newest run first, with the settings for its item."""
     item = items.get(session, study_id, target.item)
     for trace in traces.of_target(session, study_id, target):

@@ -75,18 +75,17 @@ def claim_run(session: Session, run_id: int, worker: str) -> bool:
     """
     row = locked(session, run_id)  # before the next query: a claim of a trace locks the run too
     at = clock(session)
-    free = row.claimed_by == worker or (not is_active(row, at) and not is_shared_by_workers(session, run_id))
-    if row.state != "requested" or not free:
+    if row.state != "requested" or (row.claimed_by != worker and is_executed(session, row)):
         return False
     row.claimed_by, row.claimed_until = worker, at + LEASE
     forget_spending(session, run_id)
     return True
 
 
-def is_shared_by_workers(session: Session, run_id: int) -> bool:
-    """Return whether workers that are alive execute single traces of a run."""
-    query = select(any_alive(clock(session))).where(col(RunRow.id) == run_id)
-    return bool(session.scalar(query))
+def is_executed(session: Session, row: RunRow) -> bool:
+    """Return whether workers that are alive execute a run, one alone or several that share it."""
+    at = clock(session)
+    return is_active(row, at) or bool(session.scalar(select(any_alive(at)).where(col(RunRow.id) == row.id)))
 
 
 def lock_claim(session: Session, run_id: int, worker: str) -> None:

@@ -19,7 +19,6 @@ from storage.db.connections import clock
 from storage.db.fingerprints import to_utc
 from storage.db.tables import EventRow, ExperimentRow, RunRow, now
 from storage.runs import call_totals, calls, claims, runs
-from storage.runs.call_totals import Totals
 from storage.runs.runs import Run
 from storage.studies import studies
 
@@ -166,7 +165,7 @@ class Progress:
     """State of runs -> their number."""
     active: bool
     """Whether a worker executes one of its runs now."""
-    totals: Totals
+    totals: call_totals.Totals
     per_minute: float
     """Traces that ended in each of the last minutes in which runs were executed; see `storage.runs.experiments`."""
     problem: str = ""

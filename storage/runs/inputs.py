@@ -35,7 +35,6 @@ from storage.db.tables import EventRow, ItemRow, TraceRow
 from storage.runs import aius, runs, search, turns
 from storage.runs.aspects import parse_settings
 from storage.runs.events import parse_event
-from storage.runs.runs import Run
 from storage.studies import items, studies
 
 IMPORTED = "imported"
@@ -255,7 +254,7 @@ def replace_aius(
     return len(found)
 
 
-def _runs_with_aius(session: Session, study_id: int, name: str | None) -> list[Run]:
+def _runs_with_aius(session: Session, study_id: int, name: str | None) -> list[runs.Run]:
     """Return the runs with AIUs, newest first."""
     protocols = registry.with_artifact("aius")
     found = [run for run in runs.of_study(session, study_id) if run.protocol in protocols and name in (None, run.name)]
@@ -264,7 +263,7 @@ def _runs_with_aius(session: Session, study_id: int, name: str | None) -> list[R
     return found
 
 
-def _adoptions(session: Session, run: Run, by_key: Mapping[str, Item]) -> Iterator[tuple[str, Adopt]]:
+def _adoptions(session: Session, run: runs.Run, by_key: Mapping[str, Item]) -> Iterator[tuple[str, Adopt]]:
     """Yield (item, what the run generated for it), for the items for which it generated something."""
     evaluated = aius.evaluated_items(session, run, by_key)
     query = (

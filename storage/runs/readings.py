@@ -37,7 +37,6 @@ from storage.runs import aius, outcomes, runs, traces
 from storage.runs.claims import VERDICTS
 from storage.runs.events import next_sequence_numbers, stored_events
 from storage.runs.outcomes import NewEvent
-from storage.runs.traces import Trace
 from storage.studies import annotators, items, studies, transcripts
 from storage.studies.studies import Study
 
@@ -204,7 +203,7 @@ def _reread(session: Session, trace_id: int, *, apply: bool) -> Reread | None:
     return Reread(trace_id, trace.run, trace.name, changes, " → ".join(outcomes))
 
 
-def _changes(trace: Trace, stored: dict[int, Turn], replayed: Replay) -> tuple[Change, ...]:
+def _changes(trace: traces.Trace, stored: dict[int, Turn], replayed: Replay) -> tuple[Change, ...]:
     """Return the replies of a trace that are read differently now, in the order of the flow."""
     changes = []
     for number, ask in replayed.asks.items():
@@ -246,7 +245,7 @@ def _stored(session: Session, trace_id: int) -> dict[int, Turn]:
     return stored_turns(current_events(traces.events_with_prompts(session, trace_id)))
 
 
-def _lock_finished(session: Session, trace_id: int) -> Trace:
+def _lock_finished(session: Session, trace_id: int) -> traces.Trace:
     """Return a finished trace, locked until the end of the transaction."""
     session.execute(select(col(TraceRow.id)).where(col(TraceRow.id) == trace_id).with_for_update())
     trace = traces.get(session, trace_id)
@@ -255,7 +254,7 @@ def _lock_finished(session: Session, trace_id: int) -> Trace:
     return trace
 
 
-def _flow_of(session: Session, trace: Trace) -> Callable[[], Flow]:
+def _flow_of(session: Session, trace: traces.Trace) -> Callable[[], Flow]:
     """Return a function that starts the flow of a trace.
 
     Raises TiebreakError if its protocol or settings are unknown.

@@ -14,14 +14,10 @@ from core.items import Item
 from core.protocols import registry
 from core.wording import format_count
 from storage.db import audit
-from storage.db.audit import Action
 from storage.db.connections import clock, insert_all
 from storage.db.tables import RunRow, TraceRow
 from storage.runs import call_totals, calls, claims
-from storage.runs.call_totals import Totals
-from storage.runs.calls import key_variables, model_names
 from storage.studies import items, studies
-from storage.studies.items import ItemSelection, item_ids
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class Progress:
     agreed: int
     disputed: int
     no_verdict: int
-    totals: Totals
+    totals: call_totals.Totals
     first_problem: str = ""
     """Why the first failed trace failed; empty if none did."""
     pause: str = ""
@@ -93,7 +89,7 @@ def create(
     name: str,
     *,
     parts: Callable[[Item], Sequence[str]] | None = None,
-    selection: ItemSelection | None = None,
+    selection: items.ItemSelection | None = None,
     **columns: Any,
 ) -> int:
     """Create a run over the study's items, or a selection of them, and return its id.
@@ -105,13 +101,13 @@ def create(
     row = RunRow(study_id=study_id, name=unused_name(session, study_id, name), source="live", **columns)
     session.add(row)
     session.flush()
-    _insert_traces(session, row, selection or ItemSelection(), parts)
+    _insert_traces(session, row, selection or items.ItemSelection(), parts)
     _record(session, row, "started")
     return row.id
 
 
 def _insert_traces(
-    session: Session, row: RunRow, selection: ItemSelection, parts: Callable[[Item], Sequence[str]] | None
+    session: Session, row: RunRow, selection: items.ItemSelection, parts: Callable[[Item], Sequence[str]] | None
 ) -> None:
     """Insert a waiting trace for each part of each selected item; raises TiebreakError if there is none."""
     waiting = {
@@ -122,7 +118,7 @@ def _insert_traces(
         "uncertainty": 0.0,
         "contention": None,
     }
-    selected = item_ids(session, row.study_id, selection)
+    selected = items.item_ids(session, row.study_id, selection)
     by_id = items.by_ids(session, selected) if parts is not None else {}
     traces = [
         waiting | {"item_id": item_id, "part": part}
@@ -136,10 +132,10 @@ def _insert_traces(
 
 
 def sample_items(
-    session: Session, study_id: int, selection: ItemSelection, *, size: int = 50
+    session: Session, study_id: int, selection: items.ItemSelection, *, size: int = 50
 ) -> tuple[int, list[Item]]:
     """Return how many items such a run would have, and at most `size` of them, evenly from first to last."""
-    ids = item_ids(session, study_id, selection)
+    ids = items.item_ids(session, study_id, selection)
     sample = items.by_ids(session, ids[:: max(1, -(-len(ids) // max(1, size)))])
     return len(ids), [sample[item_id] for item_id in sorted(sample)]
 
@@ -214,7 +210,7 @@ def progress_by_run(session: Session, run_ids: Sequence[int]) -> dict[int, Progr
     }
 
 
-def _progress(counts: Mapping[str, int], totals: Totals, first_problem: str, pause: str) -> Progress:
+def _progress(counts: Mapping[str, int], totals: call_totals.Totals, first_problem: str, pause: str) -> Progress:
     verdicts = {outcome: counts.get(outcome, 0) for outcome in ("agreed", "disputed", "no_verdict")}
     return Progress(
         traces=sum(counts.values()),
@@ -241,28 +237,18 @@ def cancel(session: Session, run_id: int) -> None:
     """Request that a run stops. Stored events remain, and the run can be resumed."""
     row = claims.locked(session, run_id)
     if row.state == "requested":
-        row.state = "cancelling" if _is_executed(session, row) else "cancelled"
+        row.state = "cancelling" if claims.is_executed(session, row) else "cancelled"
 
 
-def is_stopping(session: Session, run_id: int) -> bool:
-    """Return whether a run is being cancelled, and calls of it may be in progress."""
+def executed_state(session: Session, run_id: int) -> str:
+    """Return the state of a run of which calls may be in progress; empty if no worker executes it."""
     row = claims.locked(session, run_id)
-    return row.state == "cancelling" and _is_executed(session, row)
+    return row.state if claims.is_executed(session, row) else ""
 
 
 def is_any_requested(session: Session) -> bool:
     """Return whether a run waits for a worker, or is executed by one."""
     return session.scalar(select(col(RunRow.id)).where(col(RunRow.state) == "requested").limit(1)) is not None
-
-
-def is_executed(session: Session, run_id: int) -> bool:
-    """Return whether workers that are alive execute a requested run."""
-    row = claims.locked(session, run_id)
-    return row.state == "requested" and _is_executed(session, row)
-
-
-def _is_executed(session: Session, row: RunRow) -> bool:
-    return claims.is_active(row, clock(session)) or claims.is_shared_by_workers(session, row.id)
 
 
 def resume(session: Session, run_id: int, ceiling: float | None = None, *, interrupted: bool = False) -> None:
@@ -275,7 +261,7 @@ def resume(session: Session, run_id: int, ceiling: float | None = None, *, inter
     row = claims.locked(session, run_id)
     if row.source != "live":
         raise TiebreakError("Only a run that was created here can be resumed; this one was imported.")
-    if row.state == "requested" and not (interrupted and not _is_executed(session, row)):
+    if row.state == "requested" and not (interrupted and not claims.is_executed(session, row)):
         raise TiebreakError(f"The run {row.name!r} is requested already, so it was not resumed again.")
     registry.get(row.protocol)
     session.execute(
@@ -297,12 +283,12 @@ def _record(session: Session, row: RunRow, change: str) -> None:
     settings = [row.settings, row.extractor]
     audit.record(
         session,
-        Action.run,
+        audit.Action.run,
         study_id=row.study_id,
         run=row.name,
         change=change,
-        models=model_names(settings),
-        keys=key_variables(settings),
+        models=calls.model_names(settings),
+        keys=calls.key_variables(settings),
     )
 
 

@@ -18,9 +18,7 @@ from sqlalchemy.orm import Session
 
 from core import remote_images
 from core.llm import images
-from core.llm.images import Image
 from core.own_addresses import own_address
-from core.remote_images import RemoteImageError
 from storage.studies import studies
 
 ROUTE = "/images/remote"
@@ -70,33 +68,33 @@ class RemoteImages:
     """Fetches each image once, and stores it in a folder by the hash of its address."""
 
     def __init__(
-        self, folder: Path | None = None, fetch: Callable[[str], Awaitable[Image]] = remote_images.fetch
+        self, folder: Path | None = None, fetch: Callable[[str], Awaitable[images.Image]] = remote_images.fetch
     ) -> None:
         self._folder, self._fetch = folder, fetch
-        self._fetching: dict[str, asyncio.Task[Image]] = {}
+        self._fetching: dict[str, asyncio.Task[images.Image]] = {}
         self._failures: dict[str, tuple[float, str]] = {}
         self._places = asyncio.Semaphore(AT_ONCE)
 
-    async def get(self, address: str) -> Image:
+    async def get(self, address: str) -> images.Image:
         """Return an image; raises RemoteImageError if it cannot be shown."""
         failed_at, problem = self._failures.get(address, (0.0, ""))
         if problem and time.monotonic() - failed_at < FAILURE_SECONDS:
-            raise RemoteImageError(problem)
+            raise remote_images.RemoteImageError(problem)
         if address not in self._fetching:
             task = asyncio.create_task(self._load(address))
             self._fetching[address] = task
             task.add_done_callback(lambda _: self._fetching.pop(address, None))
         return await asyncio.shield(self._fetching[address])
 
-    async def _load(self, address: str) -> Image:
+    async def _load(self, address: str) -> images.Image:
         file = self._file(address)
         if await asyncio.to_thread(file.is_file):
             content = await asyncio.to_thread(file.read_bytes)
-            return Image(images.detect_type(content, address), content)
+            return images.Image(images.detect_type(content, address), content)
         try:
             async with self._places:
                 image = await self._fetch(address)
-        except RemoteImageError as error:
+        except remote_images.RemoteImageError as error:
             if len(self._failures) >= MAX_FAILURES:
                 self._failures.clear()
             self._failures[address] = (time.monotonic(), str(error))

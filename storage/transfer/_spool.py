@@ -33,10 +33,7 @@ from storage.labelling import critique_queue
 from storage.labels.targets import TargetKey, key_of
 from storage.runs import call_totals, outcomes, trace_opinions
 from storage.runs.events import event_row, opinion_row, verdict_columns
-from storage.runs.outcomes import NewEvent, Owner
 from storage.studies import items, transcripts
-from storage.studies.items import ItemColumns, content_digest
-from storage.studies.transcripts import Encoded
 
 # Entries of an import in a temporary file.
 
@@ -149,7 +146,7 @@ class SpooledTraces:
                 opinions.append((key, row))
                 self.targets[key] = None
         texts = [text for row in events for text in (row["body"], row["prompt"])]
-        digest = content_digest("\0".join([*texts, *map(str, record.times)]))
+        digest = items.content_digest("\0".join([*texts, *map(str, record.times)]))
         head = TraceHead(record.run, record.item, record.part, len(record.events), len(record.times), digest)
         self.heads.append(head)
         self.columns.add(_trace_columns(record, current, verdicts))
@@ -206,8 +203,8 @@ class SortedRecords:
 
     def __init__(self, records: Iterable[Record | PlainLabels]) -> None:
         """Read the records to their end; raises TiebreakError for two different items with one id."""
-        self.items, self.labels = Spool[ItemColumns](BATCH), Spool[SpooledLabel](BATCH)
-        self.transcripts = Spool[Encoded](BATCH)
+        self.items, self.labels = Spool[items.ItemColumns](BATCH), Spool[SpooledLabel](BATCH)
+        self.transcripts = Spool[transcripts.Encoded](BATCH)
         self.transcript_digests: dict[str, None] = {}
         self.referenced: dict[str, str] = {}
         """Digest of each transcript that an item refers to -> the first such item."""
@@ -288,7 +285,7 @@ class SortedRecords:
 
     def _add_item(self, item: Item) -> None:
         body = to_json(item)
-        digest = content_digest(body)
+        digest = items.content_digest(body)
         if self.item_digests.setdefault(item.id, digest) != digest:
             raise TiebreakError(f"Item {item.id!r} is in the file twice, with different content.")
         if len(self.item_digests) == self.items.size:  # nothing was added
@@ -390,7 +387,7 @@ def add_traces(
     advance(len(traces.heads) - len(new))
     for batch, opinions in zip(traces.events.numbered(), traces.opinions.batches(), strict=True) if new else ():
         owners = {
-            place: Owner(ids[new[place]], study_id, new[place][0], traces.heads[place].item)
+            place: outcomes.Owner(ids[new[place]], study_id, new[place][0], traces.heads[place].item)
             for place, _ in batch
             if place in new
         }
@@ -405,19 +402,19 @@ def add_traces(
     return len(new)
 
 
-def _insert_events(session: Session, traces: Sequence[tuple[Owner, SpooledEvents]]) -> None:
+def _insert_events(session: Session, traces: Sequence[tuple[outcomes.Owner, SpooledEvents]]) -> None:
     stored_at = now()
     rows = []
     for owner, (events, _) in traces:
         ids = {"trace_id": owner.id, "run_id": owner.run_id}
         rows += [row | ids | {"body": EncodedJson(row["body"]), "at": row["at"] or stored_at} for row in events]
     insert_all(session, EventRow, rows)
-    listed = [NewEvent(owner.id, seq, event) for owner, (_, listed) in traces for seq, event in listed]
+    listed = [outcomes.NewEvent(owner.id, seq, event) for owner, (_, listed) in traces for seq, event in listed]
     outcomes.insert_unread(session, {owner.id: owner for owner, _ in traces}, listed)
 
 
 def _insert_opinions(
-    session: Session, traces: Sequence[tuple[Owner, SpooledOpinions]], target_ids: Mapping[TargetKey, int]
+    session: Session, traces: Sequence[tuple[outcomes.Owner, SpooledOpinions]], target_ids: Mapping[TargetKey, int]
 ) -> None:
     rows = []
     for owner, opinions in traces:

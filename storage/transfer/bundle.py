@@ -45,7 +45,6 @@ from storage.reports.opinions import opinion_frame
 from storage.reports.study_report import Rows, result_tables
 from storage.runs import runs
 from storage.studies import studies
-from storage.studies.studies import Study
 from storage.transfer.exports import export_records
 from storage.transfer.gold import gold_rows
 
@@ -118,7 +117,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[Any]]
 
 
-def write_bundle(engine: Engine, study: Study, path: Path, *, parquet: bool = False) -> dict[str, Any]:
+def write_bundle(engine: Engine, study: studies.Study, path: Path, *, parquet: bool = False) -> dict[str, Any]:
     """Write the bundle to a new folder, or to a zip file if the name ends in .zip; returns the manifest.
 
     Everything is written under a temporary name first; what a killed process left there is removed. Raises
@@ -150,7 +149,7 @@ def write_bundle(engine: Engine, study: Study, path: Path, *, parquet: bool = Fa
     return manifest
 
 
-def tables(engine: Engine, study: Study, results: Mapping[str, Rows]) -> list[Table]:
+def tables(engine: Engine, study: studies.Study, results: Mapping[str, Rows]) -> list[Table]:
     """Return the tables of the bundle apart from gold.csv; `results` has those of `result_tables`."""
     with reading(engine) as session:
         long = targets.with_stored_criteria(labels.frame(session, study.id)).sort_values(
@@ -197,7 +196,7 @@ def _cell(value: Any) -> Any:
     return value
 
 
-def _write_data(engine: Engine, study: Study, folder: Path, parquet: bool) -> None:
+def _write_data(engine: Engine, study: studies.Study, folder: Path, parquet: bool) -> None:
     results, missing = result_tables(engine, study)
     all_tables = tables(engine, study, results)
     for table in all_tables:
@@ -238,7 +237,7 @@ def _write_parquet(path: Path, columns: Sequence[str], rows: Sequence[Sequence[A
     pq.write_table(pa.table(arrays, names=list(columns)), path)
 
 
-def codebook(engine: Engine, study: Study, all_tables: Iterable[Table], missing: Mapping[str, str]) -> str:
+def codebook(engine: Engine, study: studies.Study, all_tables: Iterable[Table], missing: Mapping[str, str]) -> str:
     """Return the description of a study's data as Markdown; `missing` has table -> why the bundle has none."""
     with reading(engine) as session:
         criteria = studies.criteria(session, study.id)

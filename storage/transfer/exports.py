@@ -44,9 +44,7 @@ from storage.db.tables import (
 from storage.labels import designs, labels
 from storage.runs import aius, experiments, runs, traces
 from storage.runs.events import events_by_trace, parse_event
-from storage.runs.traces import Filter, Trace
 from storage.studies import studies, transcripts
-from storage.studies.studies import Study
 from storage.transfer import participation
 
 # Rows fetched at once: the records of a large study are streamed.
@@ -58,7 +56,7 @@ BEFORE_ADJUDICATIONS: tuple[type[Any], ...] = (
 AFTER_EDITS: tuple[type[Any], ...] = (records.ViewRecord, records.GuidelinesReadRecord)
 
 
-def export_records(engine: Engine, study: Study) -> Iterator[records.Record]:
+def export_records(engine: Engine, study: studies.Study) -> Iterator[records.Record]:
     """Yield the records of a study, each after those that it refers to."""
     with reading(engine) as session:
         yield records.StudyRecord(
@@ -92,7 +90,7 @@ def export_records(engine: Engine, study: Study) -> Iterator[records.Record]:
             yield from participation.stored_records(session, study.id, record_type)
 
 
-def count_records(engine: Engine, study: Study) -> int:
+def count_records(engine: Engine, study: studies.Study) -> int:
     """Return the number of records that `export_records` yields."""
     tables: tuple[Any, ...] = (
         *(GuidelinesRow, CriterionRow, ScaleRow, ItemRow, DesignRow, ExperimentRow, RunRow, TraceRow),
@@ -162,18 +160,18 @@ def _traces(session: Session, study_id: int, *conditions: ColumnElement[bool]) -
 # The replies of a study's traces as rows, oldest run first, in the order of the items and of the asks.
 
 
-def turn_rows(engine: Engine, study: Study) -> Iterator[TurnRow]:
+def turn_rows(engine: Engine, study: studies.Study) -> Iterator[TurnRow]:
     """Yield every reply: of judges with its current reading, and of extractors."""
     with reading(engine) as session:
         for run in reversed(runs.of_study(session, study.id)):
-            filter = Filter(study.id, run.id)
+            filter = traces.Filter(study.id, run.id)
             for batch in traces.in_batches(session, filter):
                 events = events_by_trace(session, [trace.id for trace in batch])
                 for trace in batch:
                     yield from _rows(trace, events.get(trace.id, []))
 
 
-def _rows(trace: Trace, events: Sequence[NumberedEvent]) -> list[TurnRow]:
+def _rows(trace: traces.Trace, events: Sequence[NumberedEvent]) -> list[TurnRow]:
     """Return the rows of one trace in the order of the asks, then of the events."""
     current = dict(current_numbered_events(events))
     history = turn_readings([event for _, event in events])

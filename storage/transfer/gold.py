@@ -19,10 +19,8 @@ from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from core.verdicts import contention
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.labels import labels, targets
-from storage.labels.targets import own_outcome
 from storage.runs import aius, runs
 from storage.studies import items, studies, transcripts
-from storage.studies.studies import Study
 from storage.transfer import participation
 
 AIU_KINDS = ("aiu_precision", "aiu_recall")
@@ -48,7 +46,7 @@ class GoldOptions:
     `storage.reports.certificates.standing_values`."""
 
 
-def verdict_runs(session: Session, study: Study) -> list[str]:
+def verdict_runs(session: Session, study: studies.Study) -> list[str]:
     """Return the names of the runs that came to verdicts, oldest first."""
     judged = select(col(OpinionRow.run_id)).where(
         col(OpinionRow.study_id) == study.id, col(OpinionRow.stage) == "verdict"
@@ -57,7 +55,7 @@ def verdict_runs(session: Session, study: Study) -> list[str]:
     return list(session.scalars(query))
 
 
-def gold_rows(session: Session, study: Study, options: GoldOptions | None = None) -> Iterator[GoldRow]:
+def gold_rows(session: Session, study: studies.Study, options: GoldOptions | None = None) -> Iterator[GoldRow]:
     """Yield the gold of a study, in the order of its items.
 
     Raises TiebreakError for a run that the study does not have.
@@ -82,7 +80,7 @@ def gold_rows(session: Session, study: Study, options: GoldOptions | None = None
         yield renamed
 
 
-def _rows(session: Session, study: Study, golds: Iterator[Gold]) -> Iterator[GoldRow]:
+def _rows(session: Session, study: studies.Study, golds: Iterator[Gold]) -> Iterator[GoldRow]:
     """Yield the rows of targets; the items and labels of some of them are in memory at once."""
     export = _GoldExport(session, study)
     while batch := list(islice(golds, BATCH)):
@@ -142,7 +140,7 @@ class _TargetHistory:
 class _GoldExport:
     """The data common to the rows of some items of one study."""
 
-    def __init__(self, session: Session, study: Study) -> None:
+    def __init__(self, session: Session, study: studies.Study) -> None:
         self.session, self.study = session, study
         self.scales: Scales = dict(studies.scales(session, study.id))  # type: ignore[arg-type]
         self.adjudications = labels.newest_adjudications(session, study.id)
@@ -243,7 +241,7 @@ def _judged_values(session: Session, study_id: int, stage: str) -> Judged:
 def _agreed(session: Session, study_id: int, names: Sequence[str]) -> dict[Target, dict[str, Value]]:
     """Return target -> run -> verdict, of the runs called `names` and without those that the run disputed."""
     agreed: dict[Target, dict[str, Value]] = defaultdict(dict)
-    chosen = (own_outcome() != "disputed", col(RunRow.name).in_(names))
+    chosen = (targets.own_outcome() != "disputed", col(RunRow.name).in_(names))
     for target, run, _, value in _opinions(session, study_id, "verdict", *chosen) if names else ():
         if value is not None:
             agreed[target][run] = value

@@ -49,7 +49,6 @@ from storage.db.connections import insert_all, update_statistics, writing
 from storage.db.fingerprints import FileFingerprints, Row, adjudication_row, encoded_columns, mark_row
 from storage.db.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
 from storage.labels import designs, targets
-from storage.labels.targets import TargetKey
 from storage.runs import aius, experiments
 from storage.runs.inputs import Input
 from storage.studies import annotators, items, studies, transcripts
@@ -162,7 +161,7 @@ class _Import:
         self.session, self.study_id, self.records, self.progress = session, study_id, records, progress
         self.done = 0
         self.total = records.items.size + records.repeated_items + len(records.traces.heads) + records.labels.size
-        self.target_ids: dict[TargetKey, int] = {}
+        self.target_ids: dict[targets.TargetKey, int] = {}
         self.annotator_ids: dict[str, int] = {}
         self.fingerprints_of_file = FileFingerprints()
         self.spelled: dict[tuple[str, str, str], Value] = {}

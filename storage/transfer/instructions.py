@@ -29,7 +29,6 @@ from storage.db.connections import reading
 from storage.improvement import splits
 from storage.reports import peer_reviews
 from storage.runs import runs, traces
-from storage.runs.traces import Filter
 from storage.studies import items
 from storage.studies.studies import Study
 
@@ -75,7 +74,7 @@ def instruction_examples(
             except ValidationError:  # an imported run may have any settings
                 continue
             templates = study.templates(refer.NAME) | review.prompts
-            for batch in traces.in_batches(session, Filter(study.id, review.id)):
+            for batch in traces.in_batches(session, traces.Filter(study.id, review.id)):
                 for trace in batch:
                     if part is not None and parts.get(trace.item) != part:
                         continue

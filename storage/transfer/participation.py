@@ -56,7 +56,6 @@ from storage.db.tables import (
 from storage.labels import targets
 from storage.labels.targets import TargetKey
 from storage.studies import studies
-from storage.studies.studies import Study
 
 # The beginning of `TurnRow.read_by` if a person read the reply.
 PERSON = "person: "
@@ -111,7 +110,7 @@ def rows_of_study(study_id: int, table: Any, column: Any) -> Select[Any]:
     return query.join(TargetRow, col(TargetRow.id) == col(table.target_id)).where(col(TargetRow.study_id) == study_id)
 
 
-def annotator_names(session: Session, study: Study) -> list[str]:
+def annotator_names(session: Session, study: studies.Study) -> list[str]:
     """Return the sorted names of all participants and assigned annotators of a study."""
     ids = [rows_of_study(study.id, table, col(table.annotator_id)) for table in OF_ANNOTATORS]
     ids.append(rows_of_study(study.id, ReplyRow, col(ReplyRow.author_id)))

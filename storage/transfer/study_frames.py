@@ -31,7 +31,6 @@ from storage.reports import (
     study_report,
     systems,
 )
-from storage.reports.run_comparison import ComparedRuns
 from storage.studies import items
 from storage.studies.studies import Study as StoredStudy
 
@@ -245,7 +244,7 @@ class Study:
 class RunComparison:
     """Runs compared with each other on the same targets."""
 
-    def __init__(self, compared: ComparedRuns, dataset: Dataset) -> None:
+    def __init__(self, compared: run_comparison.ComparedRuns, dataset: Dataset) -> None:
         self._compared, self._dataset = compared, dataset
         self._figures = compared.compare(dataset)
 

@@ -18,9 +18,7 @@ from storage.db.connections import reading
 from storage.db.tables import TargetRow
 from storage.runs import runs
 from storage.studies import items, studies
-from storage.studies.studies import Study
 from storage.transfer import imports
-from storage.transfer.imports import ImportCounts
 
 UNIT = Scale(level="interval", low=0.0, high=1.0)
 NO_REFERENCE = "the item has no reference"
@@ -33,7 +31,7 @@ Targets = Mapping[tuple[Kind, str, bool], Scale]
 class MetricCounts:
     """What a metric scored."""
 
-    imported: ImportCounts
+    imported: imports.ImportCounts
     scored: int
     """Responses with a score."""
     own: int
@@ -45,7 +43,7 @@ class MetricCounts:
         return f"{self.imported.summary()}: n = {self.scored:,} responses with a score{left_out}"
 
 
-def add_run(engine: Engine, study: Study, metric: str, name: str = "") -> MetricCounts:
+def add_run(engine: Engine, study: studies.Study, metric: str, name: str = "") -> MetricCounts:
     """Score every response with a metric, and store the scores as an imported run.
 
     The score of a response is moved linearly from 0 to 1 onto the scale of each criterion for scores that the study has

@@ -30,10 +30,8 @@ from storage.db.connections import batches, read, reading, write, writing
 from storage.db.tables import EventRow, RunRow
 from storage.runs import aius, annotator_examples, calls, experiments, runs
 from storage.runs.calls import model_names
-from storage.runs.runs import Progress, Run
 from storage.studies import studies, transcripts
 from storage.studies.items import ItemSelection
-from storage.studies.studies import Study
 from storage.worker._outages import StopRequests, ignore
 from storage.worker._worker import CLAIM_TIMEOUT, Work, execute_until_ended
 
@@ -44,7 +42,7 @@ from storage.worker._worker import CLAIM_TIMEOUT, Work, execute_until_ended
 class RunRequest:
     """A run to be created."""
 
-    study: Study
+    study: studies.Study
     protocol: Protocol
     settings: Frozen
     name: str
@@ -219,7 +217,7 @@ STOPPING_POLL_SECONDS = 0.2
 
 
 def request_from_file(
-    engine: Engine, study: Study, protocol: str, file: Path | None, name: str | None, **options: Any
+    engine: Engine, study: studies.Study, protocol: str, file: Path | None, name: str | None, **options: Any
 ) -> RunRequest:
     """Return the request for a run with the settings in a file; its default name is the file's.
 
@@ -343,7 +341,7 @@ def create_run(
         )
 
 
-def resume_run(engine: Engine, study: Study, name: str, ceiling: float | None = None) -> int:
+def resume_run(engine: Engine, study: studies.Study, name: str, ceiling: float | None = None) -> int:
     """Request the rest of the study's run called `name`, and return its id; see `storage.runs.runs.resume`.
 
     A run that is executed already is left as it is, unless it should have another ceiling: that raises TiebreakError.
@@ -351,14 +349,14 @@ def resume_run(engine: Engine, study: Study, name: str, ceiling: float | None = 
     run_id = find_run(engine, study, name).id
     wait_until_cancelled(engine, run_id)
     with writing(engine) as session:
-        if ceiling is not None or not runs.is_executed(session, run_id):
+        if ceiling is not None or runs.executed_state(session, run_id) != "requested":
             runs.resume(session, run_id, ceiling, interrupted=True)
     return run_id
 
 
 def wait_until_cancelled(engine: Engine, run_id: int) -> None:
     """Return when a run that is being cancelled has no call in progress: another worker would make it again."""
-    while write(engine, partial(runs.is_stopping, run_id=run_id)):
+    while write(engine, partial(runs.executed_state, run_id=run_id)) == "cancelling":
         time.sleep(STOPPING_POLL_SECONDS)
 
 
@@ -393,7 +391,7 @@ def _check_images(request: RunRequest, sample: Sequence[Item]) -> None:
         images.refuse_images(request.protocol.title, sample)
 
 
-def find_run(engine: Engine, study: Study, name: str) -> Run:
+def find_run(engine: Engine, study: studies.Study, name: str) -> runs.Run:
     """Return the study's run called `name`; raises TiebreakError if there is none."""
     by_name = {run.name: run for run in read(engine, partial(runs.of_study, study_id=study.id))}
     if name not in by_name:
@@ -405,12 +403,12 @@ def find_run(engine: Engine, study: Study, name: str) -> Run:
 async def execute_here(
     engine: Engine,
     run_id: int,
-    report: Callable[[Run, Progress], None],
+    report: Callable[[runs.Run, runs.Progress], None],
     model: Model | None = None,
     *,
     notify: Callable[[str], None] = ignore,
     requests: StopRequests | None = None,
-) -> tuple[Run, Progress]:
+) -> tuple[runs.Run, runs.Progress]:
     """Execute a run until it ends; `report` is called about once a second when there is progress.
 
     `notify` is called with a sentence if the claim of another process is waited for.
@@ -419,7 +417,7 @@ async def execute_here(
     Raises DatabaseUnavailable after an outage of `outages.OUTAGE_SECONDS`.
     """
     run, _ = progress(engine, run_id)
-    work = Work[tuple[Run, Progress]](
+    work = Work[tuple[runs.Run, runs.Progress]](
         run_ids=lambda _: [run_id],
         load=partial(_progress, run_id=run_id),
         name=f"The run {run.name!r}",
@@ -429,10 +427,10 @@ async def execute_here(
     return await execute_until_ended(engine, work, lambda state: report(*state), model, notify, requests)
 
 
-def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
+def progress(engine: Engine, run_id: int) -> tuple[runs.Run, runs.Progress]:
     """Return a run and its progress."""
     return read(engine, partial(_progress, run_id=run_id))
 
 
-def _progress(session: Session, run_id: int) -> tuple[Run, Progress]:
+def _progress(session: Session, run_id: int) -> tuple[runs.Run, runs.Progress]:
     return runs.get(session, run_id), runs.progress(session, run_id)

@@ -21,7 +21,6 @@ from storage.db.connections import insert_missing, write
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import ReservationRow, SpendingRow
 from storage.runs import calls, experiments, runs
-from storage.runs.runs import Run
 from storage.worker._outages import through_outage
 
 # Between two attempts to reserve a call, at random: a call takes about a second.
@@ -147,7 +146,7 @@ class SharedLimits(ProcessLimits):
     def __init__(
         self,
         engine: Engine,
-        run: Run,
+        run: runs.Run,
         ceiling: float | None,
         worker_id: int,
         cancelled: Callable[[], bool],

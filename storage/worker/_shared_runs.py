@@ -27,7 +27,6 @@ from storage.db.connections import read, write
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import RunRow
 from storage.runs import calls, claims, runs
-from storage.runs.claims import ClaimedTrace, ClaimLost
 from storage.worker import _shared_limits, _trace_execution
 from storage.worker._outages import end_tasks, through_outage
 from storage.worker._shared_limits import CeilingReached, SharedLimits
@@ -90,7 +89,7 @@ class SharedRuns:
         self._engine, self._create_model, self._traces, self._grace = engine, model, traces, grace
         self._model: Model | None = None
         self._registration: _Registration | None = None
-        self._in_progress: dict[int, tuple[ClaimedTrace, str]] = {}
+        self._in_progress: dict[int, tuple[claims.ClaimedTrace, str]] = {}
         """Trace id -> its claim, and the name that claimed it."""
         self._executions: set[asyncio.Task[None]] = set()
         self._transactions = Transactions(engine)
@@ -203,9 +202,9 @@ class SharedRuns:
     def _fence(self, session: Session, trace_ids: Sequence[int]) -> None:
         workers = {trace_id: self._in_progress[trace_id][1] for trace_id in trace_ids if trace_id in self._in_progress}
         if len(workers) < len(set(trace_ids)) or claims.lost(session, workers):
-            raise ClaimLost("Another worker continues this trace.")
+            raise claims.ClaimLost("Another worker continues this trace.")
 
-    async def _execute(self, registration: _Registration, claimed: ClaimedTrace) -> None:
+    async def _execute(self, registration: _Registration, claimed: claims.ClaimedTrace) -> None:
         """Run a trace to its end, and release it."""
         failed = False
         try:
@@ -214,7 +213,7 @@ class SharedRuns:
             del self._in_progress[claimed.id]
             await asyncio.shield(self._release(claimed, registration.name, failed=failed))
 
-    async def _execute_claimed(self, registration: _Registration, claimed: ClaimedTrace) -> bool:
+    async def _execute_claimed(self, registration: _Registration, claimed: claims.ClaimedTrace) -> bool:
         """Return whether the trace has a verdict, or may continue later."""
         try:
             if claimed.run_id not in registration.runs:
@@ -243,7 +242,7 @@ class SharedRuns:
     async def _stop_run(self, run_id: int, reason: str) -> None:
         await through_outage(partial(write, self._engine, partial(claims.stop, run_id=run_id, reason=reason)))
 
-    async def _release(self, claimed: ClaimedTrace, worker: str, *, failed: bool) -> None:
+    async def _release(self, claimed: claims.ClaimedTrace, worker: str, *, failed: bool) -> None:
         release = partial(claims.release_trace, claimed=claimed, worker=worker, failed=failed)
         await through_outage(partial(write, self._engine, release))
         self._next_claim = 0.0
@@ -251,8 +250,8 @@ class SharedRuns:
 
 
 def claim_traces(
-    session: Session, run_id: int, worker: str, limit: int, claim: Callable[..., list[ClaimedTrace]]
-) -> list[ClaimedTrace]:
+    session: Session, run_id: int, worker: str, limit: int, claim: Callable[..., list[claims.ClaimedTrace]]
+) -> list[claims.ClaimedTrace]:
     """Claim up to `limit` traces of a requested run with `claim`, or end it if it is done.
 
     A run has at most twice the traces that one process executes at once, and leaves the other workers their part of

@@ -26,8 +26,6 @@ from core.trace import Event, Spec, TraceFailed
 from storage.db.connections import reading
 from storage.runs import aius, events, experiments, outcomes, runs, traces
 from storage.runs.claims import ClaimedTrace
-from storage.runs.outcomes import NewEvent
-from storage.runs.runs import Run
 from storage.studies import items, studies, transcripts
 from storage.worker._transactions import EventWriter
 
@@ -40,7 +38,7 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
-def load_run(session: Session, run_id: int) -> tuple[Run, float | None, float, Path]:
+def load_run(session: Session, run_id: int) -> tuple[runs.Run, float | None, float, Path]:
     """Return a run, its ceiling, what has been spent of it, and the folder of its images."""
     run = runs.get(session, run_id)
     ceiling, spent = experiments.budget(session, run)
@@ -70,7 +68,7 @@ class LoadedTrace:
 class RunSetup:
     """What the traces of a run have in common; raises TiebreakError if the protocol is missing or settings invalid."""
 
-    run: Run
+    run: runs.Run
     protocol: Protocol
     settings: Frozen
     extractor: Spec | None
@@ -84,7 +82,7 @@ class RunSetup:
         return max(4, 2 * self.run.parallel)
 
     @classmethod
-    def of(cls, run: Run) -> "RunSetup":
+    def of(cls, run: runs.Run) -> "RunSetup":
         """Return the setup of a run."""
         protocol = registry.get(run.protocol)
         extractor = Spec.model_validate(run.extractor) if run.extractor else None
@@ -119,7 +117,7 @@ async def execute_trace(setup: RunSetup, trace: LoadedTrace, model: Model, write
     numbers = iter(range(trace.next_sequence_number, SEQUENCE_END))
 
     async def record(event: Event) -> None:
-        await writer.append(NewEvent(trace.id, next(numbers), event))
+        await writer.append(outcomes.NewEvent(trace.id, next(numbers), event))
 
     try:
         run, part = setup.run, trace.part
@@ -134,7 +132,7 @@ async def execute_trace(setup: RunSetup, trace: LoadedTrace, model: Model, write
     return verdict is not None
 
 
-def update_prompts(session: Session, run: Run) -> Run:
+def update_prompts(session: Session, run: runs.Run) -> runs.Run:
     """Give a run of an earlier version the study's templates of today, and restart its unfinished traces.
 
     Replies to the earlier prompts answer other questions than those that are still to be asked.

@@ -2,23 +2,25 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from core.errors import RunStopped, TiebreakError
-from storage.db.connections import write
+from core.llm.progress import Progress, current
+from storage.db.connections import read, write
 from storage.db.errors import DatabaseUnavailable
-from storage.runs import claims, events, outcomes
-from storage.runs.outcomes import NewEvent
-from storage.worker._live_traces import LiveTraces
+from storage.runs import claims, events, live_traces, outcomes
 from storage.worker._outages import through_outage
 
+log = logging.getLogger("tiebreak")
 # Requests stored in one transaction.
 MAX_BATCH = 256
 Request = TypeVar("Request")
@@ -156,9 +158,57 @@ def _refuse(batch: Batch[Any, Any], error: Exception) -> None:
             one.result.set_exception(error)
 
 
-# Stores the events of a run: those that arrive at the same time in one transaction.
+# States the open calls of the traces that somebody watches, while a worker executes them.
 
-log = logging.getLogger("tiebreak")
+# Seconds between two looks whether a trace is watched, and between two statements of the calls of one that is.
+LOOK, STATE = 1.0, 0.5
+
+
+class LiveTraces:
+    """The traces that a worker executes now."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._followed: dict[int, Progress] = {}
+        self._stated: set[int] = set()
+        """Traces whose last statement had open calls."""
+        self._task: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def followed(self, trace_id: int) -> Iterator[None]:
+        """Follow the calls that are made within the block as those of a trace."""
+        progress = self._followed[trace_id] = Progress()
+        token = current.set(progress)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._state_repeatedly())
+        try:
+            yield
+        finally:
+            current.reset(token)
+            del self._followed[trace_id]
+
+    async def _state_repeatedly(self) -> None:
+        while self._followed or self._stated:
+            is_watched = any(progress.is_watched for progress in self._followed.values())
+            await asyncio.sleep(STATE if is_watched else LOOK)
+            try:
+                await self._state()
+            except (SQLAlchemyError, TiebreakError) as error:  # nobody sees the calls until the database is back
+                log.debug("Open calls could not be stated.", exc_info=error)
+
+    async def _state(self) -> None:
+        find = partial(live_traces.watched, trace_ids=list(self._followed))
+        watched = await asyncio.to_thread(read, self._engine, find)
+        for trace_id, progress in self._followed.items():
+            progress.is_watched = trace_id in watched
+        calls = {id: list(progress.calls.values()) for id, progress in self._followed.items() if progress.is_watched}
+        calls |= {id: [] for id in self._stated - calls.keys()}
+        self._stated = {id for id, found in calls.items() if found}
+        if calls:
+            await asyncio.to_thread(write, self._engine, partial(live_traces.state, calls=calls))
+
+
+# Stores the events of a run: those that arrive at the same time in one transaction.
 
 
 class EventNotStored(TiebreakError):
@@ -184,7 +234,7 @@ class EventWriter:
         """The open calls of the traces, for people who watch them."""
         self._appending = Operation(Order.events, self._append)
 
-    async def append(self, event: NewEvent) -> None:
+    async def append(self, event: outcomes.NewEvent) -> None:
         """Store an event; return when it is committed.
 
         Raises EventNotStored for this event only, and RunStopped if the claim is lost or an outage lasts too long.
@@ -199,7 +249,7 @@ class EventWriter:
             log.error("An event could not be stored.", exc_info=error)
             raise EventNotStored(f"An event could not be stored ({type(error).__name__}).") from error
 
-    def _append(self, session: Session, batch: list[NewEvent], repeated: bool) -> list[None]:
+    def _append(self, session: Session, batch: list[outcomes.NewEvent], repeated: bool) -> list[None]:
         self._fence(session, sorted({event.trace_id for event in batch}))
         missing = batch
         if repeated:

@@ -32,7 +32,6 @@ from storage.db.connections import read, write
 from storage.db.errors import DatabaseUnavailable
 from storage.runs import calls, claims, runs
 from storage.runs.claims import MAX_INITIAL_FAILURES
-from storage.runs.runs import Run
 from storage.worker import _outages
 from storage.worker._shared_limits import ProcessLimits
 from storage.worker._stored_calls import StoredCalls
@@ -61,7 +60,7 @@ class _RunExecution:
     """One run that this process executes."""
 
     engine: Engine
-    run: Run
+    run: runs.Run
     model: Model
     worker: str
     limits: ProcessLimits

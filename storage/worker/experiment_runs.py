@@ -23,7 +23,6 @@ from storage.labels import labels
 from storage.reports import references
 from storage.runs import experiments, runs
 from storage.runs.annotator_examples import without_examples
-from storage.runs.experiments import Progress
 from storage.runs.runs import Run
 from storage.studies import studies
 from storage.studies.items import ItemSelection
@@ -232,13 +231,13 @@ def estimate(engine: Engine, planned: Plan) -> ExperimentEstimate:
 async def execute_experiment(
     engine: Engine,
     experiment_id: int,
-    report: Callable[[Progress], None],
+    report: Callable[[experiments.Progress], None],
     model: Model | None = None,
     *,
     notify: Callable[[str], None] = ignore,
     requests: StopRequests | None = None,
     at_once: int = 1,
-) -> Progress:
+) -> experiments.Progress:
     """Execute the runs of an experiment until none is left; `report` is called once a second.
 
     A run that is stopped by an error or by the ceiling is left; the others are executed, `at_once` at the same time.
@@ -248,7 +247,7 @@ async def execute_experiment(
     `requests` to stop cancels all runs, for other processes too. The reported rate is that since the start.
     """
     since = await through_outage(partial(read, engine, clock))
-    work = Work[Progress](
+    work = Work[experiments.Progress](
         run_ids=lambda session: [run.id for run in experiments.runs_of(session, experiment_id)],
         load=partial(experiments.progress, experiment_id=experiment_id, since=since),
         name="The experiment",

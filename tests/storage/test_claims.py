@@ -95,7 +95,7 @@ def test_a_trace_is_claimed_in_its_own_run_only(session):
     other = runs.create(session, run.study_id, "other", **FIELDS)
     worker = calls.register_worker(session, "a")
     assert [claimed.run_id for claimed in claims.claim_shared(session, other, "a", 9)] == 3 * [other]
-    assert [claims.is_shared_by_workers(session, run_id) for run_id in (run.id, other)] == [False, True]
+    assert [claims.is_executed(session, session.get(RunRow, run_id)) for run_id in (run.id, other)] == [False, True]
     calls.remove_worker(session, worker)
 
 

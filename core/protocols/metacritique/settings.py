@@ -7,7 +7,6 @@ from pydantic import Field, field_validator
 from core import protocols
 from core.critiques import critique_id_from_author
 from core.frozen import Frozen
-from core.protocols import check_unique_names
 from core.trace import Spec
 from core.verdicts import DISPUTE_THRESHOLD
 
@@ -63,7 +62,7 @@ class Settings(Frozen):
     @field_validator("critics")
     @classmethod
     def _critics_differ(cls, critics: tuple[protocols.Judge, ...]) -> tuple[protocols.Judge, ...]:
-        check_unique_names((critique_id_from_author(critic.name) for critic in critics), "critics")
+        protocols.check_unique_names((critique_id_from_author(critic.name) for critic in critics), "critics")
         return critics
 
     @property

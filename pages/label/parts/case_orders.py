@@ -5,15 +5,13 @@ import streamlit as st
 from pages.parts import live, resources
 from storage.db import connections
 from storage.labelling import adjudication
-from storage.labelling.adjudication import CaseOrder, JudgeValues
 from storage.reports import disagreements
 from storage.studies import studies
-from storage.studies.studies import Study
 
 Version = tuple[int, ...]
 
 
-def load(study: Study) -> CaseOrder:
+def load(study: studies.Study) -> adjudication.CaseOrder:
     """Return the cases as they are now."""
 
     def read() -> tuple[Version, str]:
@@ -30,7 +28,7 @@ def scales_key(session: connections.Session, study_id: int) -> str:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Ordering the cases …")
-def at_version(url: str, study_id: int, version: Version, scales: str) -> CaseOrder:
+def at_version(url: str, study_id: int, version: Version, scales: str) -> adjudication.CaseOrder:
     """Return the cases at a version of labels, opinions and scales; shared by all visitors, so do not modify."""
     _, opinions, removals, _ = version
     judges = _judge_values(url, study_id, (opinions, removals))
@@ -39,6 +37,6 @@ def at_version(url: str, study_id: int, version: Version, scales: str) -> CaseOr
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _judge_values(url: str, study_id: int, opinion_version: Version) -> dict[int, JudgeValues]:
+def _judge_values(url: str, study_id: int, opinion_version: Version) -> dict[int, adjudication.JudgeValues]:
     """Return the judges' values of each target at a version of the opinions; labels change far more often."""
     return resources.read(adjudication.judge_values, study_id)

@@ -17,14 +17,11 @@ from core.labels import Target
 from core.own_addresses import own_address
 from core.texts import _, mark
 from pages.parts import current_study, paging, permissions, resources, shell, tour
-from pages.parts.shell import IMPORT, RUN
 from pages.parts.text import escape_markdown
 from storage.accounts.access import Permission
 from storage.labelling import claims, context, home, offers, queue
-from storage.labelling.context import QueueName
 from storage.studies import items as stored_items
 from storage.studies import studies
-from storage.studies.studies import Study
 
 # The queues: their names, the pages that they are labelled on, and what is missing if they are empty.
 
@@ -38,7 +35,7 @@ class QueuePage:
     empty: str
     """What an empty queue lacks, and what to do about it."""
     advice: str
-    links: tuple[shell.Link, ...] = (IMPORT,)
+    links: tuple[shell.Link, ...] = (shell.IMPORT,)
     sample: str = ""
     """The protocol of a sample study with such a queue."""
     task: str = ""
@@ -53,22 +50,22 @@ NO_SCALE = (
     mark("This study has no criterion with a scale yet."),
     mark("Import scores, or start a ReFeR run on a criterion with a scale."),
 )
-QUEUE_PAGES: Mapping[QueueName, QueuePage] = {
+QUEUE_PAGES: Mapping[context.QueueName, QueuePage] = {
     "disagreements": QueuePage(
         mark("Preferences"),
         "label/disagreements.py",
         mark("There are no pairs to label yet."),
         "",
-        (RUN,),
+        (shell.RUN,),
     ),
-    "scores": QueuePage(mark("Scores"), "label/scores.py", *NO_SCALE, (IMPORT, RUN), "refer"),
-    "answers": QueuePage(mark("Answers"), "label/scores.py", *NO_SCALE, (IMPORT, RUN), "refer"),
+    "scores": QueuePage(mark("Scores"), "label/scores.py", *NO_SCALE, (shell.IMPORT, shell.RUN), "refer"),
+    "answers": QueuePage(mark("Answers"), "label/scores.py", *NO_SCALE, (shell.IMPORT, shell.RUN), "refer"),
     "weights": QueuePage(
         mark("Aspect weights"),
         "label/weights.py",
         mark("This study has no aspects yet."),
         mark("Start a DnA-Eval run, with your own aspects or proposed ones, or import a file of weights."),
-        (RUN, IMPORT),
+        (shell.RUN, shell.IMPORT),
         "dna_eval",
     ),
     "aius": QueuePage(mark("AIUs"), "label/aius.py", *NO_CRITIQUES, sample="metacritique"),
@@ -87,7 +84,7 @@ QUEUE_PAGES: Mapping[QueueName, QueuePage] = {
         "label/critiques.py",
         mark("This study has no refined answers."),
         mark("Start a critique refinement run to generate them."),
-        (RUN,),
+        (shell.RUN,),
         task=mark("Compare refined answers"),
     ),
     "peers": QueuePage(
@@ -101,13 +98,13 @@ QUEUE_PAGES: Mapping[QueueName, QueuePage] = {
 }
 
 
-def draw_page(name: QueueName) -> None:
+def draw_page(name: context.QueueName) -> None:
     """Draw the page of a queue, or of several ones with a choice."""
     study = choose_study()
     annotator = shell.require_annotator()
     if draw_excluded(study, annotator):
         return None
-    chosen: tuple[QueueName, str | None] | None = name, None
+    chosen: tuple[context.QueueName, str | None] | None = name, None
     if name == "disagreements":
         open_dispute(study, annotator)
         tour.draw(study, name)
@@ -131,7 +128,7 @@ def draw_page(name: QueueName) -> None:
         draw_empty(study, kind)
 
 
-def open_dispute(study: Study, annotator: str) -> None:
+def open_dispute(study: studies.Study, annotator: str) -> None:
     """Begin with a dispute that the annotator has neither seen nor labelled, if the tour leads here."""
     if st.query_params.pop(tour.PARAMETER, None) is None:
         return
@@ -141,7 +138,7 @@ def open_dispute(study: Study, annotator: str) -> None:
         st.query_params["item"] = task
 
 
-def draw_empty(study: Study, kind: QueueName) -> None:
+def draw_empty(study: studies.Study, kind: context.QueueName) -> None:
     """Draw the empty state of a queue."""
     page = QUEUE_PAGES[kind]
     st.title(_(page.title), anchor=False)
@@ -153,20 +150,20 @@ def draw_empty(study: Study, kind: QueueName) -> None:
     shell.draw_links(study, *page.links)
 
 
-def draw_no_pairs(study: Study, fact: str) -> None:
+def draw_no_pairs(study: studies.Study, fact: str) -> None:
     """Draw the two ways for pairs into the queue, with the next step of each; the second one needs no judges."""
     how = _("Pairs are offered if judges disagree or give no verdict, or if they are chosen for people without judges.")
     st.info(f"{_(fact)} {how}")
     if resources.read(stored_items.of_study, study.id, 1) == []:
-        return shell.draw_links(study, IMPORT)
-    shell.draw_links(study, RUN)
+        return shell.draw_links(study, shell.IMPORT)
+    shell.draw_links(study, shell.RUN)
     if resources.read(offers.offered_criteria, study.id):
         shell.draw_setting(study, shell.DESIGN_TAB, _("Choose pairs that people label"))
     else:
         shell.draw_setting(study, shell.CRITERIA_TAB, _("Add a criterion, so that people can label pairs"))
 
 
-def draw_excluded(study: Study, annotator: str) -> bool:
+def draw_excluded(study: studies.Study, annotator: str) -> bool:
     """Say that the study has other annotators, and how to become one, if that is why there is nothing to label."""
     if not claims.is_excluded(study.rules, annotator):
         return False
@@ -179,13 +176,13 @@ def draw_excluded(study: Study, annotator: str) -> bool:
     return True
 
 
-def queue_address(queue: QueueName) -> dict[str, str]:
+def queue_address(queue: context.QueueName) -> dict[str, str]:
     """Return the URL parameters of the page, besides the study, if it has several queues."""
     task = QUEUE_PAGES[queue].task
     return {"task": task} if task else {}
 
 
-def queue_page(queue: QueueName) -> str:
+def queue_page(queue: context.QueueName) -> str:
     """Return the path of the page of a queue."""
     return shell.page_path(QUEUE_PAGES[queue].script)
 
@@ -193,7 +190,7 @@ def queue_page(queue: QueueName) -> str:
 # The choices in the sidebar; they are in the URL.
 
 
-def choose_study() -> Study:
+def choose_study() -> studies.Study:
     """Draw the study selection in the sidebar; the screen belongs to the item. Stops the page if there is none."""
     st.set_page_config(initial_sidebar_state="collapsed")
     names = permissions.study_names()
@@ -220,14 +217,14 @@ def _choose(label: str, options: list[str]) -> str | None:
         return st.selectbox(_(label), options, index=None, placeholder=_("all"), key=label.lower(), bind="query-params")
 
 
-def choose_task() -> QueueName:
+def choose_task() -> context.QueueName:
     """Draw the choice of a queue of critiques."""
     tasks = {page.task: name for name, page in QUEUE_PAGES.items() if page.task}
     with st.sidebar:
         return tasks[paging.choose_coded(_("Task"), list(tasks), "task", st.selectbox)]
 
 
-def choose_scale(study: Study) -> tuple[QueueName, str] | None:
+def choose_scale(study: studies.Study) -> tuple[context.QueueName, str] | None:
     """Draw the choice of a criterion with a scale, and add its targets that are missing; None if there is none."""
     scales = resources.read(offers.scales, study.id)
     if not scales:
@@ -265,7 +262,7 @@ label-workbench { --workbench-inset: 34px; }
 LINKED = ("tab", "run")
 
 
-def linked_item(study: Study, kind: QueueName) -> str | None:
+def linked_item(study: studies.Study, kind: context.QueueName) -> str | None:
     """Return the task to begin with if the URL names its criterion, part or critique, otherwise the item."""
     item, criterion, critique = (st.query_params.get(name) for name in ("item", "on", "of"))
     if item is not None and kind == "aius" and critique is not None:
@@ -278,7 +275,7 @@ def linked_item(study: Study, kind: QueueName) -> str | None:
     return resources.read(context.link_name, study.id, target) or item
 
 
-def mount(kind: QueueName, study: Study, choices: Mapping[str, str | None]) -> None:
+def mount(kind: context.QueueName, study: studies.Study, choices: Mapping[str, str | None]) -> None:
     """Draw the element for one queue. Another queue is another element, so nothing of the first one is left."""
     linked = {name: st.query_params.get(name) for name in LINKED} | {"item": linked_item(study, kind)}
     # The id is the one that counts: the study may be renamed while the window is open.

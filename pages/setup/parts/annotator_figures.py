@@ -10,7 +10,6 @@ import streamlit as st
 
 from pages.parts import charts, live, numbers, permissions, resources, shell
 from storage.reports import annotators
-from storage.reports.annotators import AnnotatorSummary, Share
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def current_version(study: Study) -> Version:
     return live.load_shared("annotators", (live.study_topic(study.id),), read)
 
 
-def load_shown(study: Study) -> list[AnnotatorSummary] | None:
+def load_shown(study: Study) -> list[annotators.AnnotatorSummary] | None:
     """Return the summaries to draw: the newest, or of a large study the last complete ones.
 
     None while the first ones are computed, which is stated. The page is drawn again when newer ones are complete.
@@ -38,7 +37,7 @@ def load_shown(study: Study) -> list[AnnotatorSummary] | None:
     key = (str(resources.engine().url), study.id, "annotators", str(zone))
     newest = current_version(study)
 
-    def compute(version: Version) -> list[AnnotatorSummary]:
+    def compute(version: Version) -> list[annotators.AnnotatorSummary]:
         read = partial(resources.read, annotators.summaries, study.id, zone)
         return live.cached(study, version, "annotators", read, str(zone))
 
@@ -72,7 +71,7 @@ def _rerun_when_complete(key: Hashable, newest: Version, drawn: Version | None) 
 HEIGHT = 300
 
 
-def drift_rows(drift: Sequence[tuple[date, Share]]) -> list[dict[str, object]]:
+def drift_rows(drift: Sequence[tuple[date, annotators.Share]]) -> list[dict[str, object]]:
     """Return the rows of the chart's files."""
     return [
         {"week": f"{monday:%Y-%m-%d}", "n": share.n, **dict(zip(("value", "low", "high"), share.interval, strict=True))}
@@ -80,7 +79,7 @@ def drift_rows(drift: Sequence[tuple[date, Share]]) -> list[dict[str, object]]:
     ]
 
 
-def drift_figure(drift: Sequence[tuple[date, Share]]) -> "go.Figure":
+def drift_figure(drift: Sequence[tuple[date, annotators.Share]]) -> "go.Figure":
     """Return the shares by week with their intervals, n at each point."""
     import plotly.graph_objects as go
 

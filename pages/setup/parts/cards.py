@@ -11,7 +11,6 @@ import yaml
 from core import experiments as files
 from core.items import Pairs
 from core.protocols import registry
-from core.protocols.registry import PROTOCOLS
 from core.trace import Spec, model_specs
 from pages.parts import account_guard, downloads, live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
@@ -21,8 +20,6 @@ from storage.accounts.access import Permission
 from storage.accounts.registry import Actor
 from storage.db import audit, connections, guards
 from storage.runs import calls, experiments, inputs, runs
-from storage.runs.experiments import Experiment
-from storage.runs.runs import Progress, Run
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.worker import Plan, plan, start
@@ -81,7 +78,7 @@ def _draw_progress(share: float, text: str, summary: str, wait: str, problem: st
 ACTIVE_RUNS = ("requested", "cancelling")
 
 
-def draw_runs(study: Study, runs_on_page: Sequence[Run]) -> None:
+def draw_runs(study: Study, runs_on_page: Sequence[runs.Run]) -> None:
     """Draw the active runs, which refresh every second, then the others."""
     active = [run.id for run in runs_on_page if run.state in ACTIVE_RUNS]
     if active:  # apart from the others, which would be drawn every second too
@@ -91,7 +88,7 @@ def draw_runs(study: Study, runs_on_page: Sequence[Run]) -> None:
 
 
 def _draw_runs(study: Study, key: str, run_ids: Sequence[int]) -> None:
-    def read() -> tuple[list[Run], Mapping[int, Progress], int]:
+    def read() -> tuple[list[runs.Run], Mapping[int, runs.Progress], int]:
         with connections.reading(resources.engine()) as session:
             progress = runs.progress_by_run(session, run_ids)
             return runs.by_ids(session, run_ids), progress, calls.count_workers(session)
@@ -106,8 +103,8 @@ def _draw_runs(study: Study, key: str, run_ids: Sequence[int]) -> None:
             _draw_run(study, run, progress[run.id])
 
 
-def _draw_run(study: Study, run: Run, progress: Progress) -> None:
-    protocol = PROTOCOLS[run.protocol].title if run.protocol in PROTOCOLS else run.protocol
+def _draw_run(study: Study, run: runs.Run, progress: runs.Progress) -> None:
+    protocol = registry.PROTOCOLS[run.protocol].title if run.protocol in registry.PROTOCOLS else run.protocol
     state = run.state if run.source == "live" else run.source
     if state == "requested":
         state = "running" if run.active else "waiting"
@@ -123,7 +120,7 @@ def _draw_run(study: Study, run: Run, progress: Progress) -> None:
     _draw_progress(share, text, progress.summary(), progress.pause, run.problem)
 
 
-def _draw_run_actions(study: Study, run: Run, progress: Progress) -> None:
+def _draw_run_actions(study: Study, run: runs.Run, progress: runs.Progress) -> None:
     """Draw the buttons and links of a run."""
     if run.state == "requested" and st.button("Cancel", key=f"cancel_{run.id}", icon=":material/stop:"):
         _apply(runs.cancel, run)
@@ -136,7 +133,7 @@ def _draw_run_actions(study: Study, run: Run, progress: Progress) -> None:
         _draw_settings(run)
 
 
-def _draw_adoption(run: Run) -> None:
+def _draw_adoption(run: runs.Run) -> None:
     """Draw the button that makes the AIUs of a run the items' own."""
     annotator = shell.current_annotator()
     clicked = st.button(
@@ -155,7 +152,7 @@ def _draw_adoption(run: Run) -> None:
         st.toast(f"Adopted for {numbers.format_count(count, 'item')}.")
 
 
-def _draw_resume(run: Run) -> None:
+def _draw_resume(run: runs.Run) -> None:
     """Draw the button that resumes a run; a run with a cost limit of its own can have another one."""
     button = partial(st.button, "Resume", key=f"resume_{run.id}", icon=":material/play_arrow:")
     if run.ceiling is None or run.experiment_id is not None:
@@ -170,19 +167,19 @@ def _draw_resume(run: Run) -> None:
             _apply(runs.resume, run, ceiling)
 
 
-def _apply(operation: Any, run: Run, *values: Any) -> None:
+def _apply(operation: Any, run: runs.Run, *values: Any) -> None:
     permissions.write(run.study_id, Permission.run, f"run {run.name}: {operation.__name__}", operation, run.id, *values)
     st.rerun()
 
 
-def _draw_settings(run: Run) -> None:
+def _draw_settings(run: runs.Run) -> None:
     if run.settings:
         fields = {**run.settings, **({"extractor": run.extractor} if run.extractor else {}), "pairs": run.pairs}
         text = yaml.safe_dump(_drop_empty(fields), sort_keys=False, allow_unicode=True)
         st.code(text, language="yaml", height=320)
     else:
         st.caption("The imported file has no settings.")
-    if run.protocol in PROTOCOLS and run.source == "live":
+    if run.protocol in registry.PROTOCOLS and run.source == "live":
         if st.button("New run with these settings", key=f"again_{run.id}", icon=":material/content_copy:"):
             extractor = Spec.model_validate(run.extractor) if run.extractor else None
             prefill(run.settings, extractor, Pairs.parse(run.pairs))
@@ -226,7 +223,7 @@ def use_in_run(protocol: str, prompts: Mapping[str, str]) -> None:
 ACTIVE = ("running", "waiting")
 
 
-def draw_experiments(study: Study, listed: Sequence[Experiment]) -> None:
+def draw_experiments(study: Study, listed: Sequence[experiments.Experiment]) -> None:
     """Draw the experiments; those that are executed refresh every second."""
     for experiment in listed:
         draw: Callable[[], None] = partial(_draw_experiment, study, experiment)
@@ -235,7 +232,7 @@ def draw_experiments(study: Study, listed: Sequence[Experiment]) -> None:
         draw()
 
 
-def draw_progress(experiment: Experiment) -> None:
+def draw_progress(experiment: experiments.Experiment) -> None:
     """Draw the progress above the results; each finished run, and a run that anybody resumes, redraws the page."""
     drawn = read_progress(experiment)
 
@@ -251,7 +248,7 @@ def draw_progress(experiment: Experiment) -> None:
     refresh()
 
 
-def _draw_statuses(experiment: Experiment, progress: experiments.Progress) -> None:
+def _draw_statuses(experiment: experiments.Experiment, progress: experiments.Progress) -> None:
     """Draw the state of each run, failing ones first."""
     failing = f", {len(progress.failing):,} failed in whole or in part" if progress.failing else ""
     with st.expander(f"State of {numbers.format_count(progress.runs, 'run')}{failing}", icon=":material/view_list:"):
@@ -269,13 +266,13 @@ def _draw_statuses(experiment: Experiment, progress: experiments.Progress) -> No
         st.dataframe(rows, key=f"statuses_{experiment.id}", hide_index=True)
 
 
-def read_progress(experiment: Experiment) -> experiments.Progress:
+def read_progress(experiment: experiments.Experiment) -> experiments.Progress:
     """Return the progress of an experiment, read again after a change."""
     read = partial(resources.read, experiments.progress, experiment.id)
     return live.load(f"experiment_{experiment.id}", (live.study_topic(experiment.study_id),), read)
 
 
-def _draw_experiment(study: Study, experiment: Experiment) -> None:
+def _draw_experiment(study: Study, experiment: experiments.Experiment) -> None:
     progress, definition = read_progress(experiment), experiment.definition
     axes = " x ".join(f"{axis.name} ({len(axis.levels)})" for axis in definition.axes)
     draw_actions = partial(_draw_experiment_actions, study, experiment, progress)
@@ -287,7 +284,7 @@ def _draw_experiment(study: Study, experiment: Experiment) -> None:
         _draw_statuses(experiment, progress)
 
 
-def _draw_experiment_actions(study: Study, experiment: Experiment, progress: experiments.Progress) -> None:
+def _draw_experiment_actions(study: Study, experiment: experiments.Experiment, progress: experiments.Progress) -> None:
     if progress.state in ACTIVE and st.button("Cancel", key=f"cancel_{experiment.id}", icon=":material/stop:"):
         permissions.write(
             study.id, Permission.run, f"experiment {experiment.name} cancelled", experiments.cancel, experiment.id

@@ -23,7 +23,6 @@ from core.protocols.chateval.settings import ROLES
 from core.protocols.prompt_parts import is_numeric
 from core.protocols.refer import auto_prompt
 from core.protocols.refer import protocol as refer
-from core.protocols.refer.auto_prompt import RatedItem
 from core.trace import Spec
 from pages.parts import numbers, permissions, resources
 from pages.parts.text import escape_markdown
@@ -31,10 +30,8 @@ from pages.setup.parts import judges_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 from storage.accounts.access import Permission
 from storage.db import audit, connections
-from storage.db.audit import Action
 from storage.improvement import variants
 from storage.studies import studies
-from storage.studies.studies import Study
 
 UNFOLDED = 2  # the number of scalar settings that are drawn outside the expander
 
@@ -355,13 +352,13 @@ def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> Non
 
 
 def _draft(
-    study: Study, model: str, criterion: Criterion, task: str, steps: str, examples: list[RatedItem]
+    study: studies.Study, model: str, criterion: Criterion, task: str, steps: str, examples: list[auto_prompt.RatedItem]
 ) -> auto_prompt.Draft:
     """Return the draft that a model gives in one call; raises TiebreakError."""
     spec = Spec(model=model, max_tokens=auto_prompt.DRAFT_TOKENS)
     variants.check_key(spec)
     with permissions.writing(study.id, Permission.run, "") as session:
-        audit.record(session, Action.run, study_id=study.id, change="guidelines drafted", models=[model])
+        audit.record(session, audit.Action.run, study_id=study.id, change="guidelines drafted", models=[model])
     ask = auto_prompt.guidelines_request(criterion, examples, spec, study.templates(refer.NAME), task, steps)
     return variants.call_model(partial(auto_prompt.draft_guidelines, ask=ask), resources.model_client())
 

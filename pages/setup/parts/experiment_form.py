@@ -17,16 +17,14 @@ from pages.setup.parts import upload
 from pages.setup.parts.cards import start_runs
 from storage.db import connections
 from storage.runs import runs
-from storage.runs.runs import Run
 from storage.studies import items, studies
-from storage.studies.studies import Study
 from storage.worker import Plan, base_of_run, estimate, plan, receivers_sentence
 
 MAX_AXES = 5
 CHECKED = "experiment_checked"  # key of the state with the file whose estimate is shown
 
 
-def draw_form(study: Study) -> bool:
+def draw_form(study: studies.Study) -> bool:
     """Draw the form; return whether an experiment was started."""
     forms = {"Settings of a run": _draw_axes_form, "A file": _draw_file, "A table of a paper": _draw_paper}
     source = st.segmented_control(
@@ -60,7 +58,7 @@ def draw_notes(planned: Plan) -> None:
         st.markdown(f":material/send: {escape_markdown(sentence)}")
 
 
-def _draw_start(study: Study, definition: Definition, text: str) -> bool:
+def _draw_start(study: studies.Study, definition: Definition, text: str) -> bool:
     """Draw the estimate on request, then the button that starts the experiment."""
     if st.button("Estimate", icon=":material/calculate:", key="estimate_experiment"):
         st.session_state[CHECKED] = text
@@ -84,7 +82,7 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
     return True
 
 
-def _draw_paper(_: Study) -> Definition | None:
+def _draw_paper(_: studies.Study) -> Definition | None:
     """Draw the choice of an experiment of docs/papers, with the number of items and the cost limit."""
     name = st.selectbox(
         "Table or figure",
@@ -104,7 +102,7 @@ def _draw_paper(_: Study) -> Definition | None:
     return files.with_run(definition.load_paper(name), changes)
 
 
-def _draw_file(_: Study) -> Definition | None:
+def _draw_file(_: studies.Study) -> Definition | None:
     file = st.file_uploader("The experiment's file", type=["yaml", "yml"], key="experiment_file")
     if not isinstance(file, UploadedFile):
         st.caption("A file in YAML, as this page writes it. Its base has the settings themselves.")
@@ -112,7 +110,7 @@ def _draw_file(_: Study) -> Definition | None:
     return files.parse(upload.read_text(file), name=file.name.rpartition(".")[0])
 
 
-def _draw_axes_form(study: Study) -> Definition | None:
+def _draw_axes_form(study: studies.Study) -> Definition | None:
     with connections.reading(resources.engine()) as session:
         candidates = [run for run in runs.of_study(session, study.id) if run.protocol in PROTOCOLS and run.settings]
         criteria = [criterion.name for criterion in studies.criteria(session, study.id)]
@@ -148,7 +146,7 @@ def _draw_axes_form(study: Study) -> Definition | None:
     return files.from_fields(fields)
 
 
-def _draw_values(choice: AxisChoice, run: Run) -> list[Any]:
+def _draw_values(choice: AxisChoice, run: runs.Run) -> list[Any]:
     """Draw the values of an axis, and return them."""
     key = f"experiment_values_{run.id}_{choice.path}"
     if choice.values:

@@ -17,10 +17,8 @@ from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from storage.reports import disagreements
 from storage.reports import experiments as report
-from storage.reports.experiments import Results, Value
 from storage.reports.run_comparison import MAX_RUNS
 from storage.runs import experiments
-from storage.runs.experiments import Experiment
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ Version = tuple[int, ...]
 FORMATS = {"Markdown": ("markdown", "md"), "LaTeX": ("latex", "tex"), "CSV": ("csv", "csv")}
 
 
-def draw_results(study: Study, experiment: Experiment) -> None:
+def draw_results(study: Study, experiment: experiments.Experiment) -> None:
     """Draw the results that the runs have so far."""
     version = resources.read(disagreements.version, study.id)
     measure = partial(report.results, resources.engine(), study, experiment)
@@ -105,7 +103,7 @@ def draw_results(study: Study, experiment: Experiment) -> None:
     _draw_comparison_link(study, experiment)
 
 
-def _draw_chart(results: Results, statistic: str) -> None:
+def _draw_chart(results: report.Results, statistic: str) -> None:
     axis = st.segmented_control("Chart along", results.axes, default=results.axes[0], required=True, key="chart_axis")
     levels = results.levels[str(axis)]
     cells = results.cells[statistic]
@@ -116,7 +114,7 @@ def _draw_chart(results: Results, statistic: str) -> None:
         st.caption(f"The chart has the first {MAX_LINES} combinations; the table has all.")
 
 
-def front_figure(rows: Sequence[Value], statistic: str, cost: str) -> "go.Figure":
+def front_figure(rows: Sequence[report.Value], statistic: str, cost: str) -> "go.Figure":
     """Return the cells as points of cost and value with their intervals, and the Pareto front as a line."""
     import plotly.graph_objects as go
 
@@ -138,7 +136,7 @@ def front_figure(rows: Sequence[Value], statistic: str, cost: str) -> "go.Figure
     return charts.apply_layout(figure, f"{escape(statistic, quote=False)} and cost", HEIGHT, legend=True)
 
 
-def _draw_front(results: Results, statistic: str) -> None:
+def _draw_front(results: report.Results, statistic: str) -> None:
     """Draw the cells by value for money; nothing for a statistic that is a cost, or without costs."""
     if not results.cost or statistic in report.COSTS:
         return
@@ -159,7 +157,7 @@ def _draw_front(results: Results, statistic: str) -> None:
     tables.draw(Table("experiment_front", rows, columns, ()))
 
 
-def _draw_effects(study: Study, results: Results, version: Version, statistic: str) -> None:
+def _draw_effects(study: Study, results: report.Results, version: Version, statistic: str) -> None:
     """Draw the effects of the levels, if there are other levels to average over."""
     if len(results.axes) < 2:
         return
@@ -171,7 +169,7 @@ def _draw_effects(study: Study, results: Results, version: Version, statistic: s
     tables.draw(Table("experiment_effects", found, [c for c in report.EFFECT_COLUMNS if c.title != hidden], ()))
 
 
-def _draw_differences(study: Study, results: Results, version: Version, statistic: str) -> None:
+def _draw_differences(study: Study, results: report.Results, version: Version, statistic: str) -> None:
     measure = partial(report.bounded_differences, resources.engine(), study, results, statistic)
     try:
         found = live.cached(study, version, "differences", measure, results.experiment.id, statistic)
@@ -191,7 +189,7 @@ def _draw_differences(study: Study, results: Results, version: Version, statisti
     tables.draw(Table("experiment_differences", found, columns, ()))
 
 
-def _draw_comparison_link(study: Study, experiment: Experiment) -> None:
+def _draw_comparison_link(study: Study, experiment: experiments.Experiment) -> None:
     """Link to the comparison of the first repeat of each cell, of as many as can be compared."""
     names = [run.name for run in resources.read(experiments.runs_of, experiment.id) if run.repeat == 1]
     if len(names) > 1:

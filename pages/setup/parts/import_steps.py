@@ -11,7 +11,6 @@ from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.confirmation import Found, Question, Statement, answer
 from core.formats.mapping.guess import warn_of_models
-from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import state_unused_labels, suggested_annotators
@@ -27,9 +26,7 @@ from pages.parts.numbers import RESPONSE_NAMES
 from pages.parts.text import escape_markdown
 from pages.setup.parts import mapping_form, upload
 from pages.setup.parts.scale_form import NO_LABEL
-from pages.setup.parts.upload import FileSource
 from storage.accounts import access
-from storage.accounts.access import Permission
 from storage.db import audit, connections, guards
 from storage.studies import studies
 from storage.transfer import imports
@@ -47,9 +44,9 @@ PROGRESS_STEP = 1000  # records between two updates of the progress bar
 class ImportPlan:
     """A file with the way to read it."""
 
-    source: FileSource
+    source: upload.FileSource
     format: str
-    mapping: Mapping | None = None
+    mapping: mappings.Mapping | None = None
 
 
 def draw_import() -> None:
@@ -70,7 +67,7 @@ def draw_import() -> None:
             _draw_target(plan)
 
 
-def _draw_format(source: FileSource) -> ImportPlan | None:
+def _draw_format(source: upload.FileSource) -> ImportPlan | None:
     detected, format_names = source.read(detect_format), list(READERS)
     selected = st.selectbox(
         "Format",
@@ -82,7 +79,7 @@ def _draw_format(source: FileSource) -> ImportPlan | None:
     return _draw_mapping(source) if selected == "table" else ImportPlan(source, selected)
 
 
-def _draw_mapping(source: FileSource) -> ImportPlan | None:
+def _draw_mapping(source: upload.FileSource) -> ImportPlan | None:
     """Draw the form of a table's mapping; returns None until the mapping is complete."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.subheader("2 · Columns", anchor=False, width="content")
@@ -109,7 +106,7 @@ def _draw_mapping(source: FileSource) -> ImportPlan | None:
     return ImportPlan(source, "table", confirmed)
 
 
-def _draw_confirmations(source: FileSource, mapping: Mapping) -> Mapping | None:
+def _draw_confirmations(source: upload.FileSource, mapping: mappings.Mapping) -> mappings.Mapping | None:
     """Draw what the file does not state; returns the confirmed mapping, or None until there is one."""
     try:
         found = source.read(_questions, mappings.dump_mapping(mapping))
@@ -230,7 +227,7 @@ def _read_first_item(path: Path, format: str, mapping_text: str | None) -> First
 
 def _draw_target(plan: ImportPlan) -> None:
     """Draw the choice of a study, and the button that imports."""
-    names = permissions.study_names(Permission.edit)
+    names = permissions.study_names(access.Permission.edit)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = [NEW_STUDY, EXISTING_STUDY] if permissions.is_administrator() else [EXISTING_STUDY]
         only_one = not names or len(options) == 1

@@ -1,7 +1,6 @@
 """The form of a mapping: the role of each column of a table, chosen below the table's first rows."""
 
 from collections import abc
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,6 @@ from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.fields import is_template, key_of
 from core.formats.mapping.guess import Draft, guess_block, guess_confidence, guess_roles
-from core.formats.mapping.mapping import Mapping, build_mapping, draft_of
 from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_elements, preview_table
 from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.suggest_blocks import guess_values, leave_open
@@ -248,7 +246,7 @@ def split_roles(draft: Draft) -> tuple[Draft, Roles | None]:
 
 
 def draw_roles(
-    chooser: Chooser, preview: Preview, labels: Sequence[Draft], responses: int, suggested: Roles | None = None
+    chooser: Chooser, preview: Preview, labels: abc.Sequence[Draft], responses: int, suggested: Roles | None = None
 ) -> Draft:
     """Draw the two choices; returns the blocks `judges` and `gold` of a mapping.
 
@@ -277,7 +275,7 @@ def draw_roles(
     return blocks
 
 
-def _draw_judges(chooser: Chooser, columns: Sequence[str]) -> Draft:
+def _draw_judges(chooser: Chooser, columns: abc.Sequence[str]) -> Draft:
     """Draw the choice of one panel, and of the column with each judge's confidence; returns the fields of these."""
     if len(columns) > 1 and st.toggle(PANEL, key=chooser.key("panel"), help=PANEL_HELP):
         return {"run": "panel", "stage": "last"}
@@ -288,7 +286,7 @@ def _draw_judges(chooser: Chooser, columns: Sequence[str]) -> Draft:
     return {"confidence": confidence} if confidence else {}
 
 
-def _target(labels: Sequence[Draft], preview: Preview, columns: Sequence[str], responses: int) -> Draft:
+def _target(labels: abc.Sequence[Draft], preview: Preview, columns: abc.Sequence[str], responses: int) -> Draft:
     """Return the targets of a block: as the first block of labels, with the values of the cells translated too.
 
     Without labels, words about a pair whose meaning is not clear are preferences, about one response answers.
@@ -307,7 +305,7 @@ def _target(labels: Sequence[Draft], preview: Preview, columns: Sequence[str], r
     return own | ({"values": values} if values else {})
 
 
-def _translate(chooser: Chooser, block: Draft, preview: Preview, columns: Sequence[str], none: str) -> Draft:
+def _translate(chooser: Chooser, block: Draft, preview: Preview, columns: abc.Sequence[str], none: str) -> Draft:
     """Return the block with the meaning of its values; draws their table if a cell is not on the scale."""
     cells = list(dict.fromkeys(cell.strip() for cell in _cells(preview, columns) if cell.strip()))
     kind = str(block.get("kind"))
@@ -316,7 +314,7 @@ def _translate(chooser: Chooser, block: Draft, preview: Preview, columns: Sequen
     return others | ({"values": values} if values else {})
 
 
-def _cells(preview: Preview, columns: Sequence[str]) -> Iterable[str]:
+def _cells(preview: Preview, columns: abc.Sequence[str]) -> abc.Iterable[str]:
     return [row.get(column, "") for row in preview.rows for column in columns]
 
 
@@ -357,7 +355,7 @@ def draw_yaml_editor(draft: Draft, key: str) -> Draft | None:
     )
     try:
         fields: Any = parse_fields(text)
-        return draft_of(build_mapping(fields))
+        return mappings.draft_of(mappings.build_mapping(fields))
     except FileFormatError as error:
         st.error(f"This is no mapping yet: {escape_markdown(str(error))}", icon=":material/error:")
         return None
@@ -453,7 +451,7 @@ def draw_upload(source: FileSource) -> None:
         st.rerun()
 
 
-def draw_download(mapping: Mapping, name: str) -> None:
+def draw_download(mapping: mappings.Mapping, name: str) -> None:
     """Draw the download of the mapping, for later imports and for `cli.py data import --map`."""
     text = mappings.dump_mapping(mapping)
     downloads.draw_text_link("Save mapping", text, f"{name}.yaml", "save_mapping", kind="mapping")

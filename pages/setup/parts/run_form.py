@@ -14,7 +14,6 @@ from core.items import Criterion, Item, Pairs
 from core.llm import PARALLEL_CALLS, secrets
 from core.protocols import Protocol, registry, scales_of, settings_file
 from core.protocols.prompt_parts import format_note
-from core.protocols.registry import PROTOCOLS
 from core.trace import Spec, model_specs
 from pages.parts import downloads, permissions, resources
 from pages.parts.text import escape_markdown
@@ -25,7 +24,6 @@ from storage.accounts.access import Permission
 from storage.db import audit, connections, guards
 from storage.studies import items, studies
 from storage.studies.items import ItemSelection
-from storage.studies.studies import Study
 from storage.worker import RunRequest, ceiling_warning, create_run, estimate_run, receivers_sentence
 
 # The prompts of a protocol, which a study can replace.
@@ -37,7 +35,7 @@ SYSTEM_HELP = (
 )
 
 
-def draw_prompts(study: Study, protocol: str) -> dict[str, str]:
+def draw_prompts(study: studies.Study, protocol: str) -> dict[str, str]:
     """Draw the choice of a prompt template, and its text: the default, the study's replacement, or the run's own.
 
     Returns the texts that the run uses instead of the study's.
@@ -69,7 +67,7 @@ def _own_prompts(protocol: str) -> dict[str, str]:
     return own.setdefault(protocol, {})
 
 
-def _draw_editor(study: Study, installed: Protocol, name: str) -> None:
+def _draw_editor(study: studies.Study, installed: Protocol, name: str) -> None:
     protocol, default = installed.name, installed.prompts[name]
     replacement = study.prompts.get(f"{protocol}/{name}")
     own = _own_prompts(protocol)
@@ -109,7 +107,7 @@ def _draw_editor(study: Study, installed: Protocol, name: str) -> None:
     st.rerun()
 
 
-def _save(study: Study, prompts: dict[str, str]) -> None:
+def _save(study: studies.Study, prompts: dict[str, str]) -> None:
     permissions.write(study.id, Permission.edit, "prompts", studies.update_prompts, study.id, prompts)
     st.rerun()
 
@@ -117,7 +115,7 @@ def _save(study: Study, prompts: dict[str, str]) -> None:
 ALL_ITEMS, FIRST_ITEMS, ONE_SCENARIO = "All", "First", "One scenario"
 
 
-def draw_form(study: Study) -> int | None:
+def draw_form(study: studies.Study) -> int | None:
     """Draw the form; returns the id of the run after it was started."""
     with connections.reading(resources.engine()) as session:
         criteria = studies.criteria(session, study.id)
@@ -127,11 +125,11 @@ def draw_form(study: Study) -> int | None:
         protocol_name = st.selectbox(
             "Protocol",
             list(registry.usable()),
-            format_func=lambda name: PROTOCOLS[name].title,
+            format_func=lambda name: registry.PROTOCOLS[name].title,
             key="protocol",
             width=260,
         )
-        protocol = PROTOCOLS[protocol_name]
+        protocol = registry.PROTOCOLS[protocol_name]
         name = st.text_input("Name of the run", placeholder=protocol.name, key="run_name", width=320)
         with st.popover("Load settings", icon=":material/upload_file:", key="load_settings"):
             load = partial(_load, protocol, criteria)
@@ -259,7 +257,7 @@ def _draw_items(scenarios: list[str]) -> ItemSelection:
 
 
 def _build_request(
-    study: Study, protocol: Protocol, draft: Draft, problems: list[str], name: str, extent: Draft
+    study: studies.Study, protocol: Protocol, draft: Draft, problems: list[str], name: str, extent: Draft
 ) -> RunRequest | None:
     """Return the requested run; draw the problem and return None while the settings are invalid."""
     try:

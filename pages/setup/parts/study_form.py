@@ -21,26 +21,19 @@ from core.remote_images import normalize_host
 from core.transcripts import ERROR_CATEGORY
 from core.wording import format_count
 from pages.parts import current_study, downloads, numbers, permissions, resources, shell
-from pages.parts.downloads import File
-from pages.parts.numbers import VERDICT_NAMES, format_value
 from pages.parts.text import escape_markdown
 from pages.setup.parts import settings_form
-from pages.setup.parts.settings_form import draw_rule
 from storage.accounts.access import Permission
 from storage.db import connections
 from storage.labelling import offers, training
-from storage.labelling.training import ListedItem
 from storage.labels import views
 from storage.reports import label_designs, peer_reviews
 from storage.reports.certificates import standing_values
-from storage.reports.label_designs import DesignReport
 from storage.runs import aspects
 from storage.runs.runs import Run
 from storage.studies import annotators, studies, transcripts
-from storage.studies.studies import DEFAULT_SCALES, Study
 from storage.transfer import deletions, exports, instructions
 from storage.transfer.bundle import write_bundle
-from storage.transfer.deletions import Deleted
 from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 
 # The rules of a study.
@@ -63,7 +56,7 @@ def _draw_more_rules(rules: StudyRules) -> dict[str, Any]:
     entered: dict[str, Any] = {}
     for column, names in zip(st.columns(2, gap="medium"), (LEFT, RIGHT), strict=True):
         with column:
-            entered |= {name: draw_rule(rules, name) for name in names}
+            entered |= {name: settings_form.draw_rule(rules, name) for name in names}
     return entered
 
 
@@ -103,7 +96,7 @@ def _family(line: str) -> tuple[str, str]:
 # Renaming, archiving and deleting a study, deleting its runs, and restoring what was deleted.
 
 
-def draw_actions(study: Study) -> None:
+def draw_actions(study: studies.Study) -> None:
     """Draw the forms that rename, archive and delete the study, for its owners."""
     if not permissions.allows(study.id, Permission.manage):
         st.caption("Owners of the study can rename, archive and delete it.")
@@ -131,14 +124,14 @@ def draw_actions(study: Study) -> None:
     st.caption(f"A deleted study can be restored for {deletions.PERIOD.days} days on the page Studies.")
 
 
-def draw_deleted_studies(deleted: Sequence[Deleted]) -> None:
+def draw_deleted_studies(deleted: Sequence[deletions.Deleted]) -> None:
     """Draw the studies that can be restored, if there are any."""
     if (chosen := _draw_deleted(deleted, "study", "studies")) is not None:
         permissions.write(chosen, Permission.manage, "", deletions.restore_study, chosen)
         st.rerun()
 
 
-def draw_deleted_runs(study: Study) -> None:
+def draw_deleted_runs(study: studies.Study) -> None:
     """Draw the runs of a study that can be restored, if there are any and the visitor may."""
     if not permissions.allows(study.id, Permission.edit):
         return
@@ -159,7 +152,7 @@ def draw_run_deletion(run: Run) -> None:
     st.caption("Its traces and verdicts are deleted, and its labels stay.")
 
 
-def _draw_deleted(deleted: Sequence[Deleted], noun: str, nouns: str) -> int | None:
+def _draw_deleted(deleted: Sequence[deletions.Deleted], noun: str, nouns: str) -> int | None:
     """Draw what can be restored; returns the id of the one that the user chose."""
     if not deleted:
         return None
@@ -177,7 +170,7 @@ def _draw_deleted(deleted: Sequence[Deleted], noun: str, nouns: str) -> int | No
     return chosen
 
 
-def _rename(study: Study, name: str) -> None:
+def _rename(study: studies.Study, name: str) -> None:
     with permissions.writing(study.id, Permission.manage, "") as session:
         studies.rename(session, study.id, name)
         new = studies.by_id(session, study.id).name
@@ -186,7 +179,7 @@ def _rename(study: Study, name: str) -> None:
     st.rerun()
 
 
-def draw_study(study: Study) -> None:
+def draw_study(study: studies.Study) -> None:
     """Draw the tabs."""
     names = [*shell.STUDY_TABS, "Training and checks", "Export", "Name and deletion"]
     linked = st.query_params.get("tab")
@@ -206,7 +199,7 @@ def draw_study(study: Study) -> None:
         draw_actions(study)
 
 
-def _draw_rules(study: Study) -> None:
+def _draw_rules(study: studies.Study) -> None:
     rules = study.rules
     with st.form("rules", border=False):
         description = st.text_area("Description", study.description, height=110)
@@ -219,9 +212,9 @@ def _draw_rules(study: Study) -> None:
         changed = {}
         for name, column in zip(FIRST, st.columns(3, gap="medium", vertical_alignment="bottom"), strict=True):
             with column:
-                changed[name] = draw_rule(rules, name)
+                changed[name] = settings_form.draw_rule(rules, name)
         with st.container(horizontal=True, gap="large"):
-            changed |= {name: draw_rule(rules, name) for name in ("reveal", "evidence")}
+            changed |= {name: settings_form.draw_rule(rules, name) for name in ("reveal", "evidence")}
         with st.expander("Assignment and adjudication"):
             more = _draw_more_rules(rules)
         if not st.form_submit_button("Save", type="primary"):
@@ -240,7 +233,7 @@ def _draw_rules(study: Study) -> None:
     st.toast("Saved.", icon=":material/check:")
 
 
-def _draw_criteria(study: Study) -> None:
+def _draw_criteria(study: studies.Study) -> None:
     criteria = resources.read(studies.criteria, study.id)
     if not criteria:
         st.caption("This study has no criteria yet. Runs and labels refer to a criterion.")
@@ -254,7 +247,7 @@ def _draw_criteria(study: Study) -> None:
             _draw_categories(study)
 
 
-def _draw_categories(study: Study) -> None:
+def _draw_categories(study: studies.Study) -> None:
     """Draw the form of the values that people choose from for what went wrong in a step."""
     scale = resources.read(studies.scale, study.id, "answer", ERROR_CATEGORY)
     with st.form("error_categories", border=False):
@@ -272,7 +265,7 @@ def _draw_categories(study: Study) -> None:
     st.toast("Saved.", icon=":material/check:")
 
 
-def _draw_criterion(study: Study, current: Criterion | None, key: str) -> None:
+def _draw_criterion(study: studies.Study, current: Criterion | None, key: str) -> None:
     """Draw the form of a criterion."""
     start = {} if current is None else current.model_dump(mode="json")
     with st.form(key, border=False):
@@ -290,7 +283,7 @@ def _draw_criterion(study: Study, current: Criterion | None, key: str) -> None:
     st.rerun()
 
 
-def _draw_exports(study: Study) -> None:
+def _draw_exports(study: studies.Study) -> None:
     """Draw the downloads; a file is written only when its button is clicked."""
     permissions.require(study.id, Permission.export)
 
@@ -309,7 +302,7 @@ def _draw_exports(study: Study) -> None:
     has_reviews = bool(resources.read(peer_reviews.find_runs, study.id))
     st.markdown("**Files for a publication**")
     st.caption("Labels, gold, verdicts, agreement and alignment as CSV, all traces, a codebook and a manifest.")
-    bundle = File(lambda: bundle_bytes(study), f"{study.name} bundle.zip", "application/zip", "bundle")
+    bundle = downloads.File(lambda: bundle_bytes(study), f"{study.name} bundle.zip", "application/zip", "bundle")
     downloads.draw_file_link("Bundle as zip", bundle, "export_bundle", Permission.export)
     if has_reviews:
         st.markdown("**Analyses of the area chairs**")
@@ -318,7 +311,7 @@ def _draw_exports(study: Study) -> None:
         _draw_download("Analyses as JSON lines", write_instructions, file_name, "application/jsonl", "instructions")
 
 
-def _may_download(study: Study) -> bool:
+def _may_download(study: studies.Study) -> bool:
     """Return whether no target is left to label blind; otherwise draw the button that gives up blindness."""
     annotator = shell.current_annotator()
     with connections.reading(resources.engine()) as session:
@@ -337,7 +330,7 @@ def _may_download(study: Study) -> bool:
     return False
 
 
-def _draw_gold_export(study: Study) -> None:
+def _draw_gold_export(study: studies.Study) -> None:
     """Draw the choices of the gold export and its download."""
     run_names = resources.read(verdict_runs, study)
     st.markdown("**Gold labels**")
@@ -378,11 +371,11 @@ def _draw_gold_export(study: Study) -> None:
 
 
 def _draw_download(label: str, write: Callable[[TextIO], None], name: str, mime: str, kind: str) -> None:
-    file = File(lambda: file_bytes(write), name, mime, kind)
+    file = downloads.File(lambda: file_bytes(write), name, mime, kind)
     downloads.draw_file_link(label, file, f"export_{kind}", Permission.export)
 
 
-def bundle_bytes(study: Study) -> bytes:
+def bundle_bytes(study: studies.Study) -> bytes:
     """Return the bundle of a study as the bytes of a zip file."""
     with temporary_folder() as folder:
         path = folder / "bundle.zip"
@@ -412,7 +405,7 @@ HELP = {
 }
 
 
-def draw_design(study: Study) -> None:
+def draw_design(study: studies.Study) -> None:
     """Draw the present design of a criterion, and the forms that change it."""
     scores = [one for one in resources.read(offers.scales, study.id) if one[0] == "score"]
     subjects = [*((offers.KIND, name) for name in resources.read(offers.offered_criteria, study.id)), *scores]
@@ -437,7 +430,7 @@ def draw_design(study: Study) -> None:
         _draw_others(study, criterion, kind)
 
 
-def _draw_agreed(study: Study, criterion: str, kind: Kind, report: DesignReport | None) -> None:
+def _draw_agreed(study: studies.Study, criterion: str, kind: Kind, report: label_designs.DesignReport | None) -> None:
     """Draw the number of agreed targets, with what it makes known before it is drawn."""
     if report is None:
         report = resources.read(label_designs.preview, study.id, criterion, disputes_only(), kind)
@@ -462,7 +455,7 @@ def _draw_agreed(study: Study, criterion: str, kind: Kind, report: DesignReport 
         _write(study, change)
 
 
-def _draw_others(study: Study, criterion: str, kind: Kind) -> None:
+def _draw_others(study: studies.Study, criterion: str, kind: Kind) -> None:
     """Draw the other forms of a design."""
 
     def named(text: str) -> str:
@@ -500,7 +493,7 @@ def _draw_others(study: Study, criterion: str, kind: Kind) -> None:
     _write(study, partial(change, shares={WHOLE: share} if share else {}, sizes={WHOLE: count} if count else None))
 
 
-def _write(study: Study, change: Callable[..., object]) -> None:
+def _write(study: studies.Study, change: Callable[..., object]) -> None:
     permissions.write(study.id, Permission.edit, "", change)
     st.toast("The queue follows this design.", icon=":material/check:")
     st.rerun()
@@ -517,7 +510,7 @@ PERCENTAGES = (
 )
 
 
-def draw_training(study: Study) -> None:
+def draw_training(study: studies.Study) -> None:
     """Draw the rules, the training items, and the forms that add items."""
     st.caption(
         "Annotators first answer items with known answers, and see the known answer and its reason after each. These "
@@ -540,7 +533,7 @@ def draw_training(study: Study) -> None:
         _draw_new_item(study)
 
 
-def _draw_training_rules(study: Study) -> None:
+def _draw_training_rules(study: studies.Study) -> None:
     rules = study.rules
     with st.form("training_rules", border=False):
         left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
@@ -550,7 +543,7 @@ def _draw_training_rules(study: Study) -> None:
                 share = round(100 * getattr(rules, name))
                 changed[name] = st.number_input(label, 0, most, share, help=help_text(StudyRules, name)) / 100
         with right:
-            changed |= {name: draw_rule(rules, name) for name in TRAINING_RULES}
+            changed |= {name: settings_form.draw_rule(rules, name) for name in TRAINING_RULES}
         if not st.form_submit_button("Save", type="primary"):
             return
     with permissions.writing(study.id, Permission.edit, "training and checks") as session:
@@ -559,17 +552,17 @@ def _draw_training_rules(study: Study) -> None:
     st.toast("Saved.", icon=":material/check:")
 
 
-def _draw_training_items(study: Study, items: list[ListedItem]) -> None:
-    verdicts = {str(value): name for value, name in VERDICT_NAMES.items()}
+def _draw_training_items(study: studies.Study, items: list[training.ListedItem]) -> None:
+    verdicts = {str(value): name for value, name in numbers.VERDICT_NAMES.items()}
     table = st.dataframe(
         [
             {
                 "Item": item.item,
                 "Judgement": _pair_name((item.kind, item.criterion)),
                 "Part": item.part,
-                "Known answer": verdicts.get(str(item.value), format_value(item.value))
+                "Known answer": verdicts.get(str(item.value), numbers.format_value(item.value))
                 if item.queue == "disagreements"
-                else format_value(item.value),
+                else numbers.format_value(item.value),
                 "Reason": item.reason,
             }
             for item in items
@@ -586,7 +579,7 @@ def _draw_training_items(study: Study, items: list[ListedItem]) -> None:
         st.rerun()
 
 
-def _draw_candidates(study: Study, count: int) -> None:
+def _draw_candidates(study: studies.Study, count: int) -> None:
     """Draw the button that takes adjudicated targets at random."""
     if not count:
         st.caption("There is no adjudicated target and no imported gold left to add.")
@@ -607,7 +600,7 @@ def _draw_candidates(study: Study, count: int) -> None:
             st.rerun()
 
 
-def _draw_new_item(study: Study) -> None:
+def _draw_new_item(study: studies.Study) -> None:
     with connections.reading(resources.engine()) as session:
         possible = training.possible_targets(session, study.id)
         scales = studies.scales(session, study.id)
@@ -626,7 +619,7 @@ def _draw_new_item(study: Study) -> None:
         with connections.reading(resources.engine()) as session:
             value = _draw_weights(aspects.of_target(session, study.id, target))
     else:
-        value = _draw_value(kind, scales.get((kind, criterion)) or DEFAULT_SCALES.get(kind))
+        value = _draw_value(kind, scales.get((kind, criterion)) or studies.DEFAULT_SCALES.get(kind))
     reason = st.text_area(
         "Reason",
         key="training_reason",
@@ -664,11 +657,11 @@ def _draw_weights(names: Sequence[str]) -> dict[str, float]:
 def _draw_value(kind: Kind, scale: Scale | None) -> Value | None:
     """Draw the field of a known answer by its scale."""
     if scale is not None and scale.categories:
-        names = VERDICT_NAMES if kind == "preference" else {}
+        names = numbers.VERDICT_NAMES if kind == "preference" else {}
         return st.selectbox(
             "Known answer",
             scale.categories,
-            format_func=lambda value: names.get(value) or format_value(value),
+            format_func=lambda value: names.get(value) or numbers.format_value(value),
             key="training_value",
         )
     if kind == "answer":

@@ -12,13 +12,13 @@ from core.llm.client import ScriptedModel
 from storage.db.connections import reading, writing
 from storage.db.tables import LiveTraceRow
 from storage.runs import live_traces, traces
-from storage.worker import _launch, _live_traces
+from storage.worker import _launch, _transactions
 from tests.storage.worker.test_worker import execute, make_request
 
 
 def test_an_open_call_is_stated_while_its_trace_is_watched(engine, a_study, monkeypatch):
-    monkeypatch.setattr(_live_traces, "LOOK", 0.05)
-    monkeypatch.setattr(_live_traces, "STATE", 0.05)
+    monkeypatch.setattr(_transactions, "LOOK", 0.05)
+    monkeypatch.setattr(_transactions, "STATE", 0.05)
     run_id = _launch.create_run(engine, make_request(a_study, parallel=1))
     with reading(engine) as session:
         first, other, *_ = traces.find(session, traces.Filter(a_study.id, run_id))
