@@ -107,7 +107,7 @@ class Number(Single[float]):
         before = re.split(r"[\d=]", line)[0]
         if _SUM.match(line):  # `a total 5` names no sum
             return None
-        if re.search(r"[^\W\d]{2,}", before) and "=" not in line and not self.words.find("total", before):
+        if re.search(r"[^\W\d]{2,}", before) and "=" not in line:
             return None
         if any(pattern.search(line) for pattern in (_TWO_EQUATIONS, _LISTED, _EQUATION, _HENCE)):
             return None

@@ -419,7 +419,7 @@ class Single(Answer[T]):
             for match in list(pattern.finditer(text.own))[-MARKS:]:
                 if pattern is _TAGGED and not self._key_rank(match[1]):
                     continue
-                inner = _FRACTION.sub(r"\1/\2", match[match.lastindex or 1].replace("{,}", ","))
+                inner = _FRACTION.sub(r"\1/\2", match.groups()[-1].replace("{,}", ","))
                 inner = _LATEX.sub(" ", inner)
                 if parsed := self._alone(inner.strip()) or self._parse_rest(inner.strip()):
                     yield self._only(parsed, inner).at("marked", *match.span(), MARKED)

@@ -132,6 +132,13 @@ def test_uncertainty_has_a_floor():
     assert [designs.grown(design, 7, share, 0.9).floor for share in (0.01, 0.2)] == [0.05, 0.2]
 
 
+def test_a_design_grows_where_its_share_is_smaller():
+    for design in (default_design(0.1, 5), disputes_only()):
+        grown = designs.grown(design, 7, 0.2, 0.25)
+        assert (grown.form, grown.seed, grown.shares) == (Form.stratified, 7, shares(0.2, 0.2))
+        assert grown.cuts == {AGREED: 0.25, UNJUDGED: 0.25}
+
+
 def test_a_stratum_without_targets_may_not_shrink_unless_the_strata_are_others():
     first = Design(Form.stratified, 1, {"math": 0.5, "law": 0.5}, SCENARIO)
     of_math = [State(True, True, "math")]

@@ -127,14 +127,14 @@ def _verify(judges: Sequence[Verdicts], pile: Ints, aside: Bools, promised: floa
     wrong = np.concatenate([judge.wrong[aside & (pile == place)] for place, judge in enumerate(judges)])
     wrong = wrong[~np.isnan(wrong)]
     errors, n = int(wrong.sum()), int(wrong.size)
-    return Verification(n, errors, upper_bound(errors, n, level), errors > 0 and tail(errors, n, promised) < level)
+    return Verification(n, errors, upper_bound(errors, n, level), tail(errors, n, promised) < level)
 
 
 def tail(errors: int, n: int, risk: float) -> float:
     """Return the probability of at least this many errors among n if each has the probability `risk`."""
     from scipy.special import betainc  # takes a sixth of a second to import
 
-    return float(betainc(errors, n - errors + 1, risk)) if errors else 1.0
+    return float(betainc(errors, n - errors + 1, risk))
 
 
 def error_of_one_label(agreement: float, categories: int) -> float:

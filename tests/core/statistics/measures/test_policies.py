@@ -64,14 +64,17 @@ def test_labels_kept_aside_contradict_a_promise_that_is_broken() -> None:
 
 def test_thresholds_that_were_found_give_the_same_bounds_and_piles() -> None:
     rng = np.random.default_rng(3)
-    confidence, wrong = judge(rng, rng.random(800), 0.1)
-    verdicts, numbers = [Verdicts(confidence, np.where(rng.random(800) < 0.5, wrong, np.nan))], rng.random(800)
+    hard, labelled, numbers = rng.random(800), rng.random(800) < 0.5, rng.random(800)
+    judged = [judge(rng, hard, skill) for skill in (0.3, 0.05)]
+    verdicts = [Verdicts(confidence, np.where(labelled, wrong, np.nan)) for confidence, wrong in judged]
     found = policies.find_cascade(verdicts, np.ones(800), numbers, promised=0.1, level=0.05)
-    (chosen,) = (curve.chosen for curve in found.curves)
-    assert chosen is not None
-    risks, pile = policies.at_thresholds(verdicts, [chosen.threshold], np.ones(800), numbers, 0.05)
-    assert risks == [chosen] and (pile == found.pile).all()
-    assert policies.at_thresholds(verdicts, [None], np.ones(800), numbers, 0.05)[0] == [None]
+    first, second = (curve.chosen for curve in found.curves)
+    assert first is not None and second is not None
+    assert found.upper == max(first.upper, second.upper) and found.accepted == (found.pile < 2).sum() > first.accepted
+    thresholds = [first.threshold, second.threshold]
+    risks, pile = policies.at_thresholds(verdicts, thresholds, np.ones(800), numbers, 0.05)
+    assert risks == [first, second] and (pile == found.pile).all()
+    assert policies.at_thresholds(verdicts, [None, 0.0], np.ones(800), numbers, 0.05)[0][0] is None
 
 
 @pytest.mark.parametrize("categories", [2, 3])
@@ -100,6 +103,11 @@ def test_bounds_are_those_of_scipy(errors: int, n: int, level: float) -> None:
 def test_59_labels_without_an_error_promise_5_percent_at_95() -> None:
     assert risk.upper_bound(0, 59, 0.05) <= 0.05 < risk.upper_bound(0, 58, 0.05)
     assert [risk.fewest_labels(0.05, 0.05, errors) for errors in (0, 1)] == [59, 93]
+
+
+def test_at_most_twelve_quantiles_of_the_confidences_are_thresholds() -> None:
+    assert list(risk.thresholds_of(np.arange(12.0))) == list(range(11, -1, -1))
+    assert list(risk.thresholds_of(np.arange(24.0))) == list(range(22, -1, -2))
 
 
 def test_labels_with_unequal_probabilities_become_a_random_sample() -> None:
@@ -155,7 +163,7 @@ def test_ten_labels_tell_how_many_more_are_wanted_and_nine_do_not() -> None:
     for labels, more in ((10, 49), (9, None)):  # 59 in all without an error
         errors = np.where(np.arange(200) < labels, 0.0, np.nan)
         curve = risk.risk_curve(np.ones(200), errors, np.full(200, 0.05), np.full(200, 0.5), promised=0.05)
-        assert curve.more_labels == more
+        assert (curve.more_labels, curve.more_above) == (more, 1.0 if more else None)
 
 
 def test_coverage_is_the_share_of_all_verdicts() -> None:
