@@ -331,7 +331,7 @@ def _apart(text: Text, end: int, start: int) -> bool:
 
 def _rank(text: Text, first: Entry) -> int:
     """Return the rank of a block: higher below "Final scores:", or with "score" in its lines."""
-    begin = text.spoken.rfind("\n", 0, first.start) + 1
+    begin = first.start - len(text.spoken[: first.start].rpartition("\n")[2])
     same = text.spoken[max(begin, first.start - HEAD) : first.end]
     above = [line.text for line in text.lines if line.end <= begin][-1:]
     heading = above[0] if above and len(above[0]) < 60 and not re.search(r"\d\s*$", above[0]) else ""

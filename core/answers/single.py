@@ -461,7 +461,7 @@ class Single(Answer[T]):
         end = trailing(text)
         lines = [line for line in text.lines if line.start < end]
         for place, rank in ((-1, PLAIN), (0, SENTENCE)):
-            if lines and (place or len(lines) > 1) and len(lines[place].text) < LONGEST:
+            if lines and len(lines[place].text) < LONGEST:
                 line = lines[place]
                 if parsed := self._alone(without_confidence(text, line.text[: end - line.start].strip())):
                     yield parsed.at("line", line.start, min(line.end, end), rank)

@@ -50,6 +50,7 @@ REFUSED = [
     (Choice(), "<think>Response 1", "it ends within its reasoning, before an answer"),
     (Choice(), "I cannot judge this.", "it declines to answer"),
     (Choice(), "Final answer: 1\nFinal answer: 2", "it states both 1 and 2"),
+    (Choice(), "Wait, both are long.\nFinal answer: 1\nFinal answer: 2", "it states both 1 and 2"),
     (Choice(), "Final answer: 3", "3 is not one of 1, 2 or 0"),
     (Choice(neither=False), "Final answer: tie", "it calls a tie, which is not one of the answers"),
     (Choice(), "Final answer: 1\n\nWait, I overlooked a line.", "it takes its answer back and gives no other"),
@@ -131,6 +132,7 @@ MISSED = [
     (WORDED, "I list the strengths.\nGood sources"),
     (Number(), "Final answer: un peu"),
     (Number(), "It is so.\n\nApples 12"),
+    (Number(), "She buys apples.\n12 were rotten"),
     (Choice(count=3), "Final answer: 4"),
     (Choice(count=3), "Response 1 > Response 2"),
     (Choice(), "Response 1 = Response 2 in length."),
@@ -208,6 +210,7 @@ def test_words_for_an_unknown_concept_are_refused() -> None:
 def test_json_has_the_fields_of_the_schema() -> None:
     schema = Scores(names=("Accuracy", "Depth")).schema()
     assert schema["properties"]["scores"]["required"] == ["Accuracy", "Depth"]
+    assert schema["properties"]["scores"]["additionalProperties"] is False
     assert Choice().schema()["properties"]["answer"]["enum"] == ["Response 1", "Response 2", "neither"]
 
 

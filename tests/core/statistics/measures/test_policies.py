@@ -166,10 +166,17 @@ def test_ten_labels_tell_how_many_more_are_wanted_and_nine_do_not() -> None:
         assert (curve.more_labels, curve.more_above) == (more, 1.0 if more else None)
 
 
+def test_labels_that_could_decide_keep_the_share_of_errors() -> None:
+    errors = np.where(np.arange(1_000) < 50, np.arange(1_000) == 0, np.nan)
+    curve = risk.risk_curve(np.ones(1_000), errors, np.full(1_000, 0.05), np.full(1_000, 0.5), promised=0.05)
+    assert curve.more_labels == 132  # 131 would do: 4 errors of 181; they are tried in steps of 2 %
+    assert risk.upper_bound(4, 181, 0.05) <= 0.05 < risk.upper_bound(4, 180, 0.05)
+
+
 def test_coverage_is_the_share_of_all_verdicts() -> None:
     curve = risk.risk_curve(np.repeat([1.0, 0.0], [100, 300]), np.repeat([0.0, 1.0], [100, 300]), np.ones(400),
                             np.full(400, 0.5), promised=0.05)  # fmt: skip
-    assert curve.coverage == 0.25
+    assert (curve.coverage, curve.points[-1].risk) == (0.25, 0.75)
 
 
 # Reliability, expected calibration error and AUROC of a confidence
