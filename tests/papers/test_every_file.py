@@ -154,5 +154,5 @@ def test_the_published_tables_of_a_study_are_computed(name: str, bench: Bench) -
     rows = {table.name: published.compute(bench.engine, study, table.name, resamples=50) for table in tables}
     assert all(published.layout(of_table, None, None) for of_table in rows.values() if of_table)
     if name == "refer/table-2":  # means of 20 samples, and single verdicts
-        assert {row.statistic for row in rows["refer-12"]} == {"pearson"}
+        assert {row.statistic for row in rows["refer-12"] if row.note != "not computed here"} == {"pearson"}
         assert any(row.value is not None for row in rows["refer-12"])
