@@ -80,7 +80,7 @@ _NUMBERED_LINE = re.compile(
     r"[\s(#]{0,3}(\d{1,2})(?:\)?\s*[:=]\s*|[.)]\s+(?=[\d.,]+\s*%))(\d[\d.,]{0,8}\s*%?(?:\s*/\s*\d{1,3})?)\W{0,5}"
 )
 _AFTER = re.compile(
-    r"[\s\"')\]|*>]*(?:$|[.,;:!?/)\]|+&=；。！？](?!\d)|[–—(\[-]|\s*+(?:points?|pts?|stars?|分|点|점|punkte?|puntos|pontos|punti|балл\w*|अंक|percent|because|since|as|and|"
+    r"[\s\"')\]|*>]*(?:$|\||[.,;:!?/)\]+&=；。！？](?!\d)|[–—(\[-]|\s*+(?:points?|pts?|stars?|分|点|점|punkte?|puntos|pontos|punti|балл\w*|अंक|percent|because|since|as|and|"
     r"while|for|with|to|weight|due|reflecting|which|but|et|und|y|e|и|和|on|in|given|overall|out)(?![a-z])|[^\W\d_]\S*\s*+\d?\s*+[:=]|\n)",
     re.I,
 )

@@ -115,6 +115,11 @@ READ = [
         "accuracy: 50%\nclarity: 30%\ndepth: 20%",
         {"Factual accuracy": 50, "Clarity of style": 30, "Depth": 20},
     ),
+    (
+        Weights(names=("depth", "style")),
+        "depth : style = 60 : 40\nI read them again.\ndepth : style = 70 : 30",
+        {"depth": 70, "style": 30},
+    ),
     (Weights(names=("depth", "style")), "2. 30%\n1. 70%", {"depth": 70, "style": 30}),
     (Claims(), "THERE ARE NO CLAIMS.", ()),
     (Claims(), "Two parts.\nOf the text.\n| # | Claim |\n|---|---|\n| 1 | It is long. |", ("It is long.",)),
@@ -133,6 +138,7 @@ MISSED = [
     (Number(), "Final answer: un peu"),
     (Number(), "It is so.\n\nApples 12"),
     (Number(), "She buys apples.\n12 were rotten"),
+    (Weights(names=("depth", "style")), "70 % / 30 %\nSo it is."),
     (Choice(count=3), "Final answer: 4"),
     (Choice(count=3), "Response 1 > Response 2"),
     (Choice(), "Response 1 = Response 2 in length."),
@@ -290,6 +296,7 @@ def table(header: str, first: str, second: str) -> str:
     "reply",
     [
         table("Score", "8", "6"),
+        table("Overall | Accuracy", "8 | 9", "6 | 5").replace(" | ", "|"),
         table("Score | Comment", "8 | good", "6 | 2 errors"),
         table("Accuracy | Clarity | Overall", "9 | 7 | 8", "5 | 7 | 6"),
         table("Accuracy | Clarity | **Total**", "4 | 4 | **8**", "3 | 3 | **6**"),
