@@ -54,6 +54,7 @@ def test_strata_follow_from_the_present_state():
     assert by_scenario.draw(State(True, True, "new"))[:2] == ("new", 0.2)
     assert Design(Form.stratified, 0, {WHOLE: 0.3}, SCENARIO).draw(State(True, True, "x"))[:2] == ("x", 0.3)
     assert Design(Form.everything).draw(State(False, False)) == (WHOLE, 1.0, 1.0)
+    assert not Design(Form.stratified, 0, {DISPUTED: 1.0}, CONTENTION).draws_unjudged
 
 
 def test_without_a_share_the_default_is_disputes_alone():
@@ -111,7 +112,7 @@ def test_what_is_not_given_stays_as_it_is():
 @pytest.mark.parametrize(
     ("design", "message"),
     [
-        (Design(Form.random, 2**70, {WHOLE: 0.1}), "The seed of a design"),
+        (Design(Form.random, 2**63, {WHOLE: 0.1}), "The seed of a design"),
         (Design(Form.random, 0, {WHOLE: 0.1}, SCENARIO), "'random' has no strata"),
         (Design(Form.weighted, 0, {WHOLE: 1.0}, floor=0), "The least probability"),
         (Design(Form.weighted, 0, {WHOLE: 1.0}, floor=1.01), "The least probability"),

@@ -160,7 +160,7 @@ def test_too_few_labels_give_no_threshold_and_the_number_that_could() -> None:
 
 
 def test_ten_labels_tell_how_many_more_are_wanted_and_nine_do_not() -> None:
-    for labels, more in ((10, 49), (9, None)):  # 59 in all without an error
+    for labels, more in ((58, 1), (10, 49), (9, None)):  # 59 in all without an error
         errors = np.where(np.arange(200) < labels, 0.0, np.nan)
         curve = risk.risk_curve(np.ones(200), errors, np.full(200, 0.05), np.full(200, 0.5), promised=0.05)
         assert (curve.more_labels, curve.more_above) == (more, 1.0 if more else None)
