@@ -86,7 +86,9 @@ Roles = Annotated[
 Scales = Annotated[
     list[str] | None,
     typer.Option(
-        "--scale", help="FIELD=LOW-HIGH: the scale of a field's scores in place of what is suggested. Repeat it."
+        "--scale",
+        help="FIELD=LOW-HIGH: the scale of a field's scores in place of what is suggested, the best last: 5-1 if 1 is "
+        "the best. Repeat it.",
     ),
 ]
 
@@ -114,9 +116,8 @@ def import_file(
 ) -> Result:
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
     own = mappings.load_mapping(map) if map else None
-    is_suggested = (
-        (confirm or role or scale) and own is None and (format or file_formats.detect_format(path)) == "table"
-    )
+    is_table = own is None and (format or file_formats.detect_format(path)) == "table"
+    is_suggested = is_table and (confirm or role or scale or file_formats.suggested_of_transcripts(path) is None)
     path, own = joined_mapping(path, join or [], own, role or [], scale or []) if join or is_suggested else (path, own)
     own = confirmed_mapping(path, own, confirm=confirm) if own else None
     records = file_formats.read_for_import(path, format, own)

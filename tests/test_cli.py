@@ -91,7 +91,7 @@ def test_an_import_reports_counts_and_a_second_one_adds_nothing(run):
 def test_a_suggested_mapping_is_printed_and_imports_its_table(run, tmp_path):
     (tmp_path / "t.csv").write_text("id,prompt,response_a,response_b,label\n1,Say hello.,Hello!,Hi.,A\n")
     refused = run("data", "import", str(tmp_path / "t.csv"), "--study", "s")
-    assert "`python cli.py data mapping t.csv` prints a suggested one" in refused.stderr
+    assert "  prompt: prompt, such as 'Say hello.'" in refused.stderr and "or add --confirm" in refused.stderr
     (tmp_path / "m.yaml").write_text(CliRunner().invoke(cli.app, ["data", "mapping", str(tmp_path / "t.csv")]).stdout)
     done = run("data", "import", str(tmp_path / "t.csv"), "--study", "s", "--map", str(tmp_path / "m.yaml"), "--json")
     assert json.loads(done.stdout)["items"] == 1

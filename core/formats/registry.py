@@ -84,7 +84,7 @@ def _read(function: str, path: Path, format: str | None, mapping: "Mapping | Non
         raise TiebreakError(f"a mapping is for tables; the fields of a {name} file are known")
     if name != "table":
         return module.read(path)
-    mapping = mapping or _suggested(path)
+    mapping = mapping or suggested_of_transcripts(path)
     if mapping is None:
         raise TiebreakError(
             f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings); "
@@ -93,7 +93,7 @@ def _read(function: str, path: Path, format: str | None, mapping: "Mapping | Non
     return getattr(module, function)(path, mapping)
 
 
-def _suggested(path: Path) -> "Mapping | None":
+def suggested_of_transcripts(path: Path) -> "Mapping | None":
     """Return the suggested mapping of a file of transcripts, which leaves no meaning open; None for other tables."""
     from core.formats.mapping.suggest import build_suggested, suggest_table
 
@@ -110,7 +110,7 @@ def unused_without_mapping(path: Path, format: str | None = None) -> list[str]:
     """Return the fields of a table that its import without a mapping does not use; none for another format."""
     from core.formats.mapping.preview import unused_fields
 
-    mapping = _suggested(path) if (format or detect_format(path)) == "table" else None
+    mapping = suggested_of_transcripts(path) if (format or detect_format(path)) == "table" else None
     return unused_fields(path, mapping) if mapping else []
 
 

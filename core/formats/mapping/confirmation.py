@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from core.errors import FileFormatError
 from core.formats.mapping.fields import Comparison, SystemName, ValueSource, source_name, spell_path
-from core.formats.mapping.mapping import Block, ListLabels, StepCount, as_tuple, build_mapping, draft_of
+from core.formats.mapping.mapping import Block, ListLabels, RankingLabels, StepCount, as_tuple, build_mapping, draft_of
 from core.formats.mapping.mapping import Mapping as TableMapping
 from core.formats.mapping.rows import format_value, is_empty, parse_list
 from core.formats.mapping.scope import Scope
@@ -197,7 +197,10 @@ def state_values(scopes: Iterable[Scope], mapping: TableMapping) -> list[Stateme
 
 def _describe_scale(scale: Scale) -> str:
     if scale.categories:
-        return join_names([format_value(category) for category in scale.categories])
+        ends = (scale.categories[0], scale.categories[-1])
+        is_reversed = scale.level == "ordinal" and all(isinstance(end, int) for end in ends) and ends[0] > ends[1]  # type: ignore[operator]
+        best = f" ({ends[1]} is the best)" if is_reversed else ""
+        return join_names([format_value(category) for category in scale.categories]) + best
     return f"{format_value(scale.low)} to {format_value(scale.high)}"
 
 
@@ -285,8 +288,12 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Iterable[str]
         lines.append(f"response {number}: {example(as_tuple(own.text))}; its system: {system}")
     for block in mapping.labels:
         people = getattr(block, "annotator", None) or getattr(block, "annotators", None) or "unnamed"
-        who = join_names([*people]) if isinstance(people, Mapping) else source_name(people)
-        lines.append(f"{block.kind} {block.criterion!r}: people's labels, annotators: {who}")
+        who = join_names([*dict.fromkeys(people.values())]) if isinstance(people, Mapping) else source_name(people)
+        what = f"{block.kind} {block.criterion!r}: people's labels"
+        if isinstance(block, RankingLabels):
+            best = "highest" if block.ranking.higher_is_better else "lowest"
+            what = f"people's ranks in {join_names(as_tuple(block.ranking.ranks))}, the {best} is the best"
+        lines.append(f"{what}, annotators: {who}")
     for name, blocks in (("of judges", mapping.judges), ("gold, without annotators", mapping.gold)):
         lines += [f"{block.kind} {block.criterion!r}: values {name}" for block in blocks]
     return [*lines, *(f"not used: {example([field])}" for field in islice(unused, MAX_VALUES))]

@@ -67,14 +67,14 @@ NO_SYSTEM = re.compile(
 )
 # A column such as `Annotator: Ada`.
 NAMED_ANNOTATOR = re.compile(r"(annotator|rater|human|worker|coder)\s*:\s*(?P<name>.*\S)\s*", re.IGNORECASE | re.DOTALL)
-BATCH_PREFIX = re.compile(r"^(Input|Answer)\.(?=.)")
+BATCH_PREFIX = re.compile(r"^((Input|Answer)\.|(INPUT|OUTPUT|GOLDEN|ASSIGNMENT|HINT):)(?=.)")
 # What a name has in parentheses, unless it is one letter or digit: `Response (1)`.
 REMARK = re.compile(r"\((?!\w\))[^()]*\)")
 
 
 def suggest_mapping(columns: Sequence[str], explode: str | None = None) -> Draft:
     """Return a draft for the user to correct, with only those fields for which a column has a usual name."""
-    names = names_of(columns)
+    names = names_of([column for column in columns if not column.startswith(("OUTPUT:", "GOLDEN:"))])
     draft: Draft = {"explode": explode, "id": "{row}-{element}" if explode else first_of(names, IDS) or "{row}"}
     draft["responses"], prefix = _suggest_responses(names)
     texts = {response["text"] for response in draft["responses"]}
@@ -108,7 +108,7 @@ def annotator_name(column: str) -> str:
 
 
 def last_key(column: str) -> str:
-    """Return the last key of a path, without the prefix that columns of Amazon Mechanical Turk have."""
+    """Return the last key of a path, without the prefix that columns of Amazon Mechanical Turk and Toloka have."""
     try:
         key = parse_path(column)[-1]
     except ValueError:  # a name of a field, which is no path

@@ -10,12 +10,21 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, zip_longest
 
 from core.formats.mapping.fields import key_of, parse_path, quote_key
-from core.formats.mapping.guess import MAX_CATEGORIES, MODEL, REMARK, Draft, guess_block, last_key, with_value
+from core.formats.mapping.guess import (
+    MAX_CATEGORIES,
+    MODEL,
+    REMARK,
+    Draft,
+    guess_block,
+    last_key,
+    normalize,
+    with_value,
+)
 from core.formats.mapping.preview import Preview, parse_cell
-from core.formats.mapping.suggest_blocks import RATED, TRUTH, BlockSuggester, stated_scale
+from core.formats.mapping.suggest_blocks import PEOPLE, RATED, TRUTH, BlockSuggester, stated_scale
 
 # Usual keys of a text in an object.
 TEXT_KEYS = ("text", "content", "response", "output", "answer", "summary")
@@ -39,7 +48,7 @@ REFERENCE = re.compile(r"\b(refs?\b|reference|gold|target|ground)")
 ASIDE = re.compile(r"\b(comment|note|reason|rational|justif|feedback|span|why|url|link|time|date|path|file|explan)")
 SYSTEM = re.compile(r"\b(sys|system|model|team|submission|method|bot|generator|agent|policy)(s|id|name)?\b")
 PERSON = re.compile(
-    r"\b(ann\b|assignment|worker|rater|annotator|coder|label+er|judge|assessor|user|evaluator|participant|turker)"
+    r"\b(ann(ot)?\b|assignment|worker|rater|annotator|coder|label+er|judge|assessor|user|evaluator|participant|turker)"
 )
 CRITERION = re.compile(r"\b(criteri|aspect|dimension|metric|attribute)")
 LABEL = re.compile(
@@ -49,12 +58,15 @@ LABEL = re.compile(
 FACT = re.compile(
     r"\b(id|idx|index|count|num|n|len|length|size|time|date|day|seconds?|start|end|turn|seed|split|fold|version|age|year"
     r"|tokens?|page|price|cost|duration|lead|norm|normalized|zscore|z|std|sd|avg|category|domain|topic|subset|dataset"
-    r"|genre|lang|language|country|region|city|channel|gender|type|row|rank|ranking|total"
+    r"|genre|\w*lang|language|country|region|city|channel|gender|type|row|rank|ranking|total"
     r"|number|conf|confidence|name|benchmark|task)\b"
 )
 NO_VALUE = re.compile(r"\b(z ?score|norm|normalized|std|sd|rank|ranking|id)s?$")
-# What a batch of Amazon Mechanical Turk has beside the input and the answers, apart from who answered.
-OF_BATCH = re.compile(r"(Input|Answer)\b|(worker|hit)id$", re.IGNORECASE)
+RANK = re.compile(r"\brank(s|ing)?\b")
+# What a batch of Amazon Mechanical Turk or Toloka has beside the input and the answers, apart from who answered.
+OF_BATCH = re.compile(r"(Input|Answer|Output|Golden)\b|(assignment:)?(worker_?|hit)id$", re.IGNORECASE)
+ANSWERED = re.compile(r"OUTPUT:")
+COUNTED = re.compile(r"\.?[^.]*(^|[\W_])counts?([\W_][^.]*)?\.", re.IGNORECASE)
 # How many times more ids than texts there are at most, if the ids are those of the texts.
 ALIKE = 1.02
 # Rows whose lists are searched for the names of their fields.
@@ -115,7 +127,9 @@ class Column:
     def is_label(self) -> bool:
         """Whether the values are few words, or numbers as people give them."""
         is_named = self.is_called(LABEL) or self.words.replace(" ", "_") in RATED
+        is_named = is_named or ANSWERED.match(self.path) is not None
         is_fact = self.is_called(NO_VALUE) or (self.is_called(FACT) and not is_named)
+        is_fact = is_fact or COUNTED.match(self.path) is not None
         # One value in all of many rows says how the rows were chosen.
         is_stated = self.distinct <= TRUTH and self.words.startswith("is ") and len(self.cells) < FEW_ROWS
         is_fact = is_fact or {text.lower() for text in self.distinct} <= SPLITS
@@ -153,13 +167,30 @@ def profile(preview: Preview) -> list[Column]:
         ).lower()
         cells = tuple(row.get(path, "").strip() for row in preview.rows)
         found.append(Column(path, words, cells, frozenset(with_value(cells))))
-    is_batch = {"assignmentid", "workerid"} <= {last_key(path).lower() for path in preview.columns}
+    is_batch = {"assignmentid", "workerid"} <= {last_key(path).lower().replace("_", "") for path in preview.columns}
     return [own for own in found if own.distinct and (not is_batch or OF_BATCH.match(parse_path(own.path)[0]))]
 
 
 def count_groups(columns: Iterable[Column]) -> int:
     """Return how many different combinations of values rows have in some columns."""
     return len(set(zip(*(own.cells for own in columns), strict=True)))
+
+
+def with_systems(responses: Sequence[Draft], systems: Sequence[str]) -> list[Draft]:
+    """Return the responses with the fields of their systems, by the number in their names, or in their order.
+
+    Without texts each system is a response.
+    """
+    if systems and all(own.get("text") == own.get("system") for own in responses):
+        return [{"text": system, "system": system} for system in systems]
+    words = [{*normalize(str(own.get("text"))).split("_")} for own in responses]
+    counts = Counter(word for own in words for word in own)
+    marks = [{word for word in own if counts[word] == 1} for own in words]
+    by_name = [[system for system in systems if own & {*normalize(system).split("_")}] for own in marks]
+    if len(responses) > 1 and all(len(own) == 1 for own in by_name):
+        systems = [own[0] for own in by_name]
+    pairs = zip_longest(responses, systems[: len(responses)])
+    return [{**own, "system": system} if system else own for own, system in pairs]
 
 
 def depends(on: Sequence[Column], column: Column) -> bool:
@@ -181,6 +212,8 @@ class RoleSuggester:
         self.annotator = next((own for own in self.columns if own.path == annotator), None) or self._annotator()
         self.aside = [own for own in self.prose if self._is_aside(own)]
         self.texts: list[Column] = []
+        self.by_people: list[Draft] = []
+        """The scales of labels of people whom the file does not name."""
 
     def suggest(self) -> Draft | None:
         """Return the mapping; None without responses, unless the file has no texts at all but what names them."""
@@ -205,7 +238,11 @@ class RoleSuggester:
         # Scores or verdicts instead of names.
         named = [own for own in named if not own.distinct <= TRUTH and (own.words != "judge" or not own.numbers)]
         if named:
-            return max(named, key=lambda own: (2 * own.filled > self.rows, "id" in own.words, -len(own.distinct)))
+
+            def evidence(own: Column) -> tuple[bool, bool, int, int]:
+                return 2 * own.filled > self.rows, "id" in own.words, -own.words.count(" "), -len(own.distinct)
+
+            return max(named, key=evidence)
         if not self.prose or count_groups(self.prose) == self.rows:
             return None
         other = [own for own in several if not own.is_label and not any(map(own.is_called, (FACT, SYSTEM, RESPONSE)))]
@@ -213,7 +250,9 @@ class RoleSuggester:
 
     def _is_aside(self, column: Column) -> bool:
         """Return whether a text is about the responses, such as a comment of an annotator."""
-        is_named = column.is_called(ASIDE)
+        rated = [own for own in self.short if own.is_label]
+        named = [own for own in self.prose if any(own.words.startswith(f"{one.words} ") for one in rated)]
+        is_named = column.is_called(ASIDE) or (len(named) > 1 and column in named)  # a quotation for each value
         return (is_named and (self.annotator is not None or not column.words.startswith("explan"))) or (
             2 * column.filled < self.rows
         )
@@ -312,7 +351,8 @@ class RoleSuggester:
             return []
         numbered = [own for own in self.short if own.is_called(SYSTEM) and _marks(own) and not own.numbers]
         system = self.system(None).get("system")
-        paths = [own.path for own in numbered] if len(numbered) == 2 else [system] if system else []
+        are_compared = len(numbered) == 2 or self._ranks(numbered)
+        paths = [own.path for own in numbered] if are_compared else [system] if system else []
         ids = [own for own in self.short if re.search(r"\bid\b", own.words)]
         if not paths and (response := next((own for own in ids if own.is_called(RESPONSE)), None)):
             prompt = next((own.path for own in ids if own.is_called(PROMPT)), None)
@@ -352,6 +392,8 @@ class RoleSuggester:
         if named:
             self.draft.setdefault("reference", named[0].path)
         rest = [own for own in rest if own not in named and own.path not in (self.draft.get("reference"),)]
+        if len({self._about(own) for own in rest} - {None}) > 1:  # further texts of each response
+            rest = [own for own in rest if not self._about(own)]
         size = max(len(own.distinct) for own in self.texts)
 
         def evidence(own: Column) -> float:
@@ -424,6 +466,11 @@ class RoleSuggester:
         suggester.columns = [own for own in suggester.columns if own != suggester.rater]
         found = suggester.suggest()
         found["labels"] = [own for own in found.get("labels", []) if self._complete(own)]
+        ranks = [] if any("each" in own for own in found["labels"]) else self._ranks(self.texts)
+        if ranks:
+            found["labels"].append(self._ranking(ranks))
+        unnamed = [own for own in found["labels"] if PEOPLE in own.get("annotators", {}).values()]
+        self.by_people = [own["scale"] for own in unnamed if "response" not in own]
         labels = self._further(str(found), suggester)
         criterion = next((own for own in self.short if own.is_called(CRITERION) and own is not self.annotator), None)
         about = [own for own in labels if len(self.texts) > 1 and not self._is_preference([own])]
@@ -437,6 +484,19 @@ class RoleSuggester:
             found.setdefault(name, []).append(block)
         self._aggregate(found["labels"], criterion)
         return {name: blocks for name, blocks in found.items() if blocks}
+
+    def _ranks(self, texts: Sequence[Column]) -> list[Column]:
+        """Return the column with the rank of each of several responses, in their order; none if one has none."""
+        ranks = [own for own in self.short if own.numbers and own.is_called(RANK)]
+        numbers = {self._about(own, texts): own for own in ranks}
+        return [numbers[n] for n in sorted(n for n in numbers if n)] if len(numbers) == len(texts) > 1 else []
+
+    def _ranking(self, ranks: Sequence[Column]) -> Draft:
+        """Return the block of ranks; a negative one is no rank."""
+        annotator = self.annotator.path if self.annotator else {"constant": PEOPLE}
+        block: Draft = {"layout": "ranking", "annotator": annotator, "ranking": {"ranks": [own.path for own in ranks]}}
+        no_ranks = sorted({f"{number:g}" for own in ranks for number in own.numbers if number < 0})
+        return block | ({"values": dict.fromkeys(no_ranks)} if no_ranks else {})
 
     def _further(self, used: str, suggester: BlockSuggester) -> list[Column]:
         """Return the columns with labels that no block has, apart from what a person has to decide."""
@@ -505,6 +565,8 @@ class RoleSuggester:
             block = {name: value for name, value in preference.items() if value}
         elif all(own.numbers for own in columns):
             block = {"kind": "score", "scale": _scale([number for own in columns for number in own.numbers])}
+            if columns[0].is_called(RANK) and (categories := block["scale"].get("categories")):
+                block["scale"]["categories"] = categories[::-1]
         else:
             # A word such as `none` is a category beside filled cells; `nan` is an empty cell.
             words = sorted({*cells} - {"", "nan", "NaN"})
@@ -516,13 +578,11 @@ class RoleSuggester:
         if self.annotator:
             name = {"criterion_field": criterion.path} if criterion else name
             return "labels", {"layout": "long", "annotator": self.annotator.path, "value": path, **name, **block}
-        if len(columns) > 1:
-            return "labels", {
-                "layout": "wide",
-                "annotators": {own.path: last_key(own.path) for own in columns},
-                **name,
-                **block,
-            }
+        people = {own.path: last_key(own.path) for own in columns} if len(columns) > 1 else {}
+        if not people and block.get("scale") in self.by_people:  # a criterion beside those with usual names
+            people = {path: PEOPLE}
+        if people:
+            return "labels", {"layout": "wide", "annotators": people, **name, **block}
         return "gold", {"value": path, "source": f"column {path}", **name, **block}
 
     def _is_preference(self, columns: Sequence[Column]) -> Draft | None:
@@ -530,11 +590,12 @@ class RoleSuggester:
         block = guess_block(cell for own in columns for cell in own.cells) if len(self.texts) == 2 else None
         return block if block and block["kind"] == "preference" else None
 
-    def _about(self, column: Column) -> int | None:
+    def _about(self, column: Column, texts: Sequence[Column] | None = None) -> int | None:
         """Return the number of the response whose mark a column's name has."""
-        if len(self.texts) < 2:
+        texts = self.texts if texts is None else texts
+        if len(texts) < 2:
             return None
-        names = [_names(own) for own in self.texts]
+        names = [_names(own) for own in texts]
         marks = [[word for word in own if any(word not in other for other in names)] for own in names]
         found = [number for number, own in enumerate(marks, 1) if {*own} & {*_names(column)}]
         return found[0] if len(found) == 1 else None

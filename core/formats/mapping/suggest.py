@@ -4,16 +4,16 @@ import re
 from collections import abc
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping import guess, roles, suggest_blocks
+from core.formats.mapping import guess, roles, suggest_blocks, suggest_steps
 from core.formats.mapping.fields import CONTENT_KEYS, is_template, key_of, parse_path, render_messages, spell_path
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, parse_cell, preview_table, unused_fields
 from core.formats.mapping.scope import WHOLE_RECORD
+from core.formats.mapping.suggest_blocks import distinguish
 from core.formats.transcripts.messages import is_messages, message_parts
 from core.formats.validation_errors import join_names
 
@@ -37,6 +37,12 @@ TRANSCRIPTS = ("transcript", "trajectory", "messages", "conversation", "history"
 REJECTED = "Rejected"
 # What a person can say that a field is.
 ROLES = ("prompt", "context", "reference", "response", "system", "annotator", "label", "none")
+# Why a field cannot have a role.
+UNUSED = {
+    "label": "no response, or no item that it is about, is known; state it with `--role response=FIELD` or `prompt`",
+    "annotator": "the file has no labels that are known; state them with `--role label=FIELD`",
+    "system": "there are fewer responses than systems; state each with `--role response=FIELD`",
+}
 # A row of a preview.
 Cells = abc.Mapping[str, str]
 
@@ -64,7 +70,7 @@ def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.D
             if "responses" in inner:
                 draft = inner
                 break
-    draft = _completed(path, draft, preview, join) | joined
+    draft = distinguish(_completed(path, draft, preview, join)) | joined
     return draft | ({"confirmed": False} if _leaves_texts(path, draft) else {})
 
 
@@ -106,32 +112,51 @@ def apply_roles(
     for field in ("prompt", "context", "reference"):
         own = chosen.get(field) or [path for path in _as_list(draft.get(field)) if path not in named]
         known |= {field: own[0] if len(own) == 1 else own} if own else {}
-    texts, systems = chosen.get("response", ()), chosen.get("system", ())
-    known["responses"] = [_response(text, system) for text, system in zip_longest(texts, systems) if text]
-    if not texts and not any(own.get("text") in named for own in draft.get("responses", ())):
-        pairs = zip_longest(draft.get("responses", ()), systems)
-        known["responses"] = [own | ({"system": system} if system else {}) for own, system in pairs if own]
+    responses = [{"text": text} for text in chosen.get("response", ())]
+    if not responses and not any(own.get("text") in named for own in draft.get("responses", ())):
+        responses = list(draft.get("responses", ()))
+    known["responses"] = roles.with_systems(responses, chosen.get("system", ()))
     annotator = next(iter(chosen.get("annotator", ())), "")
     suggester = roles.RoleSuggester(replace(preview, columns=columns), known, annotator, chosen.get("label", ()))
     found = suggester.suggest() or draft | {field: own for field, own in known.items() if own}
-    return {"confirmed": False, **found, **({"join": [*join]} if join else {})}
+    _refuse_unused(found, chosen)
+    return {"confirmed": False, **distinguish(found), **({"join": [*join]} if join else {})}
+
+
+def _refuse_unused(draft: guess.Draft, chosen: abc.Mapping[str, Sequence[str]]) -> None:
+    """Raise FileFormatError for a field that is not what a person says, with the reason."""
+    blocks = [draft.get(name, ()) for name in ("labels", "judges", "gold")]
+    responses = draft.get("responses", ())
+    places: dict[str, Any] = {role: [draft.get(role)] for role in ("prompt", "context", "reference")}
+    places |= {"label": blocks, "annotator": blocks, "response": responses}
+    places["system"] = [own.get("system") for own in responses]
+    for role, fields in chosen.items():
+        for field in fields:
+            if role != "none" and repr(field) not in str(places[role]):
+                reason = UNUSED.get(role, "the texts of the file do not fit to it")
+                raise FileFormatError(f"it cannot be the {role}: {reason}", field=field)
 
 
 def apply_scales(draft: guess.Draft, scales: abc.Mapping[str, str]) -> guess.Draft:
-    """Return a suggestion with the scales that a person states: field -> its ends, such as `1-5`."""
+    """Return a suggestion with the scales that a person states: field -> its ends, such as `1-5`, the best last."""
     blocks = [block for name in ("labels", "judges", "gold") for block in draft.get(name, ())]
     for field, text in scales.items():
         match = re.fullmatch(r"\s*(-?\d+)\s*(?:-|to)\s*(-?\d+)\s*", text)
+        is_reversed = match is not None and int(match[1]) > int(match[2])
         own = [
             block
             for block in blocks
             if field in (*block.get("annotators", ()), *block.get("columns", ()), block.get("value"))
         ]
-        if match is None or not own or int(match[1]) >= int(match[2]):
+        if match is None or not own or match[1] == match[2]:
             raise FileFormatError("expected a field with scores, and its scale such as `1-5`", field=field)
-        low, high = int(match[1]), int(match[2])
-        categories = {"level": "ordinal", "categories": [*range(low, high + 1)]}
+        low, high = sorted((int(match[1]), int(match[2])))
+        numbers = [*range(low, high + 1)]
+        categories = {"level": "ordinal", "categories": numbers[::-1] if is_reversed else numbers}
         is_short = high - low < guess.MAX_CATEGORIES and all(block["scale"]["level"] != "interval" for block in own)
+        if is_reversed and not is_short:
+            message = f"only a scale of at most {guess.MAX_CATEGORIES} whole numbers can have the lowest as the best"
+            raise FileFormatError(message, field=field)
         for block in own:
             block |= {"scale": categories if is_short else {"level": "interval", "low": low, "high": high}}
             block.pop("confirmed", None)
@@ -415,7 +440,9 @@ def _transcript(preview: Preview, draft: guess.Draft) -> guess.Draft:
     cells = [cell for cell in known if is_messages(cell)]
     if 2 * len(cells) < len(known):  # a few wrong ones are named by the import
         return {}
-    if not any(part.role == "assistant" for cell in cells for part in message_parts(cell)):
+    is_of_agents = guess.first_of(names, suggest_steps.FIRST) is not None
+    speakers = {part.role for cell in cells for part in message_parts(cell)}
+    if "assistant" not in speakers and not (is_of_agents and speakers - {"user", "system", "tool"}):
         return {} if draft.get("prompt") else {"prompt": column}
     if "responses" in draft:
         return {}

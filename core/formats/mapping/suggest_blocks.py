@@ -190,8 +190,7 @@ class BlockSuggester:
         return self.draft.get("reference") if has_transcript else None
 
     def _leave_open(self, block: Draft) -> Draft:
-        named = [*block.get("annotators", {}), *block.get("columns", {}), block.get("value")]
-        fields = [field for field in named if isinstance(field, str)]
+        fields = _fields(block)
         cells = [cell for field in fields for cell in self._cells(field)]
         return leave_open(stated_scale(block, fields, cells), cells)
 
@@ -280,7 +279,8 @@ class BlockSuggester:
         for column in self.columns:
             lists = [cell for cell in map(parse_cell, self._cells(column)) if cell != ""]
             # A list of a judge's scores is not one of several people's.
-            if lists and all(isinstance(cell, list) for cell in lists) and not MODEL.match(key_of(column)):
+            are_values = all(isinstance(cell, list) for cell in lists) and not _are_numbers_of_others(lists)
+            if lists and are_values and not MODEL.match(key_of(column)):
                 texts = [_text(value) for cell in lists for value in cell]
                 is_truth = bool(named) and {*texts} <= TRUTH
                 truth = {"kind": "answer", "scale": {"level": "nominal", "categories": [True, False]}}
@@ -520,8 +520,37 @@ def _numbers(cells: Iterable[list[Any]]) -> list[str]:
     return [_text(own) for cell in cells for value in cell for own in (value if isinstance(value, list) else [value])]
 
 
+def _are_numbers_of_others(lists: Iterable[list[Any]]) -> bool:
+    """Return whether lists are those of ids: of different lengths, and each of increasing whole numbers."""
+    several = [own for own in lists if len(own) > 1]
+    are_whole = all(type(value) is int for own in several for value in own)
+    return len(several) > 2 and are_whole and all(own == sorted(set(own)) for own in several)
+
+
 def _are(cells: Iterable[Any], kind: type) -> bool:
     return all(isinstance(own, kind) for cell in cells for own in cell)
+
+
+def distinguish(draft: Draft) -> Draft:
+    """Return the draft with other names for criteria of which two fields would be values of one target.
+
+    `round_1.quality` and `round_2.quality` become `round_1 quality` and `round_2 quality`.
+    """
+    found: dict[str, list[Draft]] = {}
+    for name in ("labels", "gold"):
+        for block in draft.get(name, ()):
+            if len(_fields(block)) == 1 and block.keys().isdisjoint(("criterion_field", "where")):
+                place = [block.get(key) for key in ("kind", "criterion", "response", "each", "annotator", "step")]
+                found.setdefault(str([name, *place]), []).append(block)
+    for blocks in found.values():
+        for block in blocks if len(blocks) > 1 else ():
+            block["criterion"] = " ".join(parse_path(_fields(block)[0]))
+    return draft
+
+
+def _fields(block: Draft) -> list[str]:
+    named = [*block.get("annotators", ()), *block.get("columns", ()), block.get("value")]
+    return [field for field in named if isinstance(field, str)]
 
 
 def stated_scale(block: Draft, columns: Iterable[str], cells: Iterable[str]) -> Draft:

@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.roles import with_systems
 from core.formats.mapping.suggest import apply_roles, apply_scales, state_unused_labels, suggest_table
 from core.formats.mapping.table import questions, roles
 from core.formats.registry import read_records
@@ -177,3 +178,71 @@ def test_a_person_states_other_roles_and_scales_without_a_mapping(tmp_path: Path
     scored = apply_scales(suggest_table(write(tmp_path, RATED)), {"ease": "0-100"})
     assert scored["labels"][0]["scale"] == {"level": "interval", "low": 0, "high": 100}
     assert "confirmed" not in scored["labels"][0]
+
+
+def test_two_fields_are_never_one_gold(tmp_path: Path) -> None:
+    rows = [{"prompt": text(w), "response": text("said", w)}
+            | {f"round_{k}": {"quality": (n + k) % 5 + 1} for k in (1, 2)} for n, w in enumerate(WORDS)]  # fmt: skip
+    found = suggest_table(write(tmp_path, rows))["gold"]
+    assert [own["criterion"] for own in found] == ["round_1 quality", "round_2 quality"]
+
+
+def test_ranks_of_responses_are_a_ranking_and_a_rank_alone_is_asked_about(tmp_path: Path) -> None:
+    rows = [{"seg": f"s{n}", "judge_id": f"j{n % 3}"} | {f"system{k}id": f"m{(n + k) % 4}" for k in (1, 2, 3)}
+            | {f"system{k}rank": (n * k) % 3 or -1 for k in (1, 2, 3)} for n in RANGE]  # fmt: skip
+    path = write(tmp_path, rows)
+    (block,) = suggest_table(path)["labels"]
+    assert block["ranking"]["ranks"] == ["system1rank", "system2rank", "system3rank"]
+    assert (block["layout"], block["annotator"], block["values"]) == ("ranking", "judge_id", {"-1": None})
+    assert any("the lowest is the best" in line for line in roles(path, build_mapping(suggest_table(path))))
+    rows = [{"prompt": text(w), "response": text("said", w), "rank": n % 5 + 1} for n, w in enumerate(WORDS)]
+    path = write(tmp_path, rows)
+    draft = apply_roles(path, suggest_table(path), {"label": ["rank"]})
+    assert "5, 4, 3, 2, 1 (1 is the best)" in questions(path, build_mapping(draft))[0].sentence()
+    assert apply_scales(draft, {"rank": "1-5"})["gold"][0]["scale"]["categories"] == [1, 2, 3, 4, 5]
+    assert apply_scales(draft, {"rank": "5-1"})["gold"][0]["scale"]["categories"] == [5, 4, 3, 2, 1]
+    with pytest.raises(FileFormatError, match="can have the lowest as the best"):
+        apply_scales(draft, {"rank": "100-0"})
+
+
+def test_a_stated_role_is_used_or_refused(tmp_path: Path) -> None:
+    rows = [{"options": f"m{n % 3}", "plot": "ab"[n // 5 % 2], "key": f"k{n}", "bot": "xy"[n % 2]} for n in RANGE]
+    path = write(tmp_path, rows)
+    draft = apply_roles(path, suggest_table(path), {"system": ["options", "bot"]})
+    assert [own["system"] for own in draft["responses"]] == ["options", "bot"]
+    assert "options" not in [own["value"] for own in draft["gold"]]
+    assert with_systems([{"text": "text_a"}, {"text": "text_b"}], ["sys_b", "sys_a"])[0]["system"] == "sys_a"
+    path = write(tmp_path, RATED)
+    with pytest.raises(FileFormatError, match=r"'turker'.* cannot be the system: there are fewer responses"):
+        apply_roles(path, suggest_table(path), {"system": ["bot", "turker"]})
+
+
+def test_answers_of_toloka_and_criteria_with_quotations(tmp_path: Path) -> None:
+    rows = [{"INPUT:story": text(w), "INPUT:system": "xy"[n % 2], "OUTPUT:category": (n + k) % 5 + 1, "HINT:text": ""}
+            | {"ASSIGNMENT:assignment_id": f"a{n}{k}", "ASSIGNMENT:worker_id": f"w{k}"}
+            for n, w in enumerate(WORDS) for k in range(2)]  # fmt: skip
+    draft = suggest_table(write(tmp_path, rows))
+    (block,) = draft["labels"]
+    assert (draft["responses"], block["annotator"], block["value"]) == (
+        [{"text": "INPUT:story", "system": "INPUT:system"}], "ASSIGNMENT:worker_id", "OUTPUT:category"
+    )  # fmt: skip
+    rows = [{"annot_id": f"p{n % 2}", "ucca_annot_id": f"m{n % 2}", "talk": text("said", w)}
+            | {"ids": [n, n + 1, n + 2][: n % 4], "label_count": {"yes": n % 3}}
+            | {name: n % 5 + 1 for name in ("warmth", "advice")}
+            | {f"{name}_example": text(name, n) for name in ("warmth", "advice")}
+            for n, w in enumerate(WORDS)]  # fmt: skip
+    path = write(tmp_path, rows)
+    draft = suggest_table(path)
+    assert [(own["annotator"], own["value"]) for own in draft["labels"]] == [
+        ("annot_id", "warmth"),
+        ("annot_id", "advice"),
+    ]
+    assert (draft["responses"], draft.get("prompt")) == ([{"text": "talk"}], None)
+    rows = [{"Task": n, "Correctness": n % 6, "Structure": (n + 1) % 6} for n in RANGE]
+    path = write(tmp_path, rows)
+    draft = suggest_table(path)
+    assert [own["annotators"] for own in draft["labels"]] == [
+        {"Correctness": "annotators"},
+        {"Structure": "annotators"},
+    ]
+    assert "score 'Correctness': people's labels, annotators: annotators" in roles(path, build_mapping(draft))

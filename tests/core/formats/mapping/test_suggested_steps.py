@@ -48,6 +48,12 @@ def test_the_agent_of_the_step_states_how_a_file_counts(tmp_path: Path) -> None:
     ]
 
 
+def test_agents_need_no_usual_role(tmp_path: Path) -> None:
+    record = failure(1, 2)
+    record["history"] = [own | {"role": own["name"]} for own in record["history"]]
+    assert suggest_table(write(tmp_path, [record]))["responses"] == [{"transcript": "history"}]
+
+
 def test_without_an_agent_a_person_states_how_a_file_counts(tmp_path: Path) -> None:
     path = write(tmp_path, [failure(1, 2, mistake_agent=""), failure(2, 3, mistake_agent="")])
     mapping, _ = build_suggested(suggest_table(path))
