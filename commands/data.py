@@ -48,6 +48,7 @@ with lazy_imports():
     from core.formats.mapping import joins as table_joins
     from core.formats.mapping import mapping as mappings
     from core.formats.mapping import preview as previews
+    from core.formats.mapping import rows as table_rows
     from core.formats.mapping import table as mapped_table
     from core.formats.published import prompts
     from core.formats.tools import label_studio as label_studio_tool
@@ -83,6 +84,16 @@ Roles = Annotated[
 ]
 
 
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header",
+        help="The first line has values and no names: its columns are `column 1`, `column 2` and so on.",
+        callback=lambda context, value: (value and context.with_resource(table_rows.stating_header(False))) or value,
+    ),
+]
+
+
 Scales = Annotated[
     list[str] | None,
     typer.Option(
@@ -103,6 +114,7 @@ def import_file(
     join: Joined = None,
     role: Roles = None,
     scale: Scales = None,
+    no_header: NoHeader = False,
     confirm: Annotated[
         bool,
         typer.Option(
@@ -242,6 +254,7 @@ def suggest_mapping(
     join: Joined = None,
     role: Roles = None,
     scale: Scales = None,
+    no_header: NoHeader = False,
 ) -> str:
     """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`.
 

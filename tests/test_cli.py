@@ -97,6 +97,15 @@ def test_a_suggested_mapping_is_printed_and_imports_its_table(run, tmp_path):
     assert json.loads(done.stdout)["items"] == 1
 
 
+def test_a_person_states_that_the_first_line_is_no_header(run, tmp_path):
+    (tmp_path / "t.csv").write_text("7,good\n8,bad\n")
+    arguments = ["data", "import", str(tmp_path / "t.csv"), "--study", "s", "--role", "label=column 2"]
+    named = run("data", "import", str(tmp_path / "t.csv"), "--study", "s", "--role", "prompt=7")
+    assert "the first line names the columns: 7; `--no-header` if these are values" in named.stderr
+    done = run(*arguments, "--role", "prompt=column 1", "--no-header", "--confirm", "--json")
+    assert (json.loads(done.stdout)["items"], json.loads(done.stdout)["rulings"]) == (2, 2)
+
+
 def test_a_partial_mapping_is_printed_with_what_has_to_be_filled_in(run, tmp_path):
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     table.write_text("id;frage;antwort_a;antwort_b;rater_1;rater_2\n7;Was?;Das.;Dies.;A;B\n")

@@ -26,7 +26,7 @@ def read_joined(path: Path, mapping: TableMapping) -> Iterator[tuple[int, Row]]:
 
     Raises FileFormatError for keys that another file has twice or lacks, unless it is optional, with their number.
     """
-    rows = read_rows(path, mapping.separator, mapping.quotes)
+    rows = read_rows(path, mapping.separator, mapping.quotes, mapping.header)
     for join in mapping.join:
         other = path.parent / join.file
         if not other.is_file():

@@ -450,6 +450,8 @@ class Mapping(Frozen):
     """The character between the cells of a .csv, .tsv or .tab file; by default it is detected."""
     quotes: bool | None = None
     """Whether quotation marks enclose cells of delimited text; by default it is detected."""
+    header: bool | None = None
+    """Whether the first row of delimited text names its columns; by default it is detected."""
     join: tuple[Join, ...] = ()
     """Other files in the folder of the table; one may be written without a list."""
     shuffle: bool = False

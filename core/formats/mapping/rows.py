@@ -6,6 +6,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import islice
@@ -219,12 +221,37 @@ NUMBERED = "column {}"
 SENTENCE_BLANKS = 4
 
 
-def read_delimited(path: Path, separator: str | None = None, quotes: bool | None = None) -> Iterator[tuple[int, Row]]:
+# A link, or a fraction as it is measured: if the next row has one in the same column, both are values.
+MEASURED = re.compile(r"https?://|[+-]?\d*\.\d{3}")
+# Whether first lines name the columns, if a person has stated it for files without a mapping.
+_has_header: ContextVar[bool | None] = ContextVar("has_header", default=None)
+
+
+@contextmanager
+def stating_header(has_header: bool | None) -> Iterator[None]:
+    """State until the end of the block whether first lines name the columns; None detects it."""
+    token = _has_header.set(has_header)
+    try:
+        yield
+    finally:
+        _has_header.reset(token)
+
+
+def stated_header() -> dict[str, bool]:
+    """Return what a person has stated, as a field of a mapping."""
+    stated = _has_header.get()
+    return {} if stated is None else {"header": stated}
+
+
+def read_delimited(
+    path: Path, separator: str | None = None, quotes: bool | None = None, header: bool | None = None
+) -> Iterator[tuple[int, Row]]:
     """Yield (line, row); every row has as many cells as the header. Rows without any text are skipped.
 
     Without `separator` it is that of a first line `sep=;`, a tab in .tsv and .tab files, or the one with which the
     first rows have the same number of cells. Without `quotes`, quotation marks enclose cells, unless the separator is a
-    tab and the first rows are consistent only if they are text.
+    tab and the first rows are consistent only if they are text. Without `header`, the first row names the columns,
+    unless its cells look like values.
     """
     csv.field_size_limit(MAX_CELL_LENGTH)
     with open_text(path) as file:
@@ -239,10 +266,13 @@ def read_delimited(path: Path, separator: str | None = None, quotes: bool | None
             # The one with which the first rows have as many cells as the header, the most columns first.
             default = max(SEPARATORS, key=lambda separator: _fit(lines, separator))
         used = default or "\t"
-        yield from _rows(file, used, skipped, _has_quotes(path, used) if quotes is None else quotes)
+        quotes = _has_quotes(path, used) if quotes is None else quotes
+        header = _has_header.get() if header is None else header
+        header = _has_names(_sample(path)[skipped:], used, quotes) if header is None else header
+        yield from _rows(file, used, skipped, quotes, header)
 
 
-def _rows(file: TextIO, separator: str, skipped: int, quotes: bool) -> Iterator[tuple[int, Row]]:
+def _rows(file: TextIO, separator: str, skipped: int, quotes: bool, has_names: bool) -> Iterator[tuple[int, Row]]:
     reader = _delimited_reader(limited_lines(file), separator, quotes)
     header: list[str] = []
     is_own = False
@@ -250,7 +280,7 @@ def _rows(file: TextIO, separator: str, skipped: int, quotes: bool) -> Iterator[
     try:
         for cells in reader:
             if any(map(str.strip, cells)):
-                if not header and not _are_names(cells):
+                if not header and not has_names:
                     header = [NUMBERED.format(number) for number in range(1, len(cells) + 1)]
                 if header:
                     yield line, _row(header, map(unescape_formula, cells) if is_own else cells, line, separator)
@@ -268,11 +298,19 @@ def _delimited_reader(lines: Iterable[str], separator: str, quotes: bool) -> Any
     return csv.reader(lines, delimiter=separator, strict=True, **options)
 
 
-def _are_names(cells: list[str]) -> bool:
-    """Return whether a first row names the columns: sentences beside numbers or lists are values."""
-    texts = [cell.strip() for cell in cells]
+def _has_names(lines: list[str], separator: str, quotes: bool) -> bool:
+    """Return whether a first row names the columns: sentences beside numbers or lists are values, and so are
+    sentences, links or fractions like those below them."""
+    rows: list[list[str]] = []
+    with suppress(csv.Error):  # which the import reports
+        for cells in _delimited_reader(lines, separator, quotes):
+            rows += [[cell.strip() for cell in cells]] if any(map(str.strip, cells)) else []
+    texts, below = [*rows, [], []][:2]
     has_values = any(NUMBER.fullmatch(text) or text.startswith("[") for text in texts)
-    return not (has_values and any(text.count(" ") >= SENTENCE_BLANKS for text in texts))
+    sentences = [text.count(" ") >= SENTENCE_BLANKS for text in texts]
+    are_alike = any(MEASURED.match(one) and MEASURED.match(two) for one, two in zip(texts, below, strict=False))
+    are_texts = len(texts) > 1 and all(sentences) and all(text.count(" ") >= SENTENCE_BLANKS for text in below)
+    return not ((has_values and any(sentences)) or are_alike or (are_texts and below))
 
 
 def _header(cells: list[str], line: int) -> list[str]:
@@ -335,10 +373,12 @@ LONGEST_TOKEN = 16
 WHITESPACE = re.compile(r"[ \t\r\n]*")
 
 
-def read_rows(path: Path, separator: str | None = None, quotes: bool | None = None) -> Iterator[tuple[int, Row]]:
+def read_rows(
+    path: Path, separator: str | None = None, quotes: bool | None = None, header: bool | None = None
+) -> Iterator[tuple[int, Row]]:
     """Yield (line, row) for every record; in a Parquet file the line is the number of the row.
 
-    `separator` and `quotes` are those of delimited text; None detects them.
+    `separator`, `quotes` and `header` are those of delimited text; None detects them.
 
     A record that is a list, such as a dialogue, is the field `value`; of recorded traces a row is a trace. Of a folder
     with a JSON file for each record, the line is the number of the file. Raises FileFormatError, possibly after some
@@ -351,7 +391,7 @@ def read_rows(path: Path, separator: str | None = None, quotes: bool | None = No
     if suffix not in SUFFIXES:
         raise FileFormatError(f"{path.name} is not a table; readable files end in {', '.join(SUFFIXES)}")
     is_empty = True
-    for pair in traces.grouped(_records(path, suffix, separator, quotes)):
+    for pair in traces.grouped(_records(path, suffix, separator, quotes, header)):
         is_empty = False
         yield pair
     if is_empty:
@@ -378,11 +418,13 @@ def has_header(path: Path) -> bool:
     return data_suffix(path) in (".csv", ".tsv", ".tab")
 
 
-def _records(path: Path, suffix: str, separator: str | None, quotes: bool | None) -> Iterator[tuple[int, Row]]:
+def _records(
+    path: Path, suffix: str, separator: str | None, quotes: bool | None, header: bool | None
+) -> Iterator[tuple[int, Row]]:
     if suffix == ".parquet":
         yield from read_parquet(path)
     elif has_header(path):
-        yield from read_delimited(path, separator, quotes)
+        yield from read_delimited(path, separator, quotes, header)
     elif read_head(path).startswith("["):
         with read_chunks(path) as chunks:  # decoded one at a time: the text of the other elements is not in memory
             yield from _ArrayText(chunks).elements()

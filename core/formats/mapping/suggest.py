@@ -12,6 +12,7 @@ from core.formats.mapping import guess, roles, suggest_blocks, suggest_steps
 from core.formats.mapping.fields import CONTENT_KEYS, is_template, key_of, parse_path, render_messages, spell_path
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, parse_cell, preview_table, unused_fields
+from core.formats.mapping.rows import stated_header
 from core.formats.mapping.scope import WHOLE_RECORD
 from core.formats.mapping.suggest_blocks import distinguish
 from core.formats.transcripts.messages import is_messages, message_parts
@@ -70,7 +71,7 @@ def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.D
             if "responses" in inner:
                 draft = inner
                 break
-    draft = distinguish(_completed(path, draft, preview, join)) | joined
+    draft = distinguish(_completed(path, draft, preview, join)) | joined | stated_header()
     return draft | ({"confirmed": False} if _leaves_texts(path, draft) else {})
 
 
@@ -120,7 +121,7 @@ def apply_roles(
     suggester = roles.RoleSuggester(replace(preview, columns=columns), known, annotator, chosen.get("label", ()))
     found = suggester.suggest() or draft | {field: own for field, own in known.items() if own}
     _refuse_unused(found, chosen)
-    return {"confirmed": False, **distinguish(found), **({"join": [*join]} if join else {})}
+    return {"confirmed": False, **distinguish(found), **({"join": [*join]} if join else {}), **stated_header()}
 
 
 def _refuse_unused(draft: guess.Draft, chosen: abc.Mapping[str, Sequence[str]]) -> None:

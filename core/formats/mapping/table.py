@@ -1,9 +1,10 @@
 """Tables: CSV, TSV, JSON, JSON lines or Parquet, read with a user's mapping."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from core.errors import FileFormatError
@@ -37,7 +38,11 @@ from core.formats.mapping.scope import (
 )
 from core.formats.records import ImportedRecords, PlainLabels, Records, TranscriptRecord
 from core.formats.text import data_suffix
+from core.formats.validation_errors import join_names
 from core.labels import Scale
+
+# A name of a column that looks like a value: a number, a link or a long text.
+VALUE = re.compile(r"[\d.,+-]+|https?://.*|.{100,}", re.DOTALL)
 
 
 def recognises(path: Path) -> bool:
@@ -79,8 +84,12 @@ def statements(path: Path, mapping: Mapping) -> tuple[list[Statement], list[str]
 def roles(path: Path, mapping: Mapping) -> list[str]:
     """Return which fields are the texts, systems and annotators, and which are not used, each with its first value."""
     unused = unused_fields(path, mapping)
+    named = [name for _, row in islice(read_joined(path, mapping), 1) for name in row if VALUE.fullmatch(name)]
     with recording_omissions():
-        return role_lines(mapping, next(_iter_file(path, mapping), None), unused)
+        lines = role_lines(mapping, next(_iter_file(path, mapping), None), unused)
+    if has_header(path) and named:
+        lines.append(f"the first line names the columns: {join_names(named)}; `--no-header` if these are values")
+    return lines
 
 
 def refuse_open(path: Path, mapping: Mapping) -> None:

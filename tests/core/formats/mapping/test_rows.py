@@ -14,7 +14,7 @@ from core.errors import FileFormatError
 from core.formats import text
 from core.formats.mapping import rows as row_readers
 from core.formats.mapping.fields import MISSING, get_value
-from core.formats.mapping.rows import SUFFIXES, parse_number, read_rows
+from core.formats.mapping.rows import SUFFIXES, parse_number, read_rows, stating_header
 
 
 def read_content(path: Path, content: str | bytes) -> list[tuple[int, Any]]:
@@ -29,6 +29,15 @@ def test_a_file_without_a_header_loses_no_row(tmp_path: Path) -> None:
     assert found[0][1] == dict(zip([f"column {n}" for n in (1, 2, 3, 4)], row.rstrip().split("\t"), strict=True))
     for header in ("item\t1\t2\n", "item\tHow fluent is it in your opinion?\tyes\n"):
         assert [line for line, _ in read_content(tmp_path / "t.tsv", header + "a\tb\t2\n")] == [2]
+    for row in (
+        "https://x.org/a\tLog in\t2\n",
+        "Log in\t-0.09375\t2\n",
+        "A house by the sea\tEin Haus an der See\n",
+    ):
+        assert [line for line, _ in read_content(tmp_path / "t.tsv", row + row)] == [1, 2]
+    with stating_header(False):
+        assert [line for line, _ in read_content(tmp_path / "t.tsv", "7\tgood\n8\tbad\n")] == [1, 2]
+    assert [line for line, _ in read_rows(tmp_path / "t.tsv", header=False)] == [1, 2]
 
 
 QUOTES = "; if quotation marks do not enclose cells, add `quotes: false` to the mapping"
