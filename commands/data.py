@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -89,7 +90,10 @@ NoHeader = Annotated[
     typer.Option(
         "--no-header",
         help="The first line has values and no names: its columns are `column 1`, `column 2` and so on.",
-        callback=lambda context, value: (value and context.with_resource(table_rows.stating_header(False))) or value,
+        callback=lambda context, is_stated: (
+            is_stated
+            and context.call_on_close(partial(table_rows.stated_header.reset, table_rows.stated_header.set(False)))
+        ),
     ),
 ]
 

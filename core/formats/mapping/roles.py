@@ -7,22 +7,13 @@ of a system or of a person. What is suggested so is not confirmed: a person stat
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, zip_longest
+from itertools import combinations
 
 from core.formats.mapping.fields import key_of, parse_path, quote_key
-from core.formats.mapping.guess import (
-    MAX_CATEGORIES,
-    MODEL,
-    REMARK,
-    Draft,
-    guess_block,
-    last_key,
-    normalize,
-    with_value,
-)
+from core.formats.mapping.guess import MAX_CATEGORIES, MODEL, REMARK, Draft, guess_block, last_key, with_value
 from core.formats.mapping.preview import Preview, parse_cell
 from core.formats.mapping.suggest_blocks import PEOPLE, RATED, TRUTH, BlockSuggester, stated_scale
 
@@ -65,7 +56,6 @@ NO_VALUE = re.compile(r"\b(z ?score|norm|normalized|std|sd|rank|ranking|id)s?$")
 RANK = re.compile(r"\brank(s|ing)?\b")
 # What a batch of Amazon Mechanical Turk or Toloka has beside the input and the answers, apart from who answered.
 OF_BATCH = re.compile(r"(Input|Answer|Output|Golden)\b|(assignment:)?(worker_?|hit)id$", re.IGNORECASE)
-ANSWERED = re.compile(r"OUTPUT:")
 COUNTED = re.compile(r"\.?[^.]*(^|[\W_])counts?([\W_][^.]*)?\.", re.IGNORECASE)
 # How many times more ids than texts there are at most, if the ids are those of the texts.
 ALIKE = 1.02
@@ -126,8 +116,7 @@ class Column:
     @cached_property
     def is_label(self) -> bool:
         """Whether the values are few words, or numbers as people give them."""
-        is_named = self.is_called(LABEL) or self.words.replace(" ", "_") in RATED
-        is_named = is_named or ANSWERED.match(self.path) is not None
+        is_named = self.is_called(LABEL) or self.words.replace(" ", "_") in RATED or self.path.startswith("OUTPUT:")
         is_fact = self.is_called(NO_VALUE) or (self.is_called(FACT) and not is_named)
         is_fact = is_fact or COUNTED.match(self.path) is not None
         # One value in all of many rows says how the rows were chosen.
@@ -176,23 +165,6 @@ def count_groups(columns: Iterable[Column]) -> int:
     return len(set(zip(*(own.cells for own in columns), strict=True)))
 
 
-def with_systems(responses: Sequence[Draft], systems: Sequence[str]) -> list[Draft]:
-    """Return the responses with the fields of their systems, by the number in their names, or in their order.
-
-    Without texts each system is a response.
-    """
-    if systems and all(own.get("text") == own.get("system") for own in responses):
-        return [{"text": system, "system": system} for system in systems]
-    words = [{*normalize(str(own.get("text"))).split("_")} for own in responses]
-    counts = Counter(word for own in words for word in own)
-    marks = [{word for word in own if counts[word] == 1} for own in words]
-    by_name = [[system for system in systems if own & {*normalize(system).split("_")}] for own in marks]
-    if len(responses) > 1 and all(len(own) == 1 for own in by_name):
-        systems = [own[0] for own in by_name]
-    pairs = zip_longest(responses, systems[: len(responses)])
-    return [{**own, "system": system} if system else own for own, system in pairs]
-
-
 def depends(on: Sequence[Column], column: Column) -> bool:
     """Return whether rows with the same values of some columns have the same one of another."""
     return count_groups(on) == count_groups((*on, column))
@@ -201,15 +173,15 @@ def depends(on: Sequence[Column], column: Column) -> bool:
 class RoleSuggester:
     """Suggests a mapping of a table; the responses and the prompt of a draft stand."""
 
-    def __init__(self, preview: Preview, draft: Draft, annotator: str = "", labels: Collection[str] = ()) -> None:
-        """`annotator` and `labels` are columns that a person has named."""
-        self.preview, self.draft, self.named = preview, dict(draft), labels
+    def __init__(self, preview: Preview, draft: Draft, chosen: Mapping[str, Sequence[str]] | None = None) -> None:
+        """`chosen` has the roles that a person states: role -> columns."""
+        self.preview, self.draft, self.chosen = preview, dict(draft), chosen or {}
         self.columns = profile(preview)
         self._paths = [parse_path(column) for column in preview.columns]
         self.rows = len(preview.rows)
         self.prose = [own for own in self.columns if own.is_prose]
         self.short = [own for own in self.columns if own.is_short]
-        self.annotator = next((own for own in self.columns if own.path == annotator), None) or self._annotator()
+        self.annotator = next(iter(self._of(self.chosen.get("annotator", ()))), None) or self._annotator()
         self.aside = [own for own in self.prose if self._is_aside(own)]
         self.texts: list[Column] = []
         self.by_people: list[Draft] = []
@@ -220,7 +192,11 @@ class RoleSuggester:
         if not self.draft.get("responses"):
             self.draft["responses"] = self._family() or self._response() or self._without_text()
         paths = [str(own.get("text")) for own in self.draft["responses"]]
-        self.texts = [own for own in self.columns if own.path in paths]
+        self.texts = self._of(paths)
+        systems = self._of(self.chosen.get("system", ()))
+        systems = self._by_response(systems, self.texts) or systems
+        for own, system in zip(self.draft["responses"], systems, strict=False):
+            own["system"] = system.path
         if len(self.texts) < len(paths) or not (self.texts or self._set_key()):
             return None
         if self.texts:
@@ -457,7 +433,7 @@ class RoleSuggester:
         self.draft |= {"id": names, "group": key.path, "prompt": key.path}
 
     def _of(self, paths: Iterable[str]) -> list[Column]:
-        return [own for own in self.columns if own.path in paths]
+        return [own for path in dict.fromkeys(paths) for own in self.columns if own.path == path]
 
     def _blocks(self) -> Draft:
         """Return the blocks of names and lists, and those of further columns with label-like values."""
@@ -486,21 +462,26 @@ class RoleSuggester:
         return {name: blocks for name, blocks in found.items() if blocks}
 
     def _ranks(self, texts: Sequence[Column]) -> list[Column]:
-        """Return the column with the rank of each of several responses, in their order; none if one has none."""
-        ranks = [own for own in self.short if own.numbers and own.is_called(RANK)]
-        numbers = {self._about(own, texts): own for own in ranks}
-        return [numbers[n] for n in sorted(n for n in numbers if n)] if len(numbers) == len(texts) > 1 else []
+        """Return the column with the rank of each of several responses."""
+        return self._by_response([own for own in self.short if own.numbers and own.is_called(RANK)], texts)
+
+    def _by_response(self, columns: Sequence[Column], texts: Sequence[Column]) -> list[Column]:
+        """Return the column about each of several responses, in their order; none if one has none."""
+        numbers = {number: own for own in columns if (number := self._about(own, texts))}
+        return [numbers[number] for number in sorted(numbers)] if len(numbers) == len(texts) > 1 else []
 
     def _ranking(self, ranks: Sequence[Column]) -> Draft:
         """Return the block of ranks; a negative one is no rank."""
         annotator = self.annotator.path if self.annotator else {"constant": PEOPLE}
-        block: Draft = {"layout": "ranking", "annotator": annotator, "ranking": {"ranks": [own.path for own in ranks]}}
-        no_ranks = sorted({f"{number:g}" for own in ranks for number in own.numbers if number < 0})
-        return block | ({"values": dict.fromkeys(no_ranks)} if no_ranks else {})
+        values = {f"{number:g}": None for own in ranks for number in own.numbers if number < 0}
+        ranking = {"ranks": [own.path for own in ranks]}
+        return {"layout": "ranking", "annotator": annotator, "ranking": ranking, "values": values}
 
     def _further(self, used: str, suggester: BlockSuggester) -> list[Column]:
         """Return the columns with labels that no block has, apart from what a person has to decide."""
-        named = [own for own in self.columns if own.path in self.named and f"'{own.path}'" not in used]
+        named = [
+            own for own in self.columns if own.path in self.chosen.get("label", ()) and f"'{own.path}'" not in used
+        ]
         free = [own for own in self.columns if own.is_label and f"'{own.path}'" not in used and self._is_free(own)]
         free = [own for own in free if not any(self._is_derived(own, other) for other in self.columns)]
         records = [parse_cell(row.get(path, "")) for path in self.preview.lists for row in self.preview.rows[:ROWS]]
@@ -578,10 +559,9 @@ class RoleSuggester:
         if self.annotator:
             name = {"criterion_field": criterion.path} if criterion else name
             return "labels", {"layout": "long", "annotator": self.annotator.path, "value": path, **name, **block}
-        people = {own.path: last_key(own.path) for own in columns} if len(columns) > 1 else {}
-        if not people and block.get("scale") in self.by_people:  # a criterion beside those with usual names
-            people = {path: PEOPLE}
-        if people:
+        is_beside = block.get("scale") in self.by_people  # a criterion beside those with usual names
+        if len(columns) > 1 or is_beside:
+            people = {own.path: PEOPLE if is_beside else last_key(own.path) for own in columns}
             return "labels", {"layout": "wide", "annotators": people, **name, **block}
         return "gold", {"value": path, "source": f"column {path}", **name, **block}
 

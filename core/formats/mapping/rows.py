@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -224,23 +224,7 @@ SENTENCE_BLANKS = 4
 # A link, or a fraction as it is measured: if the next row has one in the same column, both are values.
 MEASURED = re.compile(r"https?://|[+-]?\d*\.\d{3}")
 # Whether first lines name the columns, if a person has stated it for files without a mapping.
-_has_header: ContextVar[bool | None] = ContextVar("has_header", default=None)
-
-
-@contextmanager
-def stating_header(has_header: bool | None) -> Iterator[None]:
-    """State until the end of the block whether first lines name the columns; None detects it."""
-    token = _has_header.set(has_header)
-    try:
-        yield
-    finally:
-        _has_header.reset(token)
-
-
-def stated_header() -> dict[str, bool]:
-    """Return what a person has stated, as a field of a mapping."""
-    stated = _has_header.get()
-    return {} if stated is None else {"header": stated}
+stated_header: ContextVar[bool | None] = ContextVar("stated_header", default=None)
 
 
 def read_delimited(
@@ -267,7 +251,7 @@ def read_delimited(
             default = max(SEPARATORS, key=lambda separator: _fit(lines, separator))
         used = default or "\t"
         quotes = _has_quotes(path, used) if quotes is None else quotes
-        header = _has_header.get() if header is None else header
+        header = stated_header.get() if header is None else header
         header = _has_names(_sample(path)[skipped:], used, quotes) if header is None else header
         yield from _rows(file, used, skipped, quotes, header)
 

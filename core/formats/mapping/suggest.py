@@ -36,6 +36,8 @@ MARKS = ("<v>", "</v>")
 TRANSCRIPTS = ("transcript", "trajectory", "messages", "conversation", "history", "trace", "steps", "turns", "dialogue")
 # The status of an assignment of Amazon Mechanical Turk that is no label.
 REJECTED = "Rejected"
+# Fields of a suggestion that stand when a person says what others are.
+KNOWN = ("explode", "parallel", "scenario", "header")
 # What a person can say that a field is.
 ROLES = ("prompt", "context", "reference", "response", "system", "annotator", "label", "none")
 # Why a field cannot have a role.
@@ -71,7 +73,8 @@ def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.D
             if "responses" in inner:
                 draft = inner
                 break
-    draft = distinguish(_completed(path, draft, preview, join)) | joined | stated_header()
+    draft = distinguish(_completed(path, draft, preview, join)) | joined
+    draft |= {} if (header := stated_header.get()) is None else {"header": header}
     return draft | ({"confirmed": False} if _leaves_texts(path, draft) else {})
 
 
@@ -109,19 +112,21 @@ def apply_roles(
                 raise FileFormatError(f"there is no such field; there are {join_names(preview.columns)}", field=field)
     named = {field for fields in chosen.values() for field in fields}
     columns = tuple(column for column in preview.columns if column not in chosen.get("none", ()))
-    known: guess.Draft = {field: draft[field] for field in ("explode", "parallel", "scenario") if field in draft}
+    known: guess.Draft = {field: draft[field] for field in KNOWN if field in draft}
     for field in ("prompt", "context", "reference"):
         own = chosen.get(field) or [path for path in _as_list(draft.get(field)) if path not in named]
         known |= {field: own[0] if len(own) == 1 else own} if own else {}
     responses = [{"text": text} for text in chosen.get("response", ())]
     if not responses and not any(own.get("text") in named for own in draft.get("responses", ())):
         responses = list(draft.get("responses", ()))
-    known["responses"] = roles.with_systems(responses, chosen.get("system", ()))
-    annotator = next(iter(chosen.get("annotator", ())), "")
-    suggester = roles.RoleSuggester(replace(preview, columns=columns), known, annotator, chosen.get("label", ()))
+    systems = chosen.get("system", ())
+    if systems and all(own.get("text") == own.get("system") for own in responses):  # the texts are elsewhere
+        responses = [_response(system, system) for system in systems]
+    known["responses"] = responses
+    suggester = roles.RoleSuggester(replace(preview, columns=columns), known, chosen)
     found = suggester.suggest() or draft | {field: own for field, own in known.items() if own}
     _refuse_unused(found, chosen)
-    return {"confirmed": False, **distinguish(found), **({"join": [*join]} if join else {}), **stated_header()}
+    return {"confirmed": False, **distinguish(found), **({"join": [*join]} if join else {})}
 
 
 def _refuse_unused(draft: guess.Draft, chosen: abc.Mapping[str, Sequence[str]]) -> None:

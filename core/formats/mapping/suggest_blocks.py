@@ -520,11 +520,11 @@ def _numbers(cells: Iterable[list[Any]]) -> list[str]:
     return [_text(own) for cell in cells for value in cell for own in (value if isinstance(value, list) else [value])]
 
 
-def _are_numbers_of_others(lists: Iterable[list[Any]]) -> bool:
+def _are_numbers_of_others(lists: Sequence[list[Any]]) -> bool:
     """Return whether lists are those of ids: of different lengths, and each of increasing whole numbers."""
     several = [own for own in lists if len(own) > 1]
-    are_whole = all(type(value) is int for own in several for value in own)
-    return len(several) > 2 and are_whole and all(own == sorted(set(own)) for own in several)
+    are_whole = len({*map(len, lists)}) > 1 and all(type(value) is int for own in several for value in own)
+    return len(several) > 5 and are_whole and all(own == sorted(set(own)) for own in several)
 
 
 def _are(cells: Iterable[Any], kind: type) -> bool:

@@ -8,7 +8,6 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
-from core.formats.mapping.roles import with_systems
 from core.formats.mapping.suggest import apply_roles, apply_scales, state_unused_labels, suggest_table
 from core.formats.mapping.table import questions, roles
 from core.formats.registry import read_records
@@ -211,7 +210,11 @@ def test_a_stated_role_is_used_or_refused(tmp_path: Path) -> None:
     draft = apply_roles(path, suggest_table(path), {"system": ["options", "bot"]})
     assert [own["system"] for own in draft["responses"]] == ["options", "bot"]
     assert "options" not in [own["value"] for own in draft["gold"]]
-    assert with_systems([{"text": "text_a"}, {"text": "text_b"}], ["sys_b", "sys_a"])[0]["system"] == "sys_a"
+    rows = [{"prompt": text(w), "text_a": text("said", w), "text_b": text(w, "said"), "label": "AB"[n % 2]}
+            | {"of_a": f"m{n % 2}", "of_b": f"m{n % 3}"} for n, w in enumerate(WORDS)]  # fmt: skip
+    path = write(tmp_path, rows)
+    draft = apply_roles(path, suggest_table(path), {"system": ["of_b", "of_a"]})
+    assert draft["responses"] == [{"text": f"text_{one}", "system": f"of_{one}"} for one in "ab"]
     path = write(tmp_path, RATED)
     with pytest.raises(FileFormatError, match=r"'turker'.* cannot be the system: there are fewer responses"):
         apply_roles(path, suggest_table(path), {"system": ["bot", "turker"]})
