@@ -231,9 +231,14 @@ def guess_block(cells: Iterable[str]) -> Draft | None:
     low, high = next((ends for ends in SCALES if ends[0] <= min(numbers) and max(numbers) <= ends[1]), (None, None))
     if low is None or high is None:
         return None
-    is_categorical = high - low < MAX_CATEGORIES and all(number.is_integer() for number in numbers)
-    categories = {"level": "ordinal", "categories": list(range(low, high + 1))}
-    return {"kind": "score", "scale": categories if is_categorical else {"level": "interval", "low": low, "high": high}}
+    return {"kind": "score", "scale": scale_of(low, high, numbers)}
+
+
+def scale_of(low: float, high: float, numbers: Iterable[float]) -> Draft:
+    """Return the categories of a scale with few whole numbers, otherwise its ends."""
+    if high - low < MAX_CATEGORIES and all(float(number).is_integer() for number in (*numbers, low, high)):
+        return {"level": "ordinal", "categories": [*range(int(low), int(high) + 1)]}
+    return {"level": "interval", "low": low, "high": high}
 
 
 def with_value(cells: Iterable[str]) -> set[str]:

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations
 
 from core.formats.mapping.fields import key_of, parse_path, quote_key
-from core.formats.mapping.guess import MAX_CATEGORIES, MODEL, REMARK, Draft, guess_block, last_key, with_value
+from core.formats.mapping.guess import MAX_CATEGORIES, MODEL, REMARK, Draft, guess_block, last_key, scale_of, with_value
 from core.formats.mapping.preview import Preview, parse_cell
 from core.formats.mapping.suggest_blocks import PEOPLE, RATED, TRUTH, BlockSuggester, stated_scale
 
@@ -53,6 +53,7 @@ FACT = re.compile(
     r"|number|conf|confidence|name|benchmark|task)\b"
 )
 NO_VALUE = re.compile(r"\b(z ?score|norm|normalized|std|sd|rank|ranking|id)s?$")
+RATING = re.compile(r"\b(rating|score)s?$")
 RANK = re.compile(r"\brank(s|ing)?\b")
 # What a batch of Amazon Mechanical Turk or Toloka has beside the input and the answers, apart from who answered.
 OF_BATCH = re.compile(r"(Input|Answer|Output|Golden)\b|(assignment:)?(worker_?|hit)id$", re.IGNORECASE)
@@ -623,6 +624,4 @@ def _scale(numbers: Sequence[float]) -> Draft:
     ends = [(-most, most)] if low < 0 else [own for own in SCALES if own[0] <= low and high <= own[1]]
     ends = ends or [(math.floor(low), math.ceil(high))]
     low, high = min(ends, key=lambda own: (own[1] - own[0], -own[0]))
-    if all(number.is_integer() for number in numbers) and high - low < MAX_CATEGORIES:
-        return {"level": "ordinal", "categories": [*range(int(low), int(high) + 1)]}
-    return {"level": "interval", "low": low, "high": high}
+    return scale_of(low, high, numbers)

@@ -157,14 +157,13 @@ def apply_scales(draft: guess.Draft, scales: abc.Mapping[str, str]) -> guess.Dra
         if match is None or not own or match[1] == match[2]:
             raise FileFormatError("expected a field with scores, and its scale such as `1-5`", field=field)
         low, high = sorted((int(match[1]), int(match[2])))
-        numbers = [*range(low, high + 1)]
-        categories = {"level": "ordinal", "categories": numbers[::-1] if is_reversed else numbers}
-        is_short = high - low < guess.MAX_CATEGORIES and all(block["scale"]["level"] != "interval" for block in own)
-        if is_reversed and not is_short:
+        are_whole = all(block["scale"]["level"] != "interval" for block in own)
+        scale = guess.scale_of(low, high, () if are_whole else (0.5,))
+        if is_reversed and "categories" not in scale:
             message = f"only a scale of at most {guess.MAX_CATEGORIES} whole numbers can have the lowest as the best"
             raise FileFormatError(message, field=field)
         for block in own:
-            block |= {"scale": categories if is_short else {"level": "interval", "low": low, "high": high}}
+            block |= {"scale": scale | ({"categories": scale["categories"][::-1]} if is_reversed else {})}
             block.pop("confirmed", None)
     return draft
 
@@ -563,5 +562,6 @@ def state_unused_labels(path: Path, mapping: Mapping) -> str:
     """Return a sentence on the fields that a mapping does not use and whose values look like labels; "" for none."""
     unused = unused_fields(path, mapping)
     preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join)
-    labels = [spell_path(own.path) for own in roles.profile(preview) if own.path in unused and own.is_label]
+    left = [own for own in roles.profile(preview) if own.path in unused]
+    labels = [spell_path(own.path) for own in left if own.is_label or (own.numbers and own.is_called(roles.RATING))]
     return f"Not used, and the values look like labels: {join_names(labels)}." if labels else ""

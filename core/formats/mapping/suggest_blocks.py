@@ -34,6 +34,7 @@ from core.formats.mapping.guess import (
     meanings,
     names_of,
     normalize,
+    scale_of,
     suggest_mapping,
     with_value,
 )
@@ -562,9 +563,7 @@ def stated_scale(block: Draft, columns: Iterable[str], cells: Iterable[str]) -> 
     low, high = min((own for own in ends if own[0] < own[1]), default=(0, 0))
     if block["kind"] != "score" or not numbers or not low <= min(numbers) <= max(numbers) <= high:
         return block
-    is_whole = high - low < MAX_CATEGORIES and all(number.is_integer() for number in numbers)
-    categories = {"level": "ordinal", "categories": [*range(low, high + 1)]}
-    return block | {"scale": categories if is_whole else {"level": "interval", "low": low, "high": high}}
+    return block | {"scale": scale_of(low, high, numbers)}
 
 
 def leave_open(block: Draft, cells: Iterable[str]) -> Draft:
@@ -719,11 +718,8 @@ def _scale(worst: float, best: float, cells: Sequence[str]) -> Draft:
     """Return the categories from the worst on, or the ends if a value is no whole number."""
     low, high = sorted((worst, best))
     numbers = [float(cell) for cell in cells if BARE_NUMBER.fullmatch(cell) and cell.strip("+-.")]
-    is_whole = all(number.is_integer() for number in (*numbers, low, high)) and high - low < MAX_CATEGORIES
-    if not is_whole:
-        return {"level": "interval", "low": low, "high": high}
-    categories = list(range(int(low), int(high) + 1))
-    return {"level": "ordinal", "categories": categories if worst < best else categories[::-1]}
+    scale = scale_of(low, high, numbers)
+    return scale | ({"categories": scale["categories"][::-1]} if worst > best and "categories" in scale else {})
 
 
 def _number(cell: Any) -> float | None:
