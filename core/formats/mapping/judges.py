@@ -116,7 +116,7 @@ class JudgeReader:
         """Add the preference of each pair of ranked responses."""
         judge = scope.name(block.judge)
         model = (scope.resolve(block.model) if block.model else None) or ""
-        pairs = list(ranked_pairs(scope, ranking))
+        pairs = list(ranked_pairs(scope, ranking, block.values))
         ranked = ", ".join(f"{part or '1-2'}: {value}" for part, value in pairs)
         reply = scope.optional(block.reason) or ranked
         shared = {"round": 0, "model": model, "criterion": criterion}

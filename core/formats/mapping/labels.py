@@ -1,7 +1,7 @@
 """Reads the labels of a table: one row per label, one column per annotator, or a list in a cell."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -36,13 +36,17 @@ from core.transcripts import step_part
 # Rankings of an item's responses, which become a preference for each pair of them.
 
 
-def ranked_pairs(scope: Scope, ranking: Ranking) -> Iterator[tuple[str, int]]:
+def ranked_pairs(scope: Scope, ranking: Ranking, values: Mapping[str, Value | None]) -> Iterator[tuple[str, int]]:
     """Yield (part, preference) of each pair of ranked responses: 1, 2, or 0 for equal ranks.
 
-    The part of the only pair of two responses is "", otherwise "1-3". Responses without a rank are left out. Raises
+    The part of the only pair of two responses is "", otherwise "1-3". Responses without a rank, or with one
+    that `values` turns into None, are left out. Raises
     FileFormatError if there are not as many ranks as responses.
     """
-    ranks = [expect_number(cell, scope.line, field, "a rank") for cell, field in _cells(scope, ranking)]
+    cells = [
+        (None if values.get(str(cell).strip(), 0) is None else cell, field) for cell, field in _cells(scope, ranking)
+    ]
+    ranks = [expect_number(cell, scope.line, field, "a rank") for cell, field in cells]
     if len(ranks) != len(scope.systems):
         message = f"expected a rank for each of {len(scope.systems)} responses, not {len(ranks)}"
         raise FileFormatError(message, line=scope.line, field=str(ranking.of or ranking.ranks))
@@ -172,7 +176,7 @@ class LabelReader:
     def _ranking_labels(self, block: RankingLabels, scope: Scope, item: str) -> Iterator[Record]:
         annotator, reason = scope.name(block.annotator), scope.optional(block.reason)
         field = str(block.ranking.of or block.ranking.ranks)
-        for part, value in ranked_pairs(scope, block.ranking):
+        for part, value in ranked_pairs(scope, block.ranking, block.values):
             yield from self._label(scope, (item, block.criterion, part), annotator, value, field, reason=reason)
 
     def _label(
