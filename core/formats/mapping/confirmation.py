@@ -284,7 +284,7 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Iterable[str]
     texts = {"prompt": mapping.prompt, "context": mapping.context, "reference": mapping.reference}
     lines = [f"{name}: {example(as_tuple(own))}" for name, own in texts.items() if own is not None]
     for number, own in enumerate(mapping.responses, 1):
-        system = own.name or (f"the value of {own.system}" if own.system else "unknown")
+        system = own.name or (f"the value of {source_name(own.system)}" if own.system else "unknown")
         lines.append(f"response {number}: {example(as_tuple(own.text))}; its system: {system}")
     for block in mapping.labels:
         people = getattr(block, "annotator", None) or getattr(block, "annotators", None) or "unnamed"

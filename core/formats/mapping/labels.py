@@ -18,7 +18,15 @@ from core.formats.mapping.mapping import (
     RankingLabels,
     WideLabels,
 )
-from core.formats.mapping.rows import check_annotator, expect_number, is_empty, parse_label, parse_list, parse_name
+from core.formats.mapping.rows import (
+    check_annotator,
+    expect_number,
+    format_value,
+    is_empty,
+    parse_label,
+    parse_list,
+    parse_name,
+)
 from core.formats.mapping.scope import Omissions, Scope, current_omissions
 from core.formats.records import (
     AdjudicationRecord,
@@ -29,9 +37,12 @@ from core.formats.records import (
     Record,
     ScaleRecord,
 )
+from core.formats.validation_errors import quote_value
 from core.items import Criterion
 from core.labels import Adjudication, Label, Target, Value
 from core.transcripts import step_part
+
+NO_VALUES: Mapping[str, Value | None] = {}
 
 # Rankings of an item's responses, which become a preference for each pair of them.
 
@@ -39,14 +50,15 @@ from core.transcripts import step_part
 def ranked_pairs(scope: Scope, ranking: Ranking, values: Mapping[str, Value | None]) -> Iterator[tuple[str, int]]:
     """Yield (part, preference) of each pair of ranked responses: 1, 2, or 0 for equal ranks.
 
-    The part of the only pair of two responses is "", otherwise "1-3". Responses without a rank, or with one
-    that `values` turns into None, are left out. Raises
-    FileFormatError if there are not as many ranks as responses.
+    The part of the only pair of two responses is "", otherwise "1-3". Responses without a rank are left out, as are
+    those whose rank `values` turns into None. Raises FileFormatError if there are not as many ranks as responses, and
+    for a rank below 0 that is no score: it can stand for none.
     """
-    cells = [
-        (None if values.get(str(cell).strip(), 0) is None else cell, field) for cell, field in _cells(scope, ranking)
-    ]
-    ranks = [expect_number(cell, scope.line, field, "a rank") for cell, field in cells]
+    low, noun = -math.inf, "a rank"
+    if not ranking.higher_is_better:
+        low, noun = 0, "a rank from 0 on (if this stands for none, add it to `values` with null)"
+    cells = [(None if _is_no_label(cell, values) else cell, field) for cell, field in _cells(scope, ranking)]
+    ranks = [expect_number(cell, scope.line, field, noun, low) for cell, field in cells]
     if len(ranks) != len(scope.systems):
         message = f"expected a rank for each of {len(scope.systems)} responses, not {len(ranks)}"
         raise FileFormatError(message, line=scope.line, field=str(ranking.of or ranking.ranks))
@@ -56,6 +68,11 @@ def ranked_pairs(scope: Scope, ranking: Ranking, values: Mapping[str, Value | No
             is_first = (ours > theirs) == ranking.higher_is_better
             part = "" if len(ranks) == 2 else f"{first + 1}-{second + 1}"
             yield part, 0 if ours == theirs else 1 if is_first else 2
+
+
+def _is_no_label(cell: Any, values: Mapping[str, Value | None]) -> bool:
+    """Return whether `values` turns a rank into None."""
+    return isinstance(cell, str | int | float) and values.get(format_value(cell), 0) is None
 
 
 def _cells(scope: Scope, ranking: Ranking) -> list[tuple[Any, str]]:
@@ -223,11 +240,12 @@ class LabelReader:
     def _parse_value(self, cell: Any, line: int, field: str) -> Value | None:
         """Return a label's value. Cells of a categorical scale are parsed once each: there are few different ones."""
         block = self.block
+        values = NO_VALUES if isinstance(block, RankingLabels) else block.values  # of a ranking they are of its ranks
         if not block.scale.categories or not isinstance(cell, str | int):
-            return parse_label(cell, block.scale, block.values, line, field)
+            return parse_label(cell, block.scale, values, line, field)
         key = (type(cell), cell)  # 1 and True are equal as keys, and different labels
         if key not in self.parsed_values:
-            self.parsed_values[key] = parse_label(cell, block.scale, block.values, line, field)
+            self.parsed_values[key] = parse_label(cell, block.scale, values, line, field)
         return self.parsed_values[key]
 
 
@@ -292,12 +310,12 @@ def declare(declared: Declared, block: Block, criterion: str) -> Iterator[Record
 
 
 class GoldReader:
-    """Reads one block of gold; rows of one item must have the same value."""
+    """Reads one block of gold; all rows and blocks must state the same value of a target."""
 
-    def __init__(self, block: GoldBlock, declared: Declared) -> None:
-        self.block, self.declared = block, declared
+    def __init__(self, block: GoldBlock, declared: Declared, values: dict[Target, Value]) -> None:
+        """`values` is shared by the blocks of a mapping: target -> its gold."""
+        self.block, self.declared, self.values = block, declared, values
         self.omissions = current_omissions()
-        self.values: dict[Place, Value] = {}
 
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
         """Yield the adjudications of a row; a criterion and its scale before the first one."""
@@ -314,19 +332,20 @@ class GoldReader:
         if value is None or part is None:
             self.omissions.gold += part is not None and not is_empty(cell)
             return
-        place = (item, scope.criterion(block), part)
-        yield from declare(self.declared, self.block, place[1])
-        if place in self.values:
-            if self.values[place] != value:
-                message = f"expected the gold of item {item!r} to be the same in all its rows, and it differs"
+        target = Target(item=item, kind=block.kind, criterion=scope.criterion(block), part=part)
+        yield from declare(self.declared, self.block, target.criterion)
+        if target in self.values:
+            if (first := self.values[target]) != value:
+                of = f"item {item!r}" + (f", criterion {target.criterion!r}" if target.criterion else "")
+                message = f"the gold of {of} is stated twice: {quote_value(first)} and {quote_value(value)}"
                 raise FileFormatError(message, line=scope.line, field=field)
             return
-        self.values[place] = value
+        self.values[target] = value
         adjudicator = (scope.resolve(block.adjudicator) or "").strip() or "imported gold"
         check_annotator(adjudicator, scope.line, source_name(block.adjudicator))
         yield AdjudicationRecord(
             ruling=Adjudication(
-                target=Target(item=item, kind=block.kind, criterion=place[1], part=part),
+                target=target,
                 value=value,
                 rule=block.source,
                 reason=(scope.resolve(block.reason) if block.reason else None) or block.source,

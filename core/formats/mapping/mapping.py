@@ -67,8 +67,8 @@ class ResponseFields(Frozen):
 
     text: Source | None = None
     """Without it the response is only an image; a constant stands for texts that the file does not have."""
-    system: FieldPath | None = None
-    """The field that names the system, or a template such as "{element}"."""
+    system: Source | None = None
+    """The field that names the system, a part of it, or a template such as "{element}"."""
     name: str | None = None
     """The system's name, if it is the same in all rows, or a template."""
     image: FieldPath | None = None
@@ -129,6 +129,8 @@ class Block(Frozen):
         for text, value in self.values.items():
             if value is not None and not self.scale.contains(value):
                 raise ValueError(f"`values` turns {text!r} into {value!r}, which is not on the scale")
+        if getattr(self, "ranking", None) and any(value is not None for value in self.values.values()):
+            raise ValueError("`values` of a `ranking` names, with null, the ranks that are none")
         if self.kind != "preference" and isinstance(getattr(self, "value", None), Comparison | SystemName):
             raise ValueError(f"`compare` and `system` give a preference, not a {self.kind}")
         return self

@@ -13,7 +13,7 @@ from core.formats.mapping.fields import CONTENT_KEYS, is_template, key_of, parse
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, parse_cell, preview_table, unused_fields
 from core.formats.mapping.rows import stated_header
-from core.formats.mapping.scope import WHOLE_RECORD
+from core.formats.mapping.scope import EVERY_KEY, WHOLE_RECORD
 from core.formats.mapping.suggest_blocks import distinguish
 from core.formats.transcripts.messages import is_messages, message_parts
 from core.formats.validation_errors import join_names
@@ -62,7 +62,8 @@ def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.D
     if explode is None and (pairs := _chosen_lists(preview)):
         return pairs | joined
     draft = suggest(preview, explode)
-    is_one = explode is None and "responses" not in draft and len(preview.rows) == 1
+    is_numbered = preview.lists == (EVERY_KEY,) and all(own.partition(".")[0].isdecimal() for own in preview.columns)
+    is_one = explode is None and ("responses" not in draft or is_numbered) and len(preview.rows) == 1
     if is_one and preview.lists[:1] and (preview.lists[0] in WHOLE_RECORD or preview.lists == preview.columns):
         explode = preview.lists[0]  # the only record of the file is an object, or has only a list, of its items
         preview = preview_table(path, ROWS, explode, join=join)

@@ -39,7 +39,7 @@ from core.formats.mapping.scope import (
 from core.formats.records import ImportedRecords, PlainLabels, Records, TranscriptRecord
 from core.formats.text import data_suffix
 from core.formats.validation_errors import join_names
-from core.labels import Scale
+from core.labels import Scale, Target, Value
 
 # A name of a column that looks like a value: a number, a link or a long text.
 VALUE = re.compile(r"[\d.,+-]+|https?://.*|.{100,}", re.DOTALL)
@@ -118,7 +118,7 @@ def _read(path: Path, mapping: Mapping) -> ImportedRecords:
     refuse_open(path, mapping)
     labelled, declared = set[tuple[str, ...]](), set[tuple[str, str]]()
     items, label_readers = ItemReader(mapping), [LabelReader(block, labelled, declared) for block in mapping.labels]
-    labels_scales: dict[tuple[str, str], Scale] = {}
+    labels_scales, golds = dict[tuple[str, str], Scale](), dict[Target, Value]()
     for block in (*mapping.gold, *mapping.labels):
         labels_scales[block.kind, block.criterion] = block.scale
     is_long = any(isinstance(block, LongLabels | RankingLabels) for block in mapping.labels)
@@ -126,7 +126,7 @@ def _read(path: Path, mapping: Mapping) -> ImportedRecords:
     with closing(JudgeReader(mapping.judges, labels_scales, declared, repeats=is_long)) as judges:
         readers: tuple[LabelReader | GoldReader | WeightsReader | JudgeReader, ...] = (
             *label_readers,
-            *(GoldReader(block, declared) for block in mapping.gold),
+            *(GoldReader(block, declared, golds) for block in mapping.gold),
             *(WeightsReader(block, judges) for block in mapping.weights),
             *((judges,) if mapping.judges else ()),
         )

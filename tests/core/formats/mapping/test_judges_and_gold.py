@@ -184,7 +184,7 @@ gold: [{kind: preference, value: g}]
 """
     )
     rows = [pair(who="a", v=1, g=1), pair(who="b", v=1, g=2)]
-    with pytest.raises(FileFormatError, match="gold of item '1' to be the same in all its rows"):
+    with pytest.raises(FileFormatError, match="the gold of item '1' is stated twice: 1 and 2"):
         read(tmp_path, rows, mapping)
 
 
@@ -563,3 +563,10 @@ def test_a_verdict_has_the_confidence_of_its_column(tmp_path: Path) -> None:
     assert verdicts(read(tmp_path, rows, columns)) == found
     with pytest.raises(TiebreakError, match="`confidence` is a field beside `value`"):
         mappings.build_mapping(parse_fields(mapping.replace("judge: {constant: GPT}, value: v", "columns: {v: GPT}")))
+
+
+def test_gold_that_two_blocks_state_differently_is_refused(tmp_path: Path) -> None:
+    mapping = PAIR + "gold: [{kind: preference, value: g}, {kind: preference, value: h}]"
+    assert len(of(read(tmp_path, [pair(g=1, h=1)], mapping), AdjudicationRecord)) == 1
+    with pytest.raises(FileFormatError, match="the gold of item '1' is stated twice: 1 and 2"):
+        read(tmp_path, [pair(g=1, h=2)], mapping)

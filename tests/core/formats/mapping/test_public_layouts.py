@@ -270,8 +270,13 @@ labels:
         ("ann", "2-3", 0),
         ("ben", "1-3", 2),
     ]
-    with pytest.raises(FileFormatError, match="line 2, field 'ra': expected a rank, not 'x'"):
+    with pytest.raises(FileFormatError, match=r"line 2, field 'ra': expected a rank from 0 on .*not 'x'"):
         read(tmp_path, rows.replace("ann,1", "ann,x"), mapping, "t.csv")
+    blank = rows.replace("ben,3,,1", "ben,3,-1,1")
+    with pytest.raises(FileFormatError, match=r"line 3, field 'rb': expected a rank from 0 on .*add it to `values`"):
+        read(tmp_path, blank, mapping, "t.csv")
+    stated = mapping.replace("annotator: who", 'values: {"-1": null}, annotator: who')
+    assert labels == [own.label for own in read(tmp_path, blank, stated, "t.csv") if isinstance(own, LabelRecord)]
     two = mapping.replace(", {text: c}", "")
     with pytest.raises(FileFormatError, match="expected a rank for each of 2 responses, not 3"):
         read(tmp_path, rows, two, "t.csv")
@@ -314,3 +319,11 @@ def test_where_reads_the_rows_with_the_listed_values(tmp_path: Path) -> None:
     mapping = build_mapping({"id": "id", "responses": [{"text": "a"}], "where": {"turn": [1, "2"]}})
     (tmp_path / "t.csv").write_text("id,a,turn\n1,A,1\n2,A,2\n3,A,3\n", encoding="utf-8")
     assert [item.id for item in items(list(read_records(tmp_path / "t.csv", mapping=mapping)))] == ["1", "2"]
+
+
+def test_a_system_is_a_part_of_a_field_and_numbered_objects_are_items(tmp_path: Path) -> None:
+    rows = {"1": {"text": "A", "run": "gpt-7"}, "2": {"text": "B", "run": "llama-8"}}
+    mapping = 'explode: "*"\nid: "{element}"\nresponses: [{text: text, system: {field: run, before_last: "-"}}]'
+    items = [own.item for own in read(tmp_path, rows, mapping, "t.json") if isinstance(own, ItemRecord)]
+    assert [own.responses[0].system for own in items] == ["gpt", "llama"]
+    assert suggest_table(tmp_path / "t.json")["explode"] == "*"
