@@ -136,6 +136,7 @@ def import_file(
     is_suggested = is_table and (confirm or role or scale or file_formats.suggested_of_transcripts(path) is None)
     path, own = joined_mapping(path, join or [], own, role or [], scale or []) if join or is_suggested else (path, own)
     own = confirmed_mapping(path, own, confirm=confirm) if own else None
+    left_labels = suggest.state_unused_labels(path, own) if own else ""
     records = file_formats.read_for_import(path, format, own)
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
     with bar as show, text_files.recording_reads() as opened, scope.recording_omissions() as omissions:
@@ -145,8 +146,8 @@ def import_file(
         counts = imports.import_records(open_database(database, creates=True), study, noted, show, draws=True)
     if warning := guess.warn_of_models(annotators):
         typer.echo(f"Warning: {warning}", err=True)
-    if own and (sentence := suggest.state_unused_labels(path, own)):
-        typer.echo(sentence, err=True)
+    if left_labels:
+        typer.echo(left_labels, err=True)
     unused = [] if own else file_formats.unused_without_mapping(path, format)
     if unused:
         typer.echo(

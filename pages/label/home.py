@@ -10,7 +10,7 @@ from pages.label.parts import workbench
 from pages.parts import paging, permissions, resources, shell
 from pages.parts.numbers import format_value
 from storage.accounts.access import Permission
-from storage.db import connections, guards
+from storage.db import connections
 from storage.labelling import context, effects, home
 from storage.labelling.queue_view import Tab, open_view
 from storage.reports import annotators as statistics
@@ -29,8 +29,7 @@ TASKS_PER_PAGE = 50
 def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[home.QueueSummary]) -> None:
     """Draw the numbers of open and labelled targets, today's pace, and, if shown, the changes after the reveal."""
     zone = shell.time_zone()
-    # The opinions are those that were revealed with this annotator's own labels.
-    with connections.reading(resources.engine()) as session, guards.reading_for(guards.REVEAL):
+    with connections.reading(resources.engine()) as session:
         today = statistics.pace_of_day(session, study.id, annotator_id, zone, datetime.now(zone).date())
         events = statistics.label_events(session, study.id, annotator_id) if study.rules.own_statistics else []
         changed = statistics.changes(session, study.id, events).get(name, statistics.Changes())

@@ -1,19 +1,20 @@
 """The tour of a new visitor of a sample study: watch a dispute, decide one blind, see the figure move."""
 
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from core.own_addresses import own_address
-from core.statistics import catalogue
-from core.statistics.reports.agreement import AgreementRow
 from core.texts import _, mark
 from core.wording import format_n
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown
 from storage.labels import labels
-from storage.reports import agreement, overview
 from storage.studies.studies import Study
+
+if TYPE_CHECKING:
+    from core.statistics.reports.agreement import AgreementRow
 
 TOUR = st.components.v2.component(
     "tour",
@@ -43,6 +44,8 @@ def draw(study: Study, page: str = "") -> None:
         return
     addresses = {name: {"study": study.name, PARAMETER: "1"} for name, *_ in STEPS}
     if not page:
+        from storage.reports import overview  # with pandas, which the workbench need not load
+
         addresses["traces"] |= resources.read(overview.find_dispute, study.id)
     steps = [
         (name, _(title), _(text), own_address(f"/{name}?{urlencode(addresses[name])}")) for name, title, text in STEPS
@@ -66,6 +69,9 @@ def draw_end(study: Study) -> None:
 
 def _describe_movement(study: Study, annotator: str) -> str:
     """Return the value that an annotator's last label changes, without and with it; of several the first."""
+    from core.statistics import catalogue
+    from storage.reports import agreement, overview
+
     before, after = (
         {(row.kind, row.criterion): row for row in overview.agreement(measured)}
         for measured in (
@@ -82,7 +88,7 @@ def _describe_movement(study: Study, annotator: str) -> str:
     return sentence if values[0] != values[1] else f"{sentence} It did not move: it needs two labels of a target."
 
 
-def _describe_value(row: AgreementRow | None) -> str:
+def _describe_value(row: "AgreementRow | None") -> str:
     """Return `**0.752** (n 134)`, with what the value is of."""
     if row is None or row.value is None:
         return "not defined"

@@ -209,7 +209,8 @@ def _group_name(panel: RaterPanel | PanelReport, group: str, by: By) -> str:
 def _drawn_panel(session: Session, study: Study, without_last_of: str = "") -> RaterPanel:
     """Return the annotators' labels; where a design draws targets, those of drawn ones with what each stands for.
 
-    See `core.statistics.reports.agreement.label_sample` for the columns.
+    Agreement is of targets with two labels, so these alone stand for the targets of their stratum. See
+    `core.statistics.reports.agreement.label_sample` for the columns.
     """
     table, design = labels.table(session, study.id), designs.frame(session, study.id)
     left_out = np.flatnonzero(table["rater"].equals(without_last_of))[-1:]
@@ -220,7 +221,7 @@ def _drawn_panel(session: Session, study: Study, without_last_of: str = "") -> R
 
     columns = (panel.values[name].tolist() for name in TARGET_KEY)
     keys = list(zip(*columns, strict=True))
-    labelled = set(keys)
+    labelled = {key for key, number in Counter(keys).items() if number > 1}
     counted: dict[tuple[str, ...], tuple[str, float, float]] = {}
     populations: dict[tuple[str, str], str] = {}
     for subject, rows in design.groupby(["kind", "criterion"]):

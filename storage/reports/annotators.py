@@ -17,6 +17,7 @@ from core.labels import Value, is_number
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import wilson_proportion
+from storage.db.guards import REVEAL, reading_for
 from storage.db.tables import (
     AdjudicationRow,
     AnnotatorRow,
@@ -310,7 +311,8 @@ def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> di
     seen = session.execute(_named(OpinionViewRow, study_id, col(OpinionViewRow.target_id)))
     revealed = blind.keys() & {(target, name) for target, name in seen}
     changed = {key for key in revealed if newest[key].value is not None and not _equal(newest[key].value, blind[key])}
-    opinions = _last_opinions(session, study_id, {target for target, _ in changed})
+    with reading_for(REVEAL):  # these annotators have seen the opinions, and only counts leave here
+        opinions = _last_opinions(session, study_id, {target for target, _ in changed})
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for key in revealed:
         now, count = newest[key].value, counts[key[1]]

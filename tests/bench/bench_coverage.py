@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.statistics.data.arrays import Codes, Floats
-from core.statistics.data.patterns import Units, distinct_scores, judged_patterns, row_patterns
+from core.statistics.data.patterns import Units, distinct_patterns, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import agreement, continuous
 from core.statistics.measures.alternative_annotator import human_ceiling
@@ -64,7 +64,7 @@ class Case:
 def two_raters(codes: Codes, categories: int) -> tuple[Family, Units]:
     """Kappas of the first rater and the judge."""
     pair = Ratings((), (), codes[:, [0, -1]], tuple(range(1, categories + 1)))
-    patterns, numbers = row_patterns(pair), np.arange(1.0, categories + 1)
+    patterns, numbers = distinct_patterns(pair).with_min_labels(2), np.arange(1.0, categories + 1)
     counts = [agreement.COUNT_STATISTICS[n](patterns.counts, numbers) for n in ("percent", "gwet_ac1")]
     kappas = agreement.pair_statistics(patterns.codes, numbers, PAIR_NAMES[1:4])
     shared = stack_statistics(counts)
@@ -74,7 +74,7 @@ def two_raters(codes: Codes, categories: int) -> tuple[Family, Units]:
 def many_raters(codes: Codes, categories: int) -> tuple[Family, Units]:
     """Alphas of all raters, and the mean quadratic kappa and Spearman over pairs."""
     ratings = Ratings((), (), codes[:, :-1], tuple(range(1, categories + 1)))
-    patterns, numbers = row_patterns(ratings), np.arange(1.0, categories + 1)
+    patterns, numbers = distinct_patterns(ratings).with_min_labels(2), np.arange(1.0, categories + 1)
     names = ("krippendorff_alpha_ordinal", "krippendorff_alpha_interval")
     alphas = stack_statistics([agreement.COUNT_STATISTICS[n](patterns.counts, numbers) for n in names])
     pairs = agreement.pair_statistics(patterns.codes, numbers, ("cohen_kappa_quadratic", "spearman"))

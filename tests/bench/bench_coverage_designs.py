@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from core.statistics.data.arrays import Codes, Estimate, Floats
-from core.statistics.data.patterns import distinct_scores, judged_patterns, row_patterns
+from core.statistics.data.patterns import distinct_patterns, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.agreement import estimate_statistics, pair_statistics
 from core.statistics.measures.bias import (
@@ -57,7 +57,7 @@ def pairs_of_crowds(rng: np.random.Generator, units: int, resamples: int) -> Map
     names, found = ("cohen_kappa", "cohen_kappa_quadratic", "pearson", "spearman"), {}
     for crowd_name, (design, activities) in CROWDS.items():
         codes = _crowd_codes(rng, design, np.array(activities) if resamples else np.ones(2), units)
-        patterns = row_patterns(Ratings((), (), codes, CATEGORIES))
+        patterns = distinct_patterns(Ratings((), (), codes, CATEGORIES)).with_min_labels(2)
         family = pair_statistics(patterns.codes, np.array(CATEGORIES, float), names)
         for name, one in zip(names, bootstrap(family, patterns.units, min(resamples, 400)), strict=True):
             found[f"{name}, {crowd_name}"] = estimate_of(one.value, one.low, one.high)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from core.statistics.data.arrays import Bools, Estimate
-from core.statistics.data.patterns import row_patterns
+from core.statistics.data.patterns import distinct_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import continuous
 from core.statistics.measures.designs import design_mean
@@ -119,7 +119,7 @@ def prediction_powered(rng: np.random.Generator, units: int, resamples: int) -> 
 def advantage(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
     """Advantage of the alternative-annotator test, three annotators and five categories."""
     codes = draw_codes(rng, DESIGNS["5 even categories"], units)
-    patterns = row_patterns(Ratings((), (), codes, (1, 2, 3, 4, 5)))
+    patterns = distinct_patterns(Ratings((), (), codes, (1, 2, 3, 4, 5))).with_min_labels(2)
     rows = patterns.codes.astype(float)
     test = run_by_category(rows[:, :-1], rows[:, -1], ("a", "b", "c"), units=patterns.units)
     if not resamples:

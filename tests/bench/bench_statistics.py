@@ -25,7 +25,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from core.labels import Scale
 from core.statistics.data.arrays import Floats
-from core.statistics.data.patterns import category_counts, count_patterns, distinct_scores, row_patterns
+from core.statistics.data.patterns import category_counts, count_patterns, distinct_patterns, distinct_scores
 from core.statistics.data.ratings import Ratings, Scores
 from core.statistics.measures import agreement, continuous
 from core.statistics.measures.resampling import Family, Resampled, bootstrap, stack_statistics
@@ -243,7 +243,7 @@ def bench_crowd() -> None:
 
 def check_pair_statistics(ratings: Ratings) -> None:
     """Raise AssertionError unless tables in chunks and the path pair by pair give the same values."""
-    patterns, numbers = row_patterns(ratings), np.arange(1.0, len(ratings.categories) + 1)
+    patterns, numbers = distinct_patterns(ratings).with_min_labels(2), np.arange(1.0, len(ratings.categories) + 1)
     weights = patterns.units.frequencies[None]
     values = agreement.pair_statistics(patterns.codes, numbers, PAIR_STATISTICS)(weights)
     for name, value in zip(PAIR_STATISTICS, values, strict=True):

@@ -43,16 +43,18 @@ def preview_table(
     separator: str | None = None,
     parallel: Sequence[str] = (),
     join: Any = (),
+    quotes: bool | None = None,
 ) -> Preview:
-    """Return the first rows, or the first elements of their exploded lists; `join` is that of a mapping.
+    """Return the first rows, or the first elements of their exploded lists; `join` and `quotes` are those of a mapping.
 
     Raises FileFormatError for an invalid one.
     """
     columns: dict[str, None] = {}
-    lists: dict[str, None] = dict.fromkeys(_whole_record(path, separator))
+    lists: dict[str, None] = dict.fromkeys(_whole_record(path, separator, quotes))
     rows, has_more = [], False
     levels = {"explode": explode, "parallel": parallel} if explode else {}
-    mapping = build_mapping({"id": "{row}", "prompt": {"constant": ""}, "separator": separator, "join": join, **levels})
+    reading = {"separator": separator, "join": join, "quotes": quotes, **levels}
+    mapping = build_mapping({"id": "{row}", "prompt": {"constant": ""}, **reading})
     keys = {f"{own.name}.{key}" for own in mapping.join for key in own.other_keys}  # the same as in the table
     for row in islice(_iter_rows(path, mapping), rows_shown):
         cells = dict(islice(((name, cell) for name, cell in flatten(row) if name not in keys), MAX_FIELDS + 1))
@@ -66,11 +68,11 @@ def preview_table(
     return Preview(columns=tuple(columns), rows=tuple(rows), has_more=has_more, lists=tuple(lists))
 
 
-def _whole_record(path: Path, separator: str | None) -> list[str]:
+def _whole_record(path: Path, separator: str | None, quotes: bool | None) -> list[str]:
     """Return how the record of a file with only one can be exploded: its values are objects, or lists of them."""
     if has_header(path):
         return []
-    rows = list(islice(read_rows(path, separator), 2))
+    rows = list(islice(read_rows(path, separator, quotes), 2))
     values = [*rows[0][1].values()] if len(rows) == 1 else []
     if len(values) >= MIN_OBJECTS and all(isinstance(value, dict) for value in values):
         return [EVERY_KEY]
@@ -145,7 +147,7 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
     A list of objects is one field, which is used if any part of its elements is. Of a list of texts of which the
     mapping uses one, the others are a field too.
     """
-    preview = preview_table(path, ROWS, mapping.explode, mapping.separator, (), mapping.join)
+    preview = preview_table(path, ROWS, mapping.explode, mapping.separator, (), mapping.join, mapping.quotes)
     columns, used = preview.columns, set(_used_paths(mapping))
     unused = []
     read = {block.each for block in (*mapping.labels, *mapping.judges, *mapping.gold)}  # their fields are in the block

@@ -345,8 +345,9 @@ def _fit(lines: list[str], separator: str, *, quotes: bool = True) -> tuple[bool
         for cells in _delimited_reader(lines, separator, quotes):
             if any(cell.strip() for cell in cells):
                 lengths.append(len(cells))
-    except csv.Error:  # in an incomplete sample it can be that the last row is not complete
-        is_valid = len(lines) == SAMPLE_LINES and len(lengths) > 1
+    except csv.Error as error:  # in an incomplete sample it can be that the last row is not complete
+        is_cut_off = "unexpected end" in str(error) and len(lines) == SAMPLE_LINES
+        is_valid = is_cut_off and len(lengths) > 1
     columns = lengths[0] if lengths else 0
     return is_valid and columns > 1 and len(set(lengths)) == 1, columns
 

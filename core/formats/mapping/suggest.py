@@ -92,7 +92,7 @@ def _leaves_texts(path: Path, draft: guess.Draft) -> bool:
     if not is_complete or any("transcript" in own for own in draft.get("responses", ())):
         return False
     unused = unused_fields(path, mapping)
-    preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join)
+    preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes)
     left = [own for own in roles.profile(preview) if own.path in unused]
     return any(own.is_prose or (own.is_label and not _has_blocks(draft)) for own in left)
 
@@ -240,7 +240,7 @@ def build_suggested(draft: guess.Draft) -> tuple[Mapping, bool]:
 
 def suggested_annotators(path: Path, mapping: Mapping) -> set[str]:
     """Return the annotators of a mapping's labels in the first rows of a file."""
-    rows = preview_table(path, ROWS, mapping.explode or None, join=mapping.join).rows
+    rows = preview_table(path, ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes).rows
     long = [block.annotator for block in mapping.labels if isinstance(block, LongLabels)]
     wide = [name for block in mapping.labels if isinstance(block, WideLabels) for name in block.annotators.values()]
     named = {row.get(field, "") for field in long if isinstance(field, str) for row in rows}
@@ -562,7 +562,7 @@ def _content(row: Cells, source: Any) -> str:
 def state_unused_labels(path: Path, mapping: Mapping) -> str:
     """Return a sentence on the fields that a mapping does not use and whose values look like labels; "" for none."""
     unused = unused_fields(path, mapping)
-    preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join)
+    preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes)
     left = [own for own in roles.profile(preview) if own.path in unused]
     labels = [spell_path(own.path) for own in left if own.is_label or (own.numbers and own.is_called(roles.RATING))]
     return f"Not used, and the values look like labels: {join_names(labels)}." if labels else ""

@@ -51,8 +51,13 @@ class Grid:
         return replace(self, **chosen)  # type: ignore[type-var]
 
     def complete(self) -> Self:
-        """Return only the items that every rater labelled."""
-        return self.select(items=np.all(~np.isnan(self.labels), axis=1))
+        """Return only the items that every rater labelled; drawn ones stand for as many of their stratum as all did."""
+        mask = np.all(~np.isnan(self.labels), axis=1)
+        kept = self.select(items=mask)
+        if self.sample is None or kept.sample is None:
+            return kept
+        weights = self.sample.calibrated(np.ones(mask.size), mask).weights[mask]
+        return replace(kept, sample=replace(kept.sample, weights=weights))  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)

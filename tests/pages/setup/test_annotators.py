@@ -10,9 +10,13 @@ from core.formats.records import AdjudicationRecord, ItemRecord, RepeatRecord, S
 from core.labels import Adjudication
 from pages.parts import live, resources
 from pages.setup.parts import annotator_figures
+from storage.db import connections
+from storage.labels import views
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
 
 
 def prepare(**rules):
@@ -136,3 +140,15 @@ def test_a_large_study_is_drawn_before_its_first_figures_and_with_the_last_compl
     page.run()
     assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.67 [")
     assert annotator_figures.NEWER not in page_text(page)
+
+
+def test_a_label_that_was_changed_after_the_reveal_is_counted_on_the_page():
+    prepare()
+    trace = [RUN, a_trace("item 0", a_turn(), a_verdict("disputed", (2, 2, 1)))]
+    imports.import_records(resources.engine(), "s", trace)
+    with connections.writing(resources.engine()) as session:
+        study = studies.get(session, "s")
+        views.record(session, study.id, [make_target("item 0")], "ann")
+        store_label(session, study.id, make_target("item 0"), "ann", 2)
+    quality = visit("setup/annotators", "eve").dataframe[1].value.set_index("Annotator")
+    assert quality.loc["ann", "Changed"].startswith("1.00 [")

@@ -107,6 +107,22 @@ def test_judges_and_agreement_are_of_all_targets(engine: Engine) -> None:
     assert OF_DISPUTED not in percents[1].reason
 
 
+def test_targets_with_one_label_do_not_change_what_those_with_two_stand_for(engine: Engine) -> None:
+    """Of the disputed targets with two labels half are agreed on, of the others all; most disputed ones have one."""
+    study = designed_study(engine, HALF_OF_THE_AGREED, {})
+    chosen = drawn(engine, study)
+    disputed = sorted(key for key, is_disputed in chosen.items() if is_disputed)
+    second = {key: 1 + number % 2 for number, key in enumerate(disputed[:40])}
+    second |= {key: 1 for key, is_disputed in chosen.items() if not is_disputed}
+    imports.import_records(engine, study.name, [make_label(value, "ben", key) for key, value in second.items()])
+    imports.import_records(engine, study.name, [make_label(1, "ann", key) for key in chosen])
+    percent = next(row for row in agreement.rows(engine, study, "all", resamples=50) if row.statistic == "percent")
+    share = sum(pair.disputed for pair in planned_pairs()) / len(planned_pairs())
+    assert percent.items == len(second)
+    assert percent.value == pytest.approx(share * 0.5 + (1 - share))
+    assert f"40 of {len(disputed)} disputed" in percent.reason
+
+
 def test_a_design_of_disputes_alone_is_of_disputed_targets(engine: Engine) -> None:
     study = designed_study(engine, disputes_only())
     row = win_rate(engine, study)

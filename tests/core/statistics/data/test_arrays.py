@@ -1,5 +1,6 @@
 """Division and scaling of arrays."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -24,6 +25,7 @@ from core.statistics.data.arrays import (
 )
 from core.statistics.data.columns import number_by_value
 from core.statistics.data.ratings import Ratings, Scores
+from core.statistics.data.sample import Sample
 
 
 def test_division_by_zero_is_nan():
@@ -205,6 +207,15 @@ def test_selections_apply_to_items_raters_and_groups():
     assert ratings.select(raters=["b"]).codes.tolist() == [[1], [-1], [1]]
     complete = ratings.complete()
     assert (complete.items, complete.groups, complete.codes.tolist()) == (("x",), ("d",), [[0, 1]])
+
+
+def test_drawn_items_that_every_rater_labelled_stand_for_their_whole_stratum():
+    """Two of three items of the first stratum, which has 9, and the only one of the second, which has 4."""
+    ratings = Ratings.from_rows(list("wwxxyzz"), list("abababa"), [1] * 7, [1])
+    strata, ones = np.array([0, 0, 0, 1]), np.ones(4)
+    sample = Sample.of_labelled(strata, ones, ones.astype(bool), ones.astype(bool))
+    drawn = replace(ratings, sample=replace(sample, weights=np.array([3.0, 3, 3, 4])))
+    assert drawn.complete().sample.weights.tolist() == [4.5, 4.5, 4]
 
 
 def test_scores_are_read_as_numbers():

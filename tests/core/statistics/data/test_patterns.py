@@ -17,7 +17,6 @@ from core.statistics.data.patterns import (
     draw_resamples,
     judged_patterns,
     majority_category,
-    row_patterns,
 )
 from core.statistics.data.ratings import Ratings, category_numbers
 from core.statistics.measures import agreement
@@ -28,12 +27,16 @@ from tests.core.statistics.frames import alignment_by_name
 from tests.core.statistics.strategies import generated_ratings
 
 
+def patterns_of_pairs(ratings):
+    return distinct_patterns(ratings).with_min_labels(2)
+
+
 @given(generated_ratings(items=(2, 14)), st.integers(0, 2**32))
 def test_weighted_patterns_give_the_values_of_the_resampled_items(ratings, seed):
     drawn = np.random.default_rng(seed).integers(0, len(ratings.items), len(ratings.items))
     resample = ratings_from_codes(ratings.codes[drawn], len(ratings.categories))
     numbers = category_numbers(ratings.categories)
-    for make_patterns, order in ((count_patterns, sorted), (row_patterns, list)):
+    for make_patterns, order in ((count_patterns, sorted), (patterns_of_pairs, list)):
         patterns, resampled = make_patterns(ratings), make_patterns(resample)
         position = {tuple(order(row)): number for number, row in enumerate(patterns.codes.tolist())}
         weights = np.zeros((1, patterns.units.frequencies.size))
@@ -80,7 +83,7 @@ def test_many_raters_or_categories_give_the_values_of_the_items(raters, n_catego
 def test_groups_are_drawn_whole():
     codes = np.repeat([[0, 0], [1, 1], [0, 1], [1, 0]], 5, axis=0)
     groups = [f"d{item // 5}" for item in range(20)]
-    units = row_patterns(ratings_from_codes(codes, 2, groups)).units
+    units = distinct_patterns(ratings_from_codes(codes, 2, groups)).with_min_labels(2).units
     assert units.size == 4
     for weights in units.resample_weights(50):
         assert (weights % 5 == 0).all()
@@ -89,7 +92,7 @@ def test_groups_are_drawn_whole():
 
 def test_groups_of_one_item_are_independent_items():
     groups = [f"d{item}" for item in range(10)]
-    assert row_patterns(ratings_from_codes(np.zeros((10, 2)), 2, groups)).units.clusters is None
+    assert distinct_patterns(ratings_from_codes(np.zeros((10, 2)), 2, groups)).with_min_labels(2).units.clusters is None
 
 
 def test_estimates_are_equal_with_a_dense_and_a_sparse_table_of_clusters(monkeypatch):
@@ -108,7 +111,7 @@ def test_estimates_are_equal_with_a_dense_and_a_sparse_table_of_clusters(monkeyp
 
 def test_groups_without_a_paired_item_are_not_drawn():
     codes = np.array([[0, 0], [1, 1], [0, -1], [1, -1]])
-    assert row_patterns(ratings_from_codes(codes, 2, ["a", "a", "b", "b"])).units.size == 1
+    assert distinct_patterns(ratings_from_codes(codes, 2, ["a", "a", "b", "b"])).with_min_labels(2).units.size == 1
 
 
 def test_the_jackknife_leaves_out_each_item_once():
