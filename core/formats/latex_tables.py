@@ -74,14 +74,13 @@ def _number_cell(text: str) -> _Cell | None:
         return _Cell((escape_latex(text),), text_width(text)) if text == MISSING else None
     value = _short(found["value"])
     deviation = _short(found["deviation"] or "")
-    lines = [value + (rf"{{\scriptsize$\pm${deviation}}}" if deviation else "")]
+    lines = [escape_latex(value) + (rf"{{\scriptsize$\pm${deviation}}}" if deviation else "")]
     width = text_width(value) + (text_width(f"±{deviation}", "small") if deviation else 0.0)
     if found["low"]:
         interval = f"[{_short(found['low'], 2)}, {_short(found['high'], 2)}]"
         lines.append(rf"\scriptsize {escape_latex(interval)}")
         width = max(width, text_width(interval, "small"))
-    return _Cell(tuple(escape_latex(line) if n == 0 and not deviation else line for n, line in enumerate(lines)), width,
-                 found["note"] or "")  # fmt: skip
+    return _Cell(tuple(lines), width, found["note"] or "")
 
 
 def _short(number: str, digits: int | None = None) -> str:

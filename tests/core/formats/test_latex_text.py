@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.formats.latex_tables import latex_tabular
 from core.formats.tables import escape_latex
 
 
@@ -30,3 +31,9 @@ def test_characters_are_commands_of_latex(text, expected):
 def test_pdflatex_prints_ascii_only(text):
     printed = re.sub(r"\\unicodetext\{[^{}\x00-\x7f]+\}", "", escape_latex(text))
     assert printed.isascii() and printed.isprintable()
+
+
+def test_a_negative_value_keeps_its_sign_beside_its_deviation_and_its_interval():
+    table = latex_tabular(["judge", "rho"], [["a", "−0.266 ± 0.010 [-0.471, -0.040]"], ["b", "-0.3"]], "t", "t")
+    assert r"$-$.266{\scriptsize$\pm$.010}" in table and r"[$-$.47, $-$.04]" in table and "$-$.3" in table
+    assert "−" not in table
