@@ -310,7 +310,7 @@ def longer(case: Case) -> int:
 
 def records(cases: Sequence[Case], rng: random.Random) -> Iterator[Record]:
     """Yield the study without its labels."""
-    rules = StudyRules(overlap=3, agreed_share=AGREED_SHARE, markdown=True)
+    rules = StudyRules(overlap=4, agreed_share=AGREED_SHARE, markdown=True)
     yield StudyRecord(description=DESCRIPTION, guidelines=GUIDELINES, rules=rules, sample=True)
     criterion = Criterion(name=CRITERION, definition="How far the response gives the person what they asked for.")
     yield CriterionRecord(criterion=criterion)
