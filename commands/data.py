@@ -346,6 +346,17 @@ def copy_database(
 # Export of gold labels, studies, replies and instruction-tuning data.
 
 
+def check_outputs(written: list[str], *, pseudonyms: bool) -> None:
+    """Raise TiebreakError if an export names no file, or asks for `pseudonyms` in a whole study."""
+    if not written:
+        raise TiebreakError(
+            "Name an output file: --gold, --turns FILE.csv, --everything, --instructions FILE.jsonl, "
+            "--label-studio, --argilla, --inspect or --phoenix FILE.json."
+        )
+    if pseudonyms:
+        raise TiebreakError("--everything writes annotators' names, which restore a study: omit --pseudonyms.")
+
+
 def export(
     source: Source,
     engine: Database,
@@ -393,13 +404,7 @@ def export(
     tools = {"label-studio": label_studio, "argilla": argilla, "inspect": inspect, "phoenix": phoenix}
     others = {format: path for format, path in tools.items() if path is not None}
     written = [str(path) for path in (gold, everything, instructions, turns, *others.values()) if path is not None]
-    if not written:
-        raise TiebreakError(
-            "Name an output file: --gold, --turns FILE.csv, --everything, --instructions FILE.jsonl, "
-            "--label-studio, --argilla, --inspect or --phoenix FILE.json."
-        )
-    if pseudonyms and everything is not None:
-        raise TiebreakError("--everything writes annotators' names, which restore a study: omit --pseudonyms.")
+    check_outputs(written, pseudonyms=pseudonyms and everything is not None)
     if instructions is not None:  # first, because it raises for a study without area chairs
         write_instructions(engine, source, instructions, every=every_sample, run=run, part=part)
     if gold is not None:
