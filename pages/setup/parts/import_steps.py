@@ -2,11 +2,13 @@
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import streamlit as st
 
+from core.answers.text import shorten
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.confirmation import Found, Question, Statement, answer
@@ -16,13 +18,21 @@ from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import state_unused_labels, suggested_annotators
 from core.formats.mapping.table import questions, statements
 from core.formats.plain_yaml import parse_fields
-from core.formats.records import ImportedRecords, ItemRecord, LabelRecord, PlainLabels, Record, RunRecord
+from core.formats.records import (
+    AdjudicationRecord,
+    ImportedRecords,
+    ItemRecord,
+    LabelRecord,
+    PlainLabels,
+    Record,
+    RunRecord,
+)
 from core.formats.registry import READERS, detect_format, read_for_import, read_records, report_files
 from core.formats.text import recording_reads
-from core.items import Item
-from core.labels import Label, Value
+from core.items import Item, target_name
+from core.labels import Target, Value
 from pages.parts import account_guard, current_study, items, permissions, resources
-from pages.parts.numbers import RESPONSE_NAMES
+from pages.parts.numbers import RESPONSE_NAMES, format_count, format_value
 from pages.parts.text import escape_markdown
 from pages.setup.parts import mapping_form, upload
 from pages.setup.parts.scale_form import NO_LABEL
@@ -35,8 +45,11 @@ MEANINGS: dict[str, Value | None] = {**{name: value for value, name in RESPONSE_
 REQUIRED_FIELDS = {"id": "the item's name"}
 EITHER_FIELD = {"prompt": "the question or prompt", "responses": "a response"}  # an item needs at least one of these
 NEW_STUDY, EXISTING_STUDY = "New study", "Existing study"
-PREVIEW_RECORDS = 60  # records that are read for the preview of the first item
-PREVIEW_LABELS = 9
+# Items of the preview, records that are read for them at most, and values that are shown of one.
+PREVIEW_ITEMS = 10
+PREVIEW_RECORDS = 400
+PREVIEW_VALUES = 12
+PREVIEW_LENGTH = 120
 PROGRESS_STEP = 1000  # records between two updates of the progress bar
 
 
@@ -63,7 +76,7 @@ def draw_import() -> None:
     if plan is not None:
         step = "3" if plan.mapping else "2"
         st.subheader(f"{step} · Check and import", anchor=False)
-        if _draw_first_item(plan):
+        if _draw_preview(plan):
             _draw_target(plan)
 
 
@@ -149,30 +162,28 @@ def _describe(found: Found) -> str:
     return f"{escape_markdown(found.text)}: {found.count:,} times, for example {examples}"
 
 
-def _draw_first_item(plan: ImportPlan) -> bool:
-    """Draw a preview of the first item, in which a wrong column is visible; returns False if the file is refused."""
+def _draw_preview(plan: ImportPlan) -> bool:
+    """Draw the first items as they will be, in which a wrong column is visible; returns False for a refused file."""
     mapping = mappings.dump_mapping(plan.mapping) if plan.mapping else None
     try:
-        first = plan.source.read(_read_first_item, plan.format, mapping)
+        first = plan.source.read(_read_first_items, plan.format, mapping)
         stated = plan.source.read(_statements, mapping) if mapping else None
     except TiebreakError as error:
         st.error(f"The file cannot be imported: {escape_markdown(str(error))}", icon=":material/error:")
         return False
     if stated is not None:
         _draw_statements(*stated)
-    if (item := first.item) is None:
+    if not first.items:
         return True
+    item = first.items[0].item
     with st.expander(f"Preview of the first item: {escape_markdown(item.id)}", expanded=True):
         items.draw_item(item, key="first")
         details = [f"scenario {escape_markdown(item.scenario)}" if item.scenario else "", items.system_names(item)]
-        for label in first.labels[:PREVIEW_LABELS]:
-            criterion = f" ({label.target.criterion})" if label.target.criterion else ""
-            details.append(escape_markdown(f"{label.annotator}: {label.value}{criterion}"))
-        more = len(first.labels) - PREVIEW_LABELS
-        details.append(f"and {more} more labels" if more > 0 else "")
         st.caption(" · ".join(part for part in details if part))
         if first.unused:
             st.caption(escape_markdown(first.unused))
+    with st.expander(f"As they will be: the first {format_count(len(first.items), 'item')}", expanded=True):
+        st.dataframe([own.row() for own in first.items], hide_index=True, key="first_items")
     if first.unused_labels:
         st.info(escape_markdown(first.unused_labels), icon=":material/label_off:")
     if first.warning:
@@ -197,32 +208,63 @@ def _draw_statements(stated: list[Statement], notes: list[str]) -> None:
         st.caption(escape_markdown(note))
 
 
-@dataclass(frozen=True)
+@dataclass
 class FirstItem:
-    """The first item of a file with its labels, and what is remarkable about a table."""
+    """An item of the preview, with people's values and gold."""
 
-    item: Item | None
-    labels: list[Label]
+    item: Item
+    labels: list[str] = field(default_factory=list)
+    gold: list[str] = field(default_factory=list)
+
+    def row(self) -> dict[str, str]:
+        """Return the row of a table: column -> text."""
+        row = {"item": self.item.id}
+        for name, values in (("labels", self.labels), ("gold", self.gold)):
+            more = len(values) - PREVIEW_VALUES
+            row[name] = "; ".join([*values[:PREVIEW_VALUES], *([f"and {more} more"] if more > 0 else [])])
+        row["prompt"] = shorten(self.item.prompt, PREVIEW_LENGTH)
+        for number, own in enumerate(self.item.responses, start=1):
+            row[f"response {number}"] = (f"{own.system}: " if own.system else "") + shorten(own.text, PREVIEW_LENGTH)
+        return row
+
+
+@dataclass(frozen=True)
+class FirstItems:
+    """The first items of a file, and what is remarkable about a table."""
+
+    items: list[FirstItem]
     unused: str  # a sentence on columns that are not used; empty for none
     unused_labels: str  # a sentence on those of them whose values look like labels; empty for none
     warning: str  # a sentence on annotators with names of models in the first rows; empty for none
 
 
-def _read_first_item(path: Path, format: str, mapping_text: str | None) -> FirstItem:
+def _read_first_items(path: Path, format: str, mapping_text: str | None) -> FirstItems:
     mapping = None if mapping_text is None else mappings.build_mapping(parse_fields(mapping_text))
-    item: Item | None = None
-    labels: list[Label] = []
-    for number, record in enumerate(read_records(path, format, mapping)):
-        if number > PREVIEW_RECORDS or (isinstance(record, ItemRecord) and item is not None):
-            break
+    found: dict[str, FirstItem] = {}
+    for record in islice(read_records(path, format, mapping), PREVIEW_RECORDS):
         if isinstance(record, ItemRecord):
-            item = record.item
-        if isinstance(record, LabelRecord):
-            labels.append(record.label)
+            if len(found) == PREVIEW_ITEMS:
+                break
+            found[record.item.id] = FirstItem(record.item)
+        elif isinstance(record, LabelRecord) and (own := found.get(record.label.target.item)):
+            own.labels.append(f"{_describe_value(record.label.target, record.label.value)} ({record.label.annotator})")
+        elif isinstance(record, AdjudicationRecord) and (own := found.get(record.ruling.target.item)):
+            own.gold.append(_describe_value(record.ruling.target, record.ruling.value))
     if mapping is None:
-        return FirstItem(item, labels, "", "", "")
+        return FirstItems([*found.values()], "", "", "")
     unused, warning = format_unused(unused_fields(path, mapping)), warn_of_models(suggested_annotators(path, mapping))
-    return FirstItem(item, labels, unused, state_unused_labels(path, mapping), warning)
+    return FirstItems([*found.values()], unused, state_unused_labels(path, mapping), warning)
+
+
+def _describe_value(target: Target, value: Value | None) -> str:
+    """Return a value with what it is about: `clarity of response 2: 4`."""
+    place = target_name(target).removeprefix(target.item).lstrip(", ")
+    if not place and target.part.isdecimal():
+        place = f"response {target.part}"
+    is_response = target.kind == "preference" and isinstance(value, int)
+    text = RESPONSE_NAMES.get(value, format_value(value)) if is_response else format_value(value)  # type: ignore[arg-type]
+    about = " of ".join(part for part in (target.criterion or target.kind, place) if part)
+    return f"{about}: {text}"
 
 
 def _draw_target(plan: ImportPlan) -> None:

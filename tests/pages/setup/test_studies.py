@@ -56,7 +56,7 @@ def test_a_sample_is_marked() -> None:
 
 def test_a_csv_is_imported_by_choosing_columns() -> None:
     app = upload_file(CSV)
-    assert "Preview of the first item: 1" in app.expander[-1].label
+    assert "Preview of the first item: 1" in [expander.label for expander in app.expander]
     app.button(key="map1_more_labels").click().run()
     app.multiselect(key="map1_labels0_annotators").set_value(["ann", "ben"]).run()
     assert "Translate them" not in page_text(app)  # the guess has translated every value
@@ -92,6 +92,9 @@ def test_columns_of_judges_and_gold_are_guessed_shown_and_imported() -> None:
     assert app.multiselect(key="map1_role_judges").value == ["gpt-4"]
     assert app.multiselect(key="map1_role_gold").value == ["gold"]
     assert "A is Response 1, tie is Neither" in page_text(app)
+    shown = next(frame.value for frame in app.dataframe if "labels" in frame.value)
+    assert shown["gold"].tolist() == ["preference: Response 2", ""]
+    assert shown["response 2"].tolist() == ["So.", "Then."]
     import_as(app, "judged")
     assert "judged: added 2 items, 1 run, 2 traces, 1 adjudication." in page_text(app)
     with study_session("judged") as (session, study):
