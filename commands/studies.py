@@ -20,7 +20,7 @@ with lazy_imports():
     from storage.db import connections
     from storage.labelling import offers
     from storage.labels import targets
-    from storage.reports import label_designs
+    from storage.reports import contents, label_designs
     from storage.runs import call_totals, runs, trace_opinions
     from storage.studies import studies
     from storage.transfer import deletions
@@ -32,7 +32,7 @@ RunName = Annotated[str, typer.Argument(help="The run's name.")]
 
 def list_studies(session: output.Reading) -> output.Result:
     """Print all studies, and the deleted ones that can be restored."""
-    counts = studies.progress(session)
+    counts = contents.progress(session)
     rows: list[dict[str, Any]] = [
         {
             "study": study.name,

@@ -11,8 +11,10 @@ from pages.parts.text import escape_markdown, truncate
 from pages.setup.parts import import_steps, study_form
 from storage.accounts import access
 from storage.db import connections
+from storage.reports import contents
+from storage.reports.contents import Progress
 from storage.studies import studies
-from storage.studies.studies import Progress, Study
+from storage.studies.studies import Study
 
 PURPOSE = "A study holds items, criteria, guidelines, runs and labels."
 ICON = ":material/upload_file:"
@@ -22,7 +24,7 @@ def draw_overview() -> None:
     """Draw every study as a card."""
     with connections.reading(resources.engine()) as session:
         all_studies = [studies.get(session, name) for name in permissions.study_names()]
-        progress = studies.progress(session)
+        progress = contents.progress(session)
     left, right = st.columns([4, 1], vertical_alignment="bottom", gap="medium")
     left.title("Studies", anchor=False)
     may_import = permissions.allows_anywhere(access.Permission.edit)

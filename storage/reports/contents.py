@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, distinct, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -10,7 +10,8 @@ from core.labels import Kind
 from core.protocols import registry
 from storage.db.connections import clock
 from storage.db.guards import COUNTS, reading_for
-from storage.db.tables import ItemRow, LabelRow, LeaseRow, OpinionRow, RunRow, TargetRow, TraceRow
+from storage.db.tables import ItemRow, LabelRow, LeaseRow, OpinionRow, RunRow, StudyRow, TargetRow, TraceRow
+from storage.labels import targets
 from storage.studies import items
 
 CRITIQUES: tuple[Kind, ...] = ("aiu_precision", "aiu_recall")
@@ -59,6 +60,44 @@ def of_study(session: Session, study_id: int) -> StudyContents:
         aspects=has_kind(ASPECTS),
         peer_reviews=bool(protocols) and not set(protocols).isdisjoint(registry.with_artifact("peer reviews")),
     )
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Counts of a study's content."""
+
+    items: int
+    runs: int
+    labels: int
+    labelled: int
+    """Targets with at least one label."""
+    annotators: int
+    targets: int = 0
+    """Targets that were offered, labelled, marked or judged."""
+
+
+@reading_for(COUNTS)
+def progress(session: Session) -> dict[int, Progress]:
+    """Return study id -> counts of its content; a changed label counts once, a withdrawn one not."""
+    query = (
+        select(
+            col(LabelRow.study_id),
+            func.count(),
+            func.count(distinct(col(LabelRow.target_id))),
+            func.count(distinct(col(LabelRow.annotator_id))),
+        )
+        .where(targets.is_current(LabelRow))
+        .group_by(col(LabelRow.study_id))
+    )
+    labels = {study: (count, labelled, people) for study, count, labelled, people in session.execute(query)}
+    counted: list[dict[int, int]] = []
+    for column in (col(ItemRow.study_id), col(RunRow.study_id), col(TargetRow.study_id)):
+        counted.append(dict(session.execute(select(column, func.count()).group_by(column)).all()))
+    sizes, runs, judged = counted
+    return {
+        study: Progress(sizes.get(study, 0), runs.get(study, 0), *labels.get(study, (0, 0, 0)), judged.get(study, 0))
+        for study in session.scalars(select(col(StudyRow.id))).all()
+    }
 
 
 # Counts of the whole database for monitoring.

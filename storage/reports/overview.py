@@ -16,6 +16,7 @@ from core.statistics.reports.label_plans import PairPlan
 from storage.db.columns import START
 from storage.db.guards import COUNTS, reading_for
 from storage.db.tables import ItemRow, LabelRow, OpinionRow, RunRow, TraceRow
+from storage.labels import targets
 from storage.reports import judge_ranking, label_plans
 from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData
@@ -83,7 +84,7 @@ def _follows(first: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
 
 @reading_for(COUNTS)
 def counts(session: Session, study_id: int) -> StudyCounts:
-    """Count the contents of a study in the database; a changed label counts once more, like every stored label."""
+    """Count the contents of a study in the database; of labels, those that count: a changed one once."""
     items, runs = size(session, study_id)
     outcomes = (
         select(col(TraceRow.outcome), func.count())
@@ -91,7 +92,7 @@ def counts(session: Session, study_id: int) -> StudyCounts:
         .group_by(col(TraceRow.outcome))
     )
     labels = select(func.count(), func.count(col(LabelRow.annotator_id).distinct())).where(
-        col(LabelRow.study_id) == study_id
+        col(LabelRow.study_id) == study_id, targets.is_current(LabelRow)
     )
     by_outcome: dict[str, int] = {outcome: count for outcome, count in session.execute(outcomes)}
     given, annotators = session.execute(labels).one()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Integer, Text, bindparam, distinct, func, select
+from sqlalchemy import ColumnElement, Integer, Text, bindparam, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -21,16 +21,13 @@ from core.labels import PEERS, PREFERENCE, TRUTH, Kind, Scale, Value
 from storage.db import audit
 from storage.db.connections import execute, insert_missing, upsert
 from storage.db.fingerprints import to_utc
-from storage.db.guards import COUNTS, reading_for
 from storage.db.tables import (
     AdjudicationRow,
     CriterionRow,
     GuidelinesReadRow,
     GuidelinesRow,
-    ItemRow,
     LabelRow,
     OpinionRow,
-    RunRow,
     ScaleRow,
     StudyRow,
     TargetRow,
@@ -140,20 +137,6 @@ class Study:
         installed = registry.get(protocol)
         own = {name: self.prompts.get(f"{protocol}/{name}") for name in (*installed.prompts, *installed.raw_prompts)}
         return installed.prompts_with({name: text for name, text in own.items() if text is not None})
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Counts of a study's content."""
-
-    items: int
-    runs: int
-    labels: int
-    labelled: int
-    """Targets with at least one label."""
-    annotators: int
-    targets: int = 0
-    """Targets that were offered, labelled, marked or judged."""
 
 
 def create(session: Session, name: str, record: StudyRecord | None = None) -> Study:
@@ -396,26 +379,6 @@ def _describe_scale(scale: Scale) -> str:
     if scale.categories:
         return " or ".join(repr(category) for category in scale.categories)
     return f"a number from {scale.low} to {scale.high}"
-
-
-@reading_for(COUNTS)
-def progress(session: Session) -> dict[int, Progress]:
-    """Return study id -> counts of its content."""
-    query = select(
-        col(LabelRow.study_id),
-        func.count(),
-        func.count(distinct(col(LabelRow.target_id))),
-        func.count(distinct(col(LabelRow.annotator_id))),
-    ).group_by(col(LabelRow.study_id))
-    labels = {study: (count, labelled, people) for study, count, labelled, people in session.execute(query)}
-    counted: list[dict[int, int]] = []
-    for column in (col(ItemRow.study_id), col(RunRow.study_id), col(TargetRow.study_id)):
-        counted.append(dict(session.execute(select(column, func.count()).group_by(column)).all()))
-    items, runs, targets = counted
-    return {
-        study: Progress(items.get(study, 0), runs.get(study, 0), *labels.get(study, (0, 0, 0)), targets.get(study, 0))
-        for study in session.scalars(select(col(StudyRow.id))).all()
-    }
 
 
 def _study(row: StudyRow) -> Study:

@@ -12,7 +12,6 @@ from storage.db.guards import QUEUE, READ_PERMISSIONS, REVEAL, UncheckedChange, 
 from storage.db.tables import Table
 from storage.reports import contents, overview
 from storage.runs import trace_opinions, traces
-from storage.studies import studies
 from storage.transfer import imports
 from tests.pages.test_queries import statements_of
 from tests.storage.shared import RUN, a_trace
@@ -176,7 +175,7 @@ def test_functions_that_return_numbers_or_names_need_no_permission_and_others_do
         assert trace_opinions.exist(session, a_study.id)
         assert overview.counts(session, a_study.id).traces == 1
         assert contents.count(session).traces
-        assert studies.progress(session)[a_study.id].runs == 1
+        assert contents.progress(session)[a_study.id].runs == 1
         assert traces.study_id(session, trace_id) == a_study.id
         for read in (
             lambda: traces.get(session, trace_id),

@@ -10,9 +10,10 @@ from storage.db.connections import reading, writing
 from storage.db.tables import TargetRow
 from storage.labelling import effects, home
 from storage.labelling.queue_view import open_view
+from storage.reports import contents, overview
 from storage.studies import annotators, studies
 from storage.transfer import imports
-from tests.conftest import make_item
+from tests.conftest import make_item, make_label
 from tests.storage.labelling.workbench import Client, stored
 from tests.storage.shared import RUN, a_trace, debates, import_study, stored_study
 
@@ -164,8 +165,17 @@ def test_critiques_are_listed_as_soon_as_they_are_imported(engine):
     home.prepare(engine, study.id, "ann")
     with reading(engine) as session:
         todo = {one.name: one.todo for one in home.summaries(session, study, "ann")}
-        assert studies.progress(session)[study.id].targets == 5
+        assert contents.progress(session)[study.id].targets == 5
     assert todo == {"aius": 2, "critiques": 1, "critique_ratings": 2}
+
+
+def test_a_changed_label_is_counted_once_and_a_withdrawn_one_not_at_all(engine):
+    given = [make_label(1), make_label(2), make_label(1, "ben"), make_label(None, "ben")]
+    study = import_study(engine, [ItemRecord(item=make_item("item 0")), *given])
+    with reading(engine) as session:
+        progress, counts = contents.progress(session)[study.id], overview.counts(session, study.id)
+    assert (progress.labels, progress.labelled, progress.annotators) == (1, 1, 1)
+    assert (counts.labels, counts.annotators) == (1, 1)
 
 
 def test_the_targets_of_critiques_imported_by_an_earlier_version_are_added(engine):
