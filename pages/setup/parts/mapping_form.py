@@ -22,10 +22,15 @@ from pages.setup.parts import scale_form, upload
 from pages.setup.parts.scale_form import Chooser, Field, drop_empty, join_commas, split_commas
 from pages.setup.parts.upload import FileSource
 
-# The labels in a table: one column per annotator, one row per label, or a list in a cell.
+# The values in a table: labels in one column per annotator, one row per label or a list in a cell, or gold.
 
 Blocks = dict[int, Draft]
-LAYOUT_NAMES = {"wide": "One column per annotator", "long": "One row per label", "list": "A list in a cell"}
+LAYOUT_NAMES = {
+    "wide": "One column per annotator",
+    "long": "One row per label",
+    "list": "A list in a cell",
+    "gold": "Gold",
+}
 KIND_NAMES = {
     "preference": "preference",
     "score": "score",
@@ -55,13 +60,19 @@ LIST_FIELDS = (
     ),
 )
 
+GOLD_FIELDS = (
+    Field("value", "Value", "Decided values, which take precedence over labels.", placeholder="choose"),
+    Field("criterion_field", "Criterion column"),
+    Field("reason", "Reason"),
+)
+
 
 def draw_blocks(chooser: Chooser, blocks: Blocks, preview: Preview, responses: int) -> list[Draft]:
-    """Draw every block of labels of items with a number of responses; returns the blocks so far."""
+    """Draw every block of labels and gold of items with a number of responses; returns the blocks so far."""
     drafts = []
     for index in list(blocks):
         drafts.append(_draw_block(chooser.nested(f"labels{index}"), blocks, index, preview, responses))
-    if st.button("Add labels", key=chooser.key("more_labels"), icon=":material/add:", type="tertiary"):
+    if st.button("Add labels or gold", key=chooser.key("more_labels"), icon=":material/add:", type="tertiary"):
         blocks[max(blocks, default=-1) + 1] = {}
         st.rerun()
     return drafts
@@ -72,7 +83,8 @@ def _draw_block(chooser: Chooser, blocks: Blocks, index: int, preview: Preview, 
     name = st.session_state.get(chooser.key("criterion"), start.get("criterion", ""))
     number = st.session_state.get(chooser.key("response"), start.get("response"))
     parts = [escape_markdown(name), f"response {number}" if isinstance(number, int) else ""]
-    title = ": ".join(filter(None, ("Labels", ", ".join(filter(None, parts)))))
+    is_gold = st.session_state.get(chooser.key("layout"), start.get("layout")) == "gold"
+    title = ": ".join(filter(None, ("Gold" if is_gold else "Labels", ", ".join(filter(None, parts)))))
     with st.expander(title, expanded=len(blocks) < 3, key=chooser.key("fold")):
         with st.container(horizontal=True, horizontal_alignment="distribute"):
             layout = st.segmented_control(
@@ -101,8 +113,11 @@ def _draw_block(chooser: Chooser, blocks: Blocks, index: int, preview: Preview, 
 
 def _leave_open(start: Draft, draft: Draft, file_values: list[str]) -> Draft:
     """Return the block, not confirmed if the file does not state its values. A loaded block with the same columns
-    states its scale; numbers that are preferences are stated only by `values`."""
+    states its scale; numbers that are preferences are stated only by `values`. A suggestion is open until changed."""
     own = ("kind", "annotators", "value")
+    suggested = (*own, "scale", "values")
+    if start.get("confirmed") is False and all(start.get(name) == draft.get(name) for name in suggested):
+        return draft | {"confirmed": False}
     is_loaded = start.get("confirmed", bool(start)) and all(start.get(name) == draft.get(name) for name in own)
     if is_loaded and draft["kind"] != "preference":
         return draft
@@ -215,64 +230,50 @@ def _draw_list(chooser: Chooser, start: Draft) -> Draft:
     return {**draft, "separator": separator, "annotators": split_commas(annotators or "")}
 
 
-LAYOUT_FORMS = {"wide": _draw_wide, "long": _draw_long, "list": _draw_list}
+def _draw_gold(chooser: Chooser, start: Draft) -> Draft:
+    stated: Draft = {field: start[field] for field in ("source", "adjudicator") if field in start}
+    return {**stated, **chooser.choose_row(GOLD_FIELDS, start)}
 
-# The choice of the columns that hold verdicts of judges and gold, with the meaning of their values.
+
+LAYOUT_FORMS = {"wide": _draw_wide, "long": _draw_long, "list": _draw_list, "gold": _draw_gold}
+
+# The choice of the columns that hold verdicts of judges, with the meaning of their values.
 
 # The fields of a block that identify the judged target.
 TARGET_FIELDS = ("kind", "criterion", "definition", "scale", "values")
 
 
-ROLE_FIELDS = (
-    Field("role_judges", "Judges", "One column per judge. Each becomes a recorded run.", several=True),
-    Field("role_gold", "Gold", "Decided values, which take precedence over labels.", several=True),
-)
+JUDGES = Field("role_judges", "Judges", "One column per judge. Each becomes a recorded run.", several=True)
 CONFIDENCE = "A number that is larger the surer the judge is. A policy accepts verdicts from a threshold on."
 PANEL = "These judges are one panel"
 PANEL_HELP = "One run with the share of its judges as confidence, instead of a run of each judge."
-Roles = tuple[list[str], str | None]  # the columns of judges, and that of gold
 
 
-def split_roles(draft: Draft) -> tuple[Draft, Roles | None]:
-    """Return a draft without judges and gold, and their columns; None for them if they are more than columns."""
-    judges, gold = draft.get("judges", []), draft.get("gold", [])
+def judge_columns(draft: Draft) -> list[str] | None:
+    """Return the columns of a draft's judges; None if they are more than columns."""
+    judges = draft.get("judges", [])
     own = {*TARGET_FIELDS, "columns", "confidence", "confirmed"} - {"criterion"}
-    are_columns = all("columns" in block and block.keys() <= own for block in judges)
-    are_columns &= all(isinstance(block["value"], str) and block["kind"] != "answer" for block in gold)
-    if not are_columns or len(gold) > 1 or len(judges) > 1:
-        return draft, None
-    others = {field: value for field, value in draft.items() if field not in ("judges", "gold")}
-    return others, ([column for block in judges for column in block["columns"]], gold[0]["value"] if gold else None)
+    are_columns = len(judges) < 2 and all("columns" in block and block.keys() <= own for block in judges)
+    return [column for block in judges for column in block["columns"]] if are_columns else None
 
 
-def draw_roles(
-    chooser: Chooser, preview: Preview, labels: abc.Sequence[Draft], responses: int, suggested: Roles | None = None
-) -> Draft:
-    """Draw the two choices; returns the blocks `judges` and `gold` of a mapping.
+def draw_judges(
+    chooser: Chooser, preview: Preview, blocks: abc.Sequence[Draft], responses: int, suggested: list[str] | None
+) -> list[Draft]:
+    """Draw the choice of columns; returns the block `judges` of a mapping, if there is one.
 
-    If the table has labels, judges and gold have the same targets and values; otherwise they are guessed from the
-    cells.
+    If the table has labels or gold, judges have the same targets and values; otherwise they are guessed from the cells.
     """
-    guessed = suggested or guess_roles(preview.columns, preview.rows)
-    chosen = chooser.choose_row(ROLE_FIELDS, dict(zip(("role_judges", "role_gold"), guessed, strict=True)))
-    blocks: Draft = {}
-    for role, none in (("judges", "no verdict"), ("gold", "no value")):
-        value = chosen[f"role_{role}"]
-        columns = [value] if isinstance(value, str) else value
-        if not columns:
-            continue
-        columns = columns if role == "judges" else columns[:1]
-        target = _target(labels, preview, columns, responses)
-        block = _translate(chooser.nested(f"role_{role}"), target, preview, columns, none)
-        places: Draft = (
-            {"value": columns[0]} if role == "gold" else {"columns": {name: key_of(name) for name in columns}}
-        )
-        unstated = [cell for cell in _cells(preview, columns) if cell.strip() not in block.get("values", {})]
-        if role == "judges":
-            places |= _draw_judges(chooser, columns)
-        blocks[role] = [leave_open(block | places, unstated)]
-        _draw_meaning(role.capitalize(), blocks[role][0])
-    return blocks
+    guessed = guess_roles(preview.columns, preview.rows)[0] if suggested is None else suggested
+    columns = chooser.choose_columns(JUDGES, guessed)
+    if not columns:
+        return []
+    block = _translate(chooser.nested("role_judges"), _target(blocks, preview, columns, responses), preview, columns)
+    unstated = [cell for cell in _cells(preview, columns) if cell.strip() not in block.get("values", {})]
+    block |= {"columns": {name: key_of(name) for name in columns}, **_draw_judges(chooser, columns)}
+    block = leave_open(block, unstated)
+    _draw_meaning("Judges", block)
+    return [block]
 
 
 def _draw_judges(chooser: Chooser, columns: abc.Sequence[str]) -> Draft:
@@ -286,30 +287,30 @@ def _draw_judges(chooser: Chooser, columns: abc.Sequence[str]) -> Draft:
     return {"confidence": confidence} if confidence else {}
 
 
-def _target(labels: abc.Sequence[Draft], preview: Preview, columns: abc.Sequence[str], responses: int) -> Draft:
-    """Return the targets of a block: as the first block of labels, with the values of the cells translated too.
+def _target(blocks: abc.Sequence[Draft], preview: Preview, columns: abc.Sequence[str], responses: int) -> Draft:
+    """Return the targets of judges: as the first block of labels or gold, with the values of the cells translated too.
 
-    Without labels, words about a pair whose meaning is not clear are preferences, about one response answers.
+    Without one, words about a pair whose meaning is not clear are preferences, about one response answers.
     """
     words = sorted({cell.strip() for cell in _cells(preview, columns)} - {""})
     answer: Draft = {"kind": "answer", "scale": {"level": "nominal", "categories": words}}
     guess: Draft = guess_values(_cells(preview, columns)) or (
         answer if responses == 1 and words else {"kind": "preference"}
     )
-    if not labels:
+    if not blocks:
         return guess
-    own = {field: labels[0][field] for field in TARGET_FIELDS if field in labels[0]}
+    own = {field: blocks[0][field] for field in TARGET_FIELDS if field in blocks[0]}
     if guess["kind"] != own.get("kind"):
         return own
     values = dict(guess.get("values", {})) | dict(own.get("values", {}))
     return own | ({"values": values} if values else {})
 
 
-def _translate(chooser: Chooser, block: Draft, preview: Preview, columns: abc.Sequence[str], none: str) -> Draft:
+def _translate(chooser: Chooser, block: Draft, preview: Preview, columns: abc.Sequence[str]) -> Draft:
     """Return the block with the meaning of its values; draws their table if a cell is not on the scale."""
     cells = list(dict.fromkeys(cell.strip() for cell in _cells(preview, columns) if cell.strip()))
     kind = str(block.get("kind"))
-    values = scale_form.draw_values(chooser, block, cells, kind, block.get("scale"), none=none)
+    values = scale_form.draw_values(chooser, block, cells, kind, block.get("scale"), none="no verdict")
     others = {field: value for field, value in block.items() if field != "values"}
     return others | ({"values": values} if values else {})
 
@@ -332,13 +333,13 @@ def _draw_meaning(name: str, block: abc.Mapping[str, object]) -> None:
 
 # A mapping as YAML text: for the fields of a mapping that the form has no widgets for.
 
-BLOCKS = ("labels", "judges", "gold")
+BLOCKS = ("labels", "gold", "judges", "critiques", "weights")
 LABEL_FIELDS = ("aggregate", "steps")  # fields of a block of labels that the form lacks
 HEIGHT = 420  # pixels of the editor
 
 
 def _is_in_form(block: Draft) -> bool:
-    """Return whether the form has widgets for a block of labels; another one is kept as it is."""
+    """Return whether the form has widgets for a block of labels or gold; another one is kept as it is."""
     is_template = isinstance(block.get("annotators"), str)
     is_other = is_template or isinstance(block.get("value"), dict) or len(block.get("where", {})) > 1
     return not is_other and not any(field in block for field in LABEL_FIELDS)
@@ -366,7 +367,6 @@ TABLE_ROWS = 5
 # Fields of a mapping that are written in YAML and not chosen here.
 OTHER_FIELDS = (
     *("image", "category_of", "parallel", "separator", "quotes", "where", "where_not", "shuffle", "join", "aspects"),
-    *("critiques", "judges", "gold", "weights"),
 )
 # The field of a block of labels -> its name in the form.
 REQUIRED_COLUMNS = {
@@ -408,6 +408,7 @@ def _draw_text(state: dict[str, Any]) -> Draft | None:
     """Draw the mapping as YAML, and the way back to the form."""
     draft = draw_yaml_editor(state["draft"], f"map{state['number']}_text")
     if st.button("Choose columns", key="map_columns", icon=":material/view_column:", disabled=draft is None):
+        state["judges"] = None if draft and "judges" in draft else []  # those that were written are kept as they are
         _restart(state, draft or {}, as_text=False)
         st.rerun()
     return draft
@@ -419,15 +420,18 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     chooser = Chooser(preview.columns, f"map{state['number']}_")
     explode = _draw_explode(source, preview, chooser, draft)
     fields = _draw_item(chooser, draft)
-    labels = draw_blocks(chooser, state["blocks"], preview, len(fields["responses"]))
+    blocks = draw_blocks(chooser, state["blocks"], preview, len(fields["responses"]))
+    made: Draft = {"labels": [own for own in blocks if own["layout"] != "gold"]}
+    made["gold"] = [{name: own[name] for name in own if name != "layout"} for own in blocks if own["layout"] == "gold"]
+    kept = _draw_kept(chooser, state["kept"])
+    if not any(name == "judges" for name, _ in state["kept"]):
+        made["judges"] = draw_judges(chooser, preview, blocks, len(fields["responses"]), state["judges"])
+    for name, block in kept:
+        made[name] = [*made.get(name, []), block]
     others = {field: draft[field] for field in OTHER_FIELDS if field in draft}
-    if not {"judges", "gold"} & others.keys():
-        others |= draw_roles(chooser, preview, labels, len(fields["responses"]), state.get("roles"))
-    loaded = [field for field in others if field in draft]
-    loaded += [f"{len(state['kept'])} blocks of labels that the form lacks"] if state["kept"] else []
-    if loaded:
-        st.caption(f"Also in the mapping, and imported: {', '.join(dict.fromkeys(loaded))}.")
-    made = drop_empty({"explode": explode, **fields, "labels": [*labels, *state["kept"]], **others})
+    if others:
+        st.caption(f"Also in the mapping, and imported: {', '.join(others)}.")
+    made = drop_empty({"explode": explode, **fields, **made, **others})
     if st.button(
         "Edit as YAML",
         key="map_yaml",
@@ -438,6 +442,25 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
         _restart(state, made, as_text=True)
         st.rerun()
     return made
+
+
+def _draw_kept(chooser: Chooser, kept: list[tuple[str, Draft]]) -> list[tuple[str, Draft]]:
+    """Draw the blocks that the form has no widgets for; returns those that are not left out."""
+    if not kept:
+        return []
+    names = [
+        " · ".join([f"{number}. {name}", *(str(block[field]) for field in ("criterion", "value") if block.get(field))])
+        for number, (name, block) in enumerate(kept, start=1)
+    ]
+    chosen = st.multiselect(
+        "Also imported",
+        range(len(kept)),
+        default=range(len(kept)),
+        format_func=names.__getitem__,
+        key=chooser.key("kept"),
+        help="What the form has no choices for. Leave it out here, or edit it as YAML.",
+    )
+    return [kept[number] for number in sorted(chosen)]
 
 
 def draw_upload(source: FileSource) -> None:
@@ -467,17 +490,14 @@ def _form_state(source: FileSource) -> dict[str, Any]:
 
 
 def _start_suggested(source: FileSource, explode: str | None = None) -> dict[str, Any]:
-    """Start the form with a suggested mapping, in which judges and gold are columns if they can be."""
+    """Start the form with a suggested mapping, in which judges are columns if they can be."""
     draft = source.read(suggest_table, explode, source.join)
-    fields, roles = split_roles(draft)
-    state = reset_form(source, fields)
-    state["roles"] = roles
-    return state
+    return reset_form(source, draft, judges=judge_columns(draft))
 
 
-def reset_form(source: FileSource, draft: Draft) -> dict[str, Any]:
-    """Start the form with another draft; what the form lacks is kept as it is."""
-    state = {"file": source.key, "number": st.session_state.get("mapping", {}).get("number", 0)}
+def reset_form(source: FileSource, draft: Draft, judges: list[str] | None = None) -> dict[str, Any]:
+    """Start the form with another draft; what the form lacks is kept as it is. `judges` are chosen as columns."""
+    state = {"file": source.key, "number": st.session_state.get("mapping", {}).get("number", 0), "judges": judges}
     _restart(state, draft, as_text=False)
     st.session_state["mapping"] = state
     return state
@@ -485,9 +505,10 @@ def reset_form(source: FileSource, draft: Draft) -> dict[str, Any]:
 
 def _restart(state: dict[str, Any], draft: Draft, *, as_text: bool) -> None:
     """Show another draft; widgets keep their first value, so the number in their keys changes."""
-    labels = draft.get("labels", [])
-    kept = [block for block in labels if not _is_in_form(block)]
-    blocks = dict(enumerate(block for block in labels if _is_in_form(block)))
+    found = [(name, block) for name in BLOCKS for block in draft.get(name, [])]
+    in_form = [own for own in found if own[0] in ("labels", "gold") and _is_in_form(own[1])]
+    blocks = dict(enumerate(block if name == "labels" else {"layout": "gold", **block} for name, block in in_form))
+    kept = [own for own in found if own not in in_form and (own[0] != "judges" or state["judges"] is None)]
     state.update({"number": state["number"] + 1, "draft": draft, "blocks": blocks, "kept": kept, "as_text": as_text})
 
 

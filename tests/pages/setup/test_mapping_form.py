@@ -78,6 +78,17 @@ labels:
 labels:
   - {{layout: long, kind: preference, each: parts, annotator: "r{{element}}", value: {{compare: [good, key]}}}}
 """,
+    "gold, and what the form lacks": f"""{PLAIN}
+labels:
+  - {{layout: long, kind: score, annotator: rater, value: value, aggregate: mean,
+     scale: {{level: interval, low: 1, high: 5}}}}
+gold:
+  - {{kind: score, criterion: c, value: value, source: the authors, scale: {{level: interval, low: 1, high: 5}}}}
+  - {{kind: answer, criterion_field: aspect, value: why, where: {{topic: sky}},
+     scale: {{level: nominal, categories: [it is]}}}}
+judges:
+  - {{kind: score, criterion: d, judge: who, value: value, scale: {{level: interval, low: 1, high: 5}}}}
+""",
     "a part of a text": """
 id: key
 prompt: {field: q, after_last: W}
@@ -202,8 +213,21 @@ def test_an_incomplete_block_is_described_with_the_names_of_the_form() -> None:
 
 def test_judges_of_several_criteria_are_no_choice_of_columns() -> None:
     block = {"kind": "score", "columns": {"p.a": "p"}, "criterion": "a", "scale": {"level": "interval"}}
-    draft = {"judges": [block, block | {"columns": {"p.b": "p"}, "criterion": "b"}]}
-    assert mapping_form.split_roles(draft) == (draft, None)
+    assert mapping_form.judge_columns({"judges": [block, block | {"columns": {"p.b": "p"}, "criterion": "b"}]}) is None
+
+
+def test_gold_becomes_labels_and_what_the_form_lacks_is_left_out(tmp_path: Path) -> None:
+    app, _ = loaded(MAPPINGS["gold, and what the form lacks"], tmp_path)
+    next(own for own in app.get("button_group") if own.key == "map1_labels0_layout").set_value("long").run()
+    app.selectbox(key="map1_labels0_annotator").select("rater").run()
+    kept = next(own for own in app.multiselect if own.label == "Also imported")
+    assert kept.options == ["1. labels · value", "2. judges · d · value"]
+    kept.set_value([0]).run()
+    made = app.session_state["made"]
+    assert [own["value"] for own in made["labels"]] == ["value", "value"] and [
+        own["value"] for own in made["gold"]
+    ] == ["why"]
+    assert "judges" not in made
 
 
 @pytest.mark.parametrize("names", [["Zoë", 'O\'Brien, "Ben"', "annotator 3"], ['"Q"'], ["a", "b c"], []])

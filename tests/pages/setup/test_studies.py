@@ -90,7 +90,7 @@ def test_columns_of_judges_and_gold_are_guessed_shown_and_imported() -> None:
         b"id,question,response_a,response_b,gpt-4,gold\n1,Why?,Because.,So.,A,B\n2,When?,Now.,Then.,tie,\n"
     )
     assert app.multiselect(key="map1_role_judges").value == ["gpt-4"]
-    assert app.multiselect(key="map1_role_gold").value == ["gold"]
+    assert app.selectbox(key="map1_labels0_value").value == "gold"
     assert "A is Response 1, tie is Neither" in page_text(app)
     shown = next(frame.value for frame in app.dataframe if "labels" in frame.value)
     assert shown["gold"].tolist() == ["preference: Response 2", ""]
