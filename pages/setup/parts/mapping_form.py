@@ -341,7 +341,8 @@ HEIGHT = 420  # pixels of the editor
 def _is_in_form(block: Draft) -> bool:
     """Return whether the form has widgets for a block of labels or gold; another one is kept as it is."""
     is_template = isinstance(block.get("annotators"), str)
-    is_other = is_template or isinstance(block.get("value"), dict) or len(block.get("where", {})) > 1
+    is_other = block.get("layout", "gold") not in LAYOUT_NAMES  # a ranking
+    is_other |= is_template or isinstance(block.get("value"), dict) or len(block.get("where", {})) > 1
     return not is_other and not any(field in block for field in LABEL_FIELDS)
 
 

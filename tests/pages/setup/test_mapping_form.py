@@ -82,6 +82,7 @@ labels:
 labels:
   - {{layout: long, kind: score, annotator: rater, value: value, aggregate: mean,
      scale: {{level: interval, low: 1, high: 5}}}}
+  - {{layout: ranking, annotator: rater, ranking: {{ranks: marks}}}}
 gold:
   - {{kind: score, criterion: c, value: value, source: the authors, scale: {{level: interval, low: 1, high: 5}}}}
   - {{kind: answer, criterion_field: aspect, value: why, where: {{topic: sky}},
@@ -221,7 +222,7 @@ def test_gold_becomes_labels_and_what_the_form_lacks_is_left_out(tmp_path: Path)
     next(own for own in app.get("button_group") if own.key == "map1_labels0_layout").set_value("long").run()
     app.selectbox(key="map1_labels0_annotator").select("rater").run()
     kept = next(own for own in app.multiselect if own.label == "Also imported")
-    assert kept.options == ["1. labels · value", "2. judges · d · value"]
+    assert kept.options == ["1. labels · value", "2. labels", "3. judges · d · value"]
     kept.set_value([0]).run()
     made = app.session_state["made"]
     assert [own["value"] for own in made["labels"]] == ["value", "value"] and [
