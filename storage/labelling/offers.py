@@ -13,7 +13,7 @@ from sqlmodel import col
 
 from core.designs import Design, Form, composed
 from core.errors import TiebreakError
-from core.formats.study_records import ScaleRecord
+from core.formats.study_records import CriterionRecord, ScaleRecord
 from core.items import Criterion, Item
 from core.labels import PREFERENCE, STEPS, Adjudication, Kind, Label, Scale, Target, Value
 from core.protocols.registry import PROTOCOLS
@@ -184,6 +184,14 @@ def offer(
         designs.set_design(session, study.id, criterion, design)
     added = _count_offered(session, study.id, criterion) - before
     return Offer(added, total if count is None else min(count, total), total)
+
+
+def offer_on_new(session: Session, study: studies.Study, criterion: str) -> Offer:
+    """Add a criterion to the study, and every pair on it to the queue; raises TiebreakError as `offer` does."""
+    if not criterion:
+        raise TiebreakError(_("A criterion needs a name."))
+    studies.add_criterion(session, study.id, CriterionRecord(criterion=Criterion(name=criterion)))
+    return offer(session, study, criterion)
 
 
 def _count_offered(session: Session, study_id: int, criterion: str) -> int:

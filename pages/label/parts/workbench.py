@@ -154,13 +154,26 @@ def draw_no_pairs(study: studies.Study, fact: str) -> None:
     """Draw the two ways for pairs into the queue, with the next step of each; the second one needs no judges."""
     how = _("Pairs are offered if judges disagree or give no verdict, or if they are chosen for people without judges.")
     st.info(f"{_(fact)} {how}")
-    if resources.read(stored_items.of_study, study.id, 1) == []:
+    first = resources.read(stored_items.of_study, study.id, 1)
+    if not first:
         return shell.draw_links(study, shell.IMPORT)
     shell.draw_links(study, shell.RUN)
     if resources.read(offers.offered_criteria, study.id):
         shell.draw_setting(study, shell.DESIGN_TAB, _("Choose pairs that people label"))
-    else:
+    elif len(first[0].responses) < 2:
         shell.draw_setting(study, shell.CRITERIA_TAB, _("Add a criterion, so that people can label pairs"))
+    elif permissions.allows(study.id, Permission.edit):
+        _draw_offer(study)
+
+
+def _draw_offer(study: studies.Study) -> None:
+    """Draw the form that puts every pair into the queue, on a new criterion."""
+    with st.form("offer_pairs", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        criterion = st.text_input(_("Criterion"), _("overall quality"), max_chars=80, width=320)
+        wanted = st.form_submit_button(_("Let people label every pair"), type="primary")
+    if wanted:
+        permissions.write(study.id, Permission.edit, "", offers.offer_on_new, study, criterion.strip())
+        st.rerun()
 
 
 def draw_excluded(study: studies.Study, annotator: str) -> bool:

@@ -62,10 +62,21 @@ def test_pairs_without_judges_lead_to_the_one_step_that_is_missing():
     for page in ("label/disagreements", "label/home"):
         empty = visit(page, "ann", study="s")
         assert "or if they are chosen for people without judges." in page_text(empty)
-        assert [link.label for link in page_links(empty)][-1] == "Add a criterion, so that people can label pairs"
+        assert empty.text_input[-1].value == "overall quality"
     prepare_study([CriterionRecord(criterion=Criterion(name="clarity"))])
     link = page_links(visit("label/disagreements", "ann", study="s"))[-1]
     assert (link.label, "tab=What+people+label" in link.query_string) == ("Choose pairs that people label", True)
+
+
+def test_every_pair_is_offered_on_a_new_criterion_from_the_empty_queue(mounted):
+    prepare_study([ItemRecord(item=Item(id="1", prompt="?", responses=(Response(text="a"), Response(text="b"))))])
+    page = visit("label/home", "ann", study="s")
+    page.text_input[-1].set_value(" tone ")
+    next(button for button in page.button if button.label == "Let people label every pair").click().run()
+    visit("label/disagreements", "ann", study="s")
+    assert mounted[-1]["kind"] == "disagreements"
+    with study_session("s") as (session, study):
+        assert [criterion.name for criterion in studies.criteria(session, study.id)] == ["tone"]
 
 
 def test_who_is_no_annotator_of_the_study_is_told_so_and_how_to_become_one(sample, mounted):
