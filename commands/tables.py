@@ -122,6 +122,9 @@ def _list_of(
             caption = experiment_report.describe_effects(results, of)
         case _:
             rows, lines, caption = _differences(results, engine, study, of)
+    if results.cost and "differences" not in chosen:  # a file has no caption with the unit
+        rows = [row | {"cost_unit": experiment_report.COSTS[results.cost]} for row in rows]
+        lines = rows if layout.format == "csv" else lines
     name = results.experiment.name
     return rows, _rows_text(lines, f"{name}: {caption}", f"{name}-{chosen[0]}", layout)
 
@@ -149,7 +152,7 @@ def _rows_text(lines: Sequence[Mapping[str, Any]], caption: str, label: str, lay
             header = list(lines[0]) if lines else []
             texts = [[_cell_text(cell) for cell in line.values()] for line in lines]
             return f"{cell_table.markdown_table(header, texts)}\n{caption}\n"
-    return format_table(lines, "No two cells can be compared yet.")
+    return "\n".join(filter(None, [format_table(lines, "No two cells can be compared yet."), caption]))
 
 
 def _cell_text(value: object) -> str:
@@ -221,14 +224,13 @@ def _published(
 
 def _differences_of_study(engine: "Engine", study: "studies.Study", reference: str | None, chosen: Layout) -> Result:
     """Return all rows of a study that a paper prints too: published, here, the difference, and why."""
-    with connections.reading(engine) as session:
-        tables = published.available(session, study.id)
-    of_tables = {table.name: published.compute(engine, study, table.name, reference=reference) for table in tables}
-    found = [(name, row) for name, rows in of_tables.items() for row in rows if row.published is not None]
+    found = published.compute_published(engine, study, reference)
     if not found:
         raise TiebreakError(
             "Nothing of this study is published: no figure of a paper is of its data and its runs (docs/published.md)."
         )
+    statistics = {row.statistic for row in published.select([row for _, row in found], chosen.statistic)}
+    found = [(name, row) for name, row in found if row.statistic in statistics]
     rows = _with_differences([row for _, row in found])
     rows = [{"table": name} | fields for (name, _), fields in zip(found, rows, strict=True)]
     lines = rows if chosen.format == "csv" else _shorter(rows)
@@ -240,10 +242,11 @@ def _differences_of_study(engine: "Engine", study: "studies.Study", reference: s
 def _with_differences(rows: "Sequence[published.PublishedRow]") -> list[dict[str, Any]]:
     """Return rows with their differences from the published figures, without these fields if no row has one."""
     names = ("published", "source", "why")
+    is_published = any(row.published is not None for row in rows)
     found = []
     for row in rows:
         fields = {name: value for name, value in asdict(row).items() if name not in names}
-        if any(other.published is not None for other in rows):
+        if is_published:
             ends = dict(zip(("difference", "difference_low", "difference_high"), row.difference, strict=True))
             fields |= {"published": row.published, **ends, "source": row.source, "why": row.why}
         found.append(fields)

@@ -523,6 +523,14 @@ def rows_of(
     return remembered.once(data, ("rows", by, resamples), lambda: _rows_of(engine, study, data, by, resamples))
 
 
+def wanted_rows(data: AlignmentData, by: By, wanted: Collection[str], *, resamples: int = 1000) -> list[AlignmentRow]:
+    """Return the rows of `rows_of` with these accuracies, kappas and correlations, computed without the others."""
+    rows = [row for part in split_averages(data) for row in _rows(part, by, resamples, wanted)]
+    if any(name.endswith(AS_TIE) for name in wanted):
+        rows += _rows_with_ties(data, by, resamples)
+    return [_mark(row, data, one_scenario=by == "scenario") for row in rows if row.statistic in wanted]
+
+
 def _rows_of(engine: Engine, study: Study, data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:
     statistics = [row for part in split_averages(data) for row in _rows(part, by, resamples)]
     consistency = remembered.once(
@@ -609,11 +617,14 @@ def _shared_model_marks(
     """Return judge -> a note on the models that are also on the panel of the reference's debate."""
     if opinions.empty or reference.type != "debate":
         return {}
-    models = {
-        str(judge): references.shared_models(session, study_id, reference, runs_of_judge.unique().tolist())
-        for judge, runs_of_judge in opinions.groupby("judge")["run"]
+    models = {run.id: settings_models(run.settings) for run in runs.of_study(session, study_id)}
+    debates = references.debate_run_ids(session, study_id, reference.name)
+    panel = {model for run in debates for model in models[run]}
+    own = {judge: of_judge.unique().tolist() for judge, of_judge in opinions.groupby("judge")["run"]}
+    found = {str(judge): panel & {one for run in ids for one in models.get(run, ())} for judge, ids in own.items()}
+    return {
+        judge: f"{', '.join(sorted(shared))} is on the debate's panel too" for judge, shared in found.items() if shared
     }
-    return {judge: f"{', '.join(shared)} is on the debate's panel too" for judge, shared in models.items() if shared}
 
 
 def _mark(row: AlignmentRow, data: AlignmentData, *, one_scenario: bool) -> AlignmentRow:
@@ -633,12 +644,12 @@ def _mark(row: AlignmentRow, data: AlignmentData, *, one_scenario: bool) -> Alig
     return replace(row, reference=join_notes(f"{data.reference}: {row.reference}", data.marks.get(row.judge, "")))
 
 
-def _rows(data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:
+def _rows(data: AlignmentData, by: By, resamples: int, wanted: Collection[str] | None = None) -> list[AlignmentRow]:
     if data.opinions.empty:
         return []
     encoded = encoded_opinions(data.opinions, data.scales, by)
     datasets = [part for one in encoded for part in data.dataset(one).split(by)]
-    return alignment_rows(data, datasets, by, resamples=resamples)
+    return alignment_rows(data, datasets, by, resamples=resamples, wanted=wanted)
 
 
 def _rows_with_ties(data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:

@@ -101,10 +101,17 @@ class Results:
         return name, self.cells[name]
 
 
-def results(engine: Engine, study: Study, experiment: Experiment, reference: str | None = None) -> Results:
+def results(
+    engine: Engine,
+    study: Study,
+    experiment: Experiment,
+    reference: str | None = None,
+    wanted: Collection[str] | None = None,
+) -> Results:
     """Compute the results of an experiment from the verdicts that its runs have so far.
 
-    `reference` is by default that of the experiment's file, otherwise that of the study.
+    `reference` is by default that of the experiment's file, otherwise that of the study; `wanted` as in
+    `judge_statistics`, by default all statistics.
     """
     with reading(engine) as session:
         runs = _runs_of(session, experiment)
@@ -112,7 +119,7 @@ def results(engine: Engine, study: Study, experiment: Experiment, reference: str
     data = _verdicts(engine, study, experiment, runs, reference)
     cells: dict[str, list[CellResult]] = {}
     if len(data.opinions):
-        cells |= cell_statistics(data, runs)
+        cells |= cell_statistics(data, runs, wanted=wanted)
     levels = {
         axis.name: list(dict.fromkeys([*axis.labels, *(run.levels[place] for run in runs.values())]))
         for place, axis in enumerate(experiment.definition.axes)

@@ -1,7 +1,7 @@
 """The cost and the duration of each judge of a study, per 1,000 items, and which judges no other dominates."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from sqlalchemy import distinct, func, not_, or_, select
@@ -131,11 +131,12 @@ def _cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") ->
         cost = by_run.get(run) if stage == "verdict" else by_speaker.get((run, rater)) if stage == "last" else None
         if cost is not None:
             costs.setdefault(judge, []).append(cost)
-    names = [field.name for field in fields(RunCost)]
-    return {
-        judge: RunCost(**{name: sum(getattr(cost, name) for cost in of_judge) for name in names})
-        for judge, of_judge in costs.items()
-    }
+    return {judge: sum_costs(of_judge) for judge, of_judge in costs.items()}
+
+
+def sum_costs(costs: Iterable[RunCost]) -> RunCost:
+    """Return the sums of several runs."""
+    return RunCost(*map(sum, zip(*map(astuple, costs), strict=True)))
 
 
 def efficient(points: Mapping[Name, tuple[float, float]]) -> set[Name]:

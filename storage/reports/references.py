@@ -268,16 +268,6 @@ def disputed_targets(session: Session, study_id: int) -> frozenset[int]:
     return frozenset(session.scalars(query))
 
 
-def shared_models(session: Session, study_id: int, reference: Reference, run_ids: Sequence[int]) -> list[str]:
-    """Return the models that are on the panel of the reference's debate and in one of the runs with these ids."""
-    if reference.type != "debate":
-        return []
-    by_id = {run.id: run for run in runs.of_study(session, study_id)}
-    debates = debate_run_ids(session, study_id, reference.name)
-    panel = {model for run_id in debates for model in settings_models(by_id[run_id].settings)}
-    return sorted(panel & {model for id in run_ids if id in by_id for model in settings_models(by_id[id].settings)})
-
-
 def settings_models(settings: object) -> set[str]:
     """Return every model named in settings, which may be imported and have any form."""
     match settings:

@@ -1,8 +1,8 @@
 """Aspect weights (DnA-Eval): distances, means, quality of aspects, agreement of verdicts, and other weights."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
@@ -105,7 +105,7 @@ class AspectQuality:
 
 @dataclass(frozen=True)
 class VerdictAgreement:
-    """The share of items on which a run's verdict equals the gold label (Table 2)."""
+    """The share of items on which a run's verdict equals the gold label (Table 2); its repeats are one run."""
 
     run: str
     protocol: str
@@ -114,7 +114,8 @@ class VerdictAgreement:
     without_ties: Estimate
     """On the items whose gold label is not a tie."""
     no_verdict: int
-    """Items with a gold label and without a verdict, which are in neither share."""
+    """Items with a gold label and without a verdict, which are in neither share; of all repeats."""
+    repeats: int = 1
 
 
 @dataclass(frozen=True)
@@ -207,32 +208,38 @@ def verdict_agreement(engine: Engine, study: Study, choices: Choices | None = No
         }
         opinions = opinion_columns(session, study.id, [PREFERENCE])
         by_id = dict(targets.of_study(session, study.id, [PREFERENCE]))
-        runs_by_id = {run.id: run for run in runs.of_study(session, study.id)}
+        found = runs.of_study(session, study.id)
+    cells = {run.id: (run.name_of_cell, run.protocol) for run in found}
+    repeats = Counter(cells.values())
     criteria = {id: report_criterion(target.criterion) for id, target in by_id.items()}
     gold = {id: value for id, value in gold.items() if choices.has_figures_of(by_id[id])}
     judged = CodedColumn.of(opinions.targets)
-    columns = {"run": CodedColumn.of(opinions.runs), "criterion": judged.map(criteria.__getitem__)}
+    columns = {"run": CodedColumn.of(opinions.runs).map(cells.__getitem__), "item": judged}
+    columns["criterion"] = judged.map(criteria.__getitem__)
     table = LabelTable({**columns, "verdict": opinions.values, "gold": judged.map(gold.get)})
     verdicts = table.take(opinions.stages.equals("verdict"))
     has_gold = verdicts["gold"].present()
     return [
-        _agreement(runs_by_id[run].name, runs_by_id[run].protocol, criterion, verdicts.take(rows[has_gold[rows]]))
+        _agreement(run, repeats[run], criterion, verdicts.take(rows[has_gold[rows]]))
         for (run, criterion), rows in groups(verdicts, "run", "criterion")
         if has_gold[rows].any()
     ]
 
 
-def _agreement(run: str, protocol: str, criterion: str, verdicts: LabelTable) -> VerdictAgreement:
-    """Return the agreement of verdicts with their gold labels."""
+def _agreement(run: tuple[str, str], repeats: int, criterion: str, verdicts: LabelTable) -> VerdictAgreement:
+    """Return the agreement of verdicts with their gold labels; `run` is its name and its protocol."""
 
     def share_equal(some: LabelTable) -> Estimate:
         equal = some["verdict"].array() == some["gold"].array()
-        return share_estimate(equal, pairs=len(some), reason="there is no item with a verdict and a gold label")
+        judged = [*map(str, some["item"].array())]
+        reason = "there is no item with a verdict and a gold label"
+        found = share_estimate(equal, judged, pairs=len(some), reason=reason)
+        return replace(found, items=len({*judged}))
 
     decided = verdicts.take(verdicts["verdict"].present())
     without_ties = decided.take(decided["gold"].where(lambda label: label != TIE))
     missing = len(verdicts) - len(decided)
-    return VerdictAgreement(run, protocol, criterion, share_equal(decided), share_equal(without_ties), missing)
+    return VerdictAgreement(*run, criterion, share_equal(decided), share_equal(without_ties), missing, repeats)
 
 
 def load_units(engine: Engine, study: Study) -> list[WeightUnit]:

@@ -71,13 +71,19 @@ def verdict_statistics(
     *,
     epsilon: float = EPSILON,
     resamples: int = 1000,
+    wanted: Collection[str] | None = None,
 ) -> dict[str, Estimate]:
     """Estimate all statistics of a judge on categories, by name; `patterns` are those of `asked_patterns`."""
+    estimates = {
+        "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
+        **measure_estimates(dataset, opinions, patterns, resamples, wanted),
+        **unread_ranges(dataset, patterns.merged),
+    }
+    if wanted is not None:
+        return estimates
     test = run_on_patterns(patterns, epsilon=epsilon)
     return {
-        "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
-        **measure_estimates(dataset, opinions, patterns, resamples),
-        **unread_ranges(dataset, patterns.merged),
+        **estimates,
         "system_level_agreement": system_level_agreement(dataset, opinions),
         **annotator_test_estimates(test, int(opinions.asked.sum()), resamples),
     }
@@ -96,7 +102,8 @@ def measure_estimates(
     family = stack_statistics([measure.statistic for measure in measures])
     chosen = [place for place, measure in enumerate(measures) if wanted is None or measure.name in wanted]
     resampled = [place for place in chosen if not measures[place].is_share(patterns)]
-    results = dict(zip(resampled, bootstrap(family, patterns.units, resamples, resampled), strict=True))
+    found = bootstrap(family, patterns.units, resamples, resampled) if resampled else ()
+    results = dict(zip(resampled, found, strict=True))
     asked = int(opinions.asked.sum())
     return {
         measures[place].name: measure_estimate(measures[place], results.get(place), patterns, asked) for place in chosen
@@ -295,20 +302,30 @@ CEILING_STATISTICS = ("human_ceiling_spearman", "judge_against_others_spearman",
 
 
 def score_statistics(
-    dataset: Dataset, opinions: JudgeOpinions, *, epsilon: float = EPSILON, resamples: int = 1000
+    dataset: Dataset,
+    opinions: JudgeOpinions,
+    *,
+    epsilon: float = EPSILON,
+    resamples: int = 1000,
+    wanted: Collection[str] | None = None,
 ) -> dict[str, Estimate]:
     """Estimate all statistics of a judge on numbers, by name; correlations are with the reference."""
     judge = dataset.to_numbers(np.where(opinions.asked, opinions.values, np.nan))
     annotators = dataset.to_numbers(dataset.labels)
-    correlations = judge_correlations(dataset, judge, dataset.gold_scores, resamples)
-    rows, units = distinct_scores(np.column_stack([annotators, judge]), dataset.ratings.groups, dataset.sample)
-    test = run(dataset.ratings.raters, numeric_closeness(rows[:, :-1], rows[:, -1]), units, epsilon)
+    correlations = judge_correlations(dataset, judge, dataset.gold_scores, resamples, wanted)
     asked = int(opinions.asked.sum())
     raters = int((~np.isnan(annotators[~np.isnan(judge)])).any(axis=0).sum())
-    return {
+    estimates = {
         "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
         **(answer_accuracies(dataset, opinions, judge) if dataset.kind == "answer" else {}),
         **{name: replace(estimate, items_total=asked, raters=raters) for name, estimate in correlations.items()},
+    }
+    if wanted is not None:
+        return estimates
+    rows, units = distinct_scores(np.column_stack([annotators, judge]), dataset.ratings.groups, dataset.sample)
+    test = run(dataset.ratings.raters, numeric_closeness(rows[:, :-1], rows[:, -1]), units, epsilon)
+    return {
+        **estimates,
         **ceiling_estimates(rows, units, asked, resamples),
         **annotator_test_estimates(test, asked, resamples),
     }
@@ -337,11 +354,15 @@ def equal_answers(dataset: Dataset, judge: Floats) -> Bools:
     return np.isclose(judge, dataset.gold_scores, rtol=1e-9, atol=0)
 
 
-def judge_correlations(dataset: Dataset, judge: Floats, reference: Floats, resamples: int) -> dict[str, Estimate]:
+def judge_correlations(
+    dataset: Dataset, judge: Floats, reference: Floats, resamples: int, wanted: Collection[str] | None = None
+) -> dict[str, Estimate]:
     """Estimate the correlations of a judge's scores with a reference (N,) at each level that the data has."""
     groups, sample = dataset.ratings.groups, dataset.sample
     options: Any = {"resamples": resamples}
     estimates = continuous.item_level_correlations(judge, reference, groups=groups, sample=sample, **options)
+    if wanted is not None and {*wanted} <= {*estimates}:
+        return estimates
     options |= {"weights": None if sample is None else sample.weights}
     if groups is not None and len(set(groups)) < len(groups):
         within = continuous.group_level_correlations(judge, reference, groups, **options)
@@ -437,12 +458,18 @@ class AlignmentRow:
 
 
 def alignment_rows(
-    frames: Frames, datasets: Sequence[Dataset], by: By = "all", *, resamples: int = 1000
+    frames: Frames,
+    datasets: Sequence[Dataset],
+    by: By = "all",
+    *,
+    resamples: int = 1000,
+    wanted: Collection[str] | None = None,
 ) -> list[AlignmentRow]:
     """Return how well each judge agrees with annotators, one row for each statistic.
 
     `datasets` are those of `build_datasets`: by "scenario" a group is a scenario; otherwise "all". Except by
-    "criterion" the criteria of a kind that share a scale are also pooled, as criterion "all".
+    "criterion" the criteria of a kind that share a scale are also pooled, as criterion "all". `wanted`: as in
+    `judge_statistics`, by default all.
     """
     rows = []
     for dataset in datasets:
@@ -450,10 +477,13 @@ def alignment_rows(
         for judge, patterns in patterns_by_judge(dataset):
             people = findings.repeated(judge)
             own = judge_findings.independent_of(dataset, people)
-            estimates = judge_statistics(own, dataset.judges[judge], EPSILON, resamples, None if people else patterns)
+            known = None if people else patterns
+            estimates = judge_statistics(own, dataset.judges[judge], EPSILON, resamples, known, wanted)
             caveat = f"without the labels of {list_names(people)}, which the judge repeats" if people else ""
             rows += [row.noted(caveat) for row in judge_rows(own, judge, estimates)]
-        rows += dawid_skene_rows(dataset)
+        rows += dawid_skene_rows(dataset) if wanted is None else []
+    if wanted is not None:
+        return rows
     rows += weight_distance_rows(frames.labels, frames.opinions, by, resamples)
     return rows + critique_rows(datasets, resamples)
 
@@ -482,17 +512,26 @@ def judge_rows(dataset: Dataset, judge: str, estimates: Mapping[str, Estimate]) 
 
 
 def judge_statistics(
-    dataset: Dataset, opinions: JudgeOpinions, epsilon: float, resamples: int, patterns: JudgedPatterns | None = None
+    dataset: Dataset,
+    opinions: JudgeOpinions,
+    epsilon: float,
+    resamples: int,
+    patterns: JudgedPatterns | None = None,
+    wanted: Collection[str] | None = None,
 ) -> dict[str, Estimate]:
-    """Estimate the statistics that apply to the scale; `patterns` are those of `asked_patterns`, if known."""
+    """Estimate the statistics that apply to the scale; `patterns` are those of `asked_patterns`, if known.
+
+    `wanted` are accuracies, kappas and correlations: all others are left out, and these are the same.
+    """
     estimates: dict[str, Estimate] = {}
+    options: Any = {"epsilon": epsilon, "resamples": resamples, "wanted": wanted}
     if dataset.scale.categories:
         patterns = patterns or asked_patterns(dataset, opinions)
-        estimates |= verdict_statistics(dataset, opinions, patterns, epsilon=epsilon, resamples=resamples)
-    if dataset.kind == "preference":
+        estimates |= verdict_statistics(dataset, opinions, patterns, **options)
+    if dataset.kind == "preference" and wanted is None:
         estimates |= bias.judge_biases(dataset, opinions)
     if dataset.scale.level != "nominal":
-        estimates |= score_statistics(dataset, opinions, epsilon=epsilon, resamples=resamples)
+        estimates |= score_statistics(dataset, opinions, **options)
     return estimates
 
 

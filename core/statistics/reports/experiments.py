@@ -7,7 +7,7 @@ Cells that were asked about the same targets are compared on the same targets. S
 target without a verdict; all others are computed from the targets that have a verdict in every cell.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
@@ -138,13 +138,15 @@ def _targets(opinions: pd.DataFrame) -> Targets:
 
 
 def cell_statistics(
-    frames: Frames, runs: Mapping[int, RunOfCell], *, resamples: int = 1000
+    frames: Frames, runs: Mapping[int, RunOfCell], *, resamples: int = 1000, wanted: Collection[str] | None = None
 ) -> dict[str, list[CellResult]]:
     """Return statistic -> the results of the cells, in the order of `runs`.
 
     The opinions are the verdicts of the runs, one per run and target, and have if known `failed`: whether the trace
-    failed, so that there is no verdict.
+    failed, so that there is no verdict. `wanted`: as in `judge_statistics`, by default all.
     """
+    if wanted is not None:  # with the statistics that have the bounds of others
+        wanted = {*wanted, *(BOUNDED[name] for name in wanted if name in BOUNDED)}
     samples = cell_samples(frames.opinions, runs)
     results: dict[str, list[CellResult]] = {}
     for levels in dict.fromkeys(run.levels for run in runs.values()):
@@ -154,7 +156,7 @@ def cell_statistics(
             continue
         for dataset in _repeat_datasets(replace(frames, opinions=own), repeats):
             sample = samples[dataset.kind, dataset.criterion, levels]
-            for statistic, result in _cell_results(dataset, sample, levels, resamples):
+            for statistic, result in _cell_results(dataset, sample, levels, resamples, wanted):
                 results.setdefault(statistic, []).append(result)
     return results
 
@@ -183,15 +185,17 @@ def _groups(rows: pd.DataFrame) -> "pd.Series":
     return rows["group"].where(rows["group"].notna(), rows["item"])
 
 
-def _cell_results(dataset: Dataset, sample: Sample, levels: Levels, resamples: int) -> Iterator[tuple[str, CellResult]]:
+def _cell_results(
+    dataset: Dataset, sample: Sample, levels: Levels, resamples: int, wanted: Collection[str] | None
+) -> Iterator[tuple[str, CellResult]]:
     """Yield (statistic, result) of a cell whose repeats are in one dataset."""
     opinions = dataset.judges["cell"]
     items = [name.rpartition(REPEAT_SEPARATOR)[0] for name in dataset.item]
     shared = sample.restrict(opinions, items, dataset.part)
     left_out = int((~np.isnan(opinions.values)).sum() - (~np.isnan(shared.values)).sum())
-    every = some = dict(_results_on(dataset, levels, resamples))
+    every = some = dict(_results_on(dataset, levels, resamples, wanted))
     if left_out:
-        some = dict(_results_on(replace(dataset, judges={"cell": shared}), levels, resamples))
+        some = dict(_results_on(replace(dataset, judges={"cell": shared}), levels, resamples, wanted))
     known = opinions.asked & (~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores))
     missing = int((known & np.isnan(opinions.values)).sum())
     for statistic in {**every, **some}:
@@ -224,20 +228,24 @@ def why_empty(statistic: str, sample: Sample, asked: int, known: int, missing: i
     return f"none of {missing:,} targets has a readable verdict" if is_empty else ""
 
 
-def _results_on(dataset: Dataset, levels: Levels, resamples: int) -> Iterator[tuple[str, CellResult]]:
+def _results_on(
+    dataset: Dataset, levels: Levels, resamples: int, wanted: Collection[str] | None
+) -> Iterator[tuple[str, CellResult]]:
     """Yield (statistic, result) on the targets of a dataset that were asked about."""
     opinions = dataset.judges["cell"]
     numbers = np.array([item.rpartition(REPEAT_SEPARATOR)[2] for item in dataset.item], object)
     repeats = sorted(set(numbers[opinions.asked]), key=int)
-    pooled = _estimates(dataset, resamples)
+    pooled = _estimates(dataset, resamples, wanted)
     if len(repeats) > 1:
-        single = [_estimates(dataset.subset("all", numbers == name), 0) for name in repeats]
+        single = [_estimates(dataset.subset("all", numbers == name), 0, wanted) for name in repeats]
         distinct = dataset.subset("all", _first_verdicts(dataset, opinions, numbers))
-        of_items = _estimates(distinct, 0)
+        of_items = _estimates(distinct, 0, wanted)
     else:
         single, distinct, of_items = [pooled], dataset, pooled
     for statistic, row in pooled.items():
         known = next((statistic.removesuffix(end) for end in BOUNDS if statistic.endswith(end)), statistic)
+        if wanted is not None and known not in wanted:
+            continue
         of_repeats = [rows.get(statistic, rows.get(known)) for rows in single]  # a complete repeat has no bounds
         counts = tuple(0 if one is None else one.items for one in of_repeats)
         values = [one.value for one in of_repeats if one is not None and one.value is not None]
@@ -357,5 +365,5 @@ def _first_verdicts(dataset: Dataset, opinions: JudgeOpinions, numbers: Strings)
     return np.asarray(rows.index.isin(first.index), bool)
 
 
-def _estimates(dataset: Dataset, resamples: int) -> dict[str, Estimate]:
-    return judge_statistics(dataset, dataset.judges["cell"], EPSILON, resamples)
+def _estimates(dataset: Dataset, resamples: int, wanted: Collection[str] | None) -> dict[str, Estimate]:
+    return judge_statistics(dataset, dataset.judges["cell"], EPSILON, resamples, wanted=wanted)

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from core.items import pair_numbers
@@ -26,6 +27,8 @@ PAPER = "ScaleEval, Chern et al. 2024"
 PREFERENCE: Kind = "preference"
 # The source of a decision if a debate ended without agreement and no person decided.
 MAJORITY = "majority of the panel"
+# Targets and the preferences on them, None if there is none. A target that was judged in several repeats has each.
+Verdicts = list[tuple[Target, Value | None]]
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Debates:
             f" · {repeat}" if repeat == f"repeat {self.origin[1]}" else ""
         )
 
-    @property
+    @cached_property
     def targets(self) -> set[Target]:
         """Every target that was debated."""
         return {target for opinions in self.first.values() for target in opinions}
@@ -114,23 +117,24 @@ def _load_debate(run: str, opinions: "pd.DataFrame", gold: "pd.DataFrame") -> De
     return Debates((run,), _decisions(gold, last), first)
 
 
-def _other_verdicts(request: Request) -> dict[str, dict[Target, Value | None]]:
+def _other_verdicts(request: Request) -> dict[str, Verdicts]:
     """Return the verdicts of the judges of runs that are no debates."""
     with connections.reading(request.engine) as session:
         debates = {*references.debate_runs(session, request.study.id)}
         own = {run.id for run in runs.of_study(session, request.study.id) if run.name in debates}
     opinions = request.data.opinions
-    return _verdicts(opinions[~opinions["run"].isin(own)])
+    return _verdicts(request, opinions[~opinions["run"].isin(own)])
 
 
-def _verdicts(opinions: "pd.DataFrame") -> dict[str, dict[Target, Value | None]]:
-    """Return judge -> target -> its preference; None if there is none."""
+def _verdicts(request: Request, opinions: "pd.DataFrame") -> dict[str, Verdicts]:
+    """Return evaluator -> its preferences in all its repeats."""
     rows = opinions[opinions["kind"] == PREFERENCE] if len(opinions) else opinions
-    values_by_judge: dict[str, dict[Target, Value | None]] = defaultdict(dict)
+    values: dict[str, Verdicts] = defaultdict(list)
     if len(rows):
+        names = evaluators(request, map(str, rows["judge"].unique()))
         for judge, target, value in zip(rows["judge"], targets.of_frame(rows), rows["value"], strict=True):
-            values_by_judge[judge][target] = value
-    return values_by_judge
+            values[names[judge]].append((target, value))
+    return values
 
 
 def _decisions(gold: "pd.DataFrame", last: Mapping[Target, Sequence[Value]]) -> dict[Target, Decision]:
@@ -147,13 +151,11 @@ def _decisions(gold: "pd.DataFrame", last: Mapping[Target, Sequence[Value]]) -> 
 def agreement_with_debate(request: Request) -> list[PublishedRow]:
     """Return how often each evaluator's verdict is what the debate and people concluded (Tables 4 and 5)."""
     rows: list[PublishedRow] = []
-    verdicts = _other_verdicts(request)
-    others: dict[str, list[tuple[Target, Value | None]]] = defaultdict(list)
-    for judge, evaluator in evaluators(request, verdicts).items():
-        others[evaluator] += verdicts[judge].items()
+    others = _other_verdicts(request)
     scenarios = pairs_and_scenarios(request)
     for debates in load_debates(request):
-        every = {f"{name}{FIRST_OPINION}": [*values.items()] for name, values in debates.first.items()} | others
+        first = {f"{name}{FIRST_OPINION}": [*values.items()] for name, values in debates.first.items()}
+        every = first | others
         for name, values in every.items():
             debated = [(target, value) for target, value in values if target in debates.targets]
             rows += _agreement(debates, name, debated, scenarios)
@@ -192,16 +194,16 @@ def example_level(request: Request) -> list[PublishedRow]:
     people, note = request.preferences, "no verdict is a disagreement"
     scenarios = pairs_and_scenarios(request)
     rows: list[PublishedRow] = []
-    for judge, values in _verdicts(request.data.opinions).items():
-        cells: dict[str, dict[Target, bool]] = defaultdict(dict)
-        for target, value in values.items():
+    for judge, values in _verdicts(request, request.data.opinions).items():
+        cells: dict[str, list[tuple[str, bool]]] = defaultdict(list)
+        for target, value in values:
             if target in people:
-                cells[_cell(target, scenarios)][target] = value == people[target]
+                cells[_cell(target, scenarios)].append((target.item, value == people[target]))
         own = [
-            share(judge, group, "example-level agreement", [*equal.values()], [one.item for one in equal], note)
-            for group, equal in sorted(cells.items())
+            share(judge, group, "example-level agreement", [hit for _, hit in of], [item for item, _ in of], note)
+            for group, of in sorted(cells.items())
         ]
-        rows += with_mean(own, len({target.item for of_cell in cells.values() for target in of_cell}))
+        rows += with_mean(own, len({item for of_cell in cells.values() for item, _ in of_cell}))
     return rows
 
 
@@ -228,25 +230,24 @@ def system_wins(request: Request) -> list[PublishedRow]:
         item: tuple(system or f"response {n}" for n, system in enumerate(names, 1))
         for item, (_, names) in data.systems.items()
     }
-    scorers: dict[str, Mapping[Target, Value]] = {}
+    scorers: dict[str, Verdicts] = {}
     if data.reference.type != "debate":  # debates follow, with every decision on them
-        scorers[data.reference.title] = request.preferences
+        scorers[data.reference.title] = [*request.preferences.items()]
     scenarios = _scenarios(request)
     for debates in load_debates(request):
-        scorers[debates.title] = {target: decision.value for target, decision in debates.decisions.items()}
-    others = _other_verdicts(request)
-    scorers |= {name: {t: v for t, v in values.items() if v is not None} for name, values in others.items()}
+        scorers[debates.title] = [(target, decision.value) for target, decision in debates.decisions.items()]
+    scorers |= _other_verdicts(request)
     return [row for name, values in scorers.items() for row in _wins(name, values, systems, scenarios)]
 
 
 def _wins(
-    name: str, values: Mapping[Target, Value], systems: Mapping[str, tuple[str, ...]], scenarios: Mapping[str, str]
+    name: str, values: Verdicts, systems: Mapping[str, tuple[str, ...]], scenarios: Mapping[str, str]
 ) -> Iterator[PublishedRow]:
     games: dict[tuple[str, tuple[str, str]], list[tuple[str, Value]]] = defaultdict(list)
-    for target, value in values.items():
+    for target, value in values:
         names = systems.get(target.item, ())
         a, b = pair_numbers(target.part) or (1, 2)
-        if b <= len(names) and (target.part or len(names) == 2):
+        if value is not None and b <= len(names) and (target.part or len(names) == 2):
             games[_cell(target, scenarios), (names[a - 1], names[b - 1])].append((target.item, value))
     for (cell, (first, second)), choices in sorted(games.items()):
         for statistic, choice in ((f"{first} wins", 1), ("tie", 0), (f"{second} wins", 2)):
@@ -258,12 +259,9 @@ def by_round(request: Request) -> list[PublishedRow]:
     """Return each judge's accuracy after every round of a discussion, and the panel's majority (ChatEval, Figure 4)."""
     people = request.preferences
     opinions = request_opinions(request)
-    own = request.reference_runs
     rows = []
     for run, by_trace in opinions.items():
-        if run in own:  # a debate is not compared with its own verdicts
-            continue
-        rounds = sorted({stance.round for _, stances in by_trace for stance in stances})
+        rounds = sorted({one.round for _, stances in by_trace for one in stances if one.value is not None})
         standing = [(target, _standing(stances, rounds)) for target, stances in by_trace if target in people]
         judges = dict.fromkeys(judge for _, of_trace in standing for latest in of_trace.values() for judge in latest)
         for number in rounds if len(rounds) > 1 else ():
@@ -276,15 +274,19 @@ def by_round(request: Request) -> list[PublishedRow]:
 
 
 def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stance]]]]:
-    """Return run -> the stances of each trace with a preference as its only target."""
+    """Return run -> the stances of each trace with a preference as its only target; its repeats are one run.
+
+    Without the debate that is the reference, which is not compared with its own verdicts.
+    """
     with connections.reading(request.engine) as session:
         frame = opinion_frame(session, request.study.id, [PREFERENCE])
         of_responses = frame["part"].map(lambda part: not part or pair_numbers(part) is not None)  # not of critiques
         frame = frame[of_responses.astype(bool)]
-        names = {run.id: run.name for run in runs.of_study(session, request.study.id)}
+        own = request.reference_runs
+        names = {run.id: run.name_of_cell for run in runs.of_study(session, request.study.id) if run.name not in own}
         of_trace = turns.targets_by_trace(frame)
         stances_by_debate: dict[str, list[tuple[Target, list[Stance]]]] = defaultdict(list)
-        for trace in turns.by_trace(session, request.study.id, sorted(set(frame["run"].tolist()))):
+        for trace in turns.by_trace(session, request.study.id, sorted({*frame["run"]} & {*names})):
             for target in of_trace.get(trace.trace, ()):
                 stances = [
                     Stance(n, turn.speaker, turn.round, turn.reading, turn.problem, None)

@@ -22,13 +22,14 @@ from storage.db import connections
 from storage.labels import targets
 from storage.reports import alignment, weights
 from storage.reports.alignment import AS_TIE, AS_TIE_NOTE, FIRST_OPINION, TIE
-from storage.reports.opinions import with_texts
+from storage.reports.opinions import once, with_texts
 from storage.reports.published.rows import (
     PublishedRow,
     PublishedTable,
     Request,
     evaluators,
     from_estimate,
+    repeats_note,
     share,
     with_mean,
 )
@@ -71,13 +72,10 @@ def _alignment_rows(request: Request, kind: str, statistics: Mapping[str, str]) 
     names = evaluators(request, map(str, opinions["judge"].unique()))
     several = {name for name, count in Counter(names.values()).items() if count > 1}
     repeated = {judge: name for judge, name in names.items() if name in several}
-    alignment_rows = alignment.rows_of(
-        request.engine, request.study, request.data, "criterion", resamples=request.resamples
-    )
+    data = replace(request.data, opinions=opinions[~opinions["judge"].isin(repeated)])
     single = [
         from_estimate(row.judge, row.criterion, statistics[row.statistic], row, weighted=True)
-        for row in alignment_rows
-        if row.kind == kind and row.statistic in statistics and row.judge in {*names} - {*repeated}
+        for row in alignment.wanted_rows(data, "criterion", statistics, resamples=request.resamples)
     ]
     return single + _rows_of_repeats(request, opinions, repeated, statistics)
 
@@ -115,7 +113,7 @@ def _mean_rows(
     """Return the means over the repeats of one evaluator, whose opinions of each repeat have a run."""
     scales = alignment.comparable_scales(opinions, request.data.scales)
     data = replace(request.data, opinions=opinions, scales=scales)
-    found = cell_statistics(data, runs_of, resamples=request.resamples)
+    found = cell_statistics(data, runs_of, resamples=request.resamples, wanted=statistics)
     cells = [(title, cell) for statistic, title in statistics.items() for cell in found.get(statistic, ())]
     return [
         from_estimate(
@@ -128,6 +126,10 @@ def _mean_rows(
 
 def correlations(request: Request) -> list[PublishedRow]:
     """Return each judge's correlations with people by criterion, and their means over criteria."""
+    return once(request.data, ("published", request.resamples), lambda: _correlations(request))  # of two tables
+
+
+def _correlations(request: Request) -> list[PublishedRow]:
     rows = _alignment_rows(request, "score", {name: name for name in CORRELATIONS})
     keys = dict.fromkeys((row.scorer, row.statistic) for row in rows)
     own = [[row for row in rows if (row.scorer, row.statistic) == key] for key in keys]
@@ -159,7 +161,7 @@ def differences(request: Request, kind: str) -> list[PublishedRow]:
 def verdict_agreement(request: Request) -> list[PublishedRow]:
     """Return each run's agreement with people's preferences, with and without their ties (DnA-Eval's Table 2)."""
     return [
-        from_estimate(row.run, row.criterion, statistic, estimate, note)
+        from_estimate(row.run, row.criterion, statistic, estimate, join_notes(repeats_note(row.repeats), note))
         for row in weights.verdict_agreement(request.engine, request.study, request.people.choices)
         for statistic, estimate in (
             ("agreement with ties", row.with_ties),

@@ -19,6 +19,7 @@ from storage.reports.published import _corrections, _debates, _judged, _metacrit
 from storage.reports.published._values import (
     TODAY,
     find_experiment_table,
+    has_figures,
     tables_of_experiments,
     with_published,
     without_figures,
@@ -94,7 +95,19 @@ def compute(
     `load` returns the study's data with the reference, if the caller has it already.
     """
     table = find_experiment_table(engine, study.id, name) or find_table(name)
-    request = Request(engine, study, reference, resamples, load)
+    return _rows_of(table, Request(engine, study, reference, resamples, load))
+
+
+def compute_published(engine: Engine, study: Study, reference: str | None = None) -> list[tuple[str, PublishedRow]]:
+    """Return the rows of all tables of a study that a paper prints too, each with the name of its table."""
+    with reading(engine) as session:
+        tables = available(session, study.id)
+    request = Request(engine, study, reference)
+    own = [table for table in tables if table not in TABLES or has_figures(request, table.name)]
+    return [(table.name, row) for table in own for row in _rows_of(table, request) if row.published is not None]
+
+
+def _rows_of(table: PublishedTable, request: Request) -> list[PublishedRow]:
     rows = with_published(request, table.name, [_with_population(row, table, request) for row in table.rows(request)])
     if not (rows and table.has_reference and table.against and request.data.reference.type == "debate"):
         return rows
@@ -104,9 +117,10 @@ def compute(
 
 def _with_population(row: PublishedRow, table: PublishedTable, request: Request) -> PublishedRow:
     """Return a row with the targets that it is of, and the caveat if these are not all."""
+    if table.labels == "no value":
+        return row
     data = request.data if table.has_reference else request.people
-    of_labels = table.labels == "every value" or row.scorer.partition(":")[0] in (PEOPLE, data.reference.title)
-    if table.labels == "no value" or not of_labels:
+    if table.labels != "every value" and row.scorer.partition(":")[0] not in (PEOPLE, data.reference.title):
         return row
     criterion = _criterion(row.group, {criterion for _, criterion in data.scales})
     kinds = {kind.partition("/")[0] for kind in _kinds(table.name)}

@@ -9,9 +9,9 @@ from core.statistics.reports.agreement import agreement_rows
 from core.statistics.reports.peer_errors import TraceOutcome
 from storage.db import connections
 from storage.reports import peer_reviews
-from storage.reports.judge_costs import UNITS, RunCost, cost_by_run, cost_by_speaker
+from storage.reports.judge_costs import UNITS, RunCost, cost_by_run, cost_by_speaker, sum_costs
 from storage.reports.published._debates import pairs_and_scenarios
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, repeats_note, share
 from storage.runs import experiments, runs
 
 REFER, SCALEEVAL = "ReFeR, Narsupalli et al. 2024", "ScaleEval, Chern et al. 2024"
@@ -25,24 +25,27 @@ def costs(request: Request) -> list[PublishedRow]:
     reused reply as the call that was made for it.
     """
     with connections.reading(request.engine) as session:
-        names = {run.id: run.name for run in runs.of_study(session, request.study.id)}
+        names = {run.id: run.name_of_cell for run in runs.of_study(session, request.study.id)}
         of_runs = {run: cost for run, cost in cost_by_run(session, list(names)).items() if cost.calls}
         of_speakers = cost_by_speaker(session, request.study.id, list(of_runs))
-    groups: dict[str, dict[int, RunCost]] = {ALL_CALLS: of_runs}
+    groups: dict[str, dict[str, list[RunCost]]] = {}
+    for run, cost in of_runs.items():
+        groups.setdefault(ALL_CALLS, {}).setdefault(names[run], []).append(cost)
     for (run, speaker), cost in of_speakers.items():
-        groups.setdefault(f"{speaker} alone", {})[run] = cost
-    return [row for group, of_group in groups.items() for row in _cost_rows(group, of_group, names)]
+        groups.setdefault(f"{speaker} alone", {}).setdefault(names[run], []).append(cost)
+    return [row for group, of_group in groups.items() for row in _cost_rows(group, of_group)]
 
 
-def _cost_rows(group: str, costs: dict[int, RunCost], names: dict[int, str]) -> Iterator[PublishedRow]:
+def _cost_rows(group: str, repeats: dict[str, list[RunCost]]) -> Iterator[PublishedRow]:
+    costs = {run: sum_costs(of_run) for run, of_run in repeats.items()}
     for unit in UNITS:
         amounts = {run: amount for run, cost in costs.items() if (amount := cost.amount(unit)) is not None}
         most = max(amounts.values(), default=0.0)
         for run, amount in amounts.items():
-            traces = costs[run].traces
-            yield PublishedRow(names[run], group, f"{unit} of 1,000 traces", amount, None, None, traces)
+            of_run = (None, None, costs[run].traces, repeats_note(len(repeats[run])))
+            yield PublishedRow(run, group, f"{unit} of 1,000 traces", amount, *of_run)
             if most:
-                yield PublishedRow(names[run], group, f"relative {unit}", amount / most, None, None, traces)
+                yield PublishedRow(run, group, f"relative {unit}", amount / most, *of_run)
 
 
 def error_slices(request: Request) -> list[PublishedRow]:

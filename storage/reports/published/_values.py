@@ -54,6 +54,12 @@ def with_published(request: Request, table: str, rows: Sequence[PublishedRow]) -
     return [*found, *absent]
 
 
+def has_figures(request: Request, table: str) -> bool:
+    """Return whether a paper prints figures of a named table for the data of the study."""
+    known = _file()["tables"].get(table)
+    return bool(known and _is_of_paper(request, known)) or bool(_absent(request, table))
+
+
 def _absent(request: Request, table: str) -> list[PublishedRow]:
     """Return the rows of a paper that are not computed here, of a named table or of the experiment of a file."""
     return [
@@ -134,7 +140,8 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
     """Return the cells of an experiment with the published figure of each, for the statistics that the paper has."""
     spec = _file()["experiments"][file]
     reference = str(request.data.reference) if request.reference else None
-    results = reports.results(request.engine, request.study, experiment, reference)
+    statistics = dict.fromkeys([*spec, *spec.get("means", {})])
+    results = reports.results(request.engine, request.study, experiment, reference, statistics)
     own = experiment.definition
     published = [*_design(file)[1].values()]
     why = "; ".join(filter(None, (_file()["why"].get(file.partition("/")[0]), spec.get("why"))))

@@ -23,6 +23,7 @@ from storage.reports import alignment, references
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.reports.critiques import Leaderboard, leaderboard
+from storage.reports.experiments import ALIASES
 from storage.runs import runs
 from storage.studies.studies import Study
 
@@ -171,6 +172,11 @@ def evaluators(request: Request, judges: Iterable[str]) -> dict[str, str]:
     return {judge: judge.removesuffix(end) + names.get(end, "") for judge, end in ends.items()}
 
 
+def repeats_note(repeats: int) -> str:
+    """Return the note of a value of all verdicts of several repeats, which are one scorer in every table."""
+    return f"{repeats} repeats together" if repeats > 1 else ""
+
+
 def share(
     scorer: str, group: str, statistic: str, hits: Sequence[bool], items: Sequence[str], note: str = ""
 ) -> PublishedRow:
@@ -287,15 +293,19 @@ def _signed(difference: float | None) -> str:
 
 
 def select(rows: Sequence[PublishedRow], statistic: str | None) -> Sequence[PublishedRow]:
-    """Return the rows of one or, separated by commas, several statistics; raises TiebreakError for an unknown one."""
+    """Return the rows of one or, separated by commas, several statistics; raises TiebreakError for an unknown one.
+
+    "accuracy" and "kappa" are the short names of an experiment's statistics too.
+    """
     if statistic is None or not rows:
         return rows
     known = dict.fromkeys(row.statistic for row in rows)
     # The names of some have a comma.
     wanted = [statistic] if statistic in known else [name.strip() for name in statistic.split(",")]
-    if unknown := [name for name in wanted if name not in known]:
+    full = {name: {name, ALIASES.get(name, name), ALIASES.get(name, name).removesuffix("_gold")} for name in wanted}
+    if unknown := [name for name in wanted if not full[name] & {*known}]:
         raise TiebreakError(f"The table has no statistic {unknown[0]!r}; it has {', '.join(known)}.")
-    return [row for row in rows if row.statistic in wanted]
+    return [row for row in rows if any(row.statistic in names for names in full.values())]
 
 
 def _key(row: PublishedRow, fields: Sequence[str]) -> list[str]:

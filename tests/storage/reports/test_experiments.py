@@ -111,7 +111,9 @@ def test_effects_are_means_over_the_other_levels_with_their_cost(
     assert model.p_corrected is not None and model.p_corrected < 0.01
     assert model.cost[0] == pytest.approx(0.0) and model.lowest is None
     assert (words.difference, words.p_corrected) == (pytest.approx(0.0), None)
-    assert "combinations" in command(finished[0], "--effects") and "on_front" in command(finished[0], "--front")
+    for option, column in (("--effects", "combinations"), ("--front", "on_front")):
+        text = command(finished[0], option)
+        assert column in text and "for 1,000 traces" in text  # the unit of the cost
 
 
 def test_the_front_has_the_cells_that_no_cheaper_one_equals(results: report.Results) -> None:

@@ -315,6 +315,10 @@ def test_the_repeats_of_a_run_are_one_row_with_the_mean_of_accuracies(tmp_path: 
     assert row.low is not None and row.low < 0.54
     assert by_scorer(rows, "accuracy, no verdict as a tie") == {"solo · e · x": 0.5}
     assert {row.scorer for row in rows if row.statistic == "cohen_kappa"} == set(accuracies)
+    for table, scorer, found in (("dna-2", "e · x", (4 / 7, 4)), ("scaleeval-3", "solo · e · x", (4 / 8, 4))):
+        (tmp_path / table).mkdir()
+        (row, *_) = (row for row in compute(tmp_path / table, records, table) if row.scorer == scorer)
+        assert (row.value, row.items) == (pytest.approx(found[0]), found[1])
 
 
 def test_pairs_of_systems_of_one_study_are_separate_rows_of_example_level_agreement(tmp_path: Path) -> None:

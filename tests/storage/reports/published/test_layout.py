@@ -7,7 +7,7 @@ import pytest
 from commands.output import format_table
 from commands.tables import _with_differences
 from core.errors import TiebreakError
-from storage.reports.published import PublishedRow, layout
+from storage.reports.published import PublishedRow, layout, select
 
 ROWS = [
     PublishedRow(scorer, group, statistic, value, None, None, 9)
@@ -38,6 +38,12 @@ def test_several_statistics_are_columns_if_the_command_does_not_place_them() -> 
 def test_a_statistic_with_a_comma_in_its_name_is_selected() -> None:
     rows = [replace(row, statistic="accuracy, ties left out") for row in ROWS[:1]]
     assert layout([*rows, ROWS[1]], None, None, "accuracy, ties left out").texts() == [["chair", "0.500"]]
+
+
+def test_short_names_select_the_statistics_of_experiments() -> None:
+    rows = [replace(ROWS[0], statistic=name) for name in ("example_level_agreement", "cohen_kappa")]
+    assert [row.statistic for row in select(rows, "accuracy,kappa")] == ["example_level_agreement", "cohen_kappa"]
+    assert select(rows, "kappa") == rows[1:]
 
 
 @pytest.mark.parametrize(
