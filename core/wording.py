@@ -126,6 +126,13 @@ def equate_p(p: float) -> str:
     return f"p {format_p(p)}" if p < 0.001 else f"p = {format_p(p)}"
 
 
+def significance_level(p: float | None) -> str:
+    """Return the level of a p-value in DnA-Eval's Table 4: `*` p < .1, `**` p < .05, `***` p < .01; empty without p."""
+    if p is None:
+        return ""
+    return "***" if p < 0.01 else "**" if p < 0.05 else "*" if p < 0.1 else "not significant"
+
+
 def is_p_value(column: str) -> bool:
     """Return whether a column of a table has p-values by its name, such as `p` or `p_corrected`."""
     return column == "p" or column.startswith(("p_", "p "))

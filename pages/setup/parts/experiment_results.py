@@ -40,9 +40,15 @@ NAME_LENGTH, AXIS_LENGTH = 40, 42
 def axis_figure(
     cells: Sequence[CellResult], axes: Sequence[str], axis: str, levels: Sequence[str], statistic: str
 ) -> "go.Figure":
-    """Return the figure, with the 95 % interval over items at each point."""
+    """Return the figure, with the 95 % interval over items at each point.
+
+    The only level without a number is a baseline, drawn as a dashed line as in DnA-Eval's Figure 3.
+    """
     import plotly.graph_objects as go
 
+    names = [level for level in levels if not level.isdigit()]
+    baseline = names[0] if len(names) == 1 < len(levels) - 1 else None
+    levels = [level for level in levels if level != baseline]
     place = list(axes).index(axis)
     several = len({cell.criterion for cell in cells}) > 1 and "criterion" not in axes
     lines: dict[tuple[str, ...], dict[str, CellResult]] = {}
@@ -62,6 +68,11 @@ def axis_figure(
                 x, interval = place + OFFSET * (number - (len(drawn) - 1) / 2), (found.value, found.low, found.high)
                 points.append(charts.Point(x, found.value, (name, estimate, n), interval))
         figure.add_trace(charts.scatter(points, colour, "lines+markers", name=wrap_name(name, NAME_LENGTH)))
+        if baseline is not None and (found := by_level.get(baseline)) is not None and found.value is not None:
+            estimate = f"{baseline}: {numbers.format_estimate(found.value, found.low, found.high, 3)}"
+            ends = [charts.Point(x, found.value, (name, estimate)) for x in (-0.5, len(levels) - 0.5)]
+            dashed = {"color": colour, "width": 1.5, "dash": "dash"}
+            figure.add_trace(charts.scatter(ends, colour, "lines", line=dashed, showlegend=False))
     ticks = [wrap_name(level, max(10, AXIS_LENGTH // max(1, len(levels)))) for level in levels]
     figure.update_xaxes(tickvals=list(range(len(levels))), ticktext=ticks, range=[-0.5, len(levels) - 0.5])
     figure.update_yaxes(title=escape(statistic, quote=False), zeroline=False)
@@ -110,7 +121,7 @@ def _draw_chart(results: report.Results, statistic: str) -> None:
     figure = axis_figure(cells, results.axes, str(axis), levels, statistic)
     alt = f"{statistic} along {axis}, with 95 % intervals over items."
     charts.draw(figure, "experiment_chart", alt, data=ChartData(rows=cells))
-    if len(figure.data) == MAX_LINES:
+    if sum(line.showlegend is None for line in figure.data) == MAX_LINES:
         st.caption(f"The chart has the first {MAX_LINES} combinations; the table has all.")
 
 

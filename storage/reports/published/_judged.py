@@ -17,7 +17,7 @@ from core.statistics.data.dataset import NUMBER_COLUMNS, build_datasets
 from core.statistics.reports.experiments import RunOfCell, cell_statistics
 from core.statistics.reports.judges import compared_statistic, judge_differences
 from core.statistics.reports.weight_distances import average_weights as mean_weights
-from core.wording import format_p, join_notes
+from core.wording import format_p, join_notes, significance_level
 from storage.db import connections
 from storage.labels import targets
 from storage.reports import alignment, weights
@@ -150,7 +150,9 @@ def differences(request: Request, kind: str) -> list[PublishedRow]:
     for dataset in build_datasets(replace(data, opinions=opinions, scales=scales, design=None), "criterion"):
         for row in judge_differences(dataset, resamples=request.resamples, evaluators=names):
             p = {"p of the bootstrap": row.p_bootstrap, "of the test": row.p_t, "corrected (Holm)": row.p_corrected}
-            note = join_notes(", ".join(f"{n} {format_p(of)}" for n, of in p.items() if of is not None), row.reason)
+            note = ", ".join(f"{n} {format_p(of)}" for n, of in p.items() if of is not None)
+            level = f"level {stars}" if (stars := significance_level(row.p_bootstrap)) else ""
+            note = join_notes(note, join_notes(level, row.reason))
             if FIRST_OPINION not in row.judge + row.other_judge:
                 name, figures = f"{row.judge} less {row.other_judge}", (row.difference, row.low, row.high)
                 subject = (name, dataset.criterion, compared_statistic(dataset))

@@ -10,7 +10,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.statistics.data.frames import ALL
 from storage.db.connections import reading
-from storage.db.tables import TargetRow
+from storage.db.tables import RunRow, TargetRow
 from storage.reports import references
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, describe_populations
@@ -55,10 +55,16 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 
 
 def available(session: Session, study_id: int) -> list[PublishedTable]:
-    """Return the tables for which a study has values of the right kind; they can lack other things that they need."""
+    """Return the tables for which a study has values of the right kind; they can lack other things that they need.
+
+    Those of the paper whose method the study has runs of are first.
+    """
+    methods = select(col(RunRow.protocol)).where(col(RunRow.study_id) == study_id).distinct()
+    own = {name.partition("_")[0] for name in session.scalars(methods)}
     query = select(col(TargetRow.kind), col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id).distinct()
     present = {name for kind, criterion in session.execute(query) for name in (kind, f"{kind}/{criterion}")}
     named = [table for table in TABLES if present & set(_kinds(table.name))]
+    named.sort(key=lambda table: table.name.partition("-")[0] not in own)
     return [*named, *tables_of_experiments(session, study_id)]
 
 

@@ -14,6 +14,7 @@ from core.errors import PermanentFailure, TiebreakError
 from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
 from core.statistics.reports.experiment_differences import AxisDifference
+from core.statistics.reports.experiments import CellResult
 from core.trace import Ask, Usage
 from pages.setup.parts import experiment_results
 from storage.db.connections import connect, reading, writing
@@ -215,7 +216,7 @@ def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Stud
     assert len(json.loads(command(engine, "--json"))) == 4
     averaged = command(engine, "--rows", "judge.model", "--columns", "", "--statistic", "dollars")
     assert "mean over the levels of words" in averaged
-    assert "judge.model" in command(engine, "--differences")
+    assert all(text in command(engine, "--differences") for text in ("judge.model", "level", "***"))  # p < .01
 
 
 def test_the_differences_are_printed_in_every_format_and_refuse_a_layout(finished: tuple[Engine, Study]) -> None:
@@ -252,6 +253,13 @@ def test_costs_alone_state_why_no_verdict_is_compared(results: report.Results) -
     assert "cannot be compared with themselves: its reference is debate:e" in report.caption_of(alone, name, table)
     with pytest.raises(TiebreakError, match="cannot be compared with themselves"):
         alone.of("accuracy")
+
+
+def test_the_only_level_without_a_number_is_a_dashed_baseline() -> None:
+    levels = ("direct prompting", "1", "2")
+    cells = [CellResult((level,), "preference", "", 0.5, None, None, None, 9, (9,)) for level in levels]
+    line, dashed = experiment_results.axis_figure(cells, ["proposed"], "proposed", levels, "accuracy").data
+    assert len(line.x) == 2 and dashed.line.dash == "dash" and dashed.x == (-0.5, 1.5)
 
 
 def test_no_value_for_money_is_drawn_without_a_value(results: report.Results) -> None:
