@@ -61,7 +61,8 @@ def without_frame(text: Text, lines: list[Item]) -> list[Item]:
     remaining = list(lines)
     while remaining and _closes(text, remaining, lines):
         remaining.pop()
-    titles = sum(item.kind == "heading" for item in remaining) > 1 and not marked(remaining)
+    headings = sum(item.kind == "heading" for item in remaining)
+    titles = headings > 1 and len(marked(remaining)) in (0, headings)  # each with one definition below it, or none
     while remaining and _announces(text, remaining[0], len(remaining), titles):
         remaining.pop(0)
     return remaining
@@ -526,8 +527,7 @@ class Aspects(Answer[dict[str, str]]):
         lines = without_frame(text, answered_items(text, "aspect"))
         if not lines:
             raise UnreadableReply("it names no aspects")
-        inline = self._inline(lines) if len(lines) == 1 else None
-        named = inline or _fields(lines) or _grouped(lines)
+        named = (self._inline(lines) if len(lines) == 1 else None) or _fields(lines) or _grouped(lines)
         return named, "list", lines[0].start, lines[-1].end
 
     def _inline(self, lines: list[Item]) -> list[Named] | None:
@@ -567,9 +567,10 @@ def _grouped(lines: list[Item]) -> list[Named]:
     if tops[0].kind == "cell":
         return [_cells(item) for item in tops]
     named: list[Named] = []
-    nested = False
+    nested, sections = False, lines[0].kind == "heading"
     for item, following in zip_longest(tops, tops[1:]):
         below = [line for line in lines if item.end <= line.start and (not following or line.start < following.start)]
+        below = [line for line in below if line.kind != "heading" or not (sections or line.text.startswith("#"))]
         if not following and not nested and item.kind != "heading":  # a plain line below the last item may be a remark
             below = [line for line in below if line.kind != "plain" or line.indent > item.indent]
         nested = nested or (item is tops[0] and bool(below))

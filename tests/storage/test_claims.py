@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
+from core.errors import TiebreakError
 from storage.db.connections import clock, writing
 from storage.db.tables import ExperimentRow, RunRow, SpendingRow, TraceRow
 from storage.runs import calls, claims, runs
@@ -80,6 +81,22 @@ def test_the_costs_of_one_run_are_forgotten_when_a_worker_takes_it_alone(session
     assert list(session.scalars(select(SpendingRow.run_id))) == [other]
 
 
+def test_a_shared_run_with_a_verdict_goes_on_when_traces_fail(session, monkeypatch):
+    monkeypatch.setattr(claims, "MAX_INITIAL_FAILURES", 1)
+    ids = list(session.scalars(select(TraceRow.id).order_by(TraceRow.id)))
+    for trace_id, outcome in zip(ids, ("agreed", "failed"), strict=False):
+        session.execute(update(TraceRow).where(TraceRow.id == trace_id).values(outcome=outcome))
+    claimed = claim(session, "a")
+    claims.release_trace(session, claimed, "a", failed=True)
+    assert the_run(session).state == "requested"
+
+
+@pytest.mark.parametrize(("rest", "claimed"), [(0, 1), (1, 1), (2, 3)])
+def test_traces_are_claimed_with_a_rest_that_is_small(session, rest, claimed):
+    claims.claim_run(session, the_run(session).id, "a")
+    assert len(claims.claim_traces(session, the_run(session).id, "a", 1, rest)) == claimed
+
+
 def test_a_claim_of_a_run_lasts_seconds_and_is_renewed(session):
     run = the_run(session)
     claims.claim_run(session, run.id, "a")
@@ -116,6 +133,8 @@ def test_runs_of_an_experiment_wait_for_one_that_is_executed_until_its_claim_end
 
 def test_a_run_is_read_again_when_it_is_locked(session):
     run = the_run(session)
+    with pytest.raises(TiebreakError, match="no run 99"):
+        claims.locked(session, 99)
     session.connection().exec_driver_sql("UPDATE run SET state = 'stopped'")  # as another process does
     assert run.state == "requested" and not claims.claim_run(session, run.id, "a")
 
@@ -134,4 +153,6 @@ def test_a_shared_run_stops_when_its_first_traces_all_fail_and_ends_with_its_las
     assert [end("failed"), end("failed")] == ["requested", "stopped"]
     set_run(session, state="requested")
     assert end("agreed") == "finished"
+    claims.stop(session, the_run(session).id, "No key.")
+    assert the_run(session).state == "finished", "only a requested run is stopped"
     calls.remove_worker(session, worker)

@@ -43,6 +43,11 @@ INSTRUCTIONS = [
         "Write each claim on a line of its own, numbered 1., 2., 3. and so on, and write nothing else. If there is no "
         'claim, write only "none".',
     ),
+    (
+        Aspects(),
+        "Write one line for each aspect, numbered 1., 2., 3. and so on, and nothing else. Each line is the name of one "
+        "aspect.",
+    ),
 ]
 
 REFUSED = [
@@ -71,15 +76,32 @@ REFUSED = [
     (Weights(names=("a", "b")), "a: 50%\nb: 40%", "the weights sum to 90, not to 100"),
     (Weights(names=("depth", "style")), "depth: 50%\nstyle: 50%\ntone: 10%", "it gives a weight to “tone”"),
     (Aspects(count=2), "1. Accuracy", "it names 1 aspects, not 2"),
+    (Aspects(), "1. 5\n2. 6", "it names no aspects"),
+    (Aspects(), '{"good": ["Depth"], "bad": ["Style"]}', "it names no aspects"),
+    (Aspects(), "Wait, I overlooked a line.\n1. Depth\n2. Style", "it takes its answer back and gives no other"),
+    (Claims(), '{"claims": 3}', "its JSON holds no list of claims"),
     (Claims(), "Sure! Here are the claims:", "it announces claims and lists none"),
 ]
 
 
+AS_NAMED = {"Response 1": 7, "Response 2": 5}
 READ = [
     (Claims(), r'{"claims": ["Half \ud800.", "NUL \u0000, \ud83d\ude00."]}', ("Half \ufffd.", "NUL \ufffd, 😀.")),
     (Aspects(count=2), "1. Depth\n 2. Style", {"Depth": "", "Style": ""}),
     (Aspects(), "**1. Depth** Is it **deep**?\n**2. Style**", {"Depth": "Is it deep?", "Style": ""}),
     (Aspects(count=1), r"{'aspects': {'Half \ud800': 'NUL \u0000?'}}", {"Half \ufffd": "NUL \ufffd?"}),
+    (Aspects(), "## Depth\n- Is it deep?\n## Style\n- Is it clear?", {"Depth": "Is it deep?", "Style": "Is it clear?"}),
+    (Aspects(), "## Content\n1. Depth\n2. Truth\n## Form\n3. Style", {"Depth": "", "Truth": "", "Style": ""}),
+    (Aspects(), "**Content**\n1. Depth\n**Form**\n2. Style", {"Depth": "", "Style": ""}),
+    (Aspects(), '{"list": ["Depth", "Style"]}', {"Depth": "", "Style": ""}),
+    (Aspects(), '[{"heading": "Depth", "meaning": "Is it deep?"}]', {"Depth": "Is it deep?"}),
+    (Claims(), "1. Error messages are unclear.\n2. It is long.", ("Error messages are unclear.", "It is long.")),
+    (Aspects(), "**Qualities**\n- Depth\n- Style", {"Depth": "", "Style": ""}),
+    (Claims(), "| 1 | It is long\n| 2 | It is dry", ("It is long", "It is dry")),
+    (Claims(), "It has two parts.\nClaims:\nIt is long.", ("It is long.",)),
+    (Claims(), "#hashtags are many.\nIt is long.", ("#hashtags are many.", "It is long.")),
+    (Claims(), "- Claim 1: It is long.\n- Claim 2: It is dry.", ("It is long.", "It is dry.")),
+    (Claims(), "| The prose is dry.\n| It is long.", ("| The prose is dry.", "| It is long.")),
     (Passage(), r'{"text": "Half \ud800."}', "Half \ufffd."),
     (Rating(low=0, high=100), "Rating: 85%", 85),
     (Rating(), "Rating: 1", 1),
@@ -120,6 +142,9 @@ READ = [
         "depth : style = 60 : 40\nI read them again.\ndepth : style = 70 : 30",
         {"depth": 70, "style": 30},
     ),
+    (Scores(), "Initial scores: Response 1: 8, Response 2: 6\nResponse 1: 7, Response 2: 5", AS_NAMED),
+    (Scores(), "Response 2, Response 1: 5, 7\nInitial scores of Response 2, Response 1: 6, 8", AS_NAMED),
+    (Scores(), "7 5\n" + 31 * "It is so.\n", AS_NAMED),
     (Weights(names=("depth", "style")), "2. 30%\n1. 70%", {"depth": 70, "style": 30}),
     (Claims(), "THERE ARE NO CLAIMS.", ()),
     (Claims(), "Two parts.\nOf the text.\n| # | Claim |\n|---|---|\n| 1 | It is long. |", ("It is long.",)),
@@ -139,6 +164,7 @@ MISSED = [
     (Number(), "It is so.\n\nApples 12"),
     (Number(), "She buys apples.\n12 were rotten"),
     (Weights(names=("depth", "style")), "70 % / 30 %\nSo it is."),
+    (Weights(names=("Tone of voice", "Depth")), "Tone: 60%\nDepth: 40%"),
     (Choice(count=3), "Final answer: 4"),
     (Choice(count=3), "Response 1 > Response 2"),
     (Choice(), "Response 1 = Response 2 in length."),
@@ -303,6 +329,7 @@ def table(header: str, first: str, second: str) -> str:
         table("Accuracy | Clarity", "9 | 7", "5 | 7") + "\n\nAssistant 1: 8\nAssistant 2: 6",
         "good | Assistant 1: 8\nbad | Assistant 2: 6",
         "| Assistant 1 8\n| Assistant 2 6",
+        "|Name|Style|Overall|\n|---|---|---|\n|Assistant 1|9|8|\n|Assistant 2|5|6|",
     ],
 )
 def test_the_column_of_the_value_is_read(reply: str) -> None:

@@ -43,6 +43,7 @@ def test_named_annotators_label_what_no_group_labels():
     rules = StudyRules(annotators=("bob",), groups={"math": ("ann",)})
     assert [is_assigned(rules, who, "math") for who in ("ann", "bob")] == [True, False]
     assert [is_assigned(rules, who, "dialog") for who in ("ann", "bob")] == [False, True]
+    assert [claims.is_excluded(rules, who) for who in ("ann", "bob", "zoe")] == [False, False, True]
     assert [claims.is_named(rules, who) for who in ("ann", "bob", "cyd")] == [True, True, False]
 
 

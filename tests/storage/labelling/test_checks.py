@@ -5,6 +5,7 @@ import pytest
 from core.formats.records import AdjudicationRecord
 from core.labels import Adjudication, Target
 from storage.db.connections import reading
+from storage.labelling import claims
 from storage.labels import targets
 from storage.transfer import imports
 from tests.storage.labelling.workbench import Client, set_rules, stored
@@ -52,6 +53,8 @@ def test_a_share_of_the_queue_are_checks_at_other_places_for_each_annotator(stud
         for quarter, place in enumerate(places[name]):
             assert quarter * 34 / 4 - 2 <= place <= (quarter + 1) * 34 / 4 + 2, "one check in each stretch"
     assert places["ann"] != places["bob"]
+    work = Client(study, "ann").work()
+    assert {claims.mix_checks(work, [90, 91], [check]).index(check) for check in range(10)} == {1, 2}
     assert Client(study, "ann").progress()["total"] == 34
 
 
