@@ -472,7 +472,7 @@ def _incomplete(results: Results, statistic: str) -> Iterator[str]:
     if any(cell.no_verdict for cell in cells):
         yield "missing: targets without a verdict, and the values that any verdicts would give"
     if failed := [cell for cell in cells if cell.failed]:
-        yield f"failed traces count as no verdict: {_numbered(failed, 'failed', every)}"
+        yield f"targets of failed traces, which count as no verdict: {_numbered(failed, 'failed', every)}"
     if left_out := [cell for cell in cells if cell.left_out]:
         yield f"on the items with a verdict in every cell; left out: {_numbered(left_out, 'left_out', every)}"
     if absent := [cell for key, cell in every.items() if key not in shown]:
@@ -480,13 +480,16 @@ def _incomplete(results: Results, statistic: str) -> Iterator[str]:
 
 
 def _numbered(some: Sequence[CellResult], field: str, every: Mapping[Any, CellResult]) -> str:
-    """Return a number of each of some cells, such as `4 of 12 in 1 · math`; the smallest and largest of many."""
+    """Return a number of targets of each of some cells, such as `4 in 1 · math`; the smallest and largest of many.
+
+    Without `asked`, which is of targets with a reference alone.
+    """
     numbers = [getattr(cell, field) for cell in some]
     if len(some) > MAX_NAMES:
-        return f"{min(numbers):,} to {max(numbers):,} in {len(some):,} of {format_count(len(every), 'cell')}"
+        span = " to ".join(dict.fromkeys(f"{end:,}" for end in (min(numbers), max(numbers))))
+        return f"{span} in {len(some):,} of {format_count(len(every), 'cell')}"
     names = _names_of(some, [*every.values()])
-    cells = zip(numbers, some, names, strict=True)
-    return ", ".join(f"{number:,} of {cell.asked:,} in {name}" for number, cell, name in cells)
+    return ", ".join(f"{number:,} in {name}" for number, name in zip(numbers, names, strict=True))
 
 
 def _names_of(some: Sequence[CellResult], every: Sequence[CellResult]) -> list[str]:

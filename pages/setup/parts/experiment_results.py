@@ -141,10 +141,16 @@ def front_figure(rows: Sequence[report.Value], statistic: str, cost: str) -> "go
             interval, text = (row.value, row.low, row.high), escape(row.cell, quote=False)
             points.append(charts.Point(row.cost, row.value, lines, interval, text))
         step = {"shape": "hv", "color": colour, "width": 1.5}
-        figure.add_trace(charts.scatter(points, colour, mode, name=name, textposition="top center", line=step))
+        figure.add_trace(charts.scatter(points, colour, mode, name=name, textposition=_sides(points), line=step))
     figure.update_xaxes(title=cost)
     figure.update_yaxes(title=escape(statistic, quote=False), zeroline=False)
     return charts.apply_layout(figure, f"{escape(statistic, quote=False)} and cost", HEIGHT, legend=True)
+
+
+def _sides(points: Sequence[charts.Point]) -> list[str]:
+    """Return where the name of each point has room: to the right in the left half, otherwise to the left."""
+    middle = (min(costs) + max(costs)) / 2 if (costs := [point.x for point in points]) else 0
+    return ["top right" if point.x <= middle else "top left" for point in points]
 
 
 def _draw_front(results: report.Results, statistic: str) -> None:

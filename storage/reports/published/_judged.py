@@ -169,7 +169,7 @@ def verdict_agreement(request: Request) -> list[PublishedRow]:
             ("agreement with ties", row.with_ties),
             ("agreement without ties", row.without_ties),
         )
-        for note in (f"{row.no_verdict} items without a verdict, left out" if row.no_verdict else "",)
+        for note in (f"{row.no_verdict} without a verdict, left out" if row.no_verdict else "",)
     ]
 
 
