@@ -1,7 +1,9 @@
 """The fields of an action: evidence, value and guidelines as they are stored, and those that are rejected."""
 
 import pytest
+from pydantic import ValidationError
 
+from storage.labelling._action_transaction import Action
 from tests.storage.labelling.workbench import Client, add_guidelines, set_rules, stored
 from tests.storage.shared import debates
 
@@ -41,6 +43,23 @@ def test_evidence_that_is_no_passage_is_rejected(ann, engine, type, evidence):
     result = ann.do(type, ann.tasks()[0], value=1, evidence=evidence)
     assert result["status"] == "rejected" and result["message"].endswith(".")
     assert stored(engine) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "most", "beyond"),
+    [
+        ("evidence", 100 * [passage(0, 1)], 101 * [passage(0, 1)]),
+        ("shown", 1000 * [1], 1001 * [1]),
+        ("shown", [1], [0]),
+        ("seconds", 0, -1),
+        ("seconds", 1e6, 1e6 + 1),
+        ("guidelines", 2**31 - 1, 2**31),
+    ],
+)
+def test_fields_of_an_action_have_bounds(field, most, beyond):
+    assert Action(seq=1, type="label", **{field: most})
+    with pytest.raises(ValidationError):
+        Action(seq=1, type="label", **{field: beyond})
 
 
 def test_evidence_is_not_stored_in_a_study_without_it(ann, engine):

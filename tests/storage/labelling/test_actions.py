@@ -122,9 +122,10 @@ def test_a_label_from_a_second_window_never_overwrites_a_newer_one(ann, engine):
     assert (stale["status"], stale["version"], stale["standing"]["value"]) == ("stale", "1", 1)
     assert [row.value for row in stored(engine)] == [1]
     assert other.label(task, 2, base=stale["version"])["status"] == "accepted"
+    assert ann.label(task, 1, base="#")["status"] == "rejected", "it names no action"
 
 
-@pytest.mark.parametrize("base", ["", "1", "7", "-1", "yesterday", "#99", "#", "٣", "9" * 30, "#" + "9" * 11])
+@pytest.mark.parametrize("base", ["", "00", "1", "7", "-1", "yesterday", "#99", "#", "٣", "9" * 30, "#" + "9" * 11])
 def test_a_base_that_is_no_version_of_the_target_is_rejected_with_a_true_sentence(ann, base):
     task = ann.tasks()[0]
     refused = ann.label(task, 1, base=base)
