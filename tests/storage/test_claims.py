@@ -63,6 +63,7 @@ def test_a_run_that_is_being_cancelled_ends_with_its_last_claim(session):
     run, worker = the_run(session), calls.register_worker(session, "a")
     claims.end_if_done(session, run)
     assert run.state == "requested" and claims.cancelling_runs(session) == []
+    assert claims.count_claimed(session, run.id) == 0
     claim(session, "a")
     run = set_run(session, state="cancelling")
     claims.end_if_done(session, run)

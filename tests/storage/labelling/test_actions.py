@@ -305,6 +305,8 @@ def test_a_label_beyond_the_overlap_is_stored_as_surplus_and_frees_no_place(ann,
     assert [row.surplus for row in stored(engine)] == [False, False, True]
     changed = late[1].label(task, 1, base="1")
     assert changed["status"] == "surplus"
+    again = [late[1].do(type, entry=late[1].history()[type][-1]["id"])["status"] for type in ("undo", "redo")]
+    assert again == ["accepted", "surplus"]
     dee = Client(engine, annotator="dee")
     assert task["id"] not in {one["id"] for one in dee.tasks()}
 
