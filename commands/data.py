@@ -80,7 +80,7 @@ Roles = Annotated[
     typer.Option(
         "--role",
         help="ROLE=FIELD: what a field is in place of what is suggested; ROLE is prompt, context, reference, response, "
-        "system, annotator, label or none. Repeat it.",
+        "system, annotator, label, transcript, step or none. Repeat it.",
     ),
 ]
 
@@ -215,20 +215,28 @@ def confirmed_mapping(path: Path, mapping: "mappings.Mapping", *, confirm: bool)
             "\n".join(["To confirm: what the fields are.", *(f"  {own}" for own in mapped_table.roles(path, mapping))]),
             err=True,
         )
-        if not confirm:
-            raise FileFormatError(confirmation.GUESSED)
-        mapping = mapping.model_copy(update={"confirmed": True})
     found = mapped_table.questions(path, mapping)
-    still_open = [question for question in found if not confirm or question.literal_values() is None]
-    for question in still_open:
-        typer.echo("\n".join([f"To confirm: {question.sentence()}", *question.lines()]), err=True)
-        if question.literal_values() is not None:
-            typer.echo(f"  --confirm states: {question.reading()}.", err=True)
+    still_open = print_questions(found, confirm=confirm)
+    if not (mapping.confirmed or confirm):
+        raise FileFormatError(confirmation.GUESSED)
+    mapping = mapping.model_copy(update={"confirmed": True})
     if still_open:
         raise confirmation.refusal(still_open)
     for question in found:
         mapping = confirmation.answer(mapping, question, question.literal_values() or {})
     return mapping
+
+
+def print_questions(questions: "list[confirmation.Question]", *, confirm: bool) -> "list[confirmation.Question]":
+    """Print what `--confirm` states, with and without it; return the questions that stay open."""
+    still_open = [question for question in questions if not confirm or question.literal_values() is None]
+    for question in questions:
+        if question in still_open:
+            typer.echo("\n".join([f"To confirm: {question.sentence()}", *question.lines()]), err=True)
+        if question.literal_values() is not None:
+            names = validation_errors.join_names(question.fields)
+            typer.echo(f"  --confirm states of {names}: {question.reading()}.", err=True)
+    return still_open
 
 
 def stated_lines(path: Path, mapping: "mappings.Mapping") -> list[str]:

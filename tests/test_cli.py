@@ -166,6 +166,8 @@ def test_confirm_states_the_printed_reading_but_not_what_a_0_means(run, tmp_path
     arguments = ("data", "import", str(table), "--study", "s", "--map", str(mapping))
     refused = run(*arguments)
     assert refused.exit_code == 2 and f"  '{labels[0]}' -> not confirmed: 2 times\n" in refused.stderr
+    guessed = run("data", "import", str(table), "--study", "s", "--role", "label=label")
+    assert guessed.exit_code == 2 and ("states of label: 1 is the first response" in guessed.stderr) == (code == 0)
     confirmed = run(*arguments, "--confirm", "--json")
     assert confirmed.exit_code == code
     if code == 0:

@@ -99,7 +99,16 @@ class Question:
             return "1 is the first response, 2 the second, 0 a tie"
         if self.steps:
             return describe_steps(self.steps)
-        return f"the scale is {_describe_scale(self.scale)}"
+        zero = (
+            "; 0 is a value like the others, and not an empty cell"
+            if "0" in self.found and self._may_be_empty()
+            else ""
+        )
+        return f"the scale is {_describe_scale(self.scale)}{zero}"
+
+    def _may_be_empty(self) -> bool:
+        """Return whether 0 can be written for no value: it is the end of a scale with more values."""
+        return self.scale is not None and self.scale.level != "nominal" and len(self.found) > 2
 
     def literal_values(self) -> dict[str, Value | None] | None:
         """Return the values that a confirmation without `values` states, none for a scale; None if it cannot.
@@ -197,11 +206,9 @@ def state_values(scopes: Iterable[Scope], mapping: TableMapping) -> list[Stateme
 
 def _describe_scale(scale: Scale) -> str:
     if scale.categories:
-        ends = (scale.categories[0], scale.categories[-1])
-        is_reversed = scale.level == "ordinal" and all(isinstance(end, int) for end in ends) and ends[0] > ends[1]  # type: ignore[operator]
-        best = f" ({ends[1]} is the best)" if is_reversed else ""
+        best = f" ({format_value(scale.categories[-1])} is the best)" if scale.level == "ordinal" else ""
         return join_names([format_value(category) for category in scale.categories]) + best
-    return f"{format_value(scale.low)} to {format_value(scale.high)}"
+    return f"{format_value(scale.low)} to {format_value(scale.high)} ({format_value(scale.high)} is the best)"
 
 
 def _meaning(block: Block, source: ValueSource, text: str) -> str:
@@ -282,21 +289,28 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Iterable[str]
         return f"{names}{f', such as {quote_value(text[:EXAMPLE_LENGTH])}' if text else ''}"
 
     texts = {"prompt": mapping.prompt, "context": mapping.context, "reference": mapping.reference}
-    lines = [f"{name}: {example(as_tuple(own))}" for name, own in texts.items() if own is not None]
+    lines = [f"item: {'a number of the row' if str(mapping.id).startswith('{row}') else example([mapping.id])}"]
+    lines += [f"{name}: {example(as_tuple(own))}" for name, own in texts.items() if own is not None]
     for number, own in enumerate(mapping.responses, 1):
         system = own.name or (f"the value of {source_name(own.system)}" if own.system else "unknown")
-        lines.append(f"response {number}: {example(as_tuple(own.text))}; its system: {system}")
+        lines.append(f"response {number}: {example(as_tuple(own.text or own.transcript))}; its system: {system}")
     for block in mapping.labels:
         people = getattr(block, "annotator", None) or getattr(block, "annotators", None) or "unnamed"
         who = join_names([*dict.fromkeys(people.values())]) if isinstance(people, Mapping) else source_name(people)
-        what = f"{block.kind} {block.criterion!r}: people's labels"
+        what = f"{_named(block)}: people's labels"
         if isinstance(block, RankingLabels):
             best = "highest" if block.ranking.higher_is_better else "lowest"
             what = f"people's ranks in {join_names(as_tuple(block.ranking.ranks))}, the {best} is the best"
         lines.append(f"{what}, annotators: {who}")
     for name, blocks in (("of judges", mapping.judges), ("gold, without annotators", mapping.gold)):
-        lines += [f"{block.kind} {block.criterion!r}: values {name}" for block in blocks]
+        lines += [f"{_named(block)}: values {name}" for block in blocks]
     return [*lines, *(f"not used: {example([field])}" for field in islice(unused, MAX_VALUES))]
+
+
+def _named(block: Block) -> str:
+    """Return the kind of a block and its criterion, which a field can have."""
+    field = getattr(block, "criterion_field", None)
+    return f"{block.kind}, criterion of {source_name(field)}" if field else f"{block.kind} {block.criterion!r}"
 
 
 def _shown(scope: Scope, sources: Iterable[Any]) -> str:

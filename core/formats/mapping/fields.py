@@ -1,5 +1,6 @@
 """References to fields of a row: dotted paths into nested data, and templates with several of them."""
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -123,14 +124,30 @@ def _get_inner(value: Any, key: str) -> Any:
 
 @lru_cache(maxsize=64)
 def parse_nested(text: str) -> Any:
-    """Return the list or object that a cell holds as JSON; None for other text."""
+    """Return the list or object that a cell holds as JSON, or as Python prints it; None for other text."""
     if needs_too_much(text):
         return None
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return None
+        value = _printed_by_python(text.strip())
     return value if isinstance(value, list | dict) else None
+
+
+# Characters of the longest representation that is parsed: Python's parser needs far more memory than JSON's.
+MAX_PRINTED = 100_000
+
+
+def _printed_by_python(text: str) -> Any:
+    """Return the value of which a text is exactly the representation: `['a' 'b']` of NumPy is no list of one text."""
+    if len(text) > MAX_PRINTED or text[:1] not in ("[", "{"):
+        return None
+    try:
+        value = ast.literal_eval(text)
+        is_json = json.loads(json.dumps(value)) == value  # no tuples, bytes or keys that are no texts
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if is_json and repr(value) == text else None
 
 
 # What a mapping can refer to: a field, a template, a constant, a part of a text, or a comparison of two numbers.

@@ -17,7 +17,7 @@ NUMBERS = {"first": "1", "second": "2"}
 IDS = (
     *("id", "item_id", "question_id", "instance_id", "original_id", "sample_id", "example_id", "idx", "index", "uid"),
     *("pair_id", "comparison_id", "message_id", "story_id", "seg_id", "item", "item_name", "prompt_id", "hitid"),
-    *("response_id", "output_id", "completion_id", "span_id", "run_id", "trace_id", "task_id"),
+    *("query_id", "response_id", "output_id", "completion_id", "span_id", "run_id", "trace_id", "task_id"),
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),

@@ -46,6 +46,7 @@ LABEL = re.compile(
     r"\b(label|rat(e|ing)|score|quality|annotation|decision|verdict|judge?ment|prefer|winner|better|choice|is|has|error|hallucin|"
     r"success|correct|simpl|gramma|meaning|adequa|natural|inform|fluen|coher|relevan|consist|faith|factual)"
 )
+TIME = re.compile(r"\b(at|time|timestamp|date|datetime|created|updated|submitted)\b")
 FACT = re.compile(
     r"\b(id|idx|index|count|num|n|len|length|size|time|date|day|seconds?|start|end|turn|seed|split|fold|version|age|year"
     r"|tokens?|page|price|cost|duration|lead|norm|normalized|zscore|z|std|sd|avg|category|domain|topic|subset|dataset"
@@ -355,6 +356,7 @@ class RoleSuggester:
         return max(
             (own for own in keys if own.filled == self.rows),
             key=lambda own: (
+                not own.is_called(SYSTEM, TIME),
                 bool(re.search(r"\b(id|idx|hash|doc)\b", own.words)) and not own.is_called(LABEL),
                 self.annotator is not None and len(own.distinct) < self.rows,
                 len(own.distinct),
@@ -399,6 +401,7 @@ class RoleSuggester:
             self._set_id_without_text(systems)
             return
         keys = [own for own in self.short if own not in (self.annotator, *content) and own.filled == self.rows]
+        keys = [own for own in keys if not own.is_called(SYSTEM, TIME)]
         keys = [own for own in keys if not any(number % 1 for number in own.numbers)]  # measured
         keys.sort(key=lambda own: (not re.search(r"\b(id|idx)\b", own.words), own.is_label))
         same = [own for own in self.columns if own.path in prompts]

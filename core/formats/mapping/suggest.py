@@ -39,11 +39,14 @@ REJECTED = "Rejected"
 # Fields of a suggestion that stand when a person says what others are.
 KNOWN = ("explode", "parallel", "scenario", "header")
 # What a person can say that a field is.
-ROLES = ("prompt", "context", "reference", "response", "system", "annotator", "label", "none")
+ROLES = ("prompt", "context", "reference", "response", "transcript", "system", "annotator", "label", "step", "none")
+# Field of a response -> the role of the field that it refers to.
+FORMS = {"text": "response", "transcript": "transcript"}
 # Why a field cannot have a role.
 UNUSED = {
     "label": "no response, or no item that it is about, is known; state it with `--role response=FIELD` or `prompt`",
     "annotator": "the file has no labels that are known; state them with `--role label=FIELD`",
+    "step": "its values are not known as steps of the transcript; state that with `--role transcript=FIELD`",
     "system": "there are fewer responses than systems; state each with `--role response=FIELD`",
 }
 # A row of a preview.
@@ -59,7 +62,7 @@ def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.D
     preview = preview_table(path, ROWS, explode, join=join)
     if explode is None and preview.rows and (parallel := suggest_blocks.suggest_parallel(preview)):
         return parallel | joined
-    if explode is None and (pairs := _chosen_lists(preview)):
+    if explode is None and (pairs := _chosen_lists(preview) or _exchanges(suggest(preview), preview)):
         return pairs | joined
     draft = suggest(preview, explode)
     is_numbered = preview.lists == (EVERY_KEY,) and all(own.partition(".")[0].isdecimal() for own in preview.columns)
@@ -87,14 +90,15 @@ def _completed(path: Path, draft: guess.Draft, preview: Preview, join: Sequence[
 
 
 def _leaves_texts(path: Path, draft: guess.Draft) -> bool:
-    """Return whether the file has other texts, or values that look like labels: then names alone are no proof."""
+    """Return whether the file has other texts, ids, or values like labels: then names alone are no proof."""
     mapping, is_complete = build_suggested(draft)
     if not is_complete or any("transcript" in own for own in draft.get("responses", ())):
         return False
     unused = unused_fields(path, mapping)
     preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes)
     left = [own for own in roles.profile(preview) if own.path in unused]
-    return any(own.is_prose or (own.is_label and not _has_blocks(draft)) for own in left)
+    are_left = any(own.is_prose or (own.is_label and not _has_blocks(draft)) for own in left)
+    return are_left or bool(state_row_names(path, mapping))
 
 
 def apply_roles(
@@ -105,19 +109,14 @@ def apply_roles(
     Raises FileFormatError for a role or a field that there is not.
     """
     preview = preview_table(path, MANY_ROWS, draft.get("explode"), join=join)
-    for role, fields in chosen.items():
-        if role not in ROLES:
-            raise FileFormatError(f"there is no role {role!r}; there are {join_names(ROLES)}")
-        for field in fields:
-            if field not in preview.columns:
-                raise FileFormatError(f"there is no such field; there are {join_names(preview.columns)}", field=field)
+    _refuse_unknown(preview, chosen)
     named = {field for fields in chosen.values() for field in fields}
     columns = tuple(column for column in preview.columns if column not in chosen.get("none", ()))
     known: guess.Draft = {field: draft[field] for field in KNOWN if field in draft}
     for field in ("prompt", "context", "reference"):
         own = chosen.get(field) or [path for path in _as_list(draft.get(field)) if path not in named]
         known |= {field: own[0] if len(own) == 1 else own} if own else {}
-    responses = [{"text": text} for text in chosen.get("response", ())]
+    responses = [{kind: field} for kind, role in FORMS.items() for field in chosen.get(role, ())]
     if not responses and not any(own.get("text") in named for own in draft.get("responses", ())):
         responses = list(draft.get("responses", ()))
     systems = chosen.get("system", ())
@@ -126,8 +125,33 @@ def apply_roles(
     known["responses"] = responses
     suggester = roles.RoleSuggester(replace(preview, columns=columns), known, chosen)
     found = suggester.suggest() or draft | {field: own for field, own in known.items() if own}
+    found = _with_steps(found, preview, chosen)
     _refuse_unused(found, chosen)
     return {"confirmed": False, **distinguish(found), **({"join": [*join]} if join else {})}
+
+
+def _refuse_unknown(preview: Preview, chosen: abc.Mapping[str, Sequence[str]]) -> None:
+    """Raise FileFormatError for a role or a field that there is not."""
+    for role, fields in chosen.items():
+        if role not in ROLES:
+            raise FileFormatError(f"there is no role {role!r}; there are {join_names(ROLES)}")
+        for field in fields:
+            if field not in preview.columns:
+                raise FileFormatError(f"there is no such field; there are {join_names(preview.columns)}", field=field)
+
+
+def _with_steps(draft: guess.Draft, preview: Preview, chosen: abc.Mapping[str, Sequence[str]]) -> guess.Draft:
+    """Return a suggestion with the labels of steps of a transcript, if a person states either of them."""
+    if chosen.keys().isdisjoint(("transcript", "step")):
+        return draft
+    first = next(iter(chosen.get("step", ())), None)
+    column = next((own["transcript"] for own in draft.get("responses", ()) if "transcript" in own), "")
+    found = [*suggest_steps.StepSuggester(preview, column, suggest_blocks.PEOPLE, first).blocks()]
+    stated = {block.get("value") for _, block in found}
+    for name in ("labels", "gold"):
+        kept = [block for block in draft.get(name, ()) if block.get("value") not in stated]
+        draft |= {name: [*kept, *(block for of, block in found if of == name)]}
+    return {field: own for field, own in draft.items() if own}
 
 
 def _refuse_unused(draft: guess.Draft, chosen: abc.Mapping[str, Sequence[str]]) -> None:
@@ -135,7 +159,7 @@ def _refuse_unused(draft: guess.Draft, chosen: abc.Mapping[str, Sequence[str]]) 
     blocks = [draft.get(name, ()) for name in ("labels", "judges", "gold")]
     responses = draft.get("responses", ())
     places: dict[str, Any] = {role: [draft.get(role)] for role in ("prompt", "context", "reference")}
-    places |= {"label": blocks, "annotator": blocks, "response": responses}
+    places |= {"label": blocks, "annotator": blocks, "step": blocks, "response": responses, "transcript": responses}
     places["system"] = [own.get("system") for own in responses]
     for role, fields in chosen.items():
         for field in fields:
@@ -270,6 +294,8 @@ def suggest(preview: Preview, explode: str | None = None) -> guess.Draft:
     _refer_to_parts(draft, preview)
     _refer_to_last_turn(draft, preview)
     draft |= suggest_blocks.BlockSuggester(preview, draft).suggest()
+    if draft.get("reference") in [block.get("value") for block in draft.get("gold", ())]:
+        draft.pop("reference", None)
     status = guess.names_of(preview.columns).get("assignmentstatus")
     if status and any(row.get(status) == REJECTED for row in preview.rows):
         draft["where_not"] = {status: REJECTED}
@@ -327,6 +353,19 @@ def _chosen_lists(preview: Preview) -> guess.Draft | None:
     name = f"{{{draft['id']}}}" if is_unique and not is_template(draft["id"]) else "{row}"
     own = {"explode": names, "id": f"{name}-{{element_1}}-{{element}}", "group": name, "gold": [CHOSEN]}
     return draft | own | {"responses": [{"text": name} for name in names], "shuffle": True}
+
+
+def _exchanges(draft: guess.Draft, preview: Preview) -> guess.Draft | None:
+    """Return the mapping of a list of prompts beside one of responses: from three on they are no turns, but items."""
+    sources = [draft.get("prompt"), *(own.get("text") for own in draft.get("responses", ()))]
+    paths = [own.removesuffix(".0") for own in sources if isinstance(own, str) and own.endswith(".0")]
+    sizes = [{len(parse_cell(row.get(path, ""))) for path in paths} for row in preview.rows]
+    if draft.get("explode") or len(paths) < max(2, len(sources)) or any(len(own) > 1 or min(own) < 3 for own in sizes):
+        return None
+    id = guess.first_of(guess.names_of(preview.columns), guess.IDS)
+    repeats = id is not None and len(_rows_by(preview, [*paths, id])) == len(_rows_by(preview, [id]))
+    own = {"explode": paths[0], "parallel": paths[1:], "id": f"{{{id if repeats else 'row'}}}-{{element}}"}
+    return {"confirmed": False, **own, "prompt": paths[0], "responses": [{"text": path} for path in paths[1:]]}
 
 
 def _by_system(preview: Preview) -> guess.Draft:
@@ -566,3 +605,16 @@ def state_unused_labels(path: Path, mapping: Mapping) -> str:
     left = [own for own in roles.profile(preview) if own.path in unused]
     labels = [spell_path(own.path) for own in left if own.is_label or (own.numbers and own.is_called(roles.RATING))]
     return f"Not used, and the values look like labels: {join_names(labels)}." if labels else ""
+
+
+def state_row_names(path: Path, mapping: Mapping) -> str:
+    """Return a question on items that a suggestion names by their rows although a field names items; "" for none."""
+    if not isinstance(mapping.id, str) or not mapping.id.startswith("{row}"):
+        return ""
+    unused = unused_fields(path, mapping)
+    preview = preview_table(path, MANY_ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes)
+    named = [own for own in roles.profile(preview) if own.path in unused and guess.normalize(own.path) in guess.IDS]
+    repeated = [spell_path(own.path) for own in named if len(own.distinct) < own.filled == len(preview.rows)]
+    if not repeated:
+        return ""
+    return f"Each row is an item of its own, although rows have the same {join_names(repeated)}"

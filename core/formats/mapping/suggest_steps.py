@@ -33,8 +33,9 @@ Place = tuple[Transcript, Any, str]
 class StepSuggester:
     """Suggests the labels of the steps of the only response of a table."""
 
-    def __init__(self, preview: Preview, column: str, people: str) -> None:
-        self.preview, self.people = preview, people
+    def __init__(self, preview: Preview, column: str, people: str, first: str | None = None) -> None:
+        """`first` is the field with the first wrong step, if its name does not say it."""
+        self.preview, self.people, self.first = preview, people, first
         self.names = names_of([own for own in preview.columns if own != column])
         self.transcripts = [_transcript(row.get(column, "")) for row in preview.rows]
 
@@ -45,7 +46,7 @@ class StepSuggester:
 
     def _first(self) -> Iterator[tuple[str, Draft]]:
         """Yield the block of the first wrong step: labels if the file names annotators, otherwise gold."""
-        column, agent = first_of(self.names, FIRST), first_of(self.names, AGENTS)
+        column, agent = self.first or first_of(self.names, FIRST), first_of(self.names, AGENTS)
         people = {} if column else self._people()
         columns = [column] if column else [*people]
         places = [

@@ -15,7 +15,7 @@ from core.formats.mapping.confirmation import Found, Question, Statement, answer
 from core.formats.mapping.guess import warn_of_models
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.scope import recording_omissions
-from core.formats.mapping.suggest import state_unused_labels, suggested_annotators
+from core.formats.mapping.suggest import state_row_names, state_unused_labels, suggested_annotators
 from core.formats.mapping.table import questions, statements
 from core.formats.plain_yaml import parse_fields
 from core.formats.records import (
@@ -123,8 +123,11 @@ def _draw_confirmations(source: upload.FileSource, mapping: mappings.Mapping) ->
     """Draw what the file does not state; returns the confirmed mapping, or None until there is one."""
     try:
         found = source.read(_questions, mappings.dump_mapping(mapping))
+        by_row = source.read(_rows_as_items, mappings.dump_mapping(mapping))
     except TiebreakError as error:
         st.error(f"The file cannot be imported: {escape_markdown(str(error))}", icon=":material/error:")
+        return None
+    if by_row and not st.checkbox(f"Right: {escape_markdown(by_row)}", key=f"map_{source.key}_rows"):
         return None
     if not found:
         return mapping
@@ -139,6 +142,10 @@ def _draw_confirmations(source: upload.FileSource, mapping: mappings.Mapping) ->
 
 def _questions(path: Path, mapping: str) -> list[Question]:
     return questions(path, mappings.build_mapping(parse_fields(mapping)))
+
+
+def _rows_as_items(path: Path, mapping: str) -> str:
+    return state_row_names(path, mappings.build_mapping(parse_fields(mapping)))
 
 
 def _draw_question(question: Question, prefix: str) -> dict[str, Value | None] | None:

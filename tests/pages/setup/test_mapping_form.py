@@ -238,3 +238,30 @@ def test_names_with_commas_and_quotation_marks_are_read_back(names: list[str]) -
 
 def test_blanks_and_empty_parts_are_left_out() -> None:
     assert split_commas(" Ada ,, Ben,") == ["Ada", "Ben"]
+
+
+def questions() -> None:
+    """The script of a page that asks what a file does not state."""
+    from pathlib import Path
+
+    import streamlit as st
+
+    from core.formats.mapping.mapping import build_mapping
+    from pages.setup.parts import import_steps
+    from pages.setup.parts.upload import FileSource
+
+    source = FileSource("table.jsonl", "table", Path(st.session_state["file"]))
+    mapping = build_mapping({"id": "{row}", "prompt": "q"})
+    st.session_state["made"] = import_steps._draw_confirmations(source, mapping)
+
+
+def test_rows_with_the_same_id_are_items_of_their_own_only_if_a_person_says_so(tmp_path: Path) -> None:
+    st.cache_data.clear()
+    (tmp_path / "table.jsonl").write_text('{"id": 1, "q": "Why?"}\n{"id": 1, "q": "How?"}\n', encoding="utf-8")
+    app = AppTest.from_function(questions)
+    app.session_state["file"] = str(tmp_path / "table.jsonl")
+    app.run()
+    (asked,) = app.checkbox
+    assert "rows have the same id" in asked.label and app.session_state["made"] is None
+    asked.check().run()
+    assert app.session_state["made"] is not None

@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
-from core.formats.mapping.suggest import apply_roles, apply_scales, state_unused_labels, suggest_table
+from core.formats.mapping.suggest import apply_roles, apply_scales, state_row_names, state_unused_labels, suggest_table
 from core.formats.mapping.table import questions, roles
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
@@ -249,3 +249,25 @@ def test_answers_of_toloka_and_criteria_with_quotations(tmp_path: Path) -> None:
         {"Structure": "annotators"},
     ]
     assert "score 'Correctness': people's labels, annotators: annotators" in roles(path, build_mapping(draft))
+
+
+def test_items_are_named_by_what_names_prompts_and_by_rows_only_if_a_person_says_so(tmp_path: Path) -> None:
+    rows = [{"id": f"q{n // 2}", "prompt": text(w), "response": text("said", w), "annotator": f"w{n % 3}"}
+            | {"score": n % 5 + 1} for n, w in enumerate(WORDS)]  # fmt: skip
+    path = write(tmp_path, rows)
+    mapping = build_mapping(suggest_table(path))
+    assert not mapping.confirmed and "rows have the same id" in state_row_names(path, mapping)
+    assert not state_row_names(path, build_mapping({"id": "id", "prompt": "prompt"}))
+    rows = [{"annotated_at": f"t {n}", "sample_id": f"s{n // 2}", "model": "ab"[n % 2], "reply": text("said", w)}
+            | {"asked": text(n // 2, "what"), "score": n % 5 + 1} for n, w in enumerate(WORDS)]  # fmt: skip
+    assert suggest_table(write(tmp_path, rows))["id"] == "{sample_id}-{model}"
+
+
+def test_a_person_states_the_transcript_and_its_first_wrong_step(tmp_path: Path) -> None:
+    log = [{"role": role, "content": text(role)} for role in ("user", "assistant", "assistant")]
+    path = write(tmp_path, [{"task": text("do", w), "log": log, "bad": n % 2 + 1} for n, w in enumerate(WORDS)])
+    draft = apply_roles(path, suggest_table(path), {"transcript": ["log"], "step": ["bad"]})
+    assert draft["responses"] == [{"transcript": "log"}]
+    assert [(own["criterion"], own["value"]) for own in draft["gold"]] == [("first wrong step", "bad")]
+    with pytest.raises(FileFormatError, match="not known as steps of the transcript"):
+        apply_roles(path, suggest_table(path), {"step": ["task"]})

@@ -13,7 +13,7 @@ import pytest
 from core.errors import FileFormatError
 from core.formats import text
 from core.formats.mapping import rows as row_readers
-from core.formats.mapping.fields import MISSING, get_value
+from core.formats.mapping.fields import MISSING, get_value, parse_nested
 from core.formats.mapping.rows import SUFFIXES, parse_number, read_rows
 
 
@@ -361,3 +361,10 @@ def test_a_folder_with_a_file_for_each_record_is_a_table(tmp_path):
     (tmp_path / "3.json").write_text("{")
     with pytest.raises(FileFormatError, match=r"3\.json: "):
         list(read_rows(tmp_path))
+
+
+def test_a_list_as_python_prints_it_is_a_list_and_numpys_is_text() -> None:
+    assert parse_nested("['a', \"b's\", None, 1.5]") == ["a", "b's", None, 1.5]
+    assert parse_nested("{'a': ['b', True]}") == {"a": ["b", True]}
+    for other in ("['a' 'b']", "('a',)", "[('a', 1)]", "{'a'}", "['a', b]", "['a']" + " " * 200_000 + "]"):
+        assert parse_nested(other) is None

@@ -299,3 +299,12 @@ def test_a_file_is_joined_by_two_fields_that_name_its_rows_together(tmp_path):
     mapping = build_mapping({"id": "{row}", "responses": [{"text": "summary"}], "gold": gold, "join": joins})
     found = [one.ruling.value for one in read_records(table, mapping=mapping) if isinstance(one, AdjudicationRecord)]
     assert found == [5, 4, 3, 2, 1, 0]
+
+
+def test_lists_of_three_prompts_and_responses_are_items_and_not_turns(tmp_path: Path) -> None:
+    rows = [{"hitid": f"h{n}", "query": str([f"Why is {n}{k}?" for k in range(3)])}
+            | {"response": str([f"It is so, {n}{k}." for k in range(3)])} for n in range(4)]  # fmt: skip
+    path = tmp_path / "batch.json"
+    path.write_text(json.dumps(rows))
+    draft = suggest_table(path)
+    assert (draft["explode"], draft["parallel"], draft["id"]) == ("query", ["response"], "{hitid}-{element}")
