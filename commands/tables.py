@@ -226,7 +226,7 @@ def _published(
 
 def _differences_of_study(engine: "Engine", study: "studies.Study", reference: str | None, chosen: Layout) -> Result:
     """Return all rows of a study that a paper prints too: published, here, the difference, and why."""
-    found = published.compute_published(engine, study, reference)
+    found = published.of_study(engine, study, reference)
     if not found:
         raise TiebreakError(
             "Nothing of this study is published: no figure of a paper is of its data and its runs (docs/published.md)."

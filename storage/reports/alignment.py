@@ -33,7 +33,7 @@ from core.statistics.data.dataset import (
     encode_opinions,
 )
 from core.statistics.data.frames import ALL
-from core.statistics.reports.alignment import RECALL_BY_KIND, AlignmentRow, By, accuracy_rows, alignment_rows
+from core.statistics.reports.alignment import RECALL_BY_KIND, AlignmentRow, By, Wanted, accuracy_rows, alignment_rows
 from core.wording import NO_CRITERION, join_notes, scenario_name
 from storage.db import connections
 from storage.labels import designs, targets
@@ -644,7 +644,7 @@ def _mark(row: AlignmentRow, data: AlignmentData, *, one_scenario: bool) -> Alig
     return replace(row, reference=join_notes(f"{data.reference}: {row.reference}", data.marks.get(row.judge, "")))
 
 
-def _rows(data: AlignmentData, by: By, resamples: int, wanted: Collection[str] | None = None) -> list[AlignmentRow]:
+def _rows(data: AlignmentData, by: By, resamples: int, wanted: Wanted = None) -> list[AlignmentRow]:
     if data.opinions.empty:
         return []
     encoded = encoded_opinions(data.opinions, data.scales, by)

@@ -17,6 +17,7 @@ from core.items import pair_numbers
 from core.protocols.critique_baselines.correction import NAME as CORRECTION
 from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import ALL_DISPUTED
+from core.statistics.reports.alignment import Wanted
 from core.statistics.reports.experiment_differences import (
     AxisDifference,
     axis_differences,
@@ -102,16 +103,11 @@ class Results:
 
 
 def results(
-    engine: Engine,
-    study: Study,
-    experiment: Experiment,
-    reference: str | None = None,
-    wanted: Collection[str] | None = None,
+    engine: Engine, study: Study, experiment: Experiment, reference: str | None = None, wanted: Wanted = None
 ) -> Results:
     """Compute the results of an experiment from the verdicts that its runs have so far.
 
-    `reference` is by default that of the experiment's file, otherwise that of the study; `wanted` as in
-    `judge_statistics`, by default all statistics.
+    `reference` is by default that of the experiment's file, otherwise that of the study.
     """
     with reading(engine) as session:
         runs = _runs_of(session, experiment)

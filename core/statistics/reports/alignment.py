@@ -43,6 +43,8 @@ from core.statistics.measures.shares import pattern_share, selected_groups, shar
 from core.statistics.reports import judge_findings, weight_distances
 from core.wording import format_count, join_notes, list_names, scenario_group
 
+# The accuracies, kappas and correlations to compute: all others are left out, and these are the same. None for all.
+Wanted = Collection[str] | None
 # Alignment statistics of a judge with categorical verdicts: accuracy, kappa, ceiling, alternative-annotator test.
 
 
@@ -71,7 +73,7 @@ def verdict_statistics(
     *,
     epsilon: float = EPSILON,
     resamples: int = 1000,
-    wanted: Collection[str] | None = None,
+    wanted: Wanted = None,
 ) -> dict[str, Estimate]:
     """Estimate all statistics of a judge on categories, by name; `patterns` are those of `asked_patterns`."""
     estimates = {
@@ -79,14 +81,11 @@ def verdict_statistics(
         **measure_estimates(dataset, opinions, patterns, resamples, wanted),
         **unread_ranges(dataset, patterns.merged),
     }
-    if wanted is not None:
-        return estimates
-    test = run_on_patterns(patterns, epsilon=epsilon)
-    return {
-        **estimates,
-        "system_level_agreement": system_level_agreement(dataset, opinions),
-        **annotator_test_estimates(test, int(opinions.asked.sum()), resamples),
-    }
+    if wanted is None:
+        test = run_on_patterns(patterns, epsilon=epsilon)
+        estimates["system_level_agreement"] = system_level_agreement(dataset, opinions)
+        estimates |= annotator_test_estimates(test, int(opinions.asked.sum()), resamples)
+    return estimates
 
 
 def measure_estimates(
@@ -94,7 +93,7 @@ def measure_estimates(
     opinions: JudgeOpinions,
     patterns: JudgedPatterns,
     resamples: int,
-    wanted: Collection[str] | None = None,
+    wanted: Wanted = None,
 ) -> dict[str, Estimate]:
     """Estimate the measures of a judge, or the wanted ones, by name; all from the same resamples."""
     patterns = patterns.merged
@@ -302,12 +301,7 @@ CEILING_STATISTICS = ("human_ceiling_spearman", "judge_against_others_spearman",
 
 
 def score_statistics(
-    dataset: Dataset,
-    opinions: JudgeOpinions,
-    *,
-    epsilon: float = EPSILON,
-    resamples: int = 1000,
-    wanted: Collection[str] | None = None,
+    dataset: Dataset, opinions: JudgeOpinions, *, epsilon: float = EPSILON, resamples: int = 1000, wanted: Wanted = None
 ) -> dict[str, Estimate]:
     """Estimate all statistics of a judge on numbers, by name; correlations are with the reference."""
     judge = dataset.to_numbers(np.where(opinions.asked, opinions.values, np.nan))
@@ -320,15 +314,11 @@ def score_statistics(
         **(answer_accuracies(dataset, opinions, judge) if dataset.kind == "answer" else {}),
         **{name: replace(estimate, items_total=asked, raters=raters) for name, estimate in correlations.items()},
     }
-    if wanted is not None:
-        return estimates
-    rows, units = distinct_scores(np.column_stack([annotators, judge]), dataset.ratings.groups, dataset.sample)
-    test = run(dataset.ratings.raters, numeric_closeness(rows[:, :-1], rows[:, -1]), units, epsilon)
-    return {
-        **estimates,
-        **ceiling_estimates(rows, units, asked, resamples),
-        **annotator_test_estimates(test, asked, resamples),
-    }
+    if wanted is None:
+        rows, units = distinct_scores(np.column_stack([annotators, judge]), dataset.ratings.groups, dataset.sample)
+        test = run(dataset.ratings.raters, numeric_closeness(rows[:, :-1], rows[:, -1]), units, epsilon)
+        estimates |= ceiling_estimates(rows, units, asked, resamples) | annotator_test_estimates(test, asked, resamples)
+    return estimates
 
 
 def answer_accuracies(dataset: Dataset, opinions: JudgeOpinions, judge: Floats) -> dict[str, Estimate]:
@@ -355,7 +345,7 @@ def equal_answers(dataset: Dataset, judge: Floats) -> Bools:
 
 
 def judge_correlations(
-    dataset: Dataset, judge: Floats, reference: Floats, resamples: int, wanted: Collection[str] | None = None
+    dataset: Dataset, judge: Floats, reference: Floats, resamples: int, wanted: Wanted = None
 ) -> dict[str, Estimate]:
     """Estimate the correlations of a judge's scores with a reference (N,) at each level that the data has."""
     groups, sample = dataset.ratings.groups, dataset.sample
@@ -458,18 +448,12 @@ class AlignmentRow:
 
 
 def alignment_rows(
-    frames: Frames,
-    datasets: Sequence[Dataset],
-    by: By = "all",
-    *,
-    resamples: int = 1000,
-    wanted: Collection[str] | None = None,
+    frames: Frames, datasets: Sequence[Dataset], by: By = "all", *, resamples: int = 1000, wanted: Wanted = None
 ) -> list[AlignmentRow]:
     """Return how well each judge agrees with annotators, one row for each statistic.
 
     `datasets` are those of `build_datasets`: by "scenario" a group is a scenario; otherwise "all". Except by
-    "criterion" the criteria of a kind that share a scale are also pooled, as criterion "all". `wanted`: as in
-    `judge_statistics`, by default all.
+    "criterion" the criteria of a kind that share a scale are also pooled, as criterion "all".
     """
     rows = []
     for dataset in datasets:
@@ -517,12 +501,9 @@ def judge_statistics(
     epsilon: float,
     resamples: int,
     patterns: JudgedPatterns | None = None,
-    wanted: Collection[str] | None = None,
+    wanted: Wanted = None,
 ) -> dict[str, Estimate]:
-    """Estimate the statistics that apply to the scale; `patterns` are those of `asked_patterns`, if known.
-
-    `wanted` are accuracies, kappas and correlations: all others are left out, and these are the same.
-    """
+    """Estimate the statistics that apply to the scale; `patterns` are those of `asked_patterns`, if known."""
     estimates: dict[str, Estimate] = {}
     options: Any = {"epsilon": epsilon, "resamples": resamples, "wanted": wanted}
     if dataset.scale.categories:

@@ -7,7 +7,7 @@ Cells that were asked about the same targets are compared on the same targets. S
 target without a verdict; all others are computed from the targets that have a verdict in every cell.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
@@ -23,6 +23,7 @@ from core.statistics.measures import continuous, resampling
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION, MIN_ITEMS_FOR_INTERVAL
 from core.statistics.measures.resampling import Resampled, Statistic
 from core.statistics.reports.alignment import (
+    Wanted,
     equal_answers,
     judge_measures,
     judge_statistics,
@@ -138,12 +139,12 @@ def _targets(opinions: pd.DataFrame) -> Targets:
 
 
 def cell_statistics(
-    frames: Frames, runs: Mapping[int, RunOfCell], *, resamples: int = 1000, wanted: Collection[str] | None = None
+    frames: Frames, runs: Mapping[int, RunOfCell], *, resamples: int = 1000, wanted: Wanted = None
 ) -> dict[str, list[CellResult]]:
     """Return statistic -> the results of the cells, in the order of `runs`.
 
     The opinions are the verdicts of the runs, one per run and target, and have if known `failed`: whether the trace
-    failed, so that there is no verdict. `wanted`: as in `judge_statistics`, by default all.
+    failed, so that there is no verdict.
     """
     if wanted is not None:  # with the statistics that have the bounds of others
         wanted = {*wanted, *(BOUNDED[name] for name in wanted if name in BOUNDED)}
@@ -186,7 +187,7 @@ def _groups(rows: pd.DataFrame) -> "pd.Series":
 
 
 def _cell_results(
-    dataset: Dataset, sample: Sample, levels: Levels, resamples: int, wanted: Collection[str] | None
+    dataset: Dataset, sample: Sample, levels: Levels, resamples: int, wanted: Wanted
 ) -> Iterator[tuple[str, CellResult]]:
     """Yield (statistic, result) of a cell whose repeats are in one dataset."""
     opinions = dataset.judges["cell"]
@@ -228,9 +229,7 @@ def why_empty(statistic: str, sample: Sample, asked: int, known: int, missing: i
     return f"none of {missing:,} targets has a readable verdict" if is_empty else ""
 
 
-def _results_on(
-    dataset: Dataset, levels: Levels, resamples: int, wanted: Collection[str] | None
-) -> Iterator[tuple[str, CellResult]]:
+def _results_on(dataset: Dataset, levels: Levels, resamples: int, wanted: Wanted) -> Iterator[tuple[str, CellResult]]:
     """Yield (statistic, result) on the targets of a dataset that were asked about."""
     opinions = dataset.judges["cell"]
     numbers = np.array([item.rpartition(REPEAT_SEPARATOR)[2] for item in dataset.item], object)
@@ -365,5 +364,5 @@ def _first_verdicts(dataset: Dataset, opinions: JudgeOpinions, numbers: Strings)
     return np.asarray(rows.index.isin(first.index), bool)
 
 
-def _estimates(dataset: Dataset, resamples: int, wanted: Collection[str] | None) -> dict[str, Estimate]:
+def _estimates(dataset: Dataset, resamples: int, wanted: Wanted) -> dict[str, Estimate]:
     return judge_statistics(dataset, dataset.judges["cell"], EPSILON, resamples, wanted=wanted)

@@ -1,14 +1,6 @@
 """The tables and figures of the five papers, computed from a study: `TABLES` and `compute`."""
 
-from storage.reports.published._registry import (
-    TABLES,
-    available,
-    compared_with,
-    compute,
-    compute_published,
-    find_table,
-    note_of,
-)
+from storage.reports.published._registry import TABLES, available, compared_with, compute, find_table, note_of, of_study
 from storage.reports.published._values import find_experiment_table
 from storage.reports.published.rows import PublishedRow, PublishedTable, figure_text, layout, reasons, select, summarize
 
@@ -19,12 +11,12 @@ __all__ = [
     "available",
     "compared_with",
     "compute",
-    "compute_published",
     "figure_text",
     "find_experiment_table",
     "find_table",
     "layout",
     "note_of",
+    "of_study",
     "reasons",
     "select",
     "summarize",

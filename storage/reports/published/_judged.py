@@ -70,8 +70,8 @@ def _alignment_rows(request: Request, kind: str, statistics: Mapping[str, str]) 
         return []
     opinions = opinions[(opinions["kind"] == kind) & ~opinions["judge"].astype(str).str.endswith(FIRST_OPINION)]
     names = evaluators(request, map(str, opinions["judge"].unique()))
-    several = {name for name, count in Counter(names.values()).items() if count > 1}
-    repeated = {judge: name for judge, name in names.items() if name in several}
+    repeats = Counter(names.values())
+    repeated = {judge: name for judge, name in names.items() if repeats[name] > 1}
     data = replace(request.data, opinions=opinions[~opinions["judge"].isin(repeated)])
     single = [
         from_estimate(row.judge, row.criterion, statistics[row.statistic], row, weighted=True)

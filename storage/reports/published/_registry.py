@@ -104,7 +104,7 @@ def compute(
     return _rows_of(table, Request(engine, study, reference, resamples, load))
 
 
-def compute_published(engine: Engine, study: Study, reference: str | None = None) -> list[tuple[str, PublishedRow]]:
+def of_study(engine: Engine, study: Study, reference: str | None = None) -> list[tuple[str, PublishedRow]]:
     """Return the rows of all tables of a study that a paper prints too, each with the name of its table."""
     with reading(engine) as session:
         tables = available(session, study.id)
