@@ -152,6 +152,11 @@ def join_notes(*notes: str) -> str:
     return "; ".join(filter(None, notes))
 
 
+def repeats_note(repeats: int) -> str:
+    """Return the note of a value of all verdicts of several repeats, which are one judge in every table."""
+    return f"{repeats} repeats together" if repeats > 1 else ""
+
+
 def list_names(names: Sequence[str]) -> str:
     """Return the names, or the first five and the number of the others."""
     listed = ", ".join(names[:MAX_NAMES])

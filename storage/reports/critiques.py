@@ -22,14 +22,14 @@ from core.critiques import (
 from core.formats.tables import Column
 from core.labels import Kind, Target
 from core.protocols import registry
-from core.wording import format_count, format_estimate, format_range, format_readable
+from core.wording import format_count, format_estimate, format_range, format_readable, join_notes, repeats_note
 from storage.db import connections
 from storage.db.tables import ItemRow, RunRow, TraceRow
 from storage.labels import labels
 from storage.reports.alignment import judge_models
 from storage.reports.chosen_labels import NOTHING, Choices
 from storage.reports.opinions import opinion_frame
-from storage.runs import aius
+from storage.runs import aius, runs
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # Precision and recall of critiques, by the annotators and by each judge (MetaCritique).
 #
 # The annotators' scores follow from gold labels of the current AIUs; a judge's from its newest run over each critique,
-# with the AIUs of that run.
+# with the AIUs of that run, or from all repeats of that run of an experiment.
 
 PEOPLE = "people"
 KINDS: tuple[Kind, ...] = ("aiu_precision", "aiu_recall")
@@ -59,6 +59,7 @@ class ScoredCritique:
     critique: Critique
     factual: tuple[bool | None, ...]
     covered: tuple[bool | None, ...]
+    repeat: int = 1
 
     @property
     def score(self) -> CritiqueScore:
@@ -80,13 +81,16 @@ class CritiqueData:
     critiques: CritiquesByItem
     people: AiuValues
     """Gold labels; None if there is no majority."""
-    judges: Mapping[str, AiuValues]
-    """None if a reply could not be read."""
+    judges: Mapping[str, Mapping[int, AiuValues]]
+    """By judge and repeat; None if a reply could not be read."""
 
     def scored(self) -> dict[str, list[ScoredCritique]]:
         """Return source -> its critiques with at least one value: "people", then each judge."""
         people = list(_score_by_annotators(self.critiques, self.people))
-        judges = {judge: list(_score_by_judge(self.critiques, values)) for judge, values in self.judges.items()}
+        judges = {
+            judge: [one for n, values in repeats.items() for one in _score_by_judge(self.critiques, values, n)]
+            for judge, repeats in self.judges.items()
+        }
         return {PEOPLE: people} | judges
 
 
@@ -109,24 +113,25 @@ def _gold_values(session: Session, study_id: int, choices: Choices) -> dict[Targ
     }
 
 
-def _judge_values(session: Session, study_id: int) -> dict[str, dict[Target, bool | None]]:
-    """Return judge -> AIU -> its value in the newest run over the AIU's critique."""
+def _judge_values(session: Session, study_id: int) -> dict[str, dict[int, dict[Target, bool | None]]]:
+    """Return judge -> repeat -> AIU -> its value in the newest run over the AIU's critique, or that run's repeats."""
     opinions = opinion_frame(session, study_id, KINDS)
     opinions = opinions[opinions["stage"] == "verdict"]
     names = _judge_names(session, study_id, opinions)
-    newest: dict[str, dict[tuple[str, str, str], tuple[int, dict[Target, bool | None]]]] = defaultdict(dict)
+    found: dict[tuple[str, str, str, str], dict[int, dict[Target, bool | None]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
     columns = (opinions[name].tolist() for name in ("run", "rater", "item", "kind", "part", "value"))
     for run, rater, item, kind, part, value in zip(*columns, strict=True):
-        critiques = newest[names[run, rater]]
-        key = (item, kind, critique_of_target(part))
-        if key not in critiques or run > critiques[key][0]:
-            critiques[key] = (run, {})
-        if run == critiques[key][0]:
-            critiques[key][1][Target(item=item, kind=kind, part=part)] = value
-    return {
-        judge: {target: value for _, values in critiques.values() for target, value in values.items()}
-        for judge, critiques in newest.items()
-    }
+        key = (names[run, rater], item, kind, critique_of_target(part))
+        found[key][run][Target(item=item, kind=kind, part=part)] = value
+    cells = {run.id: (run.experiment_id, run.name_of_cell) for run in runs.of_study(session, study_id)}
+    repeats: dict[str, dict[int, dict[Target, bool | None]]] = defaultdict(lambda: defaultdict(dict))
+    for (judge, *_), by_run in found.items():
+        of_cell = [run for run in sorted(by_run) if cells[run] == cells[max(by_run)]]
+        for number, run in enumerate(of_cell, 1):
+            repeats[judge][number] |= by_run[run]
+    return repeats
 
 
 def _judge_names(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[tuple[int, str], str]:
@@ -146,7 +151,7 @@ def _score_by_annotators(critiques_by_item: CritiquesByItem, gold: AiuValues) ->
                 yield ScoredCritique(item, critique, tuple(map(gold.get, precision)), tuple(map(gold.get, recall)))
 
 
-def _score_by_judge(critiques_by_item: CritiquesByItem, values: AiuValues) -> Iterator[ScoredCritique]:
+def _score_by_judge(critiques_by_item: CritiquesByItem, values: AiuValues, repeat: int) -> Iterator[ScoredCritique]:
     """Yield the critiques that a judge has judged, with the AIUs of its run."""
     owners = aiu_owners(critiques_by_item)
     by_critique: dict[tuple[str, str], tuple[list[bool | None], list[bool | None]]] = {}
@@ -157,7 +162,7 @@ def _score_by_judge(critiques_by_item: CritiquesByItem, values: AiuValues) -> It
         for critique in hypothesis_critiques(critiques):
             if (item, critique.id) in by_critique:
                 factual, covered = by_critique[item, critique.id]
-                yield ScoredCritique(item, critique, tuple(factual), tuple(covered))
+                yield ScoredCritique(item, critique, tuple(factual), tuple(covered), repeat)
 
 
 def aiu_owners(critiques_by_item: CritiquesByItem) -> dict[tuple[str, str], str]:
@@ -234,8 +239,10 @@ class Accuracy:
     interval: tuple[float, float] | None
     aius: int
     """AIUs with a gold label and a readable reply."""
+    read: int
+    """Readable replies about AIUs with a gold label, in all repeats."""
     unread: int
-    """AIUs with a gold label and an unreadable reply."""
+    """Unreadable ones."""
     reason: str
     range: Range = None
     """The range of the accuracy, with all unreadable replies right or wrong; None if all could be read."""
@@ -287,12 +294,13 @@ def leaderboard(engine: Engine, study: Study, *, choices: Choices = NOTHING, res
     sources = data.scored()
     rows = [row for source, scored in sources.items() for row in _rows(source, scored, resamples)]
     pairs = [_count_pairs(source, scored) for source, scored in sources.items() if scored]
-    return Leaderboard((*rows, *_reference_rows(data.critiques)), tuple(_accuracies(data, resamples)), tuple(pairs))
+    return Leaderboard((*rows, *_reference_rows(data.critiques)), tuple(_accuracies(data)), tuple(pairs))
 
 
 def drill_down(session: Session, study_id: int, source: str, author: str, group: bool) -> list[CritiqueDetail]:
     """Return the critiques of an author, or of a group of authors, as judged by a source; the lowest F1 first."""
     scored = load_data(session, study_id).scored().get(source, [])
+    scored = list({(entry.item, entry.critique.id): entry for entry in scored}.values())  # as in the newest trace
     traces = _newest_traces(session, study_id)
     details = []
     for entry in scored:
@@ -336,7 +344,9 @@ def _author_rows(
     unread = sum((*entry.factual, *entry.covered).count(None) for entry in scored)
     judgements = sum(len(entry.factual) + len(entry.covered) for entry in scored)
     ranges = _ranges(scored) if unread else {}
-    aius, coverage = sum(len(entry.factual) for entry in scored), 1 - unread / judgements if judgements else None
+    counts = {(entry.item, entry.critique.id): len(entry.factual) for entry in scored}
+    aius, coverage = sum(counts.values()), 1 - unread / judgements if judgements else None
+    repeats = repeats_note(len({entry.repeat for entry in scored}))
     items = len({entry.item for entry in scored})
     for level in LEVELS:
         found: dict[str, Any] = {}
@@ -344,9 +354,10 @@ def _author_rows(
             score = estimates[f"{name}_{level}"]
             found |= {name: score.value, f"{name}_interval": _interval(score)}
             found |= {f"{name}_range": ranges.get(f"{name}_{level}")}
-        reason = "; ".join(dict.fromkeys(filter(None, (estimates[f"{name}_{level}"].reason for name in SCORES))))
+        notes = repeats, *(estimates[f"{name}_{level}"].reason for name in SCORES)
+        reason = "; ".join(dict.fromkeys(filter(None, notes)))
         yield Row(
-            author, source, level, critiques=len(scored), aius=aius, items=items, group=group, unread=unread,
+            author, source, level, critiques=len(counts), aius=aius, items=items, group=group, unread=unread,
             coverage=coverage, reason=reason, **found,
         )  # fmt: skip
 
@@ -391,7 +402,7 @@ def _reference_rows(critiques: CritiquesByItem) -> Iterator[Row]:
         yield Row(REFERENCE, PEOPLE, level, None, None, None, *counts, True, reason=reason)
 
 
-def _accuracies(data: CritiqueData, resamples: int) -> Iterator[Accuracy]:
+def _accuracies(data: CritiqueData) -> Iterator[Accuracy]:
     """Yield each judge's accuracy by task and by group of authors."""
     owners = aiu_owners(data.critiques)
     groups = {
@@ -399,40 +410,42 @@ def _accuracies(data: CritiqueData, resamples: int) -> Iterator[Accuracy]:
         for item, critiques in data.critiques.items()
         for critique in critiques
     }
-    for judge, values in data.judges.items():
+    for judge, repeats in data.judges.items():
+        of_judge = [judgement for values in repeats.values() for judgement in values.items()]
         for task, kind in TASKS.items():
-            labelled = [target for target in values if target.kind == kind and data.people.get(target) is not None]
+            given = [(t, value) for t, value in of_judge if t.kind == kind and data.people.get(t) is not None]
+            labelled = [target for target, _ in given]
             # The critique whose precision or recall an AIU decides; none for an AIU that is not current.
             of_recall = [target.part.partition(RECALL_SEPARATOR)[2] for target in labelled]
             owned = [of or owners.get((one.item, one.part), "") for of, one in zip(of_recall, labelled, strict=True)]
             authors = [groups.get((one.item, owner), "") for one, owner in zip(labelled, owned, strict=True)]
             for group in ("all", *GROUPS.values()):
-                selected = [t for t, author in zip(labelled, authors, strict=True) if group in ("all", author)]
-                yield _accuracy(judge, task, group, selected, values, data.people, resamples)
+                selected = [one for one, author in zip(given, authors, strict=True) if group in ("all", author)]
+                found = _accuracy(judge, task, group, selected, data.people)
+                yield replace(found, reason=join_notes(repeats_note(len(repeats)), found.reason))
 
 
 def _accuracy(
-    judge: str, task: Task, group: str, selected: Sequence[Target], values: AiuValues, gold: AiuValues, resamples: int
+    judge: str, task: Task, group: str, selected: Sequence[tuple[Target, bool | None]], gold: AiuValues
 ) -> Accuracy:
+    """Return the accuracy of values of AIUs, each of one repeat, with an interval over items."""
     from core.statistics.measures.shares import possible_range, share_estimate
 
-    correct = {target: values[target] == gold[target] for target in selected if values[target] is not None}
-    unread = len(selected) - len(correct)
-    right = sum(correct.values())
-    limits = possible_range(lambda value: (right + unread * value) / len(selected)) if unread else None
+    read = [(target, value == gold[target]) for target, value in selected if value is not None]
+    hits, unread = [hit for _, hit in read], len(selected) - len(read)
+    limits = possible_range(lambda value: (sum(hits) + unread * value) / len(selected)) if unread else None
     none = "people and the judge have no AIU in common"
-    estimate = share_estimate(list(correct.values()), [target.item for target in correct], reason=none)
-    return Accuracy(
-        judge, task, group, estimate.value, _interval(estimate), len(correct), unread, estimate.reason, limits
-    )
+    estimate = share_estimate(hits, [target.item for target, _ in read], reason=none)
+    counts = len({target for target, _ in read}), len(read), unread
+    return Accuracy(judge, task, group, estimate.value, _interval(estimate), *counts, estimate.reason, limits)
 
 
 def _count_pairs(source: str, scored: Sequence[ScoredCritique]) -> PairCounts:
     """Compare the first two critiques by models of each item, in the item's order."""
-    by_item: dict[str, list[ScoredCritique]] = defaultdict(list)
+    by_item: dict[tuple[str, int], list[ScoredCritique]] = defaultdict(list)
     for entry in scored:
         if entry.critique.source == "llm":
-            by_item[entry.item].append(entry)
+            by_item[entry.item, entry.repeat].append(entry)
     scores = [[entry.score.f1 for entry in pair[:2]] for pair in by_item.values() if len(pair) > 1]
     defined = [(a, b) for a, b in scores if a is not None and b is not None]
     first, second = sum(a > b for a, b in defined), sum(a < b for a, b in defined)
@@ -504,7 +517,7 @@ ACCURACY_COLUMNS = (
     _accuracy_column("All critiques", "all"),
     _accuracy_column("By people", "human"),
     _accuracy_column("By models", "llm"),
-    Column("Readable", lambda row: format_readable(row["all"].aius, row["all"].aius + row["all"].unread), "figure"),
+    Column("Readable", lambda row: format_readable(row["all"].read, row["all"].read + row["all"].unread), "figure"),
     Column(
         "Range", lambda row: format_range(row["all"].range), "figure",
         help="The range of the figure, with all unreadable replies counted one way or the other. This is not a "

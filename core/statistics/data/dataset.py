@@ -401,6 +401,8 @@ def align_rows(
     n_targets = int(np.concatenate(targets_by_frame[:-1]).max(initial=-1)) + 1
     of_labels, of_opinions = targets_by_frame[:2]
     attributes = attributes_of(n_targets, of_labels, labels, opinions.attributes, of_opinions)
+    if gold is not None:  # targets that have neither a label nor an opinion are of an item too
+        attributes = attributes_of(n_targets, targets_by_frame[2], gold, attributes, np.arange(n_targets))
     ratings = annotator_ratings(labels, of_labels, opinions.scale, n_targets, target_groups(attributes, n_targets))
     if gold is None:
         reference = annotators_reference(ratings)

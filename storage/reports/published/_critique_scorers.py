@@ -1,13 +1,14 @@
 """Every scorer of a study's critiques, side by side: MetaCritique's scores, baselines and people (Sections 4.1 to 4.6).
 
 Scores are MetaCritique's precision, recall and F1 from each judge's AIUs, ratings from 1 to 7 by judges ("Single") and
-by people. Choices are those of judges ("Pairwise") and people, and of every score by the rule of
+by people, of each repeat. Choices are those of judges ("Pairwise") and people, and of every score by the rule of
 `core.statistics.conversions`. The gold score of a critique is its F1 from people's AIU labels.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeVar
 
 from core.critique_ratings import SEVEN_POINT_SCALE
 from core.critiques import Critique, hypothesis_critiques
@@ -17,12 +18,16 @@ from core.statistics.data.frames import select_rows
 from storage.db import connections
 from storage.reports.alignment import FIRST_OPINION, AlignmentData
 from storage.reports.critiques import PEOPLE, CritiqueData, ScoredCritique, load_data
-from storage.reports.published.rows import Request
+from storage.reports.published.rows import Request, evaluators
 
 # Item, critique.
 Key = tuple[str, str]
 # Item, first critique, second critique.
 PairKey = tuple[str, str, str]
+K = TypeVar("K")
+V = TypeVar("V")
+# The values of each repeat.
+Repeats = Sequence[Mapping[K, V]]
 GROUPS = {"people": "human", "llm": "llm"}
 SCORES = {"Meta-P": "precision", "Meta-R": "recall", "Meta-F1": "f1"}
 RATINGS = f"ratings {SEVEN_POINT_SCALE.categories[0]}-{SEVEN_POINT_SCALE.categories[-1]}"
@@ -34,10 +39,10 @@ class CritiqueScorers:
 
     gold: Mapping[Key, float]
     """People's F1."""
-    scores: Mapping[str, Mapping[Key, float]]
-    choices: Mapping[str, Mapping[PairKey, int]]
+    scores: Mapping[str, Repeats[Key, float]]
+    choices: Mapping[str, Repeats[PairKey, int]]
     """Direct choices between two critiques: 1, 2 or 0."""
-    refined: Mapping[str, Mapping[PairKey, int]]
+    refined: Mapping[str, Repeats[PairKey, int]]
     """By the judge of refined answers, or "people": which answer is better, the one refined by the first critique
     (1), by the second (2), or neither (0)."""
     groups: Mapping[Key, str]
@@ -45,10 +50,10 @@ class CritiqueScorers:
     pairs: Sequence[PairKey]
     """Every two critiques of an item whose authors are of the same group."""
 
-    def preferences(self) -> dict[str, dict[PairKey, int]]:
+    def preferences(self) -> dict[str, Repeats[PairKey, int]]:
         """Return the choices of every scorer on the pairs: direct ones, and those that its scores imply."""
-        by_scores = {name: self._preferences_of(scores) for name, scores in self.scores.items()}
-        return by_scores | {name: dict(choices) for name, choices in self.choices.items()}
+        implied = {name: [self._preferences_of(scores) for scores in repeats] for name, repeats in self.scores.items()}
+        return {**implied, **self.choices}
 
     def gold_preferences(self) -> dict[PairKey, int]:
         """Return which of two critiques has the higher gold F1."""
@@ -72,25 +77,27 @@ def load(request: Request) -> CritiqueScorers:
     """Return the scorers of a study."""
     with connections.reading(request.engine) as session:
         critique_data = load_data(session, request.study.id, request.data.choices)
-    return build(critique_data, request.data)
+    opinions = request.data.opinions
+    judges = map(str, opinions["judge"].unique()) if len(opinions) else ()
+    return _build(critique_data, request.data, evaluators(request, judges))
 
 
-def build(critique_data: CritiqueData, data: AlignmentData) -> CritiqueScorers:
-    """Return the scorers from the truth values of AIUs, and from ratings and choices."""
+def _build(critique_data: CritiqueData, data: AlignmentData, names: Mapping[str, str]) -> CritiqueScorers:
+    """Return the scorers from the truth values of AIUs, and from ratings and choices; `names`: judge -> its scorer."""
     scored = critique_data.scored()
-    scores: dict[str, Mapping[Key, float]] = {}
+    scores: dict[str, Repeats[Key, float]] = {}
     for source, critiques in scored.items():
         if source != PEOPLE:
-            scores |= {f"{source}: {title}": _scores(critiques, field) for title, field in SCORES.items()}
-    scores |= {f"{judge}: {RATINGS}": ratings for judge, ratings in _judge_ratings(data).items()}
+            scores |= {f"{source}: {title}": _score_repeats(critiques, field) for title, field in SCORES.items()}
+    scores |= {f"{scorer}: {RATINGS}": ratings for scorer, ratings in _judge_ratings(data, names).items()}
     if people := _people_ratings(data):
-        scores[f"{PEOPLE}: {RATINGS}"] = people
+        scores[f"{PEOPLE}: {RATINGS}"] = [people]
     groups, pairs = _groups_and_pairs(critique_data)
     return CritiqueScorers(
         gold=_scores(scored[PEOPLE], "f1"),
-        scores={name: values for name, values in scores.items() if values},
-        choices=_choices(data, QUALITY),
-        refined=_choices(data, REFINED),
+        scores={name: repeats for name, repeats in scores.items() if any(repeats)},
+        choices=_choices(data, QUALITY, names),
+        refined=_choices(data, REFINED, names),
         groups=groups,
         pairs=pairs,
     )
@@ -102,16 +109,29 @@ def _scores(critiques: Sequence[ScoredCritique], field: str) -> dict[Key, float]
     return {key: float(value) for key, value in values.items() if value is not None}
 
 
-def _judge_ratings(data: AlignmentData) -> dict[str, dict[Key, float]]:
-    """Return judge -> critique -> its rating."""
+def _score_repeats(critiques: Sequence[ScoredCritique], field: str) -> Repeats[Key, float]:
+    numbers = sorted({scored.repeat for scored in critiques})
+    return [_scores([scored for scored in critiques if scored.repeat == number], field) for number in numbers]
+
+
+def _by_scorer(values: Mapping[str, Mapping[K, V]], names: Mapping[str, str]) -> dict[str, Repeats[K, V]]:
+    """Return scorer -> its values in each repeat from those of each judge, whose scorer is in `names`."""
+    found: dict[str, list[Mapping[K, V]]] = {}
+    for judge, of_judge in values.items():
+        found.setdefault(names.get(judge, judge), []).append(of_judge)
+    return {**found}
+
+
+def _judge_ratings(data: AlignmentData, names: Mapping[str, str]) -> dict[str, Repeats[Key, float]]:
+    """Return scorer -> critique -> its rating, in each repeat."""
     rows = select_rows(data.opinions, "likert", QUALITY)
     ratings: dict[str, dict[Key, float]] = {}
     if rows.empty:
-        return ratings
+        return {}
     rows = rows[rows["value"].notna() & ~rows["judge"].str.endswith(FIRST_OPINION)]
     for judge, item, part, value in zip(rows["judge"], rows["item"], rows["part"], rows["value"], strict=True):
         ratings.setdefault(str(judge), {})[str(item), str(part)] = float(value)
-    return ratings
+    return _by_scorer(ratings, names)
 
 
 def _people_ratings(data: AlignmentData) -> dict[Key, float]:
@@ -124,9 +144,12 @@ def _people_ratings(data: AlignmentData) -> dict[Key, float]:
     }
 
 
-def _choices(data: AlignmentData, criterion: str) -> dict[str, dict[PairKey, int]]:
-    """Return judge, or "people", -> pair -> its choice under a criterion; a tie of people's labels is no choice."""
-    choices_by_scorer: dict[str, dict[PairKey, int]] = {}
+def _choices(data: AlignmentData, criterion: str, names: Mapping[str, str]) -> dict[str, Repeats[PairKey, int]]:
+    """Return scorer, or "people", -> pair -> its choice under a criterion, in each repeat.
+
+    A tie of people's labels is no choice.
+    """
+    choices: dict[str, dict[PairKey, int]] = {}
     opinions = select_rows(data.opinions, "preference", criterion)
     if len(opinions):
         opinions = opinions[opinions["value"].notna() & ~opinions["judge"].str.endswith(FIRST_OPINION)]
@@ -139,8 +162,8 @@ def _choices(data: AlignmentData, criterion: str) -> dict[str, dict[PairKey, int
     for name, item, part, value in rows:
         first, separator, second = str(part).partition(PAIR_SEPARATOR)
         if separator:
-            choices_by_scorer.setdefault(str(name), {})[str(item), first, second] = int(value)
-    return choices_by_scorer
+            choices.setdefault(str(name), {})[str(item), first, second] = int(value)
+    return _by_scorer(choices, names)
 
 
 def _groups_and_pairs(data: CritiqueData) -> tuple[dict[Key, str], list[PairKey]]:

@@ -14,10 +14,10 @@ from core.labels import Target
 from core.protocols import registry
 from core.protocols.dna_baselines import NAME as BASELINE
 from core.statistics.data.dataset import NUMBER_COLUMNS, build_datasets
-from core.statistics.reports.experiments import RunOfCell, cell_statistics
+from core.statistics.reports.experiments import RunOfCell
 from core.statistics.reports.judges import compared_statistic, judge_differences
 from core.statistics.reports.weight_distances import average_weights as mean_weights
-from core.wording import format_p, join_notes, significance_level
+from core.wording import format_p, join_notes, repeats_note, significance_level
 from storage.db import connections
 from storage.labels import targets
 from storage.reports import alignment, weights
@@ -29,7 +29,7 @@ from storage.reports.published.rows import (
     Request,
     evaluators,
     from_estimate,
-    repeats_note,
+    mean_rows,
     share,
     with_mean,
 )
@@ -113,15 +113,7 @@ def _mean_rows(
     """Return the means over the repeats of one evaluator, whose opinions of each repeat have a run."""
     scales = alignment.comparable_scales(opinions, request.data.scales)
     data = replace(request.data, opinions=opinions, scales=scales)
-    found = cell_statistics(data, runs_of, resamples=request.resamples, wanted=statistics)
-    cells = [(title, cell) for statistic, title in statistics.items() for cell in found.get(statistic, ())]
-    return [
-        from_estimate(
-            cell.levels[0], cell.criterion, title, cell,
-            join_notes(note, f"mean of {cell.repeats} repeats" if cell.repeats > 1 else ""), weighted=True,
-        )
-        for title, cell in cells
-    ]  # fmt: skip
+    return mean_rows(data, runs_of, statistics, request.resamples, note)
 
 
 def correlations(request: Request) -> list[PublishedRow]:

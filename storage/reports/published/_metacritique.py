@@ -2,22 +2,28 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
+from statistics import fmean
 
 import numpy as np
 
 from core import critique_ratings
+from core.critique_ratings import SEVEN_POINT_SCALE
 from core.critiques import Critique
+from core.labels import Scale
 from core.statistics.conversions import win
+from core.statistics.data.dataset import Frames
 from core.statistics.data.frames import select_rows
-from core.statistics.measures.continuous import item_level_correlations
+from core.statistics.measures.continuous import FUNCTIONS
 from core.statistics.measures.means import mean_estimate
+from core.statistics.reports.experiments import RunOfCell
 from core.statistics.reports.judges import correlation_difference
-from core.wording import equate_p
+from core.wording import equate_p, format_count, join_notes, repeats_note
 from storage.db import connections
 from storage.reports.critiques import Row, load_data
 from storage.reports.published import _critique_scorers
-from storage.reports.published._critique_scorers import RATINGS, CritiqueScorers, Key, PairKey
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share
+from storage.reports.published._critique_scorers import RATINGS, Key, PairKey, Repeats
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, mean_rows, share
 
 PAPER = "MetaCritique, Sun et al. 2024"
 AIUS = "people's true/false labels of AIUs"
@@ -121,36 +127,60 @@ def correlations(request: Request) -> list[PublishedRow]:
     scorers = _critique_scorers.load(request)
     baselines = [name for name in scorers.scores if name.endswith(RATINGS) and not name.startswith("people")]
     rows: list[PublishedRow] = []
-    for name, values in scorers.scores.items():
+    means = {name: _means_of_repeats(repeats) for name, repeats in scorers.scores.items()}
+    for name, repeats in scorers.scores.items():
         for group in (*dict.fromkeys(_critique_scorers.GROUPS.values()), "all"):
             keys = [key for key in scorers.gold if group in ("all", scorers.groups.get(key))]
-            keys = [key for key in keys if key in values]
+            keys = [key for key in keys if key in means[name]]
             if keys:
-                rows += _correlations_of(name, group, keys, scorers, request.resamples)
-                rows += _less_baselines(name, group, keys, scorers, baselines, request.resamples)
+                gold = {key: scorers.gold[key] for key in keys}
+                rows += _correlations_of(name, group, repeats, gold, request.resamples)
+                others = {baseline: means[baseline] for baseline in baselines if baseline != name}
+                rows += _less_baselines(name, group, means[name], gold, others, request.resamples)
     return rows
 
 
+def _means_of_repeats(repeats: Repeats[Key, float]) -> dict[Key, float]:
+    keys = dict.fromkeys(key for values in repeats for key in values)
+    return {key: fmean([values[key] for values in repeats if key in values]) for key in keys}
+
+
 def _correlations_of(
-    name: str, group: str, keys: Sequence[Key], scorers: CritiqueScorers, resamples: int
-) -> Iterator[PublishedRow]:
-    scores, gold = ([float(values[key]) for key in keys] for values in (scorers.scores[name], scorers.gold))
-    estimates = item_level_correlations(
-        np.array(scores), np.array(gold), groups=[item for item, _ in keys], resamples=resamples
-    )
-    for statistic, estimate in estimates.items():
-        yield from_estimate(name, group, statistic, estimate)
+    name: str, group: str, repeats: Repeats[Key, float], gold: Mapping[Key, float], resamples: int
+) -> list[PublishedRow]:
+    """Return the means over the repeats of a scorer's correlations, as in every other table."""
+    import pandas as pd
+
+    def frame(rows: Sequence[tuple[object, ...]], *columns: str) -> pd.DataFrame:
+        return pd.DataFrame(rows, columns=["item", "part", *columns]).assign(kind="score", criterion=group)
+
+    values = [(*key, of[key], n, name) for n, of in enumerate(repeats) for key in gold if key in of]
+    reference = frame([(*key, value) for key, value in gold.items()], "value")
+    scales = {("score", group): Scale(level="interval", low=0, high=SEVEN_POINT_SCALE.categories[-1])}
+    opinions = frame(values, "value", "run", "judge")
+    frames = Frames(frame([], "rater", "value"), opinions, reference, scales)
+    runs = {n: RunOfCell((name,), n + 1) for n in range(len(repeats))}
+    rows = mean_rows(frames, runs, {function: function for function in FUNCTIONS}, resamples)
+    return [replace(row, weighted=False) for row in rows]  # people's F1 counts every critique once
 
 
 def _less_baselines(
-    name: str, group: str, keys: Sequence[Key], scorers: CritiqueScorers, baselines: Sequence[str], resamples: int
+    name: str,
+    group: str,
+    scores: Mapping[Key, float],
+    gold: Mapping[Key, float],
+    baselines: Mapping[str, Mapping[Key, float]],
+    resamples: int,
 ) -> Iterator[PublishedRow]:
-    """Yield the difference in Pearson's r from each single rating by a judge, by the paired bootstrap (Koehn 2004)."""
-    for baseline in baselines:
-        shared = [key for key in keys if key in scorers.scores[baseline]]
-        if baseline == name or not shared:
+    """Yield the difference in Pearson's r from each single rating by a judge, by the paired bootstrap (Koehn 2004).
+
+    A critique has the mean over the repeats of its score.
+    """
+    for baseline, others in baselines.items():
+        shared = [key for key in gold if key in scores and key in others]
+        if not shared:
             continue
-        columns = np.array([[scorers.gold[k], scorers.scores[name][k], scorers.scores[baseline][k]] for k in shared])
+        columns = np.array([[gold[key], scores[key], others[key]] for key in shared])
         groups = tuple(item for item, _ in shared)
         row = correlation_difference(name, baseline, columns, groups, resamples)
         p = f"{equate_p(row.p_bootstrap)} (paired bootstrap)" if row.p_bootstrap is not None else ""
@@ -164,9 +194,9 @@ def pair_agreement(request: Request) -> list[PublishedRow]:
     scorers = _critique_scorers.load(request)
     gold = scorers.gold_preferences()
     return [
-        _pair_row(name, group, [pair for pair in gold if scorers.group_of_pair(pair) == group], choices, gold, request)
-        for name, choices in scorers.preferences().items()
-        for group in dict.fromkeys(scorers.group_of_pair(pair) for pair in gold if pair in choices)
+        _pair_row(name, group, [pair for pair in gold if scorers.group_of_pair(pair) == group], repeats, gold)
+        for name, repeats in scorers.preferences().items()
+        for group in dict.fromkeys(scorers.group_of_pair(pair) for pair in gold if any(pair in one for one in repeats))
     ]
 
 
@@ -174,22 +204,25 @@ def _pair_row(
     name: str,
     group: str,
     pairs: Sequence[PairKey],
-    choices: Mapping[PairKey, int],
+    repeats: Repeats[PairKey, int],
     gold: Mapping[PairKey, int],
-    request: Request,
 ) -> PublishedRow:
-    used = [pair for pair in pairs if pair in choices]
-    equal = [choices[pair] == gold[pair] for pair in used]
-    ties = sum(choices[pair] == 0 for pair in used), sum(gold[pair] == 0 for pair in used)
-    note = f"ties: {ties[0]} by the scorer, {ties[1]} by gold; a tie equals a tie only"
-    note += f"; {len(pairs) - len(used)} pairs without a choice" if len(used) < len(pairs) else ""
-    return share(name, group, "agreement", equal, [item for item, _, _ in used], note)
+    used = [(pair, choices[pair]) for choices in repeats for pair in pairs if pair in choices]
+    equal = [choice == gold[pair] for pair, choice in used]
+    ties = sum(choice == 0 for _, choice in used), sum(gold[pair] == 0 for pair, _ in used)
+    without = len(pairs) * len(repeats) - len(used)
+    note = join_notes(
+        repeats_note(len(repeats)),
+        f"ties: {ties[0]} by the scorer, {ties[1]} by gold; a tie equals a tie only",
+        f"{format_count(without, 'pair')} without a choice" if without else "",
+    )
+    return share(name, group, "agreement", equal, [pair[0] for pair, _ in used], note)
 
 
 def refinement_wins(request: Request) -> list[PublishedRow]:
     """Return how often the answer refined by each scorer's better critique is the better one (Figures 4 and 5)."""
     scorers = _critique_scorers.load(request)
-    preferences = {"gold: Meta-F1": scorers.gold_preferences()} | scorers.preferences()
+    preferences = {"gold: Meta-F1": [scorers.gold_preferences()], **scorers.preferences()}
     return [
         row
         for judge, outcomes in scorers.refined.items()
@@ -199,17 +232,23 @@ def refinement_wins(request: Request) -> list[PublishedRow]:
 
 
 def _wins(
-    name: str, judge: str, choices: Mapping[PairKey, int], outcomes: Mapping[PairKey, int]
+    name: str, judge: str, choices: Repeats[PairKey, int], outcomes: Repeats[PairKey, int]
 ) -> Iterator[PublishedRow]:
-    both = [pair for pair in outcomes if pair in choices]
-    decided = [pair for pair in both if choices[pair]]
-    won = [win(outcomes[pair], choices[pair]) for pair in decided]
-    note = f"{len(both) - len(decided)} pairs that the scorer ties are left out" if len(decided) < len(both) else ""
+    """Yield the shares over every repeat of the scorer with every repeat of the answers."""
+    every = product(outcomes, choices)
+    both = [(pair[0], found[pair], chosen[pair]) for found, chosen in every for pair in found if pair in chosen]
+    decided = [item for item, _, choice in both if choice]
+    won = [win(outcome, choice) for _, outcome, choice in both if choice]
+    tied = len(both) - len(decided)
+    answers = f"answers of {len(outcomes)} repeats" if len(outcomes) > 1 else ""
+    left_out = f"{format_count(tied, 'pair')} that the scorer ties left out" if tied else ""
+    note = join_notes(repeats_note(len(choices)), join_notes(answers, left_out))
     group = f"refined answers compared by {judge}"
     for statistic, value in (("win", 1.0), ("tie", 0.5), ("loss", 0.0)):
-        yield share(name, group, statistic, [one == value for one in won], [item for item, _, _ in decided], note)
-    estimate = mean_estimate(won, groups=[item for item, _, _ in decided])
-    yield from_estimate(name, group, "win rate", estimate, "; ".join(filter(None, ("a tie is one half", note))))
+        yield share(name, group, statistic, [one == value for one in won], decided, note)
+    estimate = mean_estimate(won, groups=decided)
+    row = from_estimate(name, group, "win rate", estimate, join_notes("a tie is one half", note))
+    yield replace(row, items=len({*decided}))
 
 
 TABLES = (

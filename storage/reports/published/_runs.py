@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from core.statistics.reports import peer_errors
 from core.statistics.reports.agreement import agreement_rows
 from core.statistics.reports.peer_errors import TraceOutcome
+from core.wording import repeats_note
 from storage.db import connections
 from storage.reports import peer_reviews
 from storage.reports.judge_costs import UNITS, RunCost, cost_by_run, cost_by_speaker, sum_costs
 from storage.reports.published._debates import pairs_and_scenarios
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, repeats_note, share
+from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share
 from storage.runs import experiments, runs
 
 REFER, SCALEEVAL = "ReFeR, Narsupalli et al. 2024", "ScaleEval, Chern et al. 2024"

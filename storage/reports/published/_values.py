@@ -1,5 +1,6 @@
 """Published figures beside those of a study: docs/papers/values.yaml, and the experiments of docs/papers as tables."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -45,9 +46,12 @@ def with_published(request: Request, table: str, rows: Sequence[PublishedRow]) -
         return [*rows, *absent]
     figures = {tuple(row[:3]): row[3] for row in known["rows"]}
     why = known.get("why", "")
+    # The name of a judge of several repeats has the cell of the experiment that makes the table.
+    cell = re.compile(rf" · {re.escape(table.replace('-', '-table-', 1))} · [^:]*")
     found = []
     for row in rows:
-        keys = ((row.scorer, row.group, row.statistic), (row.scorer, row.group, ""))
+        scorers = dict.fromkeys((row.scorer, cell.sub("", row.scorer)))
+        keys = [(scorer, row.group, statistic) for scorer in scorers for statistic in (row.statistic, "")]
         value = next((figures[key] for key in keys if key in figures), None)
         reason = why.get(row.statistic, "") if isinstance(why, Mapping) else why
         found.append(row if value is None else replace(row, published=value, source=known["source"], why=reason))

@@ -12,10 +12,11 @@ from core.formats.cell_table import CellTable, Entry
 from core.formats.tables import MISSING, Column
 from core.labels import Target, Value
 from core.statistics.data.arrays import Estimate
+from core.statistics.data.dataset import Frames
 from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow
-from core.statistics.reports.experiments import CellResult
+from core.statistics.reports.experiments import CellResult, RunOfCell, cell_statistics
 from core.wording import format_count, format_estimate, join_notes
 from storage.db import connections
 from storage.labels import targets
@@ -172,9 +173,26 @@ def evaluators(request: Request, judges: Iterable[str]) -> dict[str, str]:
     return {judge: judge.removesuffix(end) + names.get(end, "") for judge, end in ends.items()}
 
 
-def repeats_note(repeats: int) -> str:
-    """Return the note of a value of all verdicts of several repeats, which are one scorer in every table."""
-    return f"{repeats} repeats together" if repeats > 1 else ""
+def mean_rows(
+    frames: Frames, runs_of: Mapping[int, RunOfCell], statistics: Mapping[str, str], resamples: int, note: str = ""
+) -> list[PublishedRow]:
+    """Return the means of statistics over the repeats of each scorer; frames and runs as in `cell_statistics`.
+
+    `statistics` has the titles by name. With several repeats the note has their number and standard deviation.
+    """
+    found = cell_statistics(frames, runs_of, resamples=resamples, wanted=statistics)
+    return [
+        from_estimate(cell.levels[0], cell.criterion, title, cell, join_notes(note, _deviation(cell)), weighted=True)
+        for statistic, title in statistics.items()
+        for cell in found.get(statistic, ())
+    ]
+
+
+def _deviation(cell: CellResult) -> str:
+    if cell.repeats < 2:
+        return ""
+    deviation = "" if cell.deviation is None else f", standard deviation {cell.deviation:.3f}"
+    return f"mean of {cell.repeats} repeats{deviation}"
 
 
 def share(

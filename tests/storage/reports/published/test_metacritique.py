@@ -3,16 +3,17 @@
 import pytest
 from sqlalchemy import Engine
 
-from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
+from core.formats.records import ExperimentRecord, ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.labels import Kind, Label, Opinion, Target, Value
 from core.trace import Verdict, VerdictReached
 from storage.reports import published
-from storage.reports.published import PublishedRow
+from storage.reports.published import PublishedRow, _data_sets
 from tests.storage.reports.test_critiques import label_records, make_item, run_records
 from tests.storage.shared import import_study
 
 GOLD = {"a": "1111", "b": "1010", "c": "0000"}
 """Critique -> people's labels of its AIUs, then of those of the reference: F1 1, 1/2 and 0."""
+EXPERIMENT = "metacritique-table-5"
 SINGLE = {"a": 7, "b": 2, "c": 4}
 
 
@@ -67,6 +68,51 @@ def test_every_score_is_correlated_with_the_gold_f1(engine: Engine) -> None:
     assert values(rows, "spearman", "llm")["rater: ratings 1-7"] == pytest.approx(0.5)
     assert values(rows, "kendall_tau_b", "llm")["rater: ratings 1-7"] == pytest.approx(1 / 3)
     assert {"gpt: Meta-P", "gpt: Meta-R", "gpt: Meta-F1", "people: ratings 1-7"} <= {row.scorer for row in rows}
+
+
+def test_the_repeats_of_a_scorer_are_one_row_in_every_table(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ratings 7, 2, 4 and 7, 4, 2 of critiques whose F1 are 1, .5 and 0; AIUs of "a" that are judged right and wrong.
+
+    An earlier run of the same judge does not count.
+    """
+    monkeypatch.setattr(_data_sets, "is_of", lambda *of: True)
+    records: list = [
+        ExperimentRecord(name=EXPERIMENT, definition=f"name: {EXPERIMENT}\nprotocol: refer\naxes: {{x: [1]}}")
+    ]
+    records += [ItemRecord(item=make_item(authors="abc"))]
+    records += [one for critique, digits in GOLD.items() for one in label_records("i", critique, digits)]
+    records += run_records("earlier", "MetaCritique", "i", "a", "0000")
+    given = ({"a": 7, "b": 2, "c": 4}, "1111"), ({"a": 7, "b": 4, "c": 2}, "0011")
+    for repeat, (ratings, digits) in enumerate(given, 1):
+        cell = {"experiment": EXPERIMENT, "repeat": repeat}
+        likert = {("likert", "critique", part): value for part, value in ratings.items()}
+        for label, (run, trace) in {
+            "Single": opinions_run("", "Single", likert),
+            "MetaCritique": run_records("", "MetaCritique", "i", "a", digits),
+        }.items():
+            name = f"{EXPERIMENT} · {label} · repeat {repeat}"
+            records.append(run.model_copy(update={"name": name, "cell": {"x": label}, **cell}))
+            records.append(trace.model_copy(update={"run": name}))
+    study = import_study(engine, records)
+    name = f"Single · {EXPERIMENT} · Single: ratings 1-7"
+    (row,) = [
+        row
+        for row in published.compute(engine, study, "metacritique-5", resamples=20)
+        if (row.statistic, row.group) == ("spearman", "llm") and "ratings" in row.scorer
+    ]
+    assert (row.scorer, row.value, row.items, row.published) == (name, pytest.approx(0.75), 3, 0.379)
+    assert row.note.startswith("mean of 2 repeats, standard deviation 0.354")
+    pairs = published.compute(engine, study, "metacritique-figure-3", resamples=20)
+    assert [(row.scorer, row.value, row.items) for row in pairs] == [(name, pytest.approx(5 / 6), 1)]
+    assert pairs[0].note.startswith("2 repeats together") and "6 observations of 1 item" in pairs[0].note
+    accuracy = published.compute(engine, study, "metacritique-4", resamples=20)
+    assert [(row.value, row.items) for row in accuracy if row.group == "precision, all"] == [(0.5, 2)]
+    (f1, *_) = [
+        row
+        for row in published.compute(engine, study, "metacritique-6", resamples=20)
+        if row.scorer == "MetaCritique" and row.statistic == "precision"
+    ]
+    assert f1.value == 0.5 and f1.note.startswith("2 repeats together")
 
 
 def test_every_scorer_chooses_between_critiques(engine: Engine) -> None:
