@@ -150,6 +150,14 @@ def _printed_by_python(text: str) -> Any:
     return value if is_json and repr(value) == text else None
 
 
+def is_python(text: str) -> bool:
+    """Return whether a cell holds a list or an object as Python prints it, which is no JSON."""
+    try:
+        return text.lstrip()[:1] in ("[", "{") and bool(parse_nested(text)) and not json.loads(text)
+    except (ValueError, RecursionError):
+        return True
+
+
 # What a mapping can refer to: a field, a template, a constant, a part of a text, or a comparison of two numbers.
 
 # A dotted field path.

@@ -48,8 +48,9 @@ class ItemReader:
             block.judge is not None for block in mapping.judges
         )
         """Whether an item can have several rows."""
-        prompts = {path for source in as_tuple(mapping.prompt) for path in source_paths(source)}
-        self.is_named_by_prompt = not prompts.isdisjoint(source_paths(mapping.id))
+        texts = (*as_tuple(mapping.prompt), *(own.text for own in mapping.responses))
+        paths = {path for source in texts for path in source_paths(source)}
+        self.is_named_by_text = not paths.isdisjoint(source_paths(mapping.id))
         self.first_lines: dict[str, int] = {}
         """Item id -> the line of its first row."""
         self.hashes: dict[str, bytes] = {}
@@ -68,7 +69,7 @@ class ItemReader:
         """Return the item's id, and its record the first time it occurs."""
         mapping = self.mapping
         item_id = parse_name(scope.resolve(mapping.id), scope.line, source_name(mapping.id))
-        item_id = _shortened(item_id) if self.is_named_by_prompt else item_id
+        item_id = _shortened(item_id) if self.is_named_by_text else item_id
         self.transcripts = []
         item = _read_item(item_id, mapping, scope, self.transcripts)
         self.systems = tuple(response.system for response in item.responses)

@@ -23,6 +23,7 @@ TEXT_KEYS = ("text", "content", "response", "output", "answer", "summary")
 PROSE = 3.5
 # Characters of scripts without blanks between words, of which a word has about two.
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff\u1780-\u17ff]")
+LETTERS = re.compile(r"[^\W\d_]")
 SEPARATORS = re.compile(r"[\s,;=()\[\]{}|]+")
 # Characters of the longest id.
 MAX_ID = 200
@@ -99,6 +100,8 @@ class Column:
             max(len([word for word in SEPARATORS.split(text) if word]), len(UNSPACED.findall(text)) / 2)
             for text in self.distinct
         ]
+        if not any(map(LETTERS.search, self.distinct)):  # lists of numbers, such as those of systems
+            return False
         are_few = len(sizes) <= MAX_CATEGORIES < len(self.cells) / 2
         return not self.is_nested and sum(sizes) / len(sizes) >= (2 * PROSE if are_few else PROSE)
 
@@ -352,7 +355,8 @@ class RoleSuggester:
 
     def _key(self) -> Column | None:
         """Return the column that names what was judged: by name, and not each row with several annotators."""
-        keys = [own for own in self.short if own not in (self.annotator, *self.texts) and not own.is_label]
+        others = (self.annotator, *self.texts)
+        keys = [own for own in self.short if own not in others and not own.is_label]
         return max(
             (own for own in keys if own.filled == self.rows),
             key=lambda own: (
@@ -385,10 +389,20 @@ class RoleSuggester:
             explode = self.draft.get("explode")
             self.draft["prompt"] = [own.path for own in outer] if explode and len(outer) > 1 else best.path
             self.draft.pop("context", None)
+        elif not self.draft.get("prompt") and self.texts[0].is_prose:
+            self._set_id_of_prompt()
         used = self.draft.get("prompt")
         context = [own for own in rest if own.is_called(CONTEXT) and own.path not in (used or ())]
         if context and "context" not in self.draft:
             self.draft["context"] = context[0].path
+
+    def _set_id_of_prompt(self) -> None:
+        """Let the id of a prompt or a reference that the file lacks be the prompt of several responses."""
+        size = len(self.texts[0].distinct)
+        keys = [own for own in self.short if re.search(r"\bid\b", own.words) and 1 < len(own.distinct) < size]
+        keys = [own for own in keys if own.is_called(PROMPT, REFERENCE) and not own.is_called(SYSTEM, RESPONSE)]
+        if keys and keys[0] is not self.annotator and keys[0].filled == self.rows:
+            self.draft["prompt"] = keys[0].path
 
     def _set_id(self) -> None:
         """Name items by what is the same for the same texts, so that the rows of several annotators are one item."""
@@ -400,7 +414,8 @@ class RoleSuggester:
         if not prompts and systems and self.texts[0] in self.short:
             self._set_id_without_text(systems)
             return
-        keys = [own for own in self.short if own not in (self.annotator, *content) and own.filled == self.rows]
+        others = [own for own in content if own.path not in prompts or not re.search(r"\bid\b", own.words)]
+        keys = [own for own in self.short if own not in (self.annotator, *others) and own.filled == self.rows]
         keys = [own for own in keys if not own.is_called(SYSTEM, TIME)]
         keys = [own for own in keys if not any(number % 1 for number in own.numbers)]  # measured
         keys.sort(key=lambda own: (not re.search(r"\b(id|idx)\b", own.words), own.is_label))
@@ -493,7 +508,8 @@ class RoleSuggester:
         keys = {key for own in elements for key in own}
         # What sums up the values of a list, and one of several columns of one value, is left out.
         free = [own for own in free if "." not in own.path or last_key(own.path) not in keys]
-        free = [own for own in free if own.path not in suggester.about]
+        options = {path for columns in suggester.options.values() for path in columns}
+        free = [own for own in free if own.path not in {*suggester.about, *options}]
         free += [own for own in self._beside(free, used) if own not in free]
         # Ratings in objects: the file does not say whose they are.
         parents = tuple(f"{own.path.rpartition('.')[0]}." for own in self.texts if "." in own.path)

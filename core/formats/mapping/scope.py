@@ -20,6 +20,7 @@ from core.formats.mapping.fields import (
     SystemName,
     ValueSource,
     get_value,
+    is_python,
     is_template,
     join_keys,
     parse_path,
@@ -272,6 +273,8 @@ def _explode(scope: Scope, explode: str) -> Iterator[Scope]:
 
 # Rows that are named in a note.
 MAX_LINES = 5
+# Rows that are searched for lists in Python's spelling.
+MAX_PYTHON_ROWS = 50
 
 
 @dataclass
@@ -298,11 +301,18 @@ class Omissions:
     """Values of a target and an annotator beyond the one that counts."""
     without_header: bool = False
     """Whether the columns are numbered, because the first row has values and no names."""
+    python_fields: list[str] = field(default_factory=list)
+    """Fields of the first MAX_PYTHON_ROWS rows with lists or objects in Python's spelling, which is no JSON."""
 
     def count_step(self, line: int) -> None:
         """Count a value about a step that the transcript does not have."""
         self.steps += 1
         self.step_lines += [line] if len(self.step_lines) < MAX_LINES and line not in self.step_lines else []
+
+    def note_python(self, row: Row) -> None:
+        """Note the fields of one of the first rows that hold lists or objects in Python's spelling."""
+        found = (name for name, cell in row.items() if isinstance(cell, str) and is_python(cell))
+        self.python_fields += [name for name in found if name not in self.python_fields]
 
     def notes(self) -> list[str]:
         """Return a phrase for each count that is not 0."""
@@ -324,6 +334,10 @@ class Omissions:
             (
                 self.without_header,
                 "the first row has values and no names, so the columns are numbered from `column 1`",
+            ),
+            (
+                len(self.python_fields),
+                f"read as Python prints lists and objects: {join_keys(self.python_fields)}",
             ),
         ]
         return [phrase for count, phrase in phrases if count]

@@ -426,7 +426,7 @@ def _refer_to_parts(draft: guess.Draft, preview: Preview) -> None:
         if all(isinstance(cell, list) and cell and render_messages(cell) for cell in parsed):
             draft.setdefault("prompt", f"{field}.:-1")
             response["text"] = f"{field}.-1"
-        elif _are_texts(parsed):
+        elif _are_texts(parsed) and not suggest_blocks.INPUT.match(key_of(field)):
             response["text"] = f"{field}.0"
         elif cells and all(ASSISTANT in cell and "Human:" in cell for cell in cells):
             draft.setdefault("prompt", {"field": field, "before_last": ASSISTANT})
@@ -529,7 +529,9 @@ def _name_items(draft: guess.Draft, preview: Preview) -> None:
     systems = [response["system"] for response in draft.get("responses", []) if response.get("system")]
     turn = [names["turn"]] if "turn" in names else []
     long = [block for block in draft.get("labels", []) if block.get("layout") == "long" and not block.get("each")]
-    more: tuple[list[str], ...] = ([], list(dict.fromkeys(systems)), list(dict.fromkeys([*systems, *turn])))
+    texts = [own["text"] for own in draft.get("responses", []) if isinstance(own.get("text"), str)]
+    more = [[], list(dict.fromkeys(systems)), list(dict.fromkeys([*systems, *turn]))]
+    more += [texts] if draft["id"] == "{row}" and ids != texts and long else []  # an id of several texts is doubtful
     options = [[column, *others] for others in more for column in ids]
     items = {tuple(option): _rows_by(preview, option) for option in options}
     possible = [option for option in items if _are_items(items[option], draft, is_long=bool(long))]
@@ -552,10 +554,11 @@ def _name_items(draft: guess.Draft, preview: Preview) -> None:
 
 
 def _id_columns(draft: guess.Draft, preview: Preview, names: abc.Mapping[str, str]) -> list[str]:
-    """Return the columns with usual names of ids; without any, that of the prompt, if it repeats."""
+    """Return the columns with usual names of ids; without any, that of a prompt or an only response that repeats."""
     if not is_template(draft["id"]):
         return [names[name] for name in guess.IDS if name in names]
-    prompt = draft.get("prompt") if draft["id"] == "{row}" else None
+    texts = [own.get("text") for own in draft.get("responses", [])]
+    prompt = draft.get("prompt") or (texts[0] if len(texts) == 1 else None) if draft["id"] == "{row}" else None
     return [prompt] if isinstance(prompt, str) and _are_repeated(prompt, preview.rows) else []
 
 

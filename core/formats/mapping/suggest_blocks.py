@@ -11,6 +11,7 @@ from core.formats.mapping.confirmation import BARE_NUMBER
 from core.formats.mapping.fields import key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
     ANNOTATORS,
+    BATCH_PREFIX,
     CRITERIA,
     IDS,
     JUDGE_KINDS,
@@ -85,6 +86,12 @@ MAX_WORD = 40
 # The ends of a scale in the name of a column: `(0-4)`, `1 to 5`, `out of 5`, `/10`.
 RANGE = re.compile(r"(?<!\d)(?:(?P<low>\d)\s*(?:-|\u2013|to)\s*|(?:out[ _]of|/)[ _]?)(?P<high>\d{1,3})(?!\d)")
 TRUTH = frozenset(("true", "false"))
+# What a batch shows its workers.
+INPUT = re.compile(r"input[.:]", re.IGNORECASE)
+# Questions of a form that are about who answers it.
+ABOUT_PERSON = re.compile(
+    r"\b(age|gender|sex|education|country|nationality|native|language|occupation|ethnicity|income|consent)\b"
+)
 WEIGHT = re.compile(r"(?P<aspect>.+)_(weight|w)|(weight|w)_(?P<other>.+)")
 # The usual weights of errors in MQM.
 PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": -25}
@@ -117,6 +124,9 @@ class BlockSuggester:
         """Column -> the number of the response that its name has, and the words beside that."""
         # The score of a system is no verdict of a judge with its name.
         own = {column for column in self.about if any("name" in response for response in draft.get("responses", []))}
+        self.options = dict(self._radio_buttons())
+        """Name of a question -> column -> the option that it stands for."""
+        own |= {column for columns in self.options.values() for column in columns}
         self.columns = [column for column in preview.columns if column in {*self.names.values()} - own]
         rater = first_of(self.names, ANNOTATORS)
         has_scores = rater is not None and all(re.fullmatch(r"[\d.]*", cell) for cell in self._cells(rater))
@@ -145,10 +155,47 @@ class BlockSuggester:
             elif value := self._preference() if kind == "preference" else self._score():
                 name, block = self._attribute(value)
                 blocks[name].append(block)
+        for name, own in self._chosen():
+            blocks[name].append(own)
         blocks["labels"] += [*self._columns(), *self._lists(), *self._errors(), *self._of_responses(), *self._rated()]
         for name, own in self._further():
             blocks[name].append(own)
         return {name: [self._leave_open(own) for own in found] for name, found in blocks.items() if found}
+
+    def _radio_buttons(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield a question and its columns, such as `q1.yes` and `q1.no`, of which at most one is true."""
+        found: dict[str, dict[str, str]] = {}
+        for column in self.preview.columns:
+            name, _, option = BATCH_PREFIX.sub("", key_of(column)).rpartition(".")
+            if name and {cell.lower() for cell in self._cells(column)} <= {*TRUTH, ""}:
+                found.setdefault(name, {})[column] = option
+        for name, columns in found.items():
+            chosen = [[own for own in columns if row.get(own, "").lower() == "true"] for row in self.preview.rows]
+            are_used = len({*map(str, chosen)} - {"[]"}) > 1 or any(map(BATCH_PREFIX.match, map(key_of, columns)))
+            if len(columns) > 1 and are_used and max(map(len, chosen)) == 1 and 2 * chosen.count([]) <= len(chosen):
+                yield name, columns
+
+    def _chosen(self) -> Iterator[tuple[str, Draft]]:
+        """Yield a block for each option of a question, whose value is the option where it is chosen."""
+        for name, columns in self.options.items():
+            texts = [*columns.values()]
+            known = meanings(texts) if len(self.draft.get("responses", [])) == 2 else {}
+            block: Draft = {"kind": "answer", "scale": {"level": "nominal", "categories": texts}}
+            if known.keys() == {*texts} and not any(map(str.isdecimal, texts)):
+                block = {"kind": "preference"}
+            elif all(map(str.isdecimal, texts)):
+                known = {text: int(text) for text in texts}
+                block = {"kind": "score", "scale": {"level": "ordinal", "categories": sorted(known.values())}}
+            for column, option in columns.items() if not ABOUT_PERSON.search(name.replace("_", " ")) else ():
+                values = {
+                    cell: known.get(option, option) if cell.lower() == "true" else None
+                    for cell in sorted({*self._cells(column)} - {""})
+                }
+                own = block | {"value": column, "criterion": name, "values": values}
+                if self.rater is None:
+                    yield "gold", own | {"source": f"column {key_of(column)}"}
+                else:
+                    yield "labels", {"layout": "long", "annotator": self.rater, **own}
 
     def _further(self) -> Iterator[tuple[str, Draft]]:
         """Yield the blocks of only one response, or of two, each with the list of the mapping that it belongs to."""
@@ -278,6 +325,8 @@ class BlockSuggester:
         are_listed = people and any(isinstance(parse_cell(cell), list) for cell in self._cells(people))
         named = {"annotators_field": people} if are_listed else {}
         for column in self.columns:
+            if INPUT.match(key_of(column)) or {*_words(column)[-1:]} & {"id", "ids"}:
+                continue
             lists = [cell for cell in map(parse_cell, self._cells(column)) if cell != ""]
             # A list of a judge's scores is not one of several people's.
             are_values = all(isinstance(cell, list) for cell in lists) and not _are_numbers_of_others(lists)
@@ -540,7 +589,8 @@ def distinguish(draft: Draft) -> Draft:
     found: dict[str, list[Draft]] = {}
     for name in ("labels", "gold"):
         for block in draft.get(name, ()):
-            if len(_fields(block)) == 1 and block.keys().isdisjoint(("criterion_field", "where")):
+            is_option = {text.lower(): value for text, value in block.get("values", {}).items()}.get("false", 0) is None
+            if len(_fields(block)) == 1 and not is_option and block.keys().isdisjoint(("criterion_field", "where")):
                 place = [block.get(key) for key in ("kind", "criterion", "response", "each", "annotator", "step")]
                 found.setdefault(str([name, *place]), []).append(block)
     for blocks in found.values():

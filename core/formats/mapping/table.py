@@ -28,6 +28,7 @@ from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, fie
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.rows import NUMBERED, SUFFIXES, files_of_records, has_header
 from core.formats.mapping.scope import (
+    MAX_PYTHON_ROWS,
     WHOLE_RECORD,
     RequiredFields,
     Scope,
@@ -162,6 +163,8 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
         if number == 1 and has_header(path):
             _check_header(row, mapping)
             omissions.without_header = NUMBERED.format(1) in row
+        if number <= MAX_PYTHON_ROWS:
+            omissions.note_python(row)
         for scope in iter_scopes(row, line, number, mapping.explode):
             if mapping.parallel:
                 scope = with_parallel(scope, row, mapping.explode[0], mapping.parallel)

@@ -271,3 +271,30 @@ def test_a_person_states_the_transcript_and_its_first_wrong_step(tmp_path: Path)
     assert [(own["criterion"], own["value"]) for own in draft["gold"]] == [("first wrong step", "bad")]
     with pytest.raises(FileFormatError, match="not known as steps of the transcript"):
         apply_roles(path, suggest_table(path), {"step": ["task"]})
+
+
+def test_radio_buttons_are_one_label_and_inputs_of_a_batch_are_none(tmp_path: Path) -> None:
+    rows = [{"WorkerId": f"w{k}", "AssignmentId": f"a{n}{k}", "Input.answer": text("said", w), "Input.ids": [1, 2]}
+            | {f"Answer.clarity.{own}": own == (n + k) % 3 + 1 for own in (1, 2, 3)}
+            | {f"Answer.age.{own}": own == "old" for own in ("old", "young")}
+            | {f"Answer.kind.{own}": own == ("fine", "bad")[n % 2] for own in ("fine", "bad")}
+            for n, w in enumerate(WORDS) for k in range(2)]  # fmt: skip
+    path = write(tmp_path, rows)
+    expected = {("clarity", "", f"w{k}"): [k + 1] for k in range(2)} | {
+        ("kind", "", f"w{k}"): ["fine"] for k in range(2)
+    }
+    assert values_of(path)[1] == expected
+    (question,) = questions(path, build_mapping(suggest_table(path)))
+    assert question.reading() == "the scale is 1, 2, 3 (3 is the best)"
+
+
+def test_rows_with_one_text_are_one_item_and_an_id_of_a_prompt_is_the_prompt(tmp_path: Path) -> None:
+    rows = [{"question": text("asked", w), "answer": text("said", w, own), "rater": f"r{k}", "score": (n + k) % 5 + 1}
+            for n, w in enumerate(WORDS) for own in "xy" for k in range(2)]  # fmt: skip
+    assert len(values_of(write(tmp_path, rows))[0]) == 24
+    rows = [{"done_at": f"2026-01-0{own}T10:{n:02}", "ref_id": n, "sys_id": f"{own} 1{own} 2{own} 3{own}"}
+            | {"candidate": text(w, own), "fluent_score": (n + own) % 5 + 1}
+            for n, w in enumerate(WORDS) for own in (1, 2)]  # fmt: skip
+    draft = suggest_table(write(tmp_path, rows))
+    assert (draft["prompt"], draft["responses"]) == ("ref_id", [{"text": "candidate", "system": "sys_id"}])
+    assert draft["id"] == "{ref_id}-{sys_id}"

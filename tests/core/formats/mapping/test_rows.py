@@ -12,6 +12,7 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats import text
+from core.formats.mapping import mapping, table
 from core.formats.mapping import rows as row_readers
 from core.formats.mapping.fields import MISSING, get_value, parse_nested
 from core.formats.mapping.rows import SUFFIXES, parse_number, read_rows
@@ -368,3 +369,9 @@ def test_a_list_as_python_prints_it_is_a_list_and_numpys_is_text() -> None:
     assert parse_nested("{'a': ['b', True]}") == {"a": ["b", True]}
     for other in ("['a' 'b']", "('a',)", "[('a', 1)]", "{'a'}", "['a', b]", "['a']" + " " * 200_000 + "]"):
         assert parse_nested(other) is None
+
+
+def test_lists_as_python_prints_them_are_stated(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("q,texts,array\nQ,\"['a', None]\",\"['a' 'b']\"\n")
+    found = mapping.build_mapping({"id": "q", "prompt": "texts.0", "context": "array"})
+    assert table.statements(tmp_path / "t.csv", found)[1] == ["read as Python prints lists and objects: texts"]
