@@ -512,7 +512,7 @@ class Aspects(Answer[dict[str, str]]):
         if not named:
             raise UnreadableReply("it names no aspects")
         if self.count and len(named) != self.count:
-            raise UnreadableReply(f"it names {len(named)} aspects, not {self.count}")
+            raise UnreadableReply(f"its number of aspects is {len(named)}, not {self.count}")
         if len({squash(name) for name, _ in named}) < len(named):
             raise UnreadableReply("it names the same aspect twice")
         return dict(named)

@@ -75,7 +75,7 @@ REFUSED = [
     (Scores(), "Response 1: 8", "it gives no score for Response 2"),
     (Weights(names=("a", "b")), "a: 50%\nb: 40%", "the weights sum to 90, not to 100"),
     (Weights(names=("depth", "style")), "depth: 50%\nstyle: 50%\ntone: 10%", "it gives a weight to “tone”"),
-    (Aspects(count=2), "1. Accuracy", "it names 1 aspects, not 2"),
+    (Aspects(count=2), "1. Accuracy", "its number of aspects is 1, not 2"),
     (Aspects(), "1. 5\n2. 6", "it names no aspects"),
     (Aspects(), '{"good": ["Depth"], "bad": ["Style"]}', "it names no aspects"),
     (Aspects(), "Wait, I overlooked a line.\n1. Depth\n2. Style", "it takes its answer back and gives no other"),

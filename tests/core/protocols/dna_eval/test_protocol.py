@@ -171,7 +171,7 @@ def test_a_judge_without_readable_aspects_has_no_weights_of_another_set() -> Non
         make_settings("ab", aspects=(), proposed=2, weigher=weigher),
     )
     assert trace.verdict and trace.verdict.outcome == "no_verdict"
-    assert trace.verdict.reason == "a: no aspects: it names 1 aspects, not 2"
+    assert trace.verdict.reason == "a: no aspects: its number of aspects is 1, not 2"
 
 
 def decided_alike(*judges: str, **fields) -> Verdict:
@@ -248,7 +248,7 @@ def test_weights_are_reported_where_a_score_is_missing() -> None:
 def test_an_unreadable_proposal_ends_the_trace_without_another_ask() -> None:
     trace = run_scripted(scores_script(aspects="Depends."), make_settings(aspects=()))
     assert {ask.step for ask in trace.asked} == {"aspects"}
-    assert trace.verdict and trace.verdict.reason == "no aspects: it names 1 aspects, not 3"
+    assert trace.verdict and trace.verdict.reason == "no aspects: its number of aspects is 1, not 3"
 
 
 def test_judges_that_differ_are_disputed() -> None:
