@@ -147,12 +147,14 @@ def schema_parts(settings: Settings, templates: Templates, role: Literal["peer",
     if settings.rubric_in == "guidelines" and not guidelines:
         guidelines = "\n".join(f"- {line}" for line in criterion.rubric)
         criterion = criterion.model_copy(update={"rubric": ()})
+    analysed = settings.way != "score only" and "analysis" in templates  # earlier runs have it in their prompts
     return {
         "task": task or render(templates, f"task_{suffix}", criterion=name),
         "criterion": name,
         "criteria": describe_criterion(criterion, rubric),
         "steps": steps or render(templates, f"steps_{suffix}", values=values),
         "guidelines": render(templates, "guidelines", guidelines=guidelines) if guidelines else "",
+        "form": render(templates, "analysis", criterion=name) if analysed else "",
     }
 
 
@@ -160,7 +162,7 @@ def expected_answer(settings: Settings) -> Answer[Any]:
     """Return the answer type for peers and chair: a rating, the letter of an option, or a number."""
     match settings.verdict:
         case "score":
-            return rating_answer(settings.scale, settings.criterion.name)
+            return rating_answer(settings.scale, settings.criterion.name, reasoning=settings.way != "score only")
         case "option":
             return Option(letters=settings.letters)
         case "number":

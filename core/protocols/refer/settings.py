@@ -62,6 +62,10 @@ class Settings(Frozen):
     )
     """Where the prompts have the rubric of the criterion: below its definition, or as the evaluation guidelines, if
     there are no others (Figure 4, Appendix E)."""
+    way: Literal["analyse, then rate", "score only"] = Field(
+        default="analyse, then rate", exclude_if=lambda way: way == "analyse, then rate"
+    )
+    """Form of the replies of peers and chair: "score only" is G-Eval's schema (Table 7)."""
     failing_peer: Literal["stops the trace", "left out"] = Field(
         default="stops the trace", exclude_if=lambda rule: rule == "stops the trace"
     )

@@ -390,10 +390,12 @@ REFER = Layout(
         "chair_guidelines": "Evaluation guidelines of the chair",
         "dispute_threshold": DISPUTED,
         "rubric_in": "Place of the rubric",
+        "way": "Form of the reply",
         "failing_peer": "A peer whose call fails",
     },
     shown={
         "rubric_in": lambda draft: draft["verdict"] == "score",
+        "way": lambda draft: draft["verdict"] == "score",
         "criterion": lambda draft: draft["verdict"] == "score",
         "criteria": lambda draft: draft["verdict"] == "score",
         "letters": lambda draft: draft["verdict"] == "option",

@@ -286,6 +286,14 @@ def test_the_rubric_can_be_the_evaluation_guidelines_of_peers_and_chair() -> Non
     assert "Evaluation guidelines:\nBe kind." in own.asked[0].prompt and "- 2: of some interest" in own.asked[0].prompt
 
 
+def test_the_schema_of_scores_alone_asks_for_no_explanation() -> None:
+    trace = run_scripted(reviews_script([2], a=1, b=2, c=3), make_settings(way="score only"))
+    assert len(trace.asked) == 4
+    for ask in trace.asked:
+        text = f"{ask.prompt}\n{ask.answer.instruction()}"
+        assert "nalys" not in text and "xplain" not in text and "reason" not in str(ask.answer.schema())
+
+
 @pytest.mark.parametrize("rule", ["left out", "stops the trace"])
 def test_a_peer_whose_call_fails_can_be_left_out(rule: str) -> None:
     def script(ask: Ask) -> str:
