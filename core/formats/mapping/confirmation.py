@@ -276,7 +276,8 @@ def _may_count_from_0(block: Block) -> bool:
 
 GUESSED = (
     "which fields are the texts, systems and annotators was guessed from their values: check them, and set "
-    "`confirmed: true` in the mapping, or add --confirm; `--role ROLE=FIELD` states another choice"
+    "`confirmed: true` in the mapping, or add --confirm; `--role ROLE=FIELD` states another choice, "
+    "`--role response=A+B` one response of two fields"
 )
 
 
@@ -375,7 +376,7 @@ def _example(scope: Scope, mapping: TableMapping) -> str:
     try:
         name = scope.resolve(mapping.id) or f"row {scope.number}"
         texts = [response.text for response in mapping.responses if response.text is not None]
-        text = scope.join_texts(as_tuple(mapping.prompt)) or next((scope.text(own) for own in texts), None)
+        text = scope.join_texts(as_tuple(mapping.prompt)) or next(map(scope.join_texts, map(as_tuple, texts)), None)
     except FileFormatError:  # an error of the row, which the import reports
         return f"row {scope.number}"
     words = " ".join((text or "").split())

@@ -48,7 +48,7 @@ class ItemReader:
             block.judge is not None for block in mapping.judges
         )
         """Whether an item can have several rows."""
-        texts = (*as_tuple(mapping.prompt), *(own.text for own in mapping.responses))
+        texts = (*as_tuple(mapping.prompt), *(text for own in mapping.responses for text in as_tuple(own.text)))
         paths = {path for source in texts for path in source_paths(source)}
         self.is_named_by_text = not paths.isdisjoint(source_paths(mapping.id))
         self.first_lines: dict[str, int] = {}
@@ -141,7 +141,9 @@ def _read_responses(mapping: Mapping, scope: Scope, transcripts: list[Transcript
     pairs = ((part, own) for part in parts for own in (scope.elements(part.each) if part.each else (scope,)))
     for fields, own in pairs:
         image = own.optional(fields.image) or None
-        text = own.text(fields.text) if fields.text else "" if image else None
+        text = None if fields.text or not image else ""
+        if fields.text:
+            text = own.join_texts(fields.text) if isinstance(fields.text, tuple) else own.text(fields.text)
         transcript = own.transcript(fields.transcript) if fields.transcript else None
         if transcript is not None:
             transcripts.append(transcript)
@@ -161,7 +163,7 @@ def _read_responses(mapping: Mapping, scope: Scope, transcripts: list[Transcript
 
 
 def _main_source(fields: ResponseFields) -> Source | None:
-    return fields.text or fields.transcript or fields.image
+    return next(iter(as_tuple(fields.text)), fields.transcript or fields.image)
 
 
 def _missing_text(fields: ResponseFields, scope: Scope) -> FileFormatError:

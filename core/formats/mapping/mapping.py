@@ -65,8 +65,9 @@ Where = Annotated[dict[FieldPath, str | tuple[str, ...]], BeforeValidator(_as_te
 class ResponseFields(Frozen):
     """One response of an item."""
 
-    text: Source | None = None
-    """Without it the response is only an image; a constant stands for texts that the file does not have."""
+    text: "Fields | None" = None
+    """Without it the response is only an image; a constant stands for texts that the file does not have. Several fields
+    are one text, with blank lines between them."""
     system: Source | None = None
     """The field that names the system, a part of it, or a template such as "{element}"."""
     name: str | None = None
@@ -544,7 +545,7 @@ def response_paths(response: ResponseFields) -> Iterator[FieldPath]:
     if response.each is not None:
         yield response.each
         return
-    for source in (response.text, response.image, response.transcript):
+    for source in (*as_tuple(response.text), response.image, response.transcript):
         yield from value_paths(source)
     yield from source_paths(response.system)
     if response.name is not None and is_template(response.name):

@@ -13,7 +13,17 @@ from functools import cached_property
 from itertools import combinations
 
 from core.formats.mapping.fields import key_of, parse_path, quote_key
-from core.formats.mapping.guess import MAX_CATEGORIES, MODEL, REMARK, Draft, guess_block, last_key, scale_of, with_value
+from core.formats.mapping.guess import (
+    MAX_CATEGORIES,
+    MODEL,
+    REMARK,
+    Draft,
+    guess_block,
+    last_key,
+    meanings,
+    scale_of,
+    with_value,
+)
 from core.formats.mapping.preview import Preview, parse_cell
 from core.formats.mapping.suggest_blocks import PEOPLE, RATED, TRUTH, BlockSuggester, stated_scale
 
@@ -65,6 +75,8 @@ ALIKE = 1.02
 # Rows whose lists are searched for the names of their fields.
 ROWS = 50
 FEW_ROWS = 10
+# Between two systems in one cell.
+PAIRS = (" vs. ", " vs ", ",", ";", "|")
 SPLITS = frozenset(("train", "training", "val", "valid", "validation", "dev", "test", "eval", "evaluation"))
 SCALES = ((0, 1), (0, 2), (0, 3), (1, 3), (0, 4), (1, 5), (0, 5), (1, 6), (1, 7), (0, 10), (1, 10), (0, 100))
 # Values of numbers that people choose: round ones, or means of a few.
@@ -189,6 +201,8 @@ class RoleSuggester:
         self.annotator = next(iter(self._of(self.chosen.get("annotator", ()))), None) or self._annotator()
         self.aside = [own for own in self.prose if self._is_aside(own)]
         self.texts: list[Column] = []
+        self.pair = set[str]()
+        """The systems of which one cell names two."""
         self.by_people: list[Draft] = []
         """The scales of labels of people whom the file does not name."""
 
@@ -196,12 +210,14 @@ class RoleSuggester:
         """Return the mapping; None without responses, unless the file has no texts at all but what names them."""
         if not self.draft.get("responses"):
             self.draft["responses"] = self._family() or self._response() or self._without_text()
-        paths = [str(own.get("text")) for own in self.draft["responses"]]
-        self.texts = self._of(paths)
         systems = self._of(self.chosen.get("system", ()))
-        systems = self._by_response(systems, self.texts) or systems
-        for own, system in zip(self.draft["responses"], systems, strict=False):
-            own["system"] = system.path
+        if not self._set_pair(systems):
+            texts = self._of([str(own.get("text")) for own in self.draft["responses"]])
+            systems = self._by_response(systems, texts) or systems
+            for own, system in zip(self.draft["responses"], systems, strict=False):
+                own["system"] = system.path
+        paths = [own.get("text", "") for own in self.draft["responses"] if not isinstance(own.get("text"), dict)]
+        self.texts = self._of(paths)
         if len(self.texts) < len(paths) or not (self.texts or self._set_key()):
             return None
         if self.texts:
@@ -210,6 +226,31 @@ class RoleSuggester:
         self.draft = {field: value for field, value in self.draft.items() if value}
         self.draft |= self._blocks()
         return self.draft
+
+    def _set_pair(self, systems: Sequence[Column]) -> bool:
+        """Let two systems that one cell names, such as `x vs y`, be those of two responses; return whether there are.
+
+        A file without texts has them instead: then a label has to be the name of one of them.
+        """
+        responses = self.draft["responses"]
+        texts = [own.get("text") for own in responses]
+        are_two = len(responses) == 2 and not any("system" in own or "name" in own for own in responses)
+        for own in systems or self.short:
+            mark = next((mark for mark in PAIRS if all(cell.count(mark) == 1 for cell in own.distinct)), None)
+            names = {name.strip() for cell in own.distinct for name in cell.split(mark)}
+            is_named = own in systems or own.is_called(SYSTEM) or self._name_winner(names, own)
+            is_alone = not self._has_texts() and texts in ([], [own.path]) and self._name_winner(names, own)
+            if mark is None or "" in names or not (is_alone or (are_two and is_named)):
+                continue
+            self.pair = names
+            parts = [{"field": own.path, "before_last": mark}, {"field": own.path, "after_last": mark}]
+            texts = [*texts] if are_two else [*parts]
+            self.draft["responses"] = [{"text": text, "system": part} for text, part in zip(texts, parts, strict=True)]
+            return True
+        return False
+
+    def _name_winner(self, names: set[str], pair: Column) -> bool:
+        return any(own is not pair and _is_winner(own, names) for own in self.short)
 
     def _annotator(self) -> Column | None:
         """Return who gave the values: by name, or what alone tells rows with the same texts apart."""
@@ -451,8 +492,9 @@ class RoleSuggester:
         names = "-".join(f"{{{one.path}}}" for one in own)
         self.draft |= {"id": names, "group": key.path, "prompt": key.path}
 
-    def _of(self, paths: Iterable[str]) -> list[Column]:
-        return [own for path in dict.fromkeys(paths) for own in self.columns if own.path == path]
+    def _of(self, paths: Iterable[str | Draft]) -> list[Column]:
+        names = [path["field"] if isinstance(path, dict) else path for path in paths]
+        return [own for path in dict.fromkeys(names) for own in self.columns if own.path == path]
 
     def _blocks(self) -> Draft:
         """Return the blocks of names and lists, and those of further columns with label-like values."""
@@ -501,7 +543,8 @@ class RoleSuggester:
         named = [
             own for own in self.columns if own.path in self.chosen.get("label", ()) and f"'{own.path}'" not in used
         ]
-        free = [own for own in self.columns if own.is_label and f"'{own.path}'" not in used and self._is_free(own)]
+        like = [own for own in self.columns if own.is_label or _is_winner(own, self.pair)]
+        free = [own for own in like if f"'{own.path}'" not in used and self._is_free(own)]
         free = [own for own in free if not any(self._is_derived(own, other) for other in self.columns)]
         records = [parse_cell(row.get(path, "")) for path in self.preview.lists for row in self.preview.rows[:ROWS]]
         elements = [own for cell in records if isinstance(cell, list) for own in cell if isinstance(own, dict)]
@@ -587,6 +630,9 @@ class RoleSuggester:
 
     def _is_preference(self, columns: Sequence[Column]) -> Draft | None:
         """Return the block of columns whose values name one of two responses; None for others."""
+        if len(columns) == 1 and _is_winner(columns[0], self.pair):
+            ties = dict.fromkeys(sorted(columns[0].distinct - self.pair), 0)
+            return {"kind": "preference", "value": {"system": columns[0].path}, "values": ties}
         block = guess_block(cell for own in columns for cell in own.cells) if len(self.texts) == 2 else None
         return block if block and block["kind"] == "preference" else None
 
@@ -610,6 +656,12 @@ class RoleSuggester:
             for block in blocks:
                 if block["layout"] == "long" and "each" not in block:
                     block.setdefault("aggregate", "first")
+
+
+def _is_winner(column: Column, systems: set[str]) -> bool:
+    """Return whether the values of a column are systems or words for a tie."""
+    others = column.distinct - systems
+    return len(others) < len(column.distinct) and all(meanings([text]) == {text: 0} for text in others)
 
 
 def _names(column: Column) -> list[str]:

@@ -9,7 +9,15 @@ from typing import Any
 
 from core.errors import FileFormatError
 from core.formats.mapping import guess, roles, suggest_blocks, suggest_steps
-from core.formats.mapping.fields import CONTENT_KEYS, is_template, key_of, parse_path, render_messages, spell_path
+from core.formats.mapping.fields import (
+    CONTENT_KEYS,
+    is_template,
+    key_of,
+    parse_path,
+    quote_key,
+    render_messages,
+    spell_path,
+)
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, parse_cell, preview_table, unused_fields
 from core.formats.mapping.rows import stated_header
@@ -109,9 +117,10 @@ def apply_roles(
     Raises FileFormatError for a role or a field that there is not.
     """
     preview = preview_table(path, MANY_ROWS, draft.get("explode"), join=join)
-    _refuse_unknown(preview, chosen)
+    chosen, further = _known_fields(preview, chosen)
     named = {field for fields in chosen.values() for field in fields}
-    columns = tuple(column for column in preview.columns if column not in chosen.get("none", ()))
+    left_out = {*chosen.get("none", ()), *(field for fields in further.values() for field in fields)}
+    columns = tuple(column for column in preview.columns if column not in left_out)
     known: guess.Draft = {field: draft[field] for field in KNOWN if field in draft}
     for field in ("prompt", "context", "reference"):
         own = chosen.get(field) or [path for path in _as_list(draft.get(field)) if path not in named]
@@ -127,17 +136,37 @@ def apply_roles(
     found = suggester.suggest() or draft | {field: own for field, own in known.items() if own}
     found = _with_steps(found, preview, chosen)
     _refuse_unused(found, chosen)
+    for own in found.get("responses", ()):
+        own |= {"text": [own["text"], *further[own["text"]]]} if own.get("text") in further else {}
     return {"confirmed": False, **distinguish(found), **({"join": [*join]} if join else {})}
 
 
-def _refuse_unknown(preview: Preview, chosen: abc.Mapping[str, Sequence[str]]) -> None:
-    """Raise FileFormatError for a role or a field that there is not."""
+def _known_fields(
+    preview: Preview, chosen: abc.Mapping[str, Sequence[str]]
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return the fields of each role as a mapping has them, and first field of a response -> its further ones (`A+B`).
+
+    A joined field needs no name of its file, if no other has its name. Raises FileFormatError for a role or a field
+    that there is not.
+    """
+    found, further = dict[str, list[str]](), dict[str, list[str]]()
     for role, fields in chosen.items():
         if role not in ROLES:
             raise FileFormatError(f"there is no role {role!r}; there are {join_names(ROLES)}")
         for field in fields:
-            if field not in preview.columns:
-                raise FileFormatError(f"there is no such field; there are {join_names(preview.columns)}", field=field)
+            is_whole = role != "response" or field in preview.columns
+            parts = [_known_field(preview, part) for part in ([field] if is_whole else field.split("+"))]
+            found.setdefault(role, []).append(parts[0])
+            further |= {parts[0]: parts[1:]} if parts[1:] else {}
+    return found, further
+
+
+def _known_field(preview: Preview, field: str) -> str:
+    inner = [own for own in preview.columns if own.partition(".")[2] == field]
+    names = [own for own in (field, quote_key(field)) if own in preview.columns] or inner
+    if not names or (len(names) > 1 and names == inner):
+        raise FileFormatError(f"there is no such field; there are {join_names(preview.columns)}", field=field)
+    return names[0]
 
 
 def _with_steps(draft: guess.Draft, preview: Preview, chosen: abc.Mapping[str, Sequence[str]]) -> guess.Draft:

@@ -8,7 +8,7 @@ from typing import Any
 
 from core.errors import FileFormatError
 from core.formats.mapping.confirmation import BARE_NUMBER
-from core.formats.mapping.fields import key_of, parse_path, quote_key
+from core.formats.mapping.fields import Excerpt, key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
     ANNOTATORS,
     BATCH_PREFIX,
@@ -285,7 +285,7 @@ class BlockSuggester:
         fields, names = [own.get("system") or "" for own in responses], {own.get("name") for own in responses}
         ties = {cell for cell, meaning in meanings(self._cells(column)).items() if meaning == 0}
         rows = [row for row in self.preview.rows if row.get(column) and row[column] not in ties]
-        return 2 * sum(row[column] in names | {row.get(field) for field in fields} for row in rows) > len(rows)
+        return 2 * sum(row[column] in names | {_system(row, own) for own in fields} for row in rows) > len(rows)
 
     def _score(self) -> Draft | None:
         column = first_of(self.names, VALUES)
@@ -493,6 +493,11 @@ class BlockSuggester:
 
     def _cells(self, column: str) -> list[str]:
         return [row.get(column, "") for row in self.preview.rows]
+
+
+def _system(row: Mapping[str, str], source: str | Draft) -> str | None:
+    """Return the system of a response, which can be a part of a cell."""
+    return row.get(source) if isinstance(source, str) else Excerpt(**source).cut(row.get(source["field"], ""))
 
 
 def _preferences(shared: Draft, texts: Mapping[str, Sequence[str]]) -> Iterator[Draft]:

@@ -607,11 +607,11 @@ def _draw_response(chooser: Chooser, number: int, start: Draft) -> Draft:
     text, system = f"text{number}", f"system{number}"
     system_help = "The column with the system's name, or the name if all rows have the same."
     fields = (
-        Field(text, f"Response {number + 1}", placeholder="choose"),
+        Field(text, f"Response {number + 1}", "Several columns are one text.", several=True, placeholder="choose"),
         Field(system, "System", system_help, allow_new=True, placeholder="unknown"),
     )
     transcript = start.get("transcript")
-    known = {text: start.get("text") or transcript, system: start.get("system") or start.get("name")}
+    known = {text: start.get("text") or transcript or None, system: start.get("system") or start.get("name")}
     chosen = chooser.choose_row(fields, known)
     system_field = "system" if chosen[system] in (*chooser.columns, start.get("system")) else "name"
     others = ("image", "optional", "each", *(["transcript"] if "text" in start else []))

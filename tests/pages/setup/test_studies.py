@@ -109,7 +109,7 @@ def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_
     )
     app.file_uploader[1].set_value(("pairs.yaml", mapping, "application/yaml"))
     app.run()
-    assert app.selectbox(key="map2_response_text0").value == "response_b"
+    assert app.multiselect(key="map2_response_text0").value == ["response_b"]
     assert app.selectbox(key="map2_response_system1").value == "gpt"
     assert "Response 2: gpt" in page_text(app)
     assert r"Not used\: ann, ben" in page_text(app)

@@ -298,3 +298,29 @@ def test_rows_with_one_text_are_one_item_and_an_id_of_a_prompt_is_the_prompt(tmp
     draft = suggest_table(write(tmp_path, rows))
     assert (draft["prompt"], draft["responses"]) == ("ref_id", [{"text": "candidate", "system": "sys_id"}])
     assert draft["id"] == "{ref_id}-{sys_id}"
+
+
+@pytest.mark.parametrize(
+    "texts", [{}, {"answer_a": "a long answer of the first", "answer_b": "a long answer of the next"}]
+)
+def test_two_systems_in_one_cell_are_those_of_a_pair(tmp_path: Path, texts: dict[str, str]) -> None:
+    rows = [{"key_id": f"k{n}", "options": ("x vs y", "y vs x")[n % 2], "plot": ("x", "y", "same")[n % 3]}
+            | {name: f"{own} {n}" for name, own in texts.items()} for n in RANGE]  # fmt: skip
+    items, values = values_of(write(tmp_path, rows))
+    assert [[own.system for own in item.responses] for item in items[:2]] == [["x", "y"], ["y", "x"]]
+    assert values == {("plot", "", "gold"): [1]}
+
+
+def test_two_fields_of_one_response_and_fields_of_a_joined_file_are_stated(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, [{"qid": n, "title": text(w), "body": text("so", w), "ok": n % 5} for n, w in enumerate(WORDS)]
+    )
+    (tmp_path / "q.json").write_text(json.dumps([{"qid": n, "asked": text("why", n)} for n in RANGE]))
+    join = [{"file": "q.json", "key": "qid"}]
+    chosen = {"response": ["title+body"], "prompt": ["asked"], "label": ["ok"]}
+    draft = apply_roles(path, suggest_table(path, None, join), chosen, join)
+    assert (draft["responses"], draft["prompt"]) == ([{"text": ["title", "body"]}], "joined.asked")
+    first = next(iter(read_records(path, mapping=build_mapping(draft | {"confirmed": True, "gold": []}))))
+    assert first.item.responses[0].text == f"{text('red')}\n\n{text('so', 'red')}"
+    draft = apply_roles(path, suggest_table(path, None, join), chosen | {"response": ["title", "body"]}, join)
+    assert len(draft["responses"]) == 2
