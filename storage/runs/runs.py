@@ -168,6 +168,14 @@ def of_study(session: Session, study_id: int) -> list[Run]:
     return select_runs(session, col(RunRow.study_id) == study_id)[::-1]
 
 
+def count_items(session: Session, study_id: int, experiment_id: int | None = None) -> int:
+    """Return the number of items with a finished trace, of all runs or of those of an experiment."""
+    of = select(col(RunRow.id)).where(col(RunRow.study_id) == study_id)
+    of = of if experiment_id is None else of.where(col(RunRow.experiment_id) == experiment_id)
+    finished = (col(TraceRow.run_id).in_(of), col(TraceRow.outcome) != "waiting")
+    return session.scalar(select(func.count(col(TraceRow.item_id).distinct())).where(*finished)) or 0
+
+
 def states(session: Session, study_id: int) -> dict[int, str]:
     """Return run id -> state of a study's runs, oldest first: what other visitors may have changed."""
     query = select(col(RunRow.id), col(RunRow.state)).where(col(RunRow.study_id) == study_id)

@@ -18,7 +18,21 @@ def is_of(session: Session, study: Study, names: Sequence[str], known: Mapping[s
     `known` has the `marks` and the number of `items` of those that are public. A study of another data set says so: by
     its name, its description or a scenario.
     """
+    return _is_of(items.of_study(session, study.id), study, names, known)
+
+
+def size_of_paper(
+    session: Session, study: Study, sizes: Mapping[str, int], known: Mapping[str, Any]
+) -> tuple[int, int]:
+    """Return the number of the items of a study, and of those that papers run of its data set; 0 if it is unknown.
+
+    `sizes`: data set -> this number. `known` as in `is_of`.
+    """
     found = items.of_study(session, study.id)
+    return len(found), sum(size for name, size in sizes.items() if _is_of(found, study, [name], known))
+
+
+def _is_of(found: Sequence[Item], study: Study, names: Sequence[str], known: Mapping[str, Any]) -> bool:
     public = [known[name] for name in names if name in known]
     marks = {mark for one in public for mark in one["marks"]}
     if len(found) <= sum(one["items"] for one in public) and any(mark_of(item) in marks for item in found):

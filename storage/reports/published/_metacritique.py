@@ -23,7 +23,15 @@ from storage.db import connections
 from storage.reports.critiques import Row, load_data
 from storage.reports.published import _critique_scorers
 from storage.reports.published._critique_scorers import RATINGS, Key, PairKey, Repeats
-from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, mean_rows, share
+from storage.reports.published.rows import (
+    DATA_SET,
+    PublishedRow,
+    PublishedTable,
+    Request,
+    from_estimate,
+    mean_rows,
+    share,
+)
 
 PAPER = "MetaCritique, Sun et al. 2024"
 AIUS = "people's true/false labels of AIUs"
@@ -71,9 +79,9 @@ def data_set(request: Request) -> list[PublishedRow]:
     rows = []
     for group, found in sorted(groups.items()):
         of_items, counts = zip(*found, strict=True)
-        number = PublishedRow("data set", group, "critiques", float(len(counts)), None, None, len({*of_items}))
+        number = PublishedRow(DATA_SET, group, "critiques", float(len(counts)), None, None, len({*of_items}))
         mean = mean_estimate(counts, groups=of_items, resamples=request.resamples)
-        rows += [number, replace(from_estimate("data set", group, "AIUs of a critique", mean), items=number.items)]
+        rows += [number, replace(from_estimate(DATA_SET, group, "AIUs of a critique", mean), items=number.items)]
     return rows
 
 

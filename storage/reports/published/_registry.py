@@ -21,6 +21,7 @@ from storage.reports.published._values import (
     find_experiment_table,
     has_figures,
     tables_of_experiments,
+    with_part,
     with_published,
     without_figures,
 )
@@ -115,6 +116,7 @@ def of_study(engine: Engine, study: Study, reference: str | None = None) -> list
 
 def _rows_of(table: PublishedTable, request: Request) -> list[PublishedRow]:
     rows = with_published(request, table.name, [_with_population(row, table, request) for row in table.rows(request)])
+    rows = with_part(request, table.name, rows)
     if not (rows and table.has_reference and table.against and request.data.reference.type == "debate"):
         return rows
     note = f"compared with {request.data.reference.title}"

@@ -16,9 +16,18 @@ from core.statistics.reports.experiments import Levels
 from core.wording import join_notes
 from storage.db import connections
 from storage.reports import experiments as reports
+from storage.reports.critiques import PEOPLE
 from storage.reports.published import _data_sets
-from storage.reports.published.rows import MEAN, PublishedRow, PublishedTable, Request, from_estimate, with_mean
-from storage.runs import experiments
+from storage.reports.published.rows import (
+    DATA_SET,
+    MEAN,
+    PublishedRow,
+    PublishedTable,
+    Request,
+    from_estimate,
+    with_mean,
+)
+from storage.runs import experiments, runs
 from storage.runs.experiments import Experiment
 from storage.studies import studies
 
@@ -32,7 +41,16 @@ def _file() -> dict[str, Any]:
     """Return the published figures; none if the folder is not installed."""
     file = definition.FOLDER / "values.yaml"
     found = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return {"why": {}, "data_sets": {}, "tables": {}, "experiments": {}, "without": {}, "absent": [], **found}
+    return {
+        "why": {},
+        "data_sets": {},
+        "tables": {},
+        "experiments": {},
+        "without": {},
+        "absent": [],
+        "items": {},
+        **found,
+    }
 
 
 def with_published(request: Request, table: str, rows: Sequence[PublishedRow]) -> list[PublishedRow]:
@@ -56,6 +74,27 @@ def with_published(request: Request, table: str, rows: Sequence[PublishedRow]) -
         reason = why.get(row.statistic, "") if isinstance(why, Mapping) else why
         found.append(row if value is None else replace(row, published=value, source=known["source"], why=reason))
     return [*found, *absent]
+
+
+def with_part(request: Request, table: str, rows: Sequence[PublishedRow]) -> list[PublishedRow]:
+    """Return rows, those with a published figure with the number of the paper's items that are here, if not all are.
+
+    Values of runs are of the items that the experiment with the name of the table ran, otherwise any run.
+    """
+    if not any(row.published is not None and row.value is not None for row in rows):
+        return [*rows]
+    with connections.reading(request.engine) as session:
+        sets = _file()["items"], _file()["data_sets"]
+        imported, of_paper = _data_sets.size_of_paper(session, request.study, *sets)
+        experiment = experiments.find(session, request.study.id, table)
+        ran = runs.count_items(session, request.study.id, experiment.id if experiment else None)
+    found = []
+    for row in rows:
+        number = imported if row.scorer in (PEOPLE, DATA_SET) else ran
+        is_part = row.published is not None and row.value is not None and 0 < number < of_paper
+        part = f"{number:,} of the paper's {of_paper:,} items are here"
+        found.append(replace(row, why=join_notes(part, row.why)) if is_part else row)
+    return found
 
 
 def has_figures(request: Request, table: str) -> bool:

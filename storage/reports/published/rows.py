@@ -34,6 +34,8 @@ LabelUse = Literal["every value", "values of people", "no value"]
 Found = Estimate | AgreementRow | AlignmentRow | CellResult
 # The group of a scorer's mean over its other groups.
 MEAN = "mean"
+# The scorer of the numbers of a data set itself.
+DATA_SET = "data set"
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ models: {gpt-4: large}
     of = {(row.scorer, row.statistic): row for row in rows}
     row = of["ensemble · large", "example_level_agreement"]
     assert (row.published, row.source) == (0.615, "ChatEval, Table 1")
-    assert row.why.startswith("models: large in place of gpt-4; other versions")
+    assert row.why.startswith("3 of the paper's 80 items are here; models: large in place of gpt-4; other versions")
     assert row.note.startswith("published for ensemble, gpt-4; ")
     assert row.difference[0] == pytest.approx((row.value or 0) - 0.615)
     with reading(engine) as session:
