@@ -25,7 +25,7 @@ from core.formats.mapping.guess import (
     with_value,
 )
 from core.formats.mapping.preview import Preview, parse_cell
-from core.formats.mapping.suggest_blocks import PEOPLE, RATED, TRUTH, BlockSuggester, stated_scale
+from core.formats.mapping.suggest_blocks import PEOPLE, RATED, SEPARATOR, TRUTH, BlockSuggester, stated_scale
 
 # Usual keys of a text in an object.
 TEXT_KEYS = ("text", "content", "response", "output", "answer", "summary")
@@ -135,7 +135,7 @@ class Column:
         """Whether the values are few words, or numbers as people give them."""
         is_named = self.is_called(LABEL) or self.words.replace(" ", "_") in RATED or self.path.startswith("OUTPUT:")
         is_fact = self.is_called(NO_VALUE) or (self.is_called(FACT) and not is_named)
-        is_fact = is_fact or COUNTED.match(self.path) is not None
+        is_fact = is_fact or COUNTED.match(self.path) is not None or self.words.startswith("number of")
         # One value in all of many rows says how the rows were chosen.
         is_stated = self.distinct <= TRUTH and self.words.startswith("is ") and len(self.cells) < FEW_ROWS
         is_fact = is_fact or {text.lower() for text in self.distinct} <= SPLITS
@@ -255,6 +255,7 @@ class RoleSuggester:
     def _annotator(self) -> Column | None:
         """Return who gave the values: by name, or what alone tells rows with the same texts apart."""
         several = [own for own in self.short if len(own.distinct) < max(self.rows, 2)]
+        several = [own for own in several if not any(SEPARATOR in text for text in own.distinct)]  # lists of people
         named = [own for own in several if own.is_called(PERSON) and not own.is_called(RESPONSE)]
         named = [own for own in named if not LABEL.match(own.words.split()[-1])]
         # Scores or verdicts instead of names.

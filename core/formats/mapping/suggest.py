@@ -92,7 +92,11 @@ def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.D
 
 def _completed(path: Path, draft: guess.Draft, preview: Preview, join: Sequence[guess.Draft]) -> guess.Draft:
     """Return the draft of names with what the values of the columns say where the names do not suffice."""
-    if _is_one_of_several(draft, preview):
+    # A list of records that are no messages is no text.
+    are_records = any(own.get("text") in preview.lists for own in draft.get("responses", ()) if "each" not in own)
+    if are_records:
+        draft.pop("prompt", None)
+    if are_records or _is_one_of_several(draft, preview):
         draft = {field: own for field, own in draft.items() if field not in ("responses", "labels", "judges", "gold")}
     return _with_system(draft, preview) if _is_whole(draft, preview) else _by_values(path, draft, join)
 

@@ -105,6 +105,8 @@ PEOPLE_LISTS = (
     *("annotators", "raters", "workers", "annotator_ids", "rater_ids", "worker_ids", "expert_ids", "physician_ids"),
     "anonymized_physician_ids",
 )
+# Between the values of lists that are texts.
+SEPARATOR = ","
 PEOPLE_OF_LIST = re.compile(r"[ _-]?(annotation|rating|preference|label|score)s?$")
 
 
@@ -157,7 +159,8 @@ class BlockSuggester:
                 blocks[name].append(block)
         for name, own in self._chosen():
             blocks[name].append(own)
-        blocks["labels"] += [*self._columns(), *self._lists(), *self._errors(), *self._of_responses(), *self._rated()]
+        blocks["labels"] += [*self._columns(), *self._separated(), *self._lists(), *self._errors()]
+        blocks["labels"] += [*self._of_responses(), *self._rated()]
         for name, own in self._further():
             blocks[name].append(own)
         return {name: [self._leave_open(own) for own in found] for name, found in blocks.items() if found}
@@ -344,6 +347,24 @@ class BlockSuggester:
             long = {"layout": "long", "annotator": self.rater, "value": column}
             own = long if self.rater is not None else {"layout": "wide", "annotators": {column: PEOPLE}}
             yield {**own, "criterion": last_key(column), **(block or {})}
+
+    def _separated(self) -> Iterator[Draft]:
+        """Yield a block for each column with a value of each person whom another column lists: `1,0,1` of `a,b,c`."""
+        people = first_of(self.names, PEOPLE_LISTS)
+        names = self._cells(people) if people else []
+        sizes = [] if any(cell[:1] == "[" for cell in names) else [cell.count(SEPARATOR) for cell in names]
+        for column in self.preview.columns if any(sizes) else ():
+            cells = self._cells(column)
+            if column == people or [cell.count(SEPARATOR) for cell in cells] != sizes:
+                continue
+            values = [value.strip() for cell in cells for value in cell.split(SEPARATOR)]
+            block = _scores_or_answers(values)
+            if all(re.fullmatch(r"-?\d", value) for value in values) and any(value < "0" for value in values):
+                numbers = [int(value) for value in values]
+                block = {"kind": "score", "scale": scale_of(min(numbers), max(numbers), numbers)}
+            if block:
+                named = {"annotators_field": people, "separator": SEPARATOR}
+                yield {"layout": "list", "value": column, "criterion": last_key(column), **named, **block}
 
     def _of_responses(self) -> Iterator[Draft]:
         """Yield a block for each response and criterion: `gpt4_helpfulness` beside `gpt4_output`, `clarity_a` beside

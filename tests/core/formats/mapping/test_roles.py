@@ -324,3 +324,13 @@ def test_two_fields_of_one_response_and_fields_of_a_joined_file_are_stated(tmp_p
     assert first.item.responses[0].text == f"{text('red')}\n\n{text('so', 'red')}"
     draft = apply_roles(path, suggest_table(path, None, join), chosen | {"response": ["title", "body"]}, join)
     assert len(draft["responses"]) == 2
+
+
+def test_lists_written_with_commas_are_values_of_the_listed_people(tmp_path: Path) -> None:
+    rows = [{"text": text(w), "completion": [{"at": n}], "annotators": ("Ann, Ben", "Ann,Ben,Cy")[n % 2]}
+            | {"abuse": ("1,-2", "0,1,-1")[n % 2], "number of annotations": 2 + n % 2}
+            for n, w in enumerate(WORDS)]  # fmt: skip
+    path = write(tmp_path, rows)
+    items, values = values_of(path)
+    assert [own.text for own in items[0].responses] == [text("red")]
+    assert values == {("abuse", "", "Ann"): [1], ("abuse", "", "Ben"): [-2]}
