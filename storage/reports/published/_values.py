@@ -211,7 +211,36 @@ def _rows(request: Request, experiment: Experiment, file: str) -> list[Published
             reason = why if cell.value is not None else f"no value here: {cell.reason}"
             rows.append((cell.levels, replace(row, published=figure, source=spec["source"], why=reason)))
     means = _means(rows, spec, published, own, why) if is_of_paper else ()
-    return [*(row for _, row in rows), *means, *_absent(request, file)]
+    averages = _averages(rows, spec, published[0], own, why) if is_of_paper else ()
+    return [*(row for _, row in rows), *means, *averages, *_absent(request, file)]
+
+
+def _averages(
+    rows: Sequence[tuple[Levels, PublishedRow]],
+    spec: Mapping[str, Any],
+    published: Sequence[str],
+    own: Definition,
+    why: str,
+) -> Iterator[PublishedRow]:
+    """Yield the averages over levels of the first axis that the paper prints, and their means: `groups` has them."""
+    means = spec.get("means", {})
+    for (name, members), statistic in product(spec.get("groups", {}).items(), means):
+        labels = {own.axes[0].labels[published.index(member)] for member in members}
+        cells: dict[Levels, list[PublishedRow]] = {}
+        for levels, row in rows:
+            if row.statistic == statistic and levels[0] in labels:
+                scorer = " · ".join((name, *levels[1:]))
+                cells.setdefault(levels[1:], []).append(replace(row, scorer=scorer))
+        found = [(rest, with_mean(of_rest)[-1]) for rest, of_rest in cells.items() if len(of_rest) == len(members)]
+        averages = [
+            replace(row, group="", published=_figure(spec[statistic], (name, *rest)), source=spec["source"], why=why)
+            for rest, row in found
+            if row.group == MEAN
+        ]
+        last = with_mean(replace(row, scorer=name) for row in averages)[-1:]
+        yield from averages
+        for mean in last if len(averages) > 1 else ():
+            yield replace(mean, published=_figure(means[statistic], (name,)), source=spec["source"], why=why)
 
 
 def _means(

@@ -20,7 +20,7 @@ from core.statistics.measures import continuous
 from storage.db.connections import connect, reading
 from storage.reports import experiments as reports
 from storage.reports import published
-from storage.reports.published import _data_sets, _values
+from storage.reports.published import PublishedRow, _data_sets, _values
 from storage.runs import experiments
 from storage.studies.studies import Study
 from storage.transfer import imports, samples
@@ -69,6 +69,9 @@ def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
 def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
     for file, spec in _values._file()["experiments"].items():
         axes = [set(axis.labels) for axis in definition.load_paper(file).axes]
+        groups = spec.get("groups", {})
+        assert all({*members} <= axes[0] for members in groups.values())
+        axes[0] |= {*groups}
         names = [axis.name for axis in definition.load_paper(file).axes]
         over = names.index(spec.get("mean_over", names[-1]))
         of_means, kept = spec.get("means", {}).values(), [*axes[:over], *axes[over + 1 :]]
@@ -82,6 +85,24 @@ def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
             else:
                 assert all(level in axis for level, axis in zip(levels, own, strict=True))
                 assert -1 <= value <= 1
+
+
+def test_averages_over_levels_are_those_of_the_cells_and_have_the_figures_of_the_paper() -> None:
+    """Two groups of ReFeR's Table 8: three cells of 1 peer are .1, .2 and .6; one of 2 peers is missing."""
+    paper = definition.load_paper("refer/table-8")
+    values = {"Llama": 0.1, "Nemo": 0.2, "Gemma": 0.6, "Llama + Nemo": 0.9, "3 peers": 0.4}
+    rows = [
+        ((peers, name), PublishedRow(f"{peers} · {name}", "", "spearman", value + add, None, None, 60))
+        for peers, value in values.items()
+        for name, add in (("Engaging", 0.0), ("Natural", 0.2))
+    ]
+    spec, labels = _values._file()["experiments"]["refer/table-8"], paper.axes[0].labels
+    found = [*_values._averages(rows, spec, labels, paper, "why")]
+    assert [(row.scorer, row.group, row.value, row.published) for row in found] == [
+        ("average of 1 peer · Engaging", "", pytest.approx(0.3), 0.656),
+        ("average of 1 peer · Natural", "", pytest.approx(0.5), 0.587),
+        ("average of 1 peer", "mean", pytest.approx(0.4), 0.606),
+    ]
 
 
 def test_every_experiment_of_the_papers_has_figures_or_a_reason_for_none(engine: Engine, a_study: Study) -> None:
