@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from core.errors import FileFormatError
 from core.formats.mapping.fields import Comparison, SystemName, ValueSource, source_name, spell_path
+from core.formats.mapping.guess import SIDES
 from core.formats.mapping.mapping import Block, ListLabels, RankingLabels, StepCount, as_tuple, build_mapping, draft_of
 from core.formats.mapping.mapping import Mapping as TableMapping
 from core.formats.mapping.rows import format_value, is_empty, parse_list
@@ -27,6 +28,8 @@ EXAMPLE_LENGTH = 60
 MAX_VALUES = 30
 # A number of a preference can count from 0 or from 1, or be a tie; only the file's authors know.
 BARE_NUMBER = re.compile(r"[+-]?[\d.]+")
+# Numbers that are often written for no value.
+CODES = frozenset(("0", "-1", "-9", "-99", "77", "88", "99", "999"))
 ZERO_AND_ONE = frozenset(("0", "1"))
 PREFERENCES: Mapping[str, str] = {"1": "response 1", "2": "response 2", "0": "a tie"}
 POSITIONS: Mapping[str, str] = {"1": "the response shown first", "2": "the response shown second", "0": "a tie"}
@@ -95,19 +98,18 @@ class Question:
         if self.comparison:
             better = "lower" if self.comparison.lower_is_better else "higher"
             return f"the {better} number is better: 1 is the first response, 2 the second, 0 a tie"
+        if self.scale is None and all(text.lower() in SIDES for text in self.found):
+            return "left is the first response, right the second"
         if self.scale is None:
             return "1 is the first response, 2 the second, 0 a tie"
         if self.steps:
             return describe_steps(self.steps)
-        zero = (
-            "; 0 is a value like the others, and not an empty cell"
-            if "0" in self.found and self._may_be_empty()
-            else ""
-        )
-        return f"the scale is {_describe_scale(self.scale)}{zero}"
+        codes = [own.text for own in self.values if own.text in CODES and self._may_be_empty()]
+        zero = [f"{text} is a value like the others, and not an empty cell" for text in codes]
+        return "; ".join([f"the scale is {_describe_scale(self.scale)}", *zero])
 
     def _may_be_empty(self) -> bool:
-        """Return whether 0 can be written for no value: it is the end of a scale with more values."""
+        """Return whether a number can be written for no value: it is the end of a scale with more values."""
         return self.scale is not None and self.scale.level != "nominal" and len(self.found) > 2
 
     def literal_values(self) -> dict[str, Value | None] | None:
@@ -117,6 +119,8 @@ class Question:
         """
         if not self.needs_values:
             return {}
+        if all(text.lower() in SIDES for text in self.found):
+            return {text: SIDES[text.lower()] for text in self.found}
         return {"1": 1, "2": 2} if self.found.keys() == {"1", "2"} else None
 
     def lines(self) -> list[str]:
@@ -368,7 +372,12 @@ def _is_open(block: Block, source: ValueSource, text: str) -> bool:
         return False
     if block.kind != "preference":
         return text not in block.values or block.values[text] is not None
-    return isinstance(source, Comparison) or (text not in block.values and BARE_NUMBER.fullmatch(text) is not None)
+    return isinstance(source, Comparison) or (text not in block.values and is_position(text))
+
+
+def is_position(text: str) -> bool:
+    """Return whether a preference is a number or a side: only the file's authors know of which response."""
+    return BARE_NUMBER.fullmatch(text) is not None or text.lower() in SIDES
 
 
 def _example(scope: Scope, mapping: TableMapping) -> str:

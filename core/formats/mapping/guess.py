@@ -195,6 +195,8 @@ TIE = re.compile(
     r"(tied?|ties|equal(ly)?|similar(ly)?|same|both|neither|draw|about_the_same|no_(clear_)?(preference|difference|winner))"
     r"([_(].*)?|both(bad|good)"
 )
+# Places that two responses can have had on a page, which need not be their order in the file: a person states it.
+SIDES: Mapping[str, int] = {"left": 1, "right": 2}
 LETTERS = frozenset(("a", "b"))
 # What means a tie beside A or B only; C is left out, because it can be a third response or "cannot decide".
 TIES_BESIDE_LETTERS: Mapping[str, int] = {"t": 0}
@@ -222,7 +224,8 @@ def guess_block(cells: Iterable[str]) -> Draft | None:
     known = meanings(distinct)
     undirected = [text for text in distinct if text.lower() in WITHOUT_DIRECTION]
     if 2 * (len(known) + len(undirected)) > len(distinct):
-        return {"kind": "preference", "values": {text: word for text, word in known.items() if text != str(word)}}
+        stated = {text: word for text, word in known.items() if text != str(word) and text.lower() not in SIDES}
+        return {"kind": "preference", "values": stated}
     numbers = [float(text.replace(",", ".")) for text in distinct if re.fullmatch(r"\d{1,3}([.,]\d+)?", text)]
     if 2 * len(numbers) <= len(distinct):
         return None

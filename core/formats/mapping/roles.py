@@ -75,6 +75,7 @@ ALIKE = 1.02
 # Rows whose lists are searched for the names of their fields.
 ROWS = 50
 FEW_ROWS = 10
+BEST = re.compile(r"^(best|preferred|winner|choice|chosen|selected)\b")
 # Between two systems in one cell.
 PAIRS = (" vs. ", " vs ", ",", ";", "|")
 SPLITS = frozenset(("train", "training", "val", "valid", "validation", "dev", "test", "eval", "evaluation"))
@@ -546,6 +547,8 @@ class RoleSuggester:
         ]
         like = [own for own in self.columns if own.is_label or _is_winner(own, self.pair)]
         free = [own for own in like if f"'{own.path}'" not in used and self._is_free(own)]
+        # The number of the best of several responses is no score.
+        free = [own for own in free if len(self.texts) < 3 or not own.is_called(BEST)]
         free = [own for own in free if not any(self._is_derived(own, other) for other in self.columns)]
         records = [parse_cell(row.get(path, "")) for path in self.preview.lists for row in self.preview.rows[:ROWS]]
         elements = [own for cell in records if isinstance(cell, list) for own in cell if isinstance(own, dict)]

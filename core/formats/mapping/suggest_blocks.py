@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.confirmation import BARE_NUMBER
+from core.formats.mapping.confirmation import BARE_NUMBER, is_position
 from core.formats.mapping.fields import Excerpt, key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
     ANNOTATORS,
@@ -648,7 +648,7 @@ def leave_open(block: Draft, cells: Iterable[str]) -> Draft:
     sides = value.get("compare", ()) if isinstance(value := block.get("value"), dict) else ()
     # Only counts of votes and marks of the winner state by their names that the higher number is better.
     is_compared = any(isinstance(side, dict) or SCORES_COMPARED.match(normalize(side)) for side in sides)
-    has_numbers = any(BARE_NUMBER.fullmatch(cell.strip()) for cell in cells)
+    has_numbers = any(is_position(cell.strip()) for cell in cells)
     is_stated = block["kind"] == "answer" or (block["kind"] == "preference" and not (is_compared or has_numbers))
     return block if is_stated else block | {"confirmed": False}
 

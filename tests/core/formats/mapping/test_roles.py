@@ -334,3 +334,18 @@ def test_lists_written_with_commas_are_values_of_the_listed_people(tmp_path: Pat
     items, values = values_of(path)
     assert [own.text for own in items[0].responses] == [text("red")]
     assert values == {("abuse", "", "Ann"): [1], ("abuse", "", "Ben"): [-2]}
+
+
+def test_sides_and_usual_codes_for_no_value_are_asked_about_and_the_best_of_three_is_no_score(tmp_path: Path) -> None:
+    texts = [{"id": n, "question": f"Why is it so, and is it {n}?"} for n in range(9)]
+    sides = [own | {"response_b": f"b {own['id']}", "response_a": f"a {own['id']}"} for own in texts]
+    table = [own | {"preferred": ("left", "Right", "tie")[own["id"] % 3]} for own in sides]
+    (question,) = questions(write(tmp_path, table), build_mapping(suggest_table(write(tmp_path, table))))
+    assert question.reading() == "left is the first response, right the second"
+    assert question.literal_values() == {"left": 1, "Right": 2}
+    table = [own | {"answer": f"{own['id']} b", "score": (1, 2, 99)[own["id"] % 3]} for own in texts]
+    (question,) = questions(write(tmp_path, table), build_mapping(suggest_table(write(tmp_path, table))))
+    assert question.reading().endswith("; 99 is a value like the others, and not an empty cell")
+    several = {f"response_{k}": f"This is the long answer number {k}" for k in (1, 2, 3)}
+    table = [own | several | {"best": own["id"] % 3 + 1, "annotator": "w"} for own in texts]
+    assert "labels" not in suggest_table(write(tmp_path, table))
