@@ -25,7 +25,7 @@ from core.formats.mapping.guess import (
     with_value,
 )
 from core.formats.mapping.preview import Preview, parse_cell
-from core.formats.mapping.suggest_blocks import PEOPLE, RATED, SEPARATOR, TRUTH, BlockSuggester, stated_scale
+from core.formats.mapping.suggest_blocks import INPUT, PEOPLE, RATED, SEPARATOR, TRUTH, BlockSuggester, stated_scale
 
 # Usual keys of a text in an object.
 TEXT_KEYS = ("text", "content", "response", "output", "answer", "summary")
@@ -141,6 +141,7 @@ class Column:
         is_stated = self.distinct <= TRUTH and self.words.startswith("is ") and len(self.cells) < FEW_ROWS
         is_fact = is_fact or {text.lower() for text in self.distinct} <= SPLITS
         is_stated |= self.words.replace(" ", "_") in RATED and bool(self.numbers)
+        is_fact |= INPUT.match(key_of(self.path)) is not None
         if (len(self.distinct) < 2 and not is_stated) or not self.is_short or is_fact:
             return False
         if self.numbers:
@@ -214,7 +215,9 @@ class RoleSuggester:
         systems = self._of(self.chosen.get("system", ()))
         if not self._set_pair(systems):
             texts = self._of([str(own.get("text")) for own in self.draft["responses"]])
-            systems = self._by_response(systems, texts) or systems
+            known = any("system" in own or "name" in own for own in self.draft["responses"])
+            named = [] if known else [own for own in self.short if own.is_called(SYSTEM) and not own.numbers]
+            systems = self._by_response(systems or named, texts) or systems
             for own, system in zip(self.draft["responses"], systems, strict=False):
                 own["system"] = system.path
         paths = [own.get("text", "") for own in self.draft["responses"] if not isinstance(own.get("text"), dict)]

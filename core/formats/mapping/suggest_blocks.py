@@ -313,7 +313,9 @@ class BlockSuggester:
             block = _without_value(block, self._cells(value))
         more = {"criterion_field": first_of(self.names, CRITERIA), "reason": first_of(self.names, REASONS)}
         block = block | {field: column for field, column in more.items() if column}
-        if self.rater is None and "compare" not in str(value):
+        # Beside criteria of unnamed people, a score is theirs too.
+        is_rated = block["kind"] == "score" and any(normalize(column) in RATED for column in self.columns)
+        if self.rater is None and "compare" not in str(value) and not is_rated:
             return "gold", block | {"source": f"column {value['system'] if isinstance(value, dict) else value}"}
         if self.rater is None:
             return "labels", {"layout": "long", "annotator": {"constant": PEOPLE}, **block}

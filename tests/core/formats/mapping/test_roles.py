@@ -326,6 +326,17 @@ def test_two_fields_of_one_response_and_fields_of_a_joined_file_are_stated(tmp_p
     assert len(draft["responses"]) == 2
 
 
+def test_stated_responses_have_their_numbered_systems_and_inputs_are_no_labels(tmp_path: Path) -> None:
+    rows = [{f"INPUT:{name}_{k}": text(name, k, w) for name in ("story", "ending") for k in "ab"}
+            | {"INPUT:system_a": "xy"[n % 2], "INPUT:system_b": "yz"[n % 2], "OUTPUT:category": "12"[n // 4 % 2]}
+            | {"ASSIGNMENT:worker_id": f"w{n % 3}"} for n, w in enumerate(WORDS)]  # fmt: skip
+    path = write(tmp_path, rows)
+    endings = [f"INPUT:ending_{k}" for k in "ab"]
+    draft = apply_roles(path, suggest_table(path), {"response": endings, "prompt": ["INPUT:story_a"]})
+    assert [own["system"] for own in draft["responses"]] == ["INPUT:system_a", "INPUT:system_b"]
+    assert [own["value"] for own in draft["labels"]] == ["OUTPUT:category"]
+
+
 def test_lists_written_with_commas_are_values_of_the_listed_people(tmp_path: Path) -> None:
     rows = [{"text": text(w), "completion": [{"at": n}], "annotators": ("Ann, Ben", "Ann,Ben,Cy")[n % 2]}
             | {"abuse": ("1,-2", "0,1,-1")[n % 2], "number of annotations": 2 + n % 2}
