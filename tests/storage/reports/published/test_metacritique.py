@@ -102,7 +102,8 @@ def test_the_repeats_of_a_scorer_are_one_row_in_every_table(engine: Engine, monk
     ]
     assert (row.scorer, row.value, row.items, row.published) == (name, pytest.approx(0.75), 3, 0.379)
     assert row.note.startswith("mean of 2 repeats, standard deviation 0.354")
-    pairs = published.compute(engine, study, "metacritique-figure-3", resamples=20)
+    *pairs, margin = published.compute(engine, study, "metacritique-figure-3", resamples=20)
+    assert (margin.value, margin.published) == (None, 0.44)
     assert [(row.scorer, row.value, row.items) for row in pairs] == [(name, pytest.approx(5 / 6), 1)]
     assert pairs[0].note.startswith("2 repeats together") and "6 observations of 1 item" in pairs[0].note
     accuracy = published.compute(engine, study, "metacritique-4", resamples=20)
