@@ -1,4 +1,4 @@
-"""Every behaviour of a provider ends as data or as a sentence, on both databases, in the app and in a worker."""
+"""Every behaviour of a provider ends as data or as a sentence, in the app on SQLite and in a worker on PostgreSQL."""
 
 import signal
 from contextlib import contextmanager
@@ -115,7 +115,7 @@ def in_worker(engine):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("execute", [in_app, in_worker])
+@pytest.mark.parametrize(("engine", "execute"), [("sqlite", in_app), ("postgresql", in_worker)], indirect=["engine"])
 def test_every_behaviour_of_a_provider_ends_as_data_or_as_a_sentence(engine, execute, monkeypatch):
     monkeypatch.setitem(Limits.__init__.__kwdefaults__, "backoff", BACKOFF)
     assert len(BEHAVIOURS) >= 30

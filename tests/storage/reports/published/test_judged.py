@@ -24,7 +24,7 @@ from storage.reports.published.rows import MEAN, share
 from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.conftest import make_item, make_label
-from tests.core.formats.shared import FIXTURES, MAPPINGS, public_file
+from tests.core.formats.shared import FIXTURES, MAPPINGS
 from tests.databases import create_database
 from tests.storage.reports.test_references import SINGLE, make_run, single_trace
 
@@ -214,23 +214,6 @@ def test_annotators_are_compared_with_the_majority(tmp_path: Path) -> None:
     given = [Label(target=target, annotator=name, value=value) for name, value in (("x", 1), ("y", 1), ("z", 2))]
     rows = compute(tmp_path, [ItemRecord(item=item), *(LabelRecord(label=one) for one in given)], "chateval-1")
     assert by_scorer(rows, "accuracy") == {"x": 1.0, "y": 1.0, "z": 0.0}
-
-
-@pytest.mark.slow
-def test_released_debates_reproduce_scaleeval_table_4(tmp_path: Path) -> None:
-    """The paper has .780, .607 and .629 with people's decisions, which were not released."""
-    rows = compute(tmp_path, list(read_records(public_file("scaleeval/results/gpt3.5_vs_claude"))), "scaleeval-4")
-    means = {row.scorer.partition(",")[0]: row.value for row in rows if row.group == "mean" and row.items}
-    expected = {"gpt-4-turbo": 0.789, "claude-2": 0.668, "gpt-3.5-turbo": 0.657}
-    assert means == {name: pytest.approx(value, abs=5e-4) for name, value in expected.items()}
-
-
-@pytest.mark.slow
-def test_released_discussions_reproduce_the_accuracies_of_chateval(tmp_path: Path) -> None:
-    rows = compute(tmp_path, list(read_records(public_file("chateval"))), "chateval-1")
-    accuracy = by_scorer(rows, "accuracy, no verdict as a tie")
-    runs = {name.partition(" · ")[2]: value for name, value in accuracy.items() if name.startswith("chateval · ")}
-    assert sorted(runs.values()) == [0.475, 0.5375, 0.55]
 
 
 def test_topical_chat_needs_scores_by_judges(tmp_path: Path) -> None:

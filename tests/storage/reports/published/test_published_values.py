@@ -22,6 +22,7 @@ from storage.reports import experiments as reports
 from storage.reports import published
 from storage.reports.published import PublishedRow, _data_sets, _values
 from storage.runs import experiments
+from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports, samples
 from storage.worker import execute_experiment, plan, start
@@ -41,15 +42,29 @@ RELEASED = {
 
 @pytest.mark.parametrize("name", RELEASED)
 def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
-    name: str, sqlite_engine: Engine
+    name: str, sqlite_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """People's decisions of ScaleEval, with which the paper has .780, .607 and .629, were not released."""
     source = DATA / RELEASED[name]
     if not source.exists():
         pytest.skip(f"the released data are not in {DATA}")
-    words = ["data", "import", str(source), "--study", name, "--database", str(sqlite_engine.url)]
-    assert CliRunner().invoke(cli.app, words).exit_code == 0
-    study = stored_study(sqlite_engine, name)
-    every = [row for row in published.compute(sqlite_engine, study, name, resamples=2) if row.published is not None]
+    own = RELEASED[name].partition("/")[0]
+    with reading(sqlite_engine) as session:
+        exists = own in studies.names(session)
+    if not exists:
+        words = ["data", "import", str(source), "--study", own, "--database", str(sqlite_engine.url)]
+        assert CliRunner().invoke(cli.app, words).exit_code == 0
+    study = stored_study(sqlite_engine, own)
+    computed = published.compute(sqlite_engine, study, name, resamples=2)
+    if name == "scaleeval-4":
+        means = {row.scorer.partition(",")[0]: row.value for row in computed if row.group == "mean" and row.items}
+        expected = {"gpt-4-turbo": 0.789, "claude-2": 0.668, "gpt-3.5-turbo": 0.657}
+        assert means == {judge: pytest.approx(value, abs=5e-4) for judge, value in expected.items()}
+    elif name == "chateval-1":
+        of_runs = [row for row in computed if row.scorer.startswith("chateval · ")]
+        accuracies = [row.value for row in of_runs if row.statistic == "accuracy, no verdict as a tie"]
+        assert sorted(filter(None, accuracies)) == [0.475, 0.5375, 0.55]
+    every = [row for row in computed if row.published is not None]
     rows = [row for row in every if row.note != _values.ABSENT]
     assert len(rows) == len(_values._file()["tables"][name]["rows"]), "a published row has no value here"
     absent = [row for block in _values._file()["absent"] if name in block["tables"] for row in block["rows"]]
@@ -57,7 +72,9 @@ def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
     for row in rows:
         assert row.difference[0] is not None and (abs(row.difference[0]) < 1e-4 or row.why), row
         assert bool(row.why) == (name not in ("metacritique-1", "metacritique-2"))
-    words = ["experiments", "table", "--published", "--study", name, "--database", str(sqlite_engine.url)]
+    of_study = published.of_study(sqlite_engine, study)
+    monkeypatch.setattr(published, "of_study", lambda *of: of_study)  # both formats print the same rows
+    words = ["experiments", "table", "--published", "--study", own, "--database", str(sqlite_engine.url)]
     text = CliRunner().invoke(cli.app, words).stdout
     assert text.count(rows[0].why or "MetaCritique, Table 2") == 1
     lines = csv.DictReader(CliRunner().invoke(cli.app, [*words, "--format", "csv"]).stdout.splitlines())
