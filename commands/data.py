@@ -108,6 +108,16 @@ Scales = Annotated[
 ]
 
 
+Values = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--value",
+        help="FIELD:TEXT=MEANING: what a text of a field means: 1 (the first response), 2, tie, none (no value), or a "
+        "value of the scale. Repeat it.",
+    ),
+]
+
+
 def import_file(
     path: Annotated[Path, typer.Argument(help="A file, or the folder of a published data set.")],
     study: StudyName,
@@ -118,6 +128,7 @@ def import_file(
     join: Joined = None,
     role: Roles = None,
     scale: Scales = None,
+    value: Values = None,
     no_header: NoHeader = False,
     confirm: Annotated[
         bool,
@@ -133,8 +144,9 @@ def import_file(
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
     own = mappings.load_mapping(map) if map else None
     is_table = own is None and (format or file_formats.detect_format(path)) == "table"
-    is_suggested = is_table and (confirm or role or scale or file_formats.suggested_of_transcripts(path) is None)
-    path, own = joined_mapping(path, join or [], own, role or [], scale or []) if join or is_suggested else (path, own)
+    stated = role or [], scale or [], value or []
+    is_suggested = is_table and (confirm or any(stated) or file_formats.suggested_of_transcripts(path) is None)
+    path, own = joined_mapping(path, join or [], own, stated) if join or is_suggested else (path, own)
     own = confirmed_mapping(path, own, confirm=confirm) if own else None
     left_labels = suggest.state_unused_labels(path, own) if own else ""
     records = file_formats.read_for_import(path, format, own)
@@ -169,7 +181,7 @@ def import_file(
 
 
 def joined_mapping(
-    path: Path, others: list[Path], mapping: "mappings.Mapping | None", chosen: list[str], scales: list[str]
+    path: Path, others: list[Path], mapping: "mappings.Mapping | None", stated: tuple[list[str], ...]
 ) -> tuple[Path, "mappings.Mapping"]:
     """Return the table among the files, and the mapping that joins the others to it; without one, a suggested mapping,
     which is not confirmed.
@@ -183,7 +195,7 @@ def joined_mapping(
         raise FileFormatError(
             f"the records of {path.name} are joined to the rows of {table.name}: name that file first"
         )
-    suggested, is_complete = suggest.build_suggested(suggest_with_roles(table, None, joins, chosen, scales))
+    suggested, is_complete = suggest.build_suggested(suggest_with_roles(table, None, joins, stated))
     if not is_complete:
         lines = mapped_table.roles(table, suggested)
         typer.echo("\n".join(["What the fields are:", *(f"  {own}" for own in lines)]), err=True)
@@ -192,15 +204,17 @@ def joined_mapping(
 
 
 def suggest_with_roles(
-    path: Path, explode: str | None, joins: list[Any], chosen: list[str], scales: list[str]
+    path: Path, explode: str | None, joins: list[Any], stated: tuple[list[str], ...]
 ) -> dict[str, Any]:
-    """Return the suggested mapping, with fields and scales that are what `--role` and `--scale` say."""
+    """Return the suggested mapping, with fields, scales and values that are what `--role`, `--scale`, `--value` say."""
+    chosen, scales, values = stated
     roles: dict[str, list[str]] = {}
     for role, _, field in (text.partition("=") for text in chosen):
         roles.setdefault(role.strip(), []).append(field)
     draft = suggest.suggest_table(path, explode, joins)
     draft = suggest.apply_roles(path, draft, roles, joins) if roles else draft
-    return suggest.apply_scales(draft, {field: ends for field, _, ends in (text.rpartition("=") for text in scales)})
+    draft = suggest.apply_scales(draft, {field: ends for field, _, ends in (text.rpartition("=") for text in scales)})
+    return suggest.apply_values(draft, {place: own for place, _, own in (text.rpartition("=") for text in values)})
 
 
 def confirmed_mapping(path: Path, mapping: "mappings.Mapping", *, confirm: bool) -> "mappings.Mapping":
@@ -267,6 +281,7 @@ def suggest_mapping(
     join: Joined = None,
     role: Roles = None,
     scale: Scales = None,
+    value: Values = None,
     no_header: NoHeader = False,
 ) -> str:
     """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`.
@@ -277,7 +292,7 @@ def suggest_mapping(
     swapped = [] if table == path else [f"The table is {table.name}: import it with this mapping."]
     path = table
     preview = previews.preview_table(path, suggest.ROWS, explode, join=joins)
-    draft = suggest_with_roles(path, explode, joins, role or [], scale or [])
+    draft = suggest_with_roles(path, explode, joins, (role or [], scale or [], value or []))
     mapping, is_complete = suggest.build_suggested(draft)
     unused = previews.unused_fields(path, mapping)
     notes = [*swapped, *([previews.MANY_FIELDS] if preview.has_more else [])]

@@ -87,7 +87,7 @@ class Question:
             texts = join_names([quote_value(found.text) for found in self.values])
             return (
                 f"the file does not state what {texts} of {names} mean: add each to `values` ({blocks}) with 1 (the "
-                "first response), 2 (the second), 0 (a tie) or null (no value)"
+                "first response), 2 (the second), 0 (a tie) or null (no value), or with --value FIELD:TEXT=MEANING"
             )
         what = "what the numbers of steps count" if self.steps else "the scale"
         what = "the better number" if self.comparison else what

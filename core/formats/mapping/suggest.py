@@ -20,7 +20,7 @@ from core.formats.mapping.fields import (
 )
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, parse_cell, preview_table, unused_fields
-from core.formats.mapping.rows import stated_header
+from core.formats.mapping.rows import parse_number, stated_header
 from core.formats.mapping.scope import EVERY_KEY, WHOLE_RECORD
 from core.formats.mapping.suggest_blocks import distinguish
 from core.formats.transcripts.messages import is_messages, message_parts
@@ -203,15 +203,10 @@ def _refuse_unused(draft: guess.Draft, chosen: abc.Mapping[str, Sequence[str]]) 
 
 def apply_scales(draft: guess.Draft, scales: abc.Mapping[str, str]) -> guess.Draft:
     """Return a suggestion with the scales that a person states: field -> its ends, such as `1-5`, the best last."""
-    blocks = [block for name in ("labels", "judges", "gold") for block in draft.get(name, ())]
     for field, text in scales.items():
         match = re.fullmatch(r"\s*(-?\d+)\s*(?:-|to)\s*(-?\d+)\s*", text)
         is_reversed = match is not None and int(match[1]) > int(match[2])
-        own = [
-            block
-            for block in blocks
-            if field in (*block.get("annotators", ()), *block.get("columns", ()), block.get("value"))
-        ]
+        own = _blocks_of(draft, field)
         if match is None or not own or match[1] == match[2]:
             raise FileFormatError("expected a field with scores, and its scale such as `1-5`", field=field)
         low, high = sorted((int(match[1]), int(match[2])))
@@ -224,6 +219,31 @@ def apply_scales(draft: guess.Draft, scales: abc.Mapping[str, str]) -> guess.Dra
             block |= {"scale": scale | ({"categories": scale["categories"][::-1]} if is_reversed else {})}
             block.pop("confirmed", None)
     return draft
+
+
+def apply_values(draft: guess.Draft, values: abc.Mapping[str, str]) -> guess.Draft:
+    """Return a suggestion with the meanings that a person states, by `FIELD:TEXT`.
+
+    1 and 2 are the first and the second response, `tie` neither, and `none` is no value; others are on the scale.
+    """
+    for place, meaning in values.items():
+        field, _, text = place.rpartition(":")
+        number = parse_number(meaning, 0, field)
+        value = {"tie": 0, "none": None}.get(meaning, meaning if number is None else number)
+        own = _blocks_of(draft, field)
+        if not own:
+            raise FileFormatError(
+                "no label, gold or judge has its value; write --value FIELD:TEXT=MEANING", field=field
+            )
+        for block in own:
+            block["values"] = dict(block.get("values", {})) | {text: value}
+    return draft
+
+
+def _blocks_of(draft: guess.Draft, field: str) -> list[guess.Draft]:
+    """Return the labels, judges and gold whose values are in a field."""
+    blocks = (block for name in ("labels", "judges", "gold") for block in draft.get(name, ()))
+    return [one for one in blocks if field in (*one.get("annotators", ()), *one.get("columns", ()), one.get("value"))]
 
 
 def _as_list(source: Any) -> list[Any]:

@@ -8,7 +8,14 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
-from core.formats.mapping.suggest import apply_roles, apply_scales, state_row_names, state_unused_labels, suggest_table
+from core.formats.mapping.suggest import (
+    apply_roles,
+    apply_scales,
+    apply_values,
+    state_row_names,
+    state_unused_labels,
+    suggest_table,
+)
 from core.formats.mapping.table import questions, roles
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
@@ -177,6 +184,19 @@ def test_a_person_states_other_roles_and_scales_without_a_mapping(tmp_path: Path
     scored = apply_scales(suggest_table(write(tmp_path, RATED)), {"ease": "0-100"})
     assert scored["labels"][0]["scale"] == {"level": "interval", "low": 0, "high": 100}
     assert "confirmed" not in scored["labels"][0]
+
+
+def test_the_meaning_of_single_values_is_stated(tmp_path: Path) -> None:
+    rows = [{"prompt": text(w), "response_a": text("said", w), "response_b": text("told", w), "winner": n % 3}
+            for n, w in enumerate(WORDS)]  # fmt: skip
+    path = write(tmp_path, rows)
+    assert questions(path, build_mapping(suggest_table(path)))
+    values = {"winner:0": "1", "winner:1": "tie", "winner:2": "none"}
+    draft = apply_values(suggest_table(path), values)
+    assert draft["gold"][0]["values"] == {"0": 1, "1": 0, "2": None}
+    assert not questions(path, build_mapping(draft))
+    with pytest.raises(FileFormatError, match="no label, gold or judge has its value"):
+        apply_values(draft, {"prompt:0": "1"})
 
 
 def test_two_fields_are_never_one_gold(tmp_path: Path) -> None:
