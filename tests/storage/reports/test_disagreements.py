@@ -211,16 +211,24 @@ def planted(kind: str, values: tuple[object, ...]) -> AlignmentData:
     return AlignmentData(*frames, pd.DataFrame(), scales, Reference(), {}, {})
 
 
-def one_at_a_time(data: AlignmentData, query: JudgeQuery, criteria: list[str]) -> list[dict[str, Any]]:
+@cache
+def planted_rows(kind: str, values: tuple[object, ...]) -> list[list[dict[Any, Any]]]:
+    """Return the rows of the opinions and of the labels."""
+    data = planted(kind, values)
+    return [frame.to_dict("records") for frame in (data.opinions, data.labels)]
+
+
+def one_at_a_time(values: tuple[object, ...], query: JudgeQuery, criteria: list[str]) -> list[dict[str, Any]]:
     """Return each opinion of the judge with what `JudgeValues` has in columns."""
-    rows = [row for row in data.opinions.to_dict("records") if row["judge"] == query.judge]
+    opinions, labels_of_all = planted_rows(query.kind, values)
+    rows = [row for row in opinions if row["judge"] == query.judge]
     first = {
         (row["trace"], row["criterion"]): row["value"]
-        for row in data.opinions.to_dict("records")
+        for row in opinions
         if (row["rater"], row["stage"]) == ("j", "first")
     }
     given: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in data.labels.to_dict("records"):
+    for row in labels_of_all:
         given.setdefault((row["item"], row["criterion"]), {})[row["rater"]] = row["value"]
     found = []
     for criterion in criteria:
@@ -237,10 +245,11 @@ def one_at_a_time(data: AlignmentData, query: JudgeQuery, criteria: list[str]) -
     return found
 
 
-def selected(data: AlignmentData, query: JudgeQuery, click: str) -> tuple[JudgeValues, Any, list[dict[str, Any]]]:
+def selected(given: tuple[object, ...], query: JudgeQuery, click: str) -> tuple[JudgeValues, Any, list[dict[str, Any]]]:
     """Return the opinions, the places of those that a click selects, and the same one at a time."""
+    data = planted(query.kind, given)
     criteria = disagreements.compared_criteria(data, query)
-    every = one_at_a_time(data, query, criteria)
+    every = one_at_a_time(given, query, criteria)
     labelled = [row for row in every if row["labels"]]
     values = disagreements.load_values(data, query, criteria)
     match click:
@@ -264,7 +273,7 @@ def test_every_click_lists_the_targets_of_its_opinions(
     click: str, viewer: str | None, scenario: str | None, criterion: str
 ) -> None:
     kind, given = ("score", (1, 2, 3.5, 4, 5)) if click == "distance" else ("preference", (1, 2, 0))
-    values, places, expected = selected(planted(kind, given), JudgeQuery("j", kind, criterion, scenario), click)
+    values, places, expected = selected(given, JudgeQuery("j", kind, criterion, scenario), click)
     drilldown = disagreements.list_targets(values, places, "j", viewer, limit=4)
     visible = [row for row in expected if viewer is None or viewer in row["labels"]]
     assert expected and drilldown.selected == len(expected)
@@ -280,7 +289,7 @@ def test_every_click_lists_the_targets_of_its_opinions(
 def test_true_is_not_the_majority_of_ones() -> None:
     data = planted("preference", (True, 1))
     values = disagreements.load_values(data, JudgeQuery("j", "preference", "depth"), ["depth"])
-    rows = one_at_a_time(data, JudgeQuery("j", "preference", "depth"), ["depth"])
+    rows = one_at_a_time((True, 1), JudgeQuery("j", "preference", "depth"), ["depth"])
     assert values.cells.tolist() == [row["cell"] for row in rows]
     assert {("true", "1"), ("1", "true")} <= set(values.cells.tolist())
 

@@ -336,8 +336,8 @@ def test_the_fields_of_label_studio_tasks_have_a_fixed_order(tmp_path: Path) -> 
 def test_a_log_of_inspect_is_refused_by_the_sum_of_what_its_samples_unpack_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: int
 ) -> None:
-    monkeypatch.setattr(text, "MAX_UNPACKED", 30 * 2**20)
-    sample = json.dumps({"id": 1, "input": "a", "output": {}, "messages": ["x" * 10 * 2**20]})
+    monkeypatch.setattr(text, "MAX_UNPACKED", 6 * 2**20)
+    sample = json.dumps({"id": 1, "input": "a", "output": {}, "messages": ["x" * 2 * 2**20]})
     with zipfile.ZipFile(tmp_path / "log.eval", "w", method) as archive:
         archive.writestr("header.json", "{}")
         for number in range(20):
@@ -345,7 +345,7 @@ def test_a_log_of_inspect_is_refused_by_the_sum_of_what_its_samples_unpack_to(
     tracemalloc.start()
     with pytest.raises(FileFormatError, match=r"unpacks to more than|a method that logs do not have"):
         list(read_records(tmp_path / "log.eval"))
-    assert tracemalloc.get_traced_memory()[1] < 80 * 2**20
+    assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
     tracemalloc.stop()
 
 

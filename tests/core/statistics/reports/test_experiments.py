@@ -99,7 +99,7 @@ def test_a_repeat_without_missing_verdicts_counts_in_the_bounds() -> None:
     assert (cell.lowest, cell.highest) == (pytest.approx(7 / 36), pytest.approx(9 / 36))
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_no_value_or_effect_is_outside_its_bounds(data: st.DataObject) -> None:
     items, repeats, groups = (data.draw(st.integers(*ends)) for ends in ((2, 5), (1, 3), (0, 2)))
