@@ -122,7 +122,7 @@ def test_every_behaviour_of_a_provider_ends_as_data_or_as_a_sentence(engine, exe
     with openai_server.run_server() as server:
         created = create_runs(engine, server)
         with execute(engine):
-            assert wait_for(lambda: not requested(engine), TIMEOUT), requested(engine)
+            assert wait_for(lambda: not requested(engine), TIMEOUT, pause=0.25), requested(engine)
         ended = {name: end_of(engine, run_id) for name, run_id in created.items()}
     assert {name: end[0] for name, end in ended.items()} == {name: end for name, (_, end) in BEHAVIOURS.items()}, ended
     for name, (_, problem) in ended.items():
