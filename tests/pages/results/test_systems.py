@@ -2,36 +2,22 @@
 
 import pytest
 
-from core.formats.records import ItemRecord, Record, TraceRecord
-from core.items import Item, Response
+from core.formats.records import Record, TraceRecord
 from pages.parts import resources
 from storage.transfer import imports
-from tests.conftest import make_label
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.disputed_study import disputed_only, records
 from tests.storage.reports.test_alignment import make_trace
+from tests.storage.reports.test_systems import planted_records
 from tests.storage.shared import RUN
 
 PAGE = "results/systems"
-
-
-def planted_records() -> list[Record]:
-    """Return 60 pairs on which the large system wins by the judge; people labelled 30 of them and agree on 24."""
-    records: list[Record] = [RUN.model_copy(update={"name": "r"})]
-    for number in range(60):
-        pair = ("large", "small") if number % 2 else ("small", "large")
-        responses = tuple(Response(text=f"{name} {number}", system=name) for name in pair)
-        item = Item(id=f"i{number}", prompt="?", responses=responses)
-        records.append(ItemRecord(item=item))
-        large = pair.index("large") + 1
-        if number < 30:
-            records.append(make_label(3 - large if number % 5 == 0 else large, "ann", item.id))
-        records.append(make_trace(item.id, ("judge", "verdict", large)))
-    return records
+PAIRS = planted_records(60, 30, range(0, 30, 5), ("ann",))
+"""The large system wins by the judge on 60 pairs; people labelled 30 of them and agree on 24."""
 
 
 def test_the_best_system_is_named_with_its_interval_also_of_people_alone() -> None:
-    prepare_study(planted_records())
+    prepare_study(PAIRS)
     app = visit(PAGE)
     assert r"large is ahead of small. large\: 0.80 \[0.6" in page_text(app)
     (table,) = (frame.value.to_dict("records") for frame in app.dataframe)
@@ -50,7 +36,7 @@ def second_judge(items: int) -> list[Record]:
 
 @pytest.mark.parametrize(("address", "later"), [({}, "other"), ({"judge": "judge"}, "judge")])
 def test_an_open_page_follows_the_default_judge_unless_one_was_chosen(address: dict[str, str], later: str) -> None:
-    first = [one for one in planted_records() if not isinstance(one, TraceRecord) or one.item < "i5"]
+    first = [one for one in PAIRS if not isinstance(one, TraceRecord) or one.item < "i5"]
     prepare_study(first)
     app = visit(PAGE, **address)
     assert app.selectbox(key="judge").value == "judge" and "judge" not in app.query_params
@@ -60,7 +46,7 @@ def test_an_open_page_follows_the_default_judge_unless_one_was_chosen(address: d
 
 
 def test_a_chosen_judge_stays_when_the_default_changes() -> None:
-    prepare_study([one for one in planted_records() if not isinstance(one, TraceRecord) or one.item < "i5"])
+    prepare_study([one for one in PAIRS if not isinstance(one, TraceRecord) or one.item < "i5"])
     app = visit(PAGE)
     app.selectbox(key="judge").select("none: people's labels alone").run()
     imports.import_records(resources.engine(), "s", second_judge(60))

@@ -212,29 +212,24 @@ def planted(kind: str, values: tuple[object, ...]) -> AlignmentData:
 
 
 @cache
-def planted_rows(kind: str, values: tuple[object, ...]) -> list[list[dict[Any, Any]]]:
-    """Return the rows of the opinions and of the labels."""
-    data = planted(kind, values)
-    return [frame.to_dict("records") for frame in (data.opinions, data.labels)]
-
-
-def one_at_a_time(values: tuple[object, ...], query: JudgeQuery, criteria: list[str]) -> list[dict[str, Any]]:
+def one_at_a_time(given: tuple[object, ...], query: JudgeQuery, criteria: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return each opinion of the judge with what `JudgeValues` has in columns."""
-    opinions, labels_of_all = planted_rows(query.kind, values)
+    data = planted(query.kind, given)
+    opinions = data.opinions.to_dict("records")
     rows = [row for row in opinions if row["judge"] == query.judge]
     first = {
         (row["trace"], row["criterion"]): row["value"]
         for row in opinions
         if (row["rater"], row["stage"]) == ("j", "first")
     }
-    given: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in labels_of_all:
-        given.setdefault((row["item"], row["criterion"]), {})[row["rater"]] = row["value"]
+    labels_of: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in data.labels.to_dict("records"):
+        labels_of.setdefault((row["item"], row["criterion"]), {})[row["rater"]] = row["value"]
     found = []
     for criterion in criteria:
         for row in rows:
             if row["criterion"] == criterion and query.scenario in (None, row["scenario"]):
-                labels = given.get((row["item"], criterion), {})
+                labels = labels_of.get((row["item"], criterion), {})
                 majority, judge = majority_value([*labels.values()]), row["value"]
                 distance = abs(judge - fmean(labels.values())) if labels and judge is not None else None
                 found.append(
@@ -249,7 +244,7 @@ def selected(given: tuple[object, ...], query: JudgeQuery, click: str) -> tuple[
     """Return the opinions, the places of those that a click selects, and the same one at a time."""
     data = planted(query.kind, given)
     criteria = disagreements.compared_criteria(data, query)
-    every = one_at_a_time(given, query, criteria)
+    every = one_at_a_time(given, query, tuple(criteria))
     labelled = [row for row in every if row["labels"]]
     values = disagreements.load_values(data, query, criteria)
     match click:
@@ -289,7 +284,7 @@ def test_every_click_lists_the_targets_of_its_opinions(
 def test_true_is_not_the_majority_of_ones() -> None:
     data = planted("preference", (True, 1))
     values = disagreements.load_values(data, JudgeQuery("j", "preference", "depth"), ["depth"])
-    rows = one_at_a_time((True, 1), JudgeQuery("j", "preference", "depth"), ["depth"])
+    rows = one_at_a_time((True, 1), JudgeQuery("j", "preference", "depth"), ("depth",))
     assert values.cells.tolist() == [row["cell"] for row in rows]
     assert {("true", "1"), ("1", "true")} <= set(values.cells.tolist())
 

@@ -1,5 +1,7 @@
 """The systems of a stored study."""
 
+from collections.abc import Container, Sequence
+
 import pytest
 from sqlalchemy import Engine
 
@@ -15,21 +17,27 @@ from tests.storage.reports.test_alignment import import_study, make_trace
 from tests.storage.shared import RUN
 
 
-@pytest.fixture
-def study(engine: Engine) -> Study:
-    """Return a study in which people prefer the large system on 8 of 10 labelled pairs, and the judge on all 40."""
+def planted_records(
+    pairs: int, labelled: int, wrong: Container[int], people: Sequence[str] = ("ann", "ben")
+) -> list[Record]:
+    """Return pairs on which the large system wins by the judge, and by people, except on those that are `wrong`."""
     records: list[Record] = [RUN.model_copy(update={"name": "r"})]
-    for number in range(40):
+    for number in range(pairs):
         pair = ("large", "small") if number % 2 else ("small", "large")
         responses = tuple(Response(text=f"{name} {number}", system=name) for name in pair)
         item = Item(id=f"i{number}", prompt="?", responses=responses)
         records.append(ItemRecord(item=item))
         large = pair.index("large") + 1
-        if number < 10:
-            value = 3 - large if number in (3, 6) else large
-            records += [make_label(value, name, item.id) for name in ("ann", "ben")]
+        if number < labelled:
+            records += [make_label(3 - large if number in wrong else large, name, item.id) for name in people]
         records.append(make_trace(item.id, ("judge", "verdict", large)))
-    return import_study(engine, records)
+    return records
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    """Return a study in which people prefer the large system on 8 of 10 labelled pairs, and the judge on all 40."""
+    return import_study(engine, planted_records(40, 10, (3, 6)))
 
 
 def test_win_rates_come_from_labels_and_verdicts(engine: Engine, study: Study) -> None:
