@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+import cli
 from core.formats.records import ItemRecord, LabelRecord
 from core.labels import Label
 from storage.db.connections import connect
@@ -48,9 +50,9 @@ def command(url: str, *words: str) -> list[str]:
 
 
 def run(url: str, *words: str) -> str:
-    """Run a command and return what it prints."""
-    done = subprocess.run(command(url, *words), cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    """Run a command in this process and return what it prints."""
+    done = CliRunner().invoke(cli.app, command(url, *words)[2:])
+    assert done.exit_code == 0, done.stderr
     return done.stdout
 
 
