@@ -233,11 +233,13 @@ def confirmed_mapping(path: Path, mapping: "mappings.Mapping", *, confirm: bool)
     still_open = print_questions(found, confirm=confirm)
     if not (mapping.confirmed or confirm):
         raise FileFormatError(confirmation.GUESSED)
-    mapping = mapping.model_copy(update={"confirmed": True})
+    is_suggested, mapping = not mapping.confirmed, mapping.model_copy(update={"confirmed": True})
     if still_open:
         raise confirmation.refusal(still_open)
     for question in found:
         mapping = confirmation.answer(mapping, question, question.literal_values() or {})
+    if is_suggested and (further := mapped_table.state_further(path, mapping)):
+        raise FileFormatError(further)
     return mapping
 
 

@@ -30,6 +30,9 @@ MAX_VALUES = 30
 BARE_NUMBER = re.compile(r"[+-]?[\d.]+")
 # Numbers that are often written for no value.
 CODES = frozenset(("0", "-1", "-9", "-99", "77", "88", "99", "999"))
+# Between the names of several systems in one cell; systems of a file that are looked at.
+SEVERAL_SYSTEMS = re.compile(r"\w\s*[|;,]\s*\w")
+MAX_SYSTEMS = 1_000
 ZERO_AND_ONE = frozenset(("0", "1"))
 PREFERENCES: Mapping[str, str] = {"1": "response 1", "2": "response 2", "0": "a tie"}
 POSITIONS: Mapping[str, str] = {"1": "the response shown first", "2": "the response shown second", "0": "a tie"}
@@ -168,6 +171,7 @@ class Level:
     rows: int = 0
     items: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
+    systems: dict[str, None] = field(default_factory=dict)
 
     def count(self, scopes: Iterable[Scope], mapping: TableMapping) -> Iterator[Scope]:
         """Yield the scopes, and count their items and groups."""
@@ -176,14 +180,20 @@ class Level:
             self.items.add(scope.resolve(mapping.id) or "")
             if isinstance(mapping.group, str) and (group := scope.resolve(mapping.group)):
                 self.groups.add(group)
+            for own in mapping.responses:
+                if own.system and own.each is None and len(self.systems) <= MAX_SYSTEMS:
+                    self.systems.setdefault(scope.resolve(own.system) or "")
             yield scope
 
     def lines(self) -> list[str]:
-        """Return a sentence if rows are not simply items; items of a group are not independent."""
+        """Return a sentence if rows are not simply items; items of a group are not independent. And one on names of
+        systems that seem to be of several."""
+        several = [name for name in self.systems if SEVERAL_SYSTEMS.search(name)]
+        lines = [f"each is one system: {join_names([quote_value(name) for name in several])}"] if several else []
         if len(self.items) == self.rows and not 0 < len(self.groups) < self.rows:
-            return []
+            return lines
         groups = f" in {len(self.groups):,} groups" if self.groups else ""
-        return [f"{self.rows:,} rows are {len(self.items):,} items{groups}"]
+        return [f"{self.rows:,} rows are {len(self.items):,} items{groups}", *lines]
 
 
 def describe_steps(steps: StepCount) -> str:
@@ -294,10 +304,13 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Iterable[str]
         return f"{names}{f', such as {quote_value(text[:EXAMPLE_LENGTH])}' if text else ''}"
 
     texts = {"prompt": mapping.prompt, "context": mapping.context, "reference": mapping.reference}
-    lines = [f"item: {'a number of the row' if str(mapping.id).startswith('{row}') else example([mapping.id])}"]
+    lines = [f"items are the elements of {join_names([spell_path(path) for path in mapping.explode])}"] * bool(
+        mapping.explode
+    )
+    lines += [f"item: {'a number of the row' if str(mapping.id).startswith('{row}') else example([mapping.id])}"]
     lines += [f"{name}: {example(as_tuple(own))}" for name, own in texts.items() if own is not None]
     for number, own in enumerate(mapping.responses, 1):
-        system = own.name or (f"the value of {source_name(own.system)}" if own.system else "unknown")
+        system = own.name or (f"the value of {example([own.system])}" if own.system else "unknown")
         lines.append(f"response {number}: {example(as_tuple(own.text or own.transcript))}; its system: {system}")
     for block in mapping.labels:
         people = getattr(block, "annotator", None) or getattr(block, "annotators", None) or "unnamed"
@@ -320,7 +333,7 @@ def _named(block: Block) -> str:
 
 def _shown(scope: Scope, sources: Iterable[Any]) -> str:
     try:
-        return scope.join_texts(tuple(sources)) or ""
+        return " ".join(filter(None, map(scope.resolve, sources)))
     except FileFormatError:  # a list or an object
         return ""
 

@@ -1,6 +1,7 @@
 """The scale of labels, and the translation of a file's values to that scale."""
 
 import csv
+import io
 import json
 import zlib
 from collections.abc import Mapping, Sequence
@@ -114,12 +115,13 @@ def drop_empty(draft: Mapping[str, Any]) -> dict[str, Any]:
 
 def join_commas(parts: Sequence[str]) -> str:
     """Return parts with commas between them; one with a comma or a quotation mark is in quotation marks, as in CSV."""
-    return ", ".join('"' + part.replace('"', '""') + '"' if set(part) & set(',"') else part for part in parts)
+    return ", ".join('"' + part.replace('"', '""') + '"' if set(part) & set(',"\r\n') else part for part in parts)
 
 
 def split_commas(text: str) -> list[str]:
     """Return the parts of a text between commas, without empty parts; quotation marks enclose parts with commas."""
-    return [part.strip() for cells in csv.reader([text], skipinitialspace=True) for part in cells if part.strip()]
+    rows = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+    return [part.strip() for cells in rows for part in cells if part.strip()]
 
 
 LEVEL_NAMES = {"nominal": "nominal: unordered", "ordinal": "ordinal: ordered", "interval": "interval: numeric"}

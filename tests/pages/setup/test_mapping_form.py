@@ -231,7 +231,9 @@ def test_gold_becomes_labels_and_what_the_form_lacks_is_left_out(tmp_path: Path)
     assert "judges" not in made
 
 
-@pytest.mark.parametrize("names", [["Zoë", 'O\'Brien, "Ben"', "annotator 3"], ['"Q"'], ["a", "b c"], []])
+@pytest.mark.parametrize(
+    "names", [["Zoë", 'O\'Brien, "Ben"', "annotator 3"], ['"Q"'], ["a", "b c"], ["one\ntwo", "three"], []]
+)
 def test_names_with_commas_and_quotation_marks_are_read_back(names: list[str]) -> None:
     assert split_commas(join_commas(names)) == names
 

@@ -16,7 +16,7 @@ from core.formats.mapping.suggest import (
     state_unused_labels,
     suggest_table,
 )
-from core.formats.mapping.table import questions, roles
+from core.formats.mapping.table import questions, roles, state_further, statements
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
 from tests.core.formats.mapping.test_suggested_layouts import values_of
@@ -197,6 +197,26 @@ def test_the_meaning_of_single_values_is_stated(tmp_path: Path) -> None:
     assert not questions(path, build_mapping(draft))
     with pytest.raises(FileFormatError, match="no label, gold or judge has its value"):
         apply_values(draft, {"prompt:0": "1"})
+
+
+def test_an_import_says_before_it_starts_what_it_would_mix(tmp_path: Path) -> None:
+    """Ids of two fields, cells with two systems, and a label of each of three tests without the test as criterion."""
+    rows = [{"In.id": f"d{n}", "In.question": text(w), "In.sys": system, "In.answer": text(system, w),
+             "Answer.score": n % 5 + 1} for n, w in enumerate(WORDS) for system in ("alpha", "beta|gamma")]  # fmt: skip
+    path = write(tmp_path, rows)
+    mapping = build_mapping(suggest_table(path))
+    assert any("such as 'd0-alpha'" in line for line in roles(path, mapping))
+    assert "each is one system: 'beta|gamma'" in statements(path, mapping)[1]
+    rows = [{"prompt": text(w), "response": text("said", w), "expert": f"e{n % 2}", "test": test, "verdict": n % 3}
+            for n, w in enumerate(WORDS) for test in "abc"]  # fmt: skip
+    long = {"layout": "long", "annotator": "expert", "value": "verdict", "kind": "score",
+            "scale": {"level": "ordinal", "categories": [0, 1, 2]}}  # fmt: skip
+    fields = {"id": "prompt", "prompt": "prompt", "responses": [{"text": "response"}]}
+    path = write(tmp_path, rows)
+    mixed, told_apart = ({"aggregate": "last"}, {"criterion_field": "test"})
+    sentence = state_further(path, build_mapping(fields | {"labels": [long | mixed]}))
+    assert sentence.startswith(f"{2 * len(WORDS)} of {3 * len(WORDS)} labels would be left out")
+    assert state_further(path, build_mapping(fields | {"labels": [long | told_apart]})) == ""
 
 
 def test_two_fields_are_never_one_gold(tmp_path: Path) -> None:
