@@ -80,7 +80,7 @@ Roles = Annotated[
     typer.Option(
         "--role",
         help="ROLE=FIELD: what a field is in place of what is suggested; ROLE is prompt, context, reference, response, "
-        "system, annotator, label, transcript, step or none; response=A+B is one of two fields. Repeat it.",
+        "system, annotator, label, criterion, transcript, step or none; response=A+B is one of two fields. Repeat it.",
     ),
 ]
 

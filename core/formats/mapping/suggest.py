@@ -47,13 +47,17 @@ REJECTED = "Rejected"
 # Fields of a suggestion that stand when a person says what others are.
 KNOWN = ("explode", "parallel", "scenario", "header")
 # What a person can say that a field is.
-ROLES = ("prompt", "context", "reference", "response", "transcript", "system", "annotator", "label", "step", "none")
+ROLES = (
+    *("prompt", "context", "reference", "response", "transcript", "system", "annotator", "label", "criterion", "step"),
+    "none",
+)
 # Field of a response -> the role of the field that it refers to.
 FORMS = {"text": "response", "transcript": "transcript"}
 # Why a field cannot have a role.
 UNUSED = {
     "label": "no response, or no item that it is about, is known; state it with `--role response=FIELD` or `prompt`",
     "annotator": "the file has no labels that are known; state them with `--role label=FIELD`",
+    "criterion": "no labels are known that are in rows of their own; state them with `--role label=FIELD`",
     "step": "its values are not known as steps of the transcript; state that with `--role transcript=FIELD`",
     "system": "there are fewer responses than systems; state each with `--role response=FIELD`",
 }
@@ -137,12 +141,35 @@ def apply_roles(
         responses = [_response(system, system) for system in systems]
     known["responses"] = responses
     suggester = roles.RoleSuggester(replace(preview, columns=columns), known, chosen)
-    found = suggester.suggest() or draft | {field: own for field, own in known.items() if own}
-    found = _with_steps(found, preview, chosen)
+    texts = ("prompt", "context", "reference")  # of which a field that a person states is one
+    rest = {field: own for field, own in draft.items() if field not in texts}
+    found = suggester.suggest() or rest | {field: own for field, own in known.items() if own}
+    criteria = chosen.get("criterion", ())
+    found = _with_steps(_without(found, [*chosen.get("none", ()), *criteria]), preview, chosen)
+    if criteria:
+        _name_criteria(found, criteria[0])
     _refuse_unused(found, chosen)
     for own in found.get("responses", ()):
         own |= {"text": [own["text"], *further[own["text"]]]} if own.get("text") in further else {}
     return {"confirmed": False, **distinguish(found), **({"join": [*join]} if join else {})}
+
+
+def _without(draft: guess.Draft, fields: Sequence[str]) -> guess.Draft:
+    """Return a suggestion without what is read from some fields."""
+    texts = ("prompt", "context", "reference", "scenario", "group")
+    found = {name: own for name, own in draft.items() if name not in texts or own not in fields}
+    for name in {"responses", "labels", "judges", "gold"} & found.keys():
+        found[name] = [one for one in found[name] if not any(one.get(of) in fields for of in ("text", "value", *FORMS))]
+    return {name: own for name, own in found.items() if own}
+
+
+def _name_criteria(draft: guess.Draft, field: str) -> None:
+    """Let a field name the criterion of each label that is in a row of its own."""
+    rows = [block for block in draft.get("labels", ()) if block.get("layout") == "long"]
+    for block in (*rows, *draft.get("gold", ())):
+        for own in ("criterion", "aggregate"):
+            block.pop(own, None)
+        block["criterion_field"] = field
 
 
 def _known_fields(
@@ -192,7 +219,8 @@ def _refuse_unused(draft: guess.Draft, chosen: abc.Mapping[str, Sequence[str]]) 
     blocks = [draft.get(name, ()) for name in ("labels", "judges", "gold")]
     responses = draft.get("responses", ())
     places: dict[str, Any] = {role: [draft.get(role)] for role in ("prompt", "context", "reference")}
-    places |= {"label": blocks, "annotator": blocks, "step": blocks, "response": responses, "transcript": responses}
+    places |= {"label": blocks, "annotator": blocks, "criterion": blocks, "step": blocks}
+    places |= {"response": responses, "transcript": responses}
     places["system"] = [own.get("system") for own in responses]
     for role, fields in chosen.items():
         for field in fields:

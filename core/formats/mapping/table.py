@@ -93,7 +93,7 @@ def state_further(path: Path, mapping: Mapping) -> str:
         return ""
     return (
         f"{omissions.further:,} of {labels + omissions.further:,} labels would be left out, as further values of a "
-        "target by one annotator: state the `criterion_field` or the `id` that tells them apart in a mapping"
+        "target by one annotator: state what tells them apart with `--role criterion=FIELD`, or the `id` in a mapping"
     )
 
 

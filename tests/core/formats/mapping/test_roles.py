@@ -219,6 +219,20 @@ def test_an_import_says_before_it_starts_what_it_would_mix(tmp_path: Path) -> No
     assert state_further(path, build_mapping(fields | {"labels": [long | told_apart]})) == ""
 
 
+def test_a_field_that_a_person_leaves_out_has_no_role(tmp_path: Path) -> None:
+    rows = [{"story": n, "writer": f"m{n % 2}", "verdict": ("No", "Yes")[n % 3 > 0], "why": text("since", w)}
+            for n, w in enumerate(WORDS)]  # fmt: skip
+    path = write(tmp_path, rows)
+    stated = apply_roles(path, suggest_table(path), {"prompt": ["story"], "system": ["writer"], "none": ["why"]})
+    assert "why" not in str(stated) and stated["prompt"] == "story"
+    rows = [{"prompt": text(w), "response": text("said", w), "annotator": f"e{k}", "facet": facet,
+             "rating": (n + k) % 5 + 1}
+            for n, w in enumerate(WORDS) for k in (0, 1) for facet in ("pace", "end")]  # fmt: skip
+    path = write(tmp_path, rows)
+    (block,) = apply_roles(path, suggest_table(path), {"criterion": ["facet"]})["labels"]
+    assert (block["criterion_field"], block["value"], block.get("criterion")) == ("facet", "rating", None)
+
+
 def test_two_fields_are_never_one_gold(tmp_path: Path) -> None:
     rows = [{"prompt": text(w), "response": text("said", w)}
             | {f"round_{k}": {"quality": (n + k) % 5 + 1} for k in (1, 2)} for n, w in enumerate(WORDS)]  # fmt: skip
