@@ -137,7 +137,7 @@ def _differences(
     left_out = ("combinations", "cost")  # of effects
     found = experiment_report.bounded_differences(engine, study, results, statistic) if statistic else ()
     rows = [{name: cell for name, cell in asdict(row).items() if name not in left_out} for row in found]
-    rows = [row | {"level": significance_level(row["p"])} for row in rows]
+    rows = [row | {"significance": significance_level(row["p"])} for row in rows]
     lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in rows]
     correction = experiment_differences.describe_correction(found)
     return rows, lines, f"differences along the axes; {correction}; reference: {results.reference}"

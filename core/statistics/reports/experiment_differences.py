@@ -76,12 +76,14 @@ def axis_differences(
     """
     samples = experiments.cell_samples(frames.opinions, runs)
     named = replace(frames, opinions=frames.opinions.assign(judge=frames.opinions["run"].astype(str)))
+    names = experiments.criterion_names(samples)
     found: list[AxisDifference] = []
     for dataset in build_datasets(named, "criterion"):
         of_cells = {key[2]: sample for key, sample in samples.items() if key[:2] == (dataset.kind, dataset.criterion)}
         resampled = _Resampled(dataset, statistic, runs, of_cells, resamples)
         order = [levels for levels in dict.fromkeys(run.levels for run in runs.values()) if levels in resampled.levels]
-        found += [resampled.difference(axes, pairs, place) for pairs, place in _compared(order, effects)]
+        rows = [resampled.difference(axes, pairs, place) for pairs, place in _compared(order, effects)]
+        found += [replace(row, criterion=names[dataset.kind, dataset.criterion]) for row in rows]
     return sorted(found, key=lambda row: axes.index(row.axis))
 
 

@@ -7,6 +7,7 @@ Cells that were asked about the same targets are compared on the same targets. S
 target without a verdict; all others are computed from the targets that have a verdict in every cell.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
@@ -134,6 +135,19 @@ def cell_samples(opinions: pd.DataFrame, runs: Mapping[int, RunOfCell]) -> dict[
     return samples
 
 
+def criterion_names(samples: Iterable[tuple[str, str, Levels]]) -> dict[tuple[str, str], str]:
+    """Return (kind, criterion) -> the criterion's name in results: with the kind if another one has the criterion too.
+
+    Precision and recall of critiques have no criterion: a difference or a front of both together has no meaning.
+    """
+    places = dict.fromkeys((kind, criterion) for kind, criterion, _ in samples)
+    count = Counter(criterion for _, criterion in places)
+    return {
+        (kind, criterion): " · ".join(filter(None, (criterion, kind))) if count[criterion] > 1 else criterion
+        for kind, criterion in places
+    }
+
+
 def _targets(opinions: pd.DataFrame) -> Targets:
     return frozenset(zip(opinions["item"], opinions["part"].map(as_text), strict=True))
 
@@ -149,6 +163,7 @@ def cell_statistics(
     if wanted is not None:  # with the statistics that have the bounds of others
         wanted = {*wanted, *(BOUNDED[name] for name in wanted if name in BOUNDED)}
     samples = cell_samples(frames.opinions, runs)
+    names = criterion_names(samples)
     results: dict[str, list[CellResult]] = {}
     for levels in dict.fromkeys(run.levels for run in runs.values()):
         repeats = {run_id: run.repeat for run_id, run in runs.items() if run.levels == levels}
@@ -158,7 +173,8 @@ def cell_statistics(
         for dataset in _repeat_datasets(replace(frames, opinions=own), repeats):
             sample = samples[dataset.kind, dataset.criterion, levels]
             for statistic, result in _cell_results(dataset, sample, levels, resamples, wanted):
-                results.setdefault(statistic, []).append(result)
+                own_name = replace(result, criterion=names[dataset.kind, dataset.criterion])
+                results.setdefault(statistic, []).append(own_name)
     return results
 
 
