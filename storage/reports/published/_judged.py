@@ -33,6 +33,7 @@ from storage.reports.published.rows import (
     share,
     with_mean,
 )
+from storage.reports.references import ADJUDICATED
 from storage.runs import runs
 from storage.runs.runs import Run
 
@@ -60,7 +61,9 @@ def annotator_accuracy(request: Request, statistics: Mapping[str, str]) -> list[
         return []
     given = labels.assign(judge=labels["rater"].astype(str), stage="verdict")
     rows = _rows_of_repeats(request, given, {name: name for name in given["judge"].unique()}, statistics)
-    return [replace(row, note=join_notes(PART_OF_MAJORITY, row.note)) for row in rows]
+    gold = request.data.gold
+    is_part = gold is None or "source" not in gold or not (gold["source"] == ADJUDICATED).any()
+    return [replace(row, note=join_notes(PART_OF_MAJORITY if is_part else "", row.note)) for row in rows]
 
 
 def _alignment_rows(request: Request, kind: str, statistics: Mapping[str, str]) -> list[PublishedRow]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from statistics import fmean
 
 import numpy as np
 
@@ -16,8 +15,8 @@ from core.statistics.data.dataset import Frames
 from core.statistics.data.frames import select_rows
 from core.statistics.measures.continuous import FUNCTIONS
 from core.statistics.measures.means import mean_estimate
+from core.statistics.reports.experiment_differences import axis_differences
 from core.statistics.reports.experiments import RunOfCell
-from core.statistics.reports.judges import correlation_difference
 from core.wording import equate_p, format_count, join_notes, repeats_note
 from storage.db import connections
 from storage.reports.critiques import Row, load_data
@@ -135,66 +134,69 @@ def correlations(request: Request) -> list[PublishedRow]:
     scorers = _critique_scorers.load(request)
     baselines = [name for name in scorers.scores if name.endswith(RATINGS) and not name.startswith("people")]
     rows: list[PublishedRow] = []
-    means = {name: _means_of_repeats(repeats) for name, repeats in scorers.scores.items()}
     for name, repeats in scorers.scores.items():
         for group in (*dict.fromkeys(_critique_scorers.GROUPS.values()), "all"):
             keys = [key for key in scorers.gold if group in ("all", scorers.groups.get(key))]
-            keys = [key for key in keys if key in means[name]]
-            if keys:
-                gold = {key: scorers.gold[key] for key in keys}
+            gold = {key: scorers.gold[key] for key in keys if _is_scored(key, repeats)}
+            if gold:
                 rows += _correlations_of(name, group, repeats, gold, request.resamples)
-                others = {baseline: means[baseline] for baseline in baselines if baseline != name}
-                rows += _less_baselines(name, group, means[name], gold, others, request.resamples)
+                others = {baseline: scorers.scores[baseline] for baseline in baselines if baseline != name}
+                rows += _less_baselines(name, group, repeats, gold, others, request.resamples)
     return rows
 
 
-def _means_of_repeats(repeats: Repeats[Key, float]) -> dict[Key, float]:
-    keys = dict.fromkeys(key for values in repeats for key in values)
-    return {key: fmean([values[key] for values in repeats if key in values]) for key in keys}
+def _is_scored(key: Key, repeats: Repeats[Key, float]) -> bool:
+    return any(key in values for values in repeats)
+
+
+def _frames(
+    group: str, scorers: Mapping[str, Repeats[Key, float]], gold: Mapping[Key, float]
+) -> tuple[Frames, dict[int, RunOfCell]]:
+    """Return scores of critiques with their gold, and the run of each repeat of a scorer."""
+    import pandas as pd
+
+    def frame(rows: Sequence[tuple[object, ...]], *columns: str) -> pd.DataFrame:
+        return pd.DataFrame(rows, columns=["item", "part", *columns]).assign(kind="score", criterion=group)
+
+    every = [(name, number, values) for name, of in scorers.items() for number, values in enumerate(of, 1)]
+    values = [(*key, of[key], run, name) for run, (name, _, of) in enumerate(every) for key in gold if key in of]
+    reference = frame([(*key, value) for key, value in gold.items()], "value")
+    scales = {("score", group): Scale(level="interval", low=0, high=SEVEN_POINT_SCALE.categories[-1])}
+    opinions = frame(values, "value", "run", "judge")
+    runs = {run: RunOfCell((name,), number) for run, (name, number, _) in enumerate(every)}
+    return Frames(frame([], "rater", "value"), opinions, reference, scales), runs
 
 
 def _correlations_of(
     name: str, group: str, repeats: Repeats[Key, float], gold: Mapping[Key, float], resamples: int
 ) -> list[PublishedRow]:
     """Return the means over the repeats of a scorer's correlations, as in every other table."""
-    import pandas as pd
-
-    def frame(rows: Sequence[tuple[object, ...]], *columns: str) -> pd.DataFrame:
-        return pd.DataFrame(rows, columns=["item", "part", *columns]).assign(kind="score", criterion=group)
-
-    values = [(*key, of[key], n, name) for n, of in enumerate(repeats) for key in gold if key in of]
-    reference = frame([(*key, value) for key, value in gold.items()], "value")
-    scales = {("score", group): Scale(level="interval", low=0, high=SEVEN_POINT_SCALE.categories[-1])}
-    opinions = frame(values, "value", "run", "judge")
-    frames = Frames(frame([], "rater", "value"), opinions, reference, scales)
-    runs = {n: RunOfCell((name,), n + 1) for n in range(len(repeats))}
-    rows = mean_rows(frames, runs, {function: function for function in FUNCTIONS}, resamples)
+    rows = mean_rows(*_frames(group, {name: repeats}, gold), {function: function for function in FUNCTIONS}, resamples)
     return [replace(row, weighted=False) for row in rows]  # people's F1 counts every critique once
 
 
 def _less_baselines(
     name: str,
     group: str,
-    scores: Mapping[Key, float],
+    repeats: Repeats[Key, float],
     gold: Mapping[Key, float],
-    baselines: Mapping[str, Mapping[Key, float]],
+    baselines: Mapping[str, Repeats[Key, float]],
     resamples: int,
 ) -> Iterator[PublishedRow]:
     """Yield the difference in Pearson's r from each single rating by a judge, by the paired bootstrap (Koehn 2004).
 
-    A critique has the mean over the repeats of its score.
+    Of the means over the repeats of both, as in their rows, on the critiques that both have scored.
     """
     for baseline, others in baselines.items():
-        shared = [key for key in gold if key in scores and key in others]
+        shared = {key: value for key, value in gold.items() if _is_scored(key, others)}
         if not shared:
             continue
-        columns = np.array([[gold[key], scores[key], others[key]] for key in shared])
-        groups = tuple(item for item, _ in shared)
-        row = correlation_difference(name, baseline, columns, groups, resamples)
-        p = f"{equate_p(row.p_bootstrap)} (paired bootstrap)" if row.p_bootstrap is not None else ""
-        note = "; ".join(filter(None, (p, row.reason)))
-        statistic = f"pearson less {baseline}"
-        yield PublishedRow(name, group, statistic, row.difference, row.low, row.high, row.items, note)
+        frames, runs = _frames(group, {name: repeats, baseline: others}, shared)
+        for row in axis_differences(frames, runs, ("scorer",), "pearson", resamples=resamples):
+            p = f"{equate_p(row.p)} (paired bootstrap)" if row.p is not None else ""
+            part = f"on {len(shared):,} of {len(gold):,} critiques" if len(shared) < len(gold) else ""
+            note, statistic = join_notes(p, part, row.reason), f"pearson less {baseline}"
+            yield PublishedRow(name, group, statistic, row.difference, row.low, row.high, row.items, note)
 
 
 def pair_agreement(request: Request) -> list[PublishedRow]:

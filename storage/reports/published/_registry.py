@@ -153,9 +153,7 @@ def note_of(rows: Sequence[PublishedRow]) -> str:
 
 
 def compared_with(engine: Engine, study: Study, table: PublishedTable, reference: str | None = None) -> str:
-    """Return the end of the title of a table that is compared with a debate, not with people; empty for others."""
+    """Return the end of the title of a table that compares judges: with what; empty for others."""
     with reading(engine) as session:
         chosen = references.resolve(session, study.id, reference)
-    return (
-        f", compared with {chosen.title}" if table.has_reference and table.against and chosen.type == "debate" else ""
-    )
+    return f", compared with {chosen.title}" if table.has_reference and table.against else ""

@@ -86,6 +86,9 @@ def with_part(request: Request, table: str, rows: Sequence[PublishedRow]) -> lis
     with connections.reading(request.engine) as session:
         sets = _file()["items"], _file()["data_sets"]
         imported, of_paper = _data_sets.size_of_paper(session, request.study, *sets)
+        name = table.removesuffix(TODAY)
+        own = (spec.get("items") for file, spec in _file()["experiments"].items() if _experiment_name(file) == name)
+        of_paper = next(own, None) or of_paper  # a table of a part of the data set
         experiment = experiments.find(session, request.study.id, table)
         ran = runs.count_items(session, request.study.id, experiment.id if experiment else None)
     found = []

@@ -1,4 +1,5 @@
 import asyncio
+import csv
 import json
 from collections import Counter
 from dataclasses import replace
@@ -221,7 +222,9 @@ def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Stud
 
 def test_the_differences_are_printed_in_every_format_and_refuse_a_layout(finished: tuple[Engine, Study]) -> None:
     engine, _ = finished
-    assert command(engine, "--differences", "--format", "csv").startswith("axis,level,other_level,fixed")
+    rows = [*csv.DictReader(command(engine, "--differences", "--format", "csv").splitlines())]
+    assert {"axis", "level", "other_level", "fixed", "significance"} <= rows[0].keys()
+    assert all("*" not in row["level"] and row["level"] != row["other_level"] for row in rows)
     assert command(engine, "--differences", "--format", "markdown").startswith("| axis | level |")
     latex = command(engine, "--differences", "--format", "latex")
     assert r"\begin{table}" in latex and "corrected by Holm's method for the 2 of 4 differences that have a p" in latex

@@ -16,7 +16,7 @@ from core.statistics.reports.experiment_differences import (
     describe_correction,
     with_bounds,
 )
-from core.statistics.reports.experiments import CellResult, RunOfCell, cell_statistics
+from core.statistics.reports.experiments import CellResult, RunOfCell, cell_statistics, criterion_names
 
 PREFERENCE = {"kind": "preference", "criterion": "c", "part": ""}
 SCALES = {("preference", "c"): Scale(level="nominal", categories=(1, 2, 0))}
@@ -210,3 +210,9 @@ def test_the_paired_interval_of_a_share_is_that_of_the_differences() -> None:
     spread = (np.repeat([0.0, 1.0, 0.0], [40, 20, 40]).std(ddof=1)) / 10
     assert row.low is not None and row.high is not None
     assert (row.high - row.low) / (2 * 1.96) == pytest.approx(spread, rel=0.15)
+
+
+def test_kinds_of_one_criterion_are_apart_in_results() -> None:
+    samples = [("aiu_precision", "", ("a",)), ("aiu_recall", "", ("a",)), ("score", "clarity", ("b",))]
+    names = criterion_names(samples)
+    assert [*names.values()] == ["aiu_precision", "aiu_recall", "clarity"]

@@ -1,5 +1,6 @@
 """MetaCritique's tables: every scorer of critiques in one table, on critiques whose figures are computed by hand."""
 
+import numpy as np
 import pytest
 from sqlalchemy import Engine
 
@@ -7,7 +8,7 @@ from core.formats.records import ExperimentRecord, ItemRecord, LabelRecord, RunR
 from core.labels import Kind, Label, Opinion, Target, Value
 from core.trace import Verdict, VerdictReached
 from storage.reports import published
-from storage.reports.published import PublishedRow, _data_sets
+from storage.reports.published import PublishedRow, _data_sets, _metacritique
 from tests.storage.reports.test_critiques import label_records, make_item, run_records
 from tests.storage.shared import import_study
 
@@ -95,11 +96,8 @@ def test_the_repeats_of_a_scorer_are_one_row_in_every_table(engine: Engine, monk
             records.append(trace.model_copy(update={"run": name}))
     study = import_study(engine, records)
     name = f"Single · {EXPERIMENT} · Single: ratings 1-7"
-    (row,) = [
-        row
-        for row in published.compute(engine, study, "metacritique-5", resamples=20)
-        if (row.statistic, row.group) == ("spearman", "llm") and "ratings" in row.scorer
-    ]
+    rows = published.compute(engine, study, "metacritique-5", resamples=20)
+    (row,) = [row for row in rows if (row.statistic, row.group) == ("spearman", "llm") and "ratings" in row.scorer]
     assert (row.scorer, row.value, row.items, row.published) == (name, pytest.approx(0.75), 3, 0.379)
     assert row.note.startswith("mean of 2 repeats, standard deviation 0.354")
     *pairs, margin = published.compute(engine, study, "metacritique-figure-3", resamples=20)
@@ -114,6 +112,20 @@ def test_the_repeats_of_a_scorer_are_one_row_in_every_table(engine: Engine, monk
         if row.scorer == "MetaCritique" and row.statistic == "precision"
     ]
     assert f1.value == 0.5 and f1.note.startswith("2 repeats together")
+
+
+def test_a_difference_of_correlations_is_that_of_their_means_over_repeats() -> None:
+    rng = np.random.default_rng(1)
+    gold = {(f"i{n}", "c"): float(n % 5) for n in range(12)}
+    scorer, baseline = ([{key: value + rng.normal(0, 2) for key, value in gold.items()} for _ in "ab"] for _ in "sb")
+    r = {
+        name: row.value
+        for name, repeats in (("scorer", scorer), ("baseline", baseline))
+        for row in _metacritique._correlations_of(name, "llm", repeats, gold, 20)
+        if row.statistic == "pearson"
+    }
+    (row,) = _metacritique._less_baselines("scorer", "llm", scorer, gold, {"baseline": baseline}, 20)
+    assert row.value == pytest.approx(r["scorer"] - r["baseline"]) and row.items == 12
 
 
 def test_every_scorer_chooses_between_critiques(engine: Engine) -> None:
