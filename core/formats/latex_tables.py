@@ -15,6 +15,8 @@ from core.wording import format_number, format_p, is_p_value
 
 # Points: a column of the two of a page in the styles of ACL (219), ICML (234) and IEEE (252).
 COLUMN_WIDTH = 219.0
+# Lines of a table that fit a page, with its caption and its rules.
+PAGE_LINES = 52
 # Of that, what each name of a row and all of them may take, and the longest line of another cell.
 NAME_WIDTH, NAMES_WIDTH, CELL_WIDTH = 66.0, 132.0, 60.0
 # The least width of the lines of a heading, and that of the letter of a note.
@@ -252,7 +254,24 @@ def latex_table(rows: Iterable[Any], caption: str, label: str) -> str:
     columns = [name for name in names if _is_informative([row.get(name) for row in flat])] or list(names)
     header = [name.replace("_", " ") for name in columns]
     lines = [[_latex_text(row.get(name), name) or MISSING for name in columns] for row in flat]
-    return latex_tabular(header, lines, _with_constants(caption, flat, names), label)
+    caption, parts = _with_constants(caption, flat, names), list(_pages(header, lines))
+    if len(parts) == 1:
+        return latex_tabular(header, lines, caption, label)
+    return "\\clearpage\n".join(
+        latex_tabular(header, part, f"{caption} Part {number} of {len(parts)}.", f"{label}-{number}")
+        for number, part in enumerate(parts, 1)
+    )
+
+
+def _pages(header: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]]:
+    """Yield the rows of each table: a float that is higher than a page is cut off, or not compiled at all."""
+    body = [line.split("&") for line in latex_tabular(header, lines, "", "").splitlines() if line.endswith(r"\\")]
+    height = sum(1 + max(cell.count(r"} \\ {") for cell in cells) for cells in body)
+    if height <= PAGE_LINES or len(lines) < 2:
+        yield lines
+        return
+    yield from _pages(header, lines[: len(lines) // 2])
+    yield from _pages(header, lines[len(lines) // 2 :])
 
 
 def _with_constants(caption: str, rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> str:

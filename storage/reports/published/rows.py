@@ -194,7 +194,9 @@ def _deviation(cell: CellResult) -> str:
     if cell.repeats < 2:
         return ""
     deviation = "" if cell.deviation is None else f", standard deviation {cell.deviation:.3f}"
-    return f"mean of {cell.repeats} repeats{deviation}"
+    items = sorted({*cell.items_of_repeats})
+    of_repeats = f", {items[0]:,} to {items[-1]:,} items each" if len(items) > 1 else ""
+    return f"mean of {cell.repeats} repeats{deviation}{of_repeats}"
 
 
 def share(

@@ -118,3 +118,11 @@ def test_the_marks_of_several_notes_have_room_beside_the_name_of_their_row() -> 
 
     changes = [columns("m" * n, "n", "", "", "") - columns("m" * n, "n", "p", "d", "s") for n in range(1, 10)]
     assert {*changes} == {0, 1}
+
+
+def test_a_list_that_is_higher_than_a_page_is_several_tables() -> None:
+    rows = [{"cell": f"cell {number}", "value": number / 7} for number in range(120)]
+    text = latex_table(rows, "All cells.", "cells")
+    assert text.count(r"\begin{table}") == 4 and "Part 4 of 4." in text
+    assert all(f"cell {number} &" in text for number in range(120))
+    assert latex_table(rows[:30], "All cells.", "cells").count(r"\begin{table}") == 1
