@@ -304,9 +304,8 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Iterable[str]
         return f"{names}{f', such as {quote_value(text[:EXAMPLE_LENGTH])}' if text else ''}"
 
     texts = {"prompt": mapping.prompt, "context": mapping.context, "reference": mapping.reference}
-    lines = [f"items are the elements of {join_names([spell_path(path) for path in mapping.explode])}"] * bool(
-        mapping.explode
-    )
+    exploded = join_names([spell_path(path) for path in mapping.explode])
+    lines = [f"items are the elements of {exploded}"] if exploded else []
     lines += [f"item: {'a number of the row' if str(mapping.id).startswith('{row}') else example([mapping.id])}"]
     lines += [f"{name}: {example(as_tuple(own))}" for name, own in texts.items() if own is not None]
     for number, own in enumerate(mapping.responses, 1):

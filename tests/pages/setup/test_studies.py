@@ -102,6 +102,17 @@ def test_columns_of_judges_and_gold_are_guessed_shown_and_imported() -> None:
     assert (ruling.value, ruling.rule) == (2, "gold of the imported file")
 
 
+def test_labels_of_which_one_of_several_would_count_are_named_before_the_import() -> None:
+    app = upload_file(b"id,q,a,who,test,score\n1,Why?,So.,ann,x,1\n1,Why?,So.,ann,y,2\n2,How?,Thus.,ann,x,3\n")
+    mapping = (
+        b"id: id\nprompt: q\nresponses: [{text: a}]\nlabels: [{layout: long, kind: score, annotator: who, "
+        b"value: score, aggregate: last, scale: {level: interval, low: 1, high: 3}}]\n"
+    )
+    app.file_uploader[1].set_value(("m.yaml", mapping, "application/yaml"))
+    app.run()
+    assert "1 of 3 labels would be left out" in page_text(app)
+
+
 def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_out() -> None:
     app = upload_file(CSV)
     mapping = (
