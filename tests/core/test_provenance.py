@@ -5,7 +5,7 @@ import tomllib
 
 from core.provenance import RESAMPLES, VERSION, caption
 from core.statistics.measures.agreement import estimate_score_statistics
-from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.means import critique_scores, mean_estimate
 from tests.paths import ROOT
 
 
@@ -18,6 +18,6 @@ def test_the_caption_has_n_method_seed_and_versions():
 def test_the_stated_version_and_defaults_are_those_in_use():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["version"] == VERSION
-    for function in (estimate_score_statistics, mean_estimate):
+    for function in (estimate_score_statistics, mean_estimate, critique_scores):
         parameters = inspect.signature(function).parameters
         assert parameters["resamples"].default == RESAMPLES

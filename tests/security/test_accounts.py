@@ -4,6 +4,7 @@ import gettext
 import logging
 import re
 from html import unescape
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -231,7 +232,8 @@ def test_a_stolen_cookie_is_worth_nothing_after_the_sign_out(engine):
 
 
 def test_a_page_is_loaded_again_when_its_session_is_revoked(engine, monkeypatch):
-    monkeypatch.setattr(account_guard, "CHECK_SECONDS", 0.0)
+    clock = [0.0]
+    monkeypatch.setattr(account_guard, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     cookie = enter(engine, "ann")
     with reading(engine) as session:
         login_id = logins.identify(session, cookie).login_id
@@ -256,6 +258,10 @@ def test_a_page_is_loaded_again_when_its_session_is_revoked(engine, monkeypatch)
         assert socket.receive_text() == "answered"
         assert socket.receive_text() == "answered"
         write(engine, lambda session: logins.revoke(session, login_id))
+        clock[0] = 1.9
+        socket.send_text("before the next check")
+        assert socket.receive_text() == "answered"
+        clock[0] = 2.0
         socket.send_text("second")
         check_reloaded(socket)
     with client.websocket_connect("/_stcore/stream", **visitor) as again:

@@ -158,6 +158,11 @@ def test_gold_comes_from_adjudications_then_labels_and_never_from_judges(engine,
             session, a_study.id, make_target("item 1"), 0, rule="discussion", reason="equally good", adjudicator="dee"
         )
     assert gold_values()[1] == ("item 1", "adjudicated", 0)
+    with reading(engine) as session:
+        decided = [labels.decision(session, a_study.id, make_target(f"item {n}")) for n in range(3)]
+        assert [one and (one[0].value, one[1]) for one in decided] == [(1, ""), (0, "dee"), None]
+        assert labels.annotators_of(session, a_study.id) == ["ann", "bob", "cyd"]
+        assert labels.annotators_of(session, a_study.id + 1) == []
 
 
 def test_an_adjudication_needs_a_reason_and_a_value_on_the_scale(engine, a_study):

@@ -32,6 +32,10 @@ def test_the_exact_test_of_right_and_wrong_is_that_of_mcnemar(better, worse, p):
     assert sign_flip_p_value(differences) == pytest.approx(p)
 
 
+def test_up_to_14_differences_are_enumerated():
+    assert sign_flip_p_value(np.ones(14)) == 2 / 2**14
+
+
 def test_drawn_signs_that_are_all_as_extreme_give_p_1():
     assert sign_flip_p_value(np.array([1.0, -1.0] * 8)) == 1
 

@@ -104,6 +104,15 @@ def test_a_page_reads_once_who_visits_it_and_a_change_reads_it_again(engine, mon
     assert len(read) == 3, "the next run reads it again"
 
 
+@pytest.mark.parametrize("token", ["a-_9" * 4, "b" * 15, "c" * 65, "d" * 15 + "/", None])
+def test_a_visitor_without_a_valid_token_is_told_apart_by_the_session(monkeypatch, token):
+    monkeypatch.setattr(account_guard.st, "context", SimpleNamespace(cookies={account_guard.VISITOR_COOKIE: token}))
+    monkeypatch.setattr(account_guard.st, "session_state", {})
+    first = account_guard.current_visitor()
+    assert (first == token) == (token == "a-_9" * 4)
+    assert account_guard.current_visitor() == first
+
+
 @pytest.mark.parametrize(("accounts", "name"), [(False, "ann"), (True, "")])
 def test_a_name_in_a_cookie_signs_nobody_in_where_there_are_accounts(engine, monkeypatch, accounts, name):
     monkeypatch.setattr(account_guard, "current_identity", lambda: Identity(accounts))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from core.items import Response
-from core.labels import Opinion
+from core.labels import Opinion, Target
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
 from storage.labelling.reveal import _grid, _outcome, _turn, find_quotations, find_references, first_sentence
 from tests.conftest import make_item, make_target
@@ -71,6 +71,17 @@ def test_the_outcome_has_the_verdict_on_the_own_target_of_several():
     assert _outcome(trace, [], target) == {"outcome": "Agreed", "verdicts": []}
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "short"),
+    [("score", 3.126, "3.13"), ("score", 4.0, "4"), ("preference", 0, "tie"), ("score", 0, "0")],
+)
+def test_a_short_value_has_two_decimals_at_most(kind, value, short):
+    opinion = Opinion(kind=kind, judge="j", stage="verdict", value=value)
+    reached = VerdictReached(verdict=Verdict(outcome="agreed", value=None, opinions=(opinion,)))
+    outcome = _outcome(SimpleNamespace(status="agreed"), [reached], Target(item="item", kind=kind))
+    assert [one["short"] for one in outcome["verdicts"]] == [short]
+
+
 def test_a_reason_is_one_sentence():
     assert first_sentence("Both are good enough. But one is better.") == "Both are good enough. But one is better."[:21]
     assert first_sentence("1. The first response gives the steps in order. And more.").endswith("in order.")
@@ -90,9 +101,12 @@ def test_judges_without_a_reply_text_are_revealed_with_the_opinions_of_the_verdi
         reached = VerdictReached(verdict=Verdict(outcome="agreed", value=2, opinions=given))
         events = [*((seq, TurnCompleted(ask=seq, turn=turn)) for seq, turn in enumerate(turns)), (9, reached)]
         grid = _grid(work, target, make_item(), trace, {}, events)
-        return grid["stages"], {one["name"]: [turn["value"] for turn in one["turns"]] for one in grid["judges"]}
+        turns_of = {one["name"]: one["turns"] for one in grid["judges"]}
+        return grid["stages"], {
+            judge: [(turn["stage"], turn["value"]) for turn in row] for judge, row in turns_of.items()
+        }
 
-    assert judges(staged) == (["first", "last"], {"ann": [1, 2], "ben": [2, 2]})
-    assert judges([("solo", "verdict", 0)]) == (["opinion"], {"solo": [0]})
+    assert judges(staged) == (["first", "last"], {"ann": [(0, 1), (1, 2)], "ben": [(0, 2), (1, 2)]})
+    assert judges([("solo", "verdict", 0)]) == (["opinion"], {"solo": [(0, 0)]})
     spoken = Turn(speaker="ben", step="opinion", round=0, model="", reply="2", reading=2)
-    assert judges([staged[0], staged[2], staged[4]], spoken) == (["opinion"], {"ben": [2], "ann": [1]})
+    assert judges([staged[0], staged[2], staged[4]], spoken) == (["opinion"], {"ben": [(0, 2)], "ann": [(0, 1)]})

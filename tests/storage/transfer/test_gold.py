@@ -162,6 +162,7 @@ def test_passages_of_critiques_and_of_the_context_are_exported(engine):
         id="q",
         prompt="p",
         context="Known.",
+        reference="Four.",
         scenario="math",
         group="g",
         responses=(Response(text="r"),),
@@ -171,7 +172,7 @@ def test_passages_of_critiques_and_of_the_context_are_exported(engine):
     compared = Target(item="q", kind="preference", criterion=QUALITY, part=pair_name(model, human))
     passages = {
         rated: [Evidence(block="critique", start=0, end=3), Evidence(block="context", start=0, end=5)],
-        compared: [Evidence(block="critique-2", start=0, end=5), Evidence(block="response-1", start=0, end=1)],
+        compared: [Evidence(block="critique-2", start=0, end=5), Evidence(block="reference", start=0, end=4)],
     }
     given_labels = [
         Label(target=target, annotator="ann", value=1, evidence=found) for target, found in passages.items()
@@ -180,7 +181,7 @@ def test_passages_of_critiques_and_of_the_context_are_exported(engine):
     with reading(engine) as session:
         rows = {row.gold.target: row for row in gold_rows(session, studies.get(session, "s"))}
     assert rows[rated].evidence == (("ann", "critique", "Too"), ("ann", "context", "Known"))
-    assert rows[compared].evidence == (("ann", "critique-2", "Wrong"), ("ann", "response-1", "r"))
+    assert rows[compared].evidence == (("ann", "critique-2", "Wrong"), ("ann", "reference", "Four"))
     assert (rows[rated].scenario, rows[rated].group, rows[rated].systems) == ("math", "g", ("",))
 
 
