@@ -164,42 +164,15 @@ def summaries(
 
 def _differences(session: "Session", study_id: int | None, check: bool) -> dict[str, list[dict[str, Any]]]:
     """Return noun -> rows of what differs between the stored summaries and the data; corrects it unless `check`."""
-    found = (targets.summary_differences if check else targets.rebuild_summaries)(session, study_id)
-    orders = (trace_opinions.order_differences if check else trace_opinions.rebuild_orders)(session, study_id)
-    sizes = (call_totals.size_differences if check else call_totals.rebuild_sizes)(session, study_id)
-    sums = (call_totals.differences if check else call_totals.rebuild)(session, study_id)
+    found = {
+        "targets": targets.summary_differences,
+        "traces": trace_opinions.order_differences,
+        "runs": call_totals.size_differences,
+        "calls of runs": call_totals.differences,
+    }
     return {
-        "targets": [
-            {
-                "study": one.study,
-                "item": one.target.item,
-                "kind": one.target.kind,
-                "criterion": one.target.criterion,
-                "part": one.target.part,
-                "labels stored": one.counted,
-                "labels": one.counted_again,
-                "disputed stored": one.disputed,
-                "disputed": one.disputed_again,
-            }
-            for one in found
-        ],
-        "traces": [
-            {
-                "study": one.study,
-                "run": one.run,
-                "item": one.item,
-                "part": one.part,
-                "orders stored": "none" if one.stored is None else str(one.stored),
-                "orders": str(one.again),
-            }
-            for one in orders
-        ],
-        "runs": [
-            {"study": one.study, "run": one.run, "traces stored": one.stored, "traces": one.again} for one in sizes
-        ],
-        "calls of runs": [
-            {"study": one.study, "run": one.run, "sums stored": str(one.stored), "sums": str(one.again)} for one in sums
-        ],
+        noun: [dict(one.cells) for one in differences(session, study_id, rebuild=not check)]
+        for noun, differences in found.items()
     }
 
 

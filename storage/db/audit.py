@@ -5,7 +5,7 @@ Rows have no foreign keys: they stay when a study or an account is deleted.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -95,9 +95,20 @@ def record_change(session: Session, study_id: int, change: str) -> None:
     record(session, Action.settings, study_id=study_id, change=change)
 
 
-def record_rebuilt(session: Session, study_ids: Iterable[int], summaries: str, noun: str) -> None:
-    """Add an entry to each study about its rebuilt summaries, with their number: a study is given once for each."""
-    for study_id, number in Counter(study_ids).items():
+@dataclass(frozen=True)
+class Difference:
+    """A row whose stored summary differs from the one that is computed again."""
+
+    id: int
+    study_id: int
+    again: Any
+    cells: Mapping[str, Any]
+    """What the row is of, and the summary as it is stored and as it is computed, by the names of their columns."""
+
+
+def record_rebuilt(session: Session, found: Sequence[Difference], summaries: str, noun: str) -> None:
+    """Add an entry to each study about its rebuilt summaries, with their number."""
+    for study_id, number in Counter(one.study_id for one in found).items():
         record_change(session, study_id, f"{summaries} of {format_count(number, noun)} rebuilt")
 
 

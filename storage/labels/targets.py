@@ -1,7 +1,6 @@
 """Targets: the units that a person and a protocol can both judge. In the database a target has an id."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -320,22 +319,14 @@ def _two_verdicts() -> tuple[Any, Any]:
 BATCH = 2_000
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A target whose stored summary differs from the one computed from its labels and opinions."""
+def summary_differences(
+    session: Session, study_id: int | None = None, *, rebuild: bool = False
+) -> list[audit.Difference]:
+    """Return the differences of a study, or of all studies, in the order of the targets.
 
-    target_id: int
-    study_id: int
-    study: str
-    target: Target
-    counted: int
-    counted_again: int
-    disputed: bool
-    disputed_again: bool
-
-
-def summary_differences(session: Session, study_id: int | None = None) -> list[Difference]:
-    """Return the differences of a study, or of all studies, in the order of the targets."""
+    With `rebuild` they are corrected, and each study has an audit entry. Targets are locked before they are counted, so
+    labels that are stored meanwhile are counted too.
+    """
     counted = counted_labels().label("counted_again")
     disputed = is_disputed().label("disputed_again")
     query = (
@@ -351,21 +342,15 @@ def summary_differences(session: Session, study_id: int | None = None) -> list[D
     )  # fmt: skip
     if study_id is not None:
         query = query.where(col(TargetRow.study_id) == study_id)
-    return [
-        Difference(id, study, name, from_columns(item, kind, criterion, part), own, again, bool(was), bool(now))
-        for id, study, name, item, kind, criterion, part, own, again, was, now in session.execute(query)
-    ]
-
-
-def rebuild_summaries(session: Session, study_id: int | None = None) -> list[Difference]:
-    """Correct the summaries of a study, or of all studies, and return what differed; each study has an audit entry.
-
-    Targets are locked before they are counted, so labels that are stored meanwhile are counted too.
-    """
-    found = summary_differences(session, study_id)
-    for batch in batches([difference.target_id for difference in found], BATCH):
-        lock_targets(session, batch)
-        count_labels(session, batch)
-        mark_disputed(session, batch)
-    audit.record_rebuilt(session, [difference.study_id for difference in found], "summaries", "target")
+    names = ("study", "item", "kind", "criterion", "part", "labels stored", "labels")
+    found = []
+    for id, study, *cells, was, now in session.execute(query):
+        disputes = {"disputed stored": bool(was), "disputed": bool(now)}
+        found.append(audit.Difference(id, study, None, dict(zip(names, cells, strict=True)) | disputes))
+    if rebuild:
+        for batch in batches([one.id for one in found], BATCH):
+            lock_targets(session, batch)
+            count_labels(session, batch)
+            mark_disputed(session, batch)
+        audit.record_rebuilt(session, found, "summaries", "target")
     return found

@@ -69,18 +69,6 @@ class Totals:
 NAMES = tuple(field.name for field in fields(Totals) if field.name != "interrupted")
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A run whose stored number of traces, or sums by name, differ from those that are computed again."""
-
-    run_id: int
-    study_id: int
-    study: str
-    run: str
-    stored: Any
-    again: Any
-
-
 def of_trace(session: Session, trace_id: int) -> Totals:
     """Return the sums over the calls of a trace."""
     return Totals(**_sums(session, col(EventRow.trace_id) == trace_id))
@@ -128,23 +116,22 @@ def update_runs(session: Session, run_ids: Sequence[int]) -> None:
         session.execute(statement, execution_options={"synchronize_session": False})
 
 
-def differences(session: Session, study_id: int | None = None) -> list[Difference]:
-    """Return the differences of the runs of a study, or of all studies, that have stored sums."""
+def differences(session: Session, study_id: int | None = None, *, rebuild: bool = False) -> list[audit.Difference]:
+    """Return the differences of the runs of a study, or of all studies, that have stored sums.
+
+    With `rebuild` they are corrected, and each study has an audit entry.
+    """
     found = []
     for id, study, name, run, stored in session.execute(_of_studies(study_id, col(RunRow.call_totals))).all():
         again = {} if stored is None else of_ended_run(session, id)
         names = [name for name in again if not _is_equal(stored.get(name), again[name])]
         if names:
             before, now = ({name: sums.get(name) for name in names} for sums in (stored, again))
-            found.append(Difference(id, study, name, run, before, now))
-    return found
-
-
-def rebuild(session: Session, study_id: int | None = None) -> list[Difference]:
-    """Correct the sums of a study, or of all, and return what differed; each study has an audit entry."""
-    found = differences(session, study_id)
-    update_runs(session, [difference.run_id for difference in found])
-    audit.record_rebuilt(session, [difference.study_id for difference in found], "sums over the calls", "run")
+            cells = {"study": name, "run": run, "sums stored": str(before), "sums": str(now)}
+            found.append(audit.Difference(id, study, now, cells))
+    if rebuild:
+        update_runs(session, [one.id for one in found])
+        audit.record_rebuilt(session, found, "sums over the calls", "run")
     return found
 
 
@@ -206,18 +193,17 @@ def update_sizes(session: Session, run_ids: Collection[int]) -> None:
     session.execute(statement, execution_options={"synchronize_session": False})
 
 
-def size_differences(session: Session, study_id: int | None = None) -> list[Difference]:
-    """Return the differences of the runs of a study, or of all studies."""
+def size_differences(session: Session, study_id: int | None = None, *, rebuild: bool = False) -> list[audit.Difference]:
+    """Return the differences of the runs of a study, or of all studies; `rebuild` as of `differences`."""
     counted = _counted().label("again")
     query = _of_studies(study_id, col(RunRow.traces), counted).where(col(RunRow.traces) != counted)
-    return [Difference(*row) for row in session.execute(query)]
-
-
-def rebuild_sizes(session: Session, study_id: int | None = None) -> list[Difference]:
-    """Correct the numbers of a study, or of all, and return what differed; each study has an audit entry."""
-    found = size_differences(session, study_id)
-    update_sizes(session, [difference.run_id for difference in found])
-    audit.record_rebuilt(session, [difference.study_id for difference in found], "numbers of traces", "run")
+    found = [
+        audit.Difference(id, study, again, {"study": name, "run": run, "traces stored": stored, "traces": again})
+        for id, study, name, run, stored, again in session.execute(query)
+    ]
+    if rebuild:
+        update_sizes(session, [one.id for one in found])
+        audit.record_rebuilt(session, found, "numbers of traces", "run")
     return found
 
 

@@ -3,7 +3,6 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -123,20 +122,6 @@ BATCH = 2_000
 NONE_SHOWN = "[]"
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A trace whose stored orders differ from those of its events."""
-
-    trace_id: int
-    study_id: int
-    study: str
-    run: str
-    item: str
-    part: str
-    stored: Orders | None
-    again: Orders
-
-
 def orders_of_turns(turns: "Iterable[Turn]") -> Orders:
     """Return the orders of turns, of which none is superseded."""
     return sorted({turn.shown: list(turn.shown) for turn in turns if turn.shown}.values())
@@ -192,25 +177,25 @@ def orders_of_study(session: Session, study_id: int) -> Iterator[tuple[int, tupl
         yield trace, parsed[text]
 
 
-def order_differences(session: Session, study_id: int | None = None) -> list[Difference]:
-    """Return the differences of the traces with a verdict, of a study or of all, in the order of the traces."""
+def order_differences(
+    session: Session, study_id: int | None = None, *, rebuild: bool = False
+) -> list[audit.Difference]:
+    """Return the differences of the traces with a verdict, of a study or of all, in the order of the traces.
+
+    With `rebuild` they are corrected, and each study has an audit entry.
+    """
     found = []
     for batch in _batches_of_traces(session, study_id):
         again = orders_of_traces(session, [trace for trace, *_ in batch])
-        found += [
-            Difference(trace, study, name, run, item, part, stored, again[trace])
-            for trace, study, name, run, item, part, stored in batch
-            if stored != again[trace]
-        ]
-    return found
-
-
-def rebuild_orders(session: Session, study_id: int | None = None) -> list[Difference]:
-    """Correct the orders of a study, or of all, and return what differed; each study has an audit entry."""
-    found = order_differences(session, study_id)
-    for batch in batches([{"id": one.trace_id, "shown_orders": one.again} for one in found], BATCH):
-        session.execute(update(TraceRow), batch)
-    audit.record_rebuilt(session, [difference.study_id for difference in found], "orders shown", "trace")
+        for trace, study, name, run, item, part, stored in batch:
+            if stored != (own := again[trace]):
+                cells = {"study": name, "run": run, "item": item, "part": part}
+                cells |= {"orders stored": "none" if stored is None else str(stored), "orders": str(own)}
+                found.append(audit.Difference(trace, study, own, cells))
+    if rebuild:
+        for rows in batches([{"id": one.id, "shown_orders": one.again} for one in found], BATCH):
+            session.execute(update(TraceRow), rows)
+        audit.record_rebuilt(session, found, "orders shown", "trace")
     return found
 
 

@@ -76,11 +76,11 @@ def test_wrong_orders_are_reported_and_rebuilt(engine, study_id):
     with reading(engine) as session:
         (found,) = trace_opinions.order_differences(session, study_id)
         assert trace_opinions.order_differences(session, study_id + 1) == []
-        assert (found.study, found.run, found.item) == (studies.by_id(session, study_id).name, "again", "item 0")
-    assert (found.stored, found.again) == ([[2, 1]], [[1, 2]])
+        names = {"study": studies.by_id(session, study_id).name, "run": "again", "item": "item 0", "part": ""}
+    assert found.cells == names | {"orders stored": "[[2, 1]]", "orders": "[[1, 2]]"}
     with writing(engine) as session:
-        assert trace_opinions.rebuild_orders(session) == [found]
-        assert trace_opinions.rebuild_orders(session) == []
+        assert trace_opinions.order_differences(session, rebuild=True) == [found]
+        assert trace_opinions.order_differences(session) == []
         assert stored(session) == EXPECTED
         changes = [entry.details.get("change") for entry in audit.entries(session, audit.Filter(study_id))]
     assert "orders shown of 1 trace rebuilt" in changes

@@ -129,13 +129,14 @@ def test_wrong_summaries_are_reported_and_rebuilt(engine, study_id):
     with reading(engine) as session:
         (found,) = targets.summary_differences(session, study_id)
         assert targets.summary_differences(session, study_id + 1) == []
-    assert (found.study, found.target) == (study_name, make_target())
-    assert (found.counted, found.counted_again, found.disputed, found.disputed_again) == (7, 1, False, True)
+    target = make_target()
+    assert list(found.cells.values())[:5] == [study_name, target.item, target.kind, target.criterion, target.part]
+    assert list(found.cells.values())[5:] == [7, 1, False, True]
     with writing(engine) as session:
-        assert targets.rebuild_summaries(session) == [found]
+        assert targets.summary_differences(session, rebuild=True) == [found]
     assert stored(engine) == right
     with writing(engine) as session:
-        assert targets.rebuild_summaries(session) == []
+        assert targets.summary_differences(session, rebuild=True) == []
         entries = audit.entries(session, audit.Filter(study_id))
     assert [entry.details["change"] for entry in entries if "summaries" in str(entry.details)] == [
         "summaries of 1 target rebuilt"
@@ -148,10 +149,10 @@ def test_wrong_numbers_of_traces_are_reported_and_rebuilt(engine, study_id):
     with reading(engine) as session:
         (found,) = call_totals.size_differences(session, study_id)
         assert call_totals.size_differences(session, study_id + 1) == []
-    assert (found.study, found.run, found.stored, found.again) == ("s", "r", 9, ITEMS)
+    assert found.cells == {"study": "s", "run": "r", "traces stored": 9, "traces": ITEMS}
     with writing(engine) as session:
-        assert call_totals.rebuild_sizes(session) == [found]
-        assert call_totals.rebuild_sizes(session) == []
+        assert call_totals.size_differences(session, rebuild=True) == [found]
+        assert call_totals.size_differences(session) == []
         entries = audit.entries(session, audit.Filter(study_id))
     assert_agree(engine)
     assert "numbers of traces of 1 run rebuilt" in [entry.details.get("change") for entry in entries]
