@@ -4,7 +4,7 @@ Live, finished and imported traces are drawn alike. Preferences are drawn in the
 answers as their values; a trace of several criteria has a row for each judge and criterion.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -38,6 +38,7 @@ Row = tuple[str, str]
 EVENTS_PER_PAGE = 40
 # Events that are drawn before the turn of their ask.
 BEFORE_THE_TURN = (ReplyUnreadable, CallFailed, SchemaRefused, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
+NO_LABELS: Mapping[int, str] = {}
 STANCE_NAMES = {1: "1", 2: "2", 0: "0 (neither)"}
 SWAPPED = (
     ":material/swap_horiz: The judges read the responses in swapped order: their “Submission 1” is shown as Response 2."
@@ -61,7 +62,18 @@ def render(trace: Trace, item: Item, events: Sequence[NumberedEvent], settings: 
     ordered = _in_flow_order(stances, events)
     page_key = f"talk_page_{trace.id}"
     page = paging.current_page(page_key, len(ordered), EVENTS_PER_PAGE)
-    clicked = _draw_grid(trace.id, stances, _judge_names(settings), preference, live)
+    rows = _rows(stances, _judge_names(settings))
+    several = len({criterion for _, criterion in rows}) > 1
+    clicked = draw_grid(
+        trace.id,
+        {f"{judge} · {criterion}" if several else judge: criterion for judge, criterion in rows},
+        [(rows.index(row), stance) for row, stance in stances],
+        RESPONSE_NAMES if preference else {},
+        {str(value): colour for value, colour in colours.RESPONSE.items() if preference},
+        _round_name,
+        live,
+        title="Stances" if preference else "Values",
+    )
     if clicked is not None:
         index = next(index for index, (seq, _) in enumerate(ordered) if seq == clicked)
         page = st.session_state[page_key] = paging.page_of(index, EVENTS_PER_PAGE)
@@ -133,59 +145,57 @@ def _in_flow_order(stances: Sequence[tuple[Row, Stance]], events: Sequence[Numbe
     return sorted(events, key=sort_key)
 
 
-def _draw_grid(
-    trace_id: int, stances: Sequence[tuple[Row, Stance]], judges: Sequence[str], preference: bool, live: bool
-) -> int | None:
-    """Draw the grid of stances; returns the number of a clicked event whose turn is on another page."""
+def _rows(stances: Sequence[tuple[Row, Stance]], judges: Sequence[str]) -> list[Row]:
+    """Return the rows of the grid: the judges of the settings and all others, by criterion."""
     criteria = list(dict.fromkeys(criterion for (_, criterion), _ in stances)) or [""]
     names = list(dict.fromkeys([*judges, *(judge for (judge, _), _ in stances)]))
-    rows = [(judge, criterion) for criterion in criteria for judge in names]
-    last_round = max((stance.round for _, stance in stances), default=0)
+    return [(judge, criterion) for criterion in criteria for judge in names]
+
+
+def draw_grid(
+    trace_id: int,
+    rows: Mapping[str, Hashable],
+    stances: Sequence[tuple[int, Stance]],
+    names: Mapping[Any, str],
+    fills: Mapping[str, str],
+    name_round: Callable[[int], str],
+    live: bool,
+    *,
+    labels: Mapping[int, str] = NO_LABELS,
+    rounds: int = 0,
+    **texts: str,
+) -> int | None:
+    """Draw stances of the rows by rounds; returns the number of a clicked event on another page.
+
+    `rows`: name -> its discussion, in which stances can disagree with each other. `names` are those of values, `fills`
+    their colours, `labels` the texts of cells by event. While the trace is live, those whose turn comes next are marked
+    as pending; a discussion has as many `rounds` if that is known.
+    """
+    answered = {(row, stance.round) for row, stance in stances}
+    last = max((number for _, number in answered), default=0)
     pending: list[list[int]] = []
     if live:
-        answered = {(row, stance.round) for row, stance in stances}
-        current_round = last_round + 1 if all((row, last_round) in answered for row in rows) else last_round
-        pending = [[index, current_round] for index, row in enumerate(rows) if (row, current_round) not in answered]
-        last_round = current_round
-    return draw_stance_grid(
-        trace_id,
-        [f"{judge} · {criterion}" if len(criteria) > 1 else judge for judge, criterion in rows],
-        ["first", *(f"round {number}" for number in range(1, last_round + 1))],
-        [_cell(rows.index(row), stance, preference) for row, stance in stances],
-        pending,
-        [[stance for row, stance in stances if row[1] == criterion] for criterion in criteria],
-        {str(value): colour for value, colour in colours.RESPONSE.items() if preference},
-        {} if preference else {"words": {}, "title": "Values"},
-    )
-
-
-def draw_stance_grid(
-    trace_id: int,
-    judges: Sequence[str],
-    rounds: Sequence[str],
-    cells: Sequence[list[Any]],
-    pending: Sequence[Sequence[int]],
-    discussions: Sequence[Sequence[Stance]],
-    fills: Mapping[str, str],
-    options: Mapping[str, Any],
-) -> int | None:
-    """Draw cells of judges by rounds; returns the number of a clicked event on another page.
-
-    `discussions` are the stances that can disagree with each other, and `fills` the colours of values.
-    """
+        current = last + 1 if all((row, last) in answered for row in range(len(rows))) else last
+        if not rounds or current < rounds:
+            pending, last = [[row, current] for row in range(len(rows)) if (row, current) not in answered], current
+    groups = list(rows.values())
+    discussions = [[one for row, one in stances if groups[row] == group] for group in dict.fromkeys(groups)]
+    # Turns that were only discussion have neither a value nor a problem.
+    shown = [(row, stance) for row, stance in stances if stance.value is not None or stance.problem]
     with st.container(key=f"grid-{trace_id}"):  # stays in view
         grid = stance_grid(
             key=f"stances_{trace_id}",
             data={
                 "trace": trace_id,
-                "judges": judges,
-                "rounds": rounds,
-                "stances": cells,
+                "judges": list(rows),
+                "rounds": [name_round(number) for number in range(max(rounds, last + 1))],
+                "stances": [[*_cell(row, stance, names, name_round), labels.get(stance.seq)] for row, stance in shown],
                 "pending": pending,
-                "disputes": [seq for stances in discussions for seq in find_disagreements(stances)],
+                "disputes": [seq for discussion in discussions for seq in find_disagreements(discussion)],
                 "colours": fills,
                 "inks": {value: colours.text_colour(colour) for value, colour in fills.items()},
-                **options,
+                **({} if names else {"words": {}}),
+                **texts,
             },
             on_goto_change=lambda: None,
         )
@@ -193,14 +203,13 @@ def draw_stance_grid(
     return clicked
 
 
-def _cell(row: int, stance: Stance, preference: bool) -> list[Any]:
+def _cell(row: int, stance: Stance, names: Mapping[Any, str], name_round: Callable[[int], str]) -> list[Any]:
     """Return seq, row, round, value, change and problem; an array is short if there are 10,000 of them."""
-    value = stance.value if preference or stance.value is None else format_value(stance.value)
-    names = RESPONSE_NAMES if preference else {}
-    return [stance.seq, row, stance.round, value, describe_change(stance, names, _place), stance.problem]
+    value = stance.value if names or stance.value is None else format_value(stance.value)
+    return [stance.seq, row, stance.round, value, describe_change(stance, names, name_round), stance.problem]
 
 
-def describe_change(stance: Stance, names: Mapping[Any, str], place: Callable[[int], str]) -> str | None:
+def describe_change(stance: Stance, names: Mapping[Any, str], name_round: Callable[[int], str]) -> str | None:
     """Return `changed from Response 1 to Response 2, as judge B held in round 1`; None if nothing changed."""
     if not stance.changed:
         return None
@@ -208,11 +217,11 @@ def describe_change(stance: Stance, names: Mapping[Any, str], place: Callable[[i
         names.get(value, format_value(value)) if isinstance(value, int) else format_value(value)
         for value in (stance.previous_value, stance.value)
     )
-    return f"changed from {before} to {after}{turns.describe_order(stance, place)}"
+    return f"changed from {before} to {after}{turns.describe_order(stance, name_round)}"
 
 
-def _place(number: int) -> str:
-    return "at first" if number == 0 else f"in round {number}"
+def _round_name(number: int) -> str:
+    return "first" if number == 0 else f"round {number}"
 
 
 def _draw_event(
@@ -240,7 +249,7 @@ def _reading(turn: Turn, stance: Stance | None, preference: bool) -> str:
         is_choice = preference and isinstance(turn.reading, int)
         return _stance_name(turn.reading, preference) if is_choice else turns.format_reading(turn)
     before, after = (_stance_name(value, preference) for value in (stance.previous_value, turn.reading))
-    return f"**changed** from {before} to {after}{escape_markdown(turns.describe_order(stance, _place))}"
+    return f"**changed** from {before} to {after}{escape_markdown(turns.describe_order(stance, _round_name))}"
 
 
 def _stance_name(value: Value | None, preference: bool) -> str:

@@ -2,7 +2,7 @@
 had read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean
 from typing import Any
@@ -16,15 +16,12 @@ from core.protocols.chateval.settings import Settings
 from core.protocols.chateval.verdicts import mean_scores, turn_value, turns_by_persona
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import validate_settings
-from core.trace import (
-    Event,
-    Turn,
-)
-from core.verdicts import Heard, Stance, stances_of_turns
+from core.trace import Event, Turn
+from core.verdicts import stances_of_turns
 from core.wording import join_names
 from pages.parts import charts, colours, paging
 from pages.parts.chart_files import ChartData
-from pages.parts.numbers import RESPONSE_NAMES, VERDICT_NAMES
+from pages.parts.numbers import RESPONSE_NAMES, format_value
 from pages.parts.text import escape_markdown, text_html
 from pages.watch.parts import debate, turns
 from pages.watch.parts.single_judge import scale_ends
@@ -33,8 +30,6 @@ from storage.runs.traces import Trace
 
 # The scores of a discussion of personas: a grid of personas by turns, and a chart of their means.
 
-# A persona, and the order in which it reads the responses.
-Row = tuple[str, tuple[int, ...]]
 TITLES = {"scores": "Scores (1 : 2)", "vote": "Votes", "rating": "Ratings"}
 # Of the only response of a rating, and of the two of a comparison.
 SYMBOLS = ("circle", "circle", "square")
@@ -43,59 +38,30 @@ SYMBOLS = ("circle", "circle", "square")
 def draw_grid(trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: Settings, live: bool) -> int | None:
     """Draw personas by turns, one row for each order; returns the number of a clicked event on another page."""
     rows = [(persona.name, order) for persona in settings.personas for order in settings.orders]
-    stances = stances_by_row(numbered_turns, rows, partial(turns_in_history, settings))
-    turn_of = dict(numbered_turns)
-    pending = [[index, number] for index, number in pending_cells(stances, rows, settings)] if live else []
-    return debate.draw_stance_grid(
+    row_of = {seq: (turn.speaker, turn.shown) for seq, turn in numbered_turns if turn.step == "talk"}
+    stances = stances_of_turns(numbered_turns, turn_value, partial(turns_in_history, settings))
+    return debate.draw_grid(
         trace_id,
-        [name if len(settings.orders) < 2 else f"{name} · {order[0]} read first" for name, order in rows],
-        [f"turn {number}" for number in range(1, settings.rounds + 1)],
-        [
-            _cell_data(stance, index, turn_of[stance.seq], settings)
-            for index, stance in stances
-            if stance.value is not None or stance.problem  # turns that were only discussion have neither
-        ],
-        pending,
-        [[stance for row, stance in stances if rows[row][1] == order] for order in settings.orders],
+        {name if len(settings.orders) < 2 else f"{name} · {order[0]} read first": order for name, order in rows},
+        [(rows.index(row), stance) for stance in stances if (row := row_of.get(stance.seq)) in rows],
+        _names(settings),
         _value_colours(settings),
-        {"title": TITLES[settings.outcome], "noun": "discussion"}
-        | ({"words": {}} if settings.outcome == "rating" else {}),
+        _turn_name,
+        live,
+        labels={seq: format_value(turn.reading) for seq, turn in numbered_turns if isinstance(turn.reading, dict)},
+        rounds=settings.rounds,
+        title=TITLES[settings.outcome],
+        noun="discussion",
     )
 
 
-def stances_by_row(
-    numbered_turns: Sequence[NumberedTurn], rows: Sequence[Row], heard: Heard | None = None
-) -> list[tuple[int, Stance]]:
-    """Return (row, stance) of every contribution, in the order of the discussion."""
-    row_of = {seq: (turn.speaker, turn.shown) for seq, turn in numbered_turns if turn.step == "talk"}
-    stances = stances_of_turns(numbered_turns, turn_value, heard)
-    return [(rows.index(row), stance) for stance in stances if (row := row_of.get(stance.seq)) in rows]
+def _names(settings: Settings) -> Mapping[Any, str]:
+    """Return the names of values; none of ratings."""
+    return {} if settings.outcome == "rating" else RESPONSE_NAMES
 
 
-def pending_cells(
-    stances: Sequence[tuple[int, Stance]], rows: Sequence[Row], settings: Settings
-) -> list[tuple[int, int]]:
-    """Return (row, turn) of the contributions that are being requested now."""
-    answered = {(row, stance.round) for row, stance in stances}
-    cells = [(row, number) for number in range(settings.rounds) for row in range(len(rows))]
-    remaining = [cell for cell in cells if cell not in answered]
-    if not remaining:
-        return []
-    number = remaining[0][1]
-    current = [(row, turn) for row, turn in remaining if turn == number]
-    if settings.strategy != "one by one":
-        return current
-    first = rows[current[0][0]][0]
-    return [(row, turn) for row, turn in current if rows[row][0] == first]
-
-
-def format_reading(turn: Turn) -> str:
-    """Return scores as `8 : 6`, a vote or a rating."""
-    if isinstance(turn.reading, dict):
-        return f"{turn.reading['1']:g} : {turn.reading['2']:g}"
-    if turn.shown:
-        return "neither" if turn.reading == 0 else f"Response {turn.reading}"
-    return f"{turn.reading:g}" if isinstance(turn.reading, float) else str(turn.reading)
+def _turn_name(number: int) -> str:
+    return f"turn {number + 1}"
 
 
 def draw_chart(trace_id: int, completed_turns: Sequence[Turn], settings: Settings) -> None:
@@ -109,24 +75,12 @@ def draw_chart(trace_id: int, completed_turns: Sequence[Turn], settings: Setting
     for side, name, colour in _series(settings):
         scores = [(turn, value) for turn in completed_turns if (value := _score(turn, side)) is not None]
         means = {number: _mean(completed_turns, number, side, settings) for number in rounds}
-        figure.add_scatter(
-            x=[turn.round + 1 for turn, _ in scores],
-            y=[value for _, value in scores],
-            mode="markers",
-            marker={"color": colour, "opacity": 0.45, "symbol": SYMBOLS[side]},
-            hovertext=[f"{turn.speaker}: {value:g}" for turn, value in scores],
-            hoverinfo="text",
-            showlegend=False,
-        )
-        figure.add_scatter(
-            x=[number + 1 for number in rounds],
-            y=list(means.values()),
-            name=name,
-            mode="lines+markers",
-            line={"color": colour},
-            marker={"size": 11, "symbol": SYMBOLS[side]},
-            hovertemplate=f"{name}, mean of turn %{{x}}: %{{y:.2f}}<extra></extra>",
-        )
+        marks = [charts.Point(turn.round + 1, value, (f"{turn.speaker}: {value:g}",)) for turn, value in scores]
+        options: Any = {"opacity": 0.45, "showlegend": False}
+        figure.add_trace(charts.scatter(marks, colour, symbol=SYMBOLS[side], **options))
+        hovers = {number: f"{name}, mean of {_turn_name(number)}: {mean or 0:.2f}" for number, mean in means.items()}
+        line = [charts.Point(number + 1, mean, (hovers[number],)) for number, mean in means.items()]
+        figure.add_trace(charts.scatter(line, colour, "lines+markers", symbol=SYMBOLS[side], name=name))
         alt += [f"{name}, turn {number + 1}: mean {mean:.2f}" for number, mean in means.items() if mean is not None]
     low, high = (settings.lowest, settings.highest) if settings.outcome == "scores" else scale_ends(settings.scale)
     figure.update_xaxes(title="turn", tickvals=[number + 1 for number in rounds])
@@ -165,18 +119,7 @@ def _value_colours(settings: Settings) -> dict[str, str]:
     if settings.outcome != "rating":
         return {str(value): colour for value, colour in colours.RESPONSE.items()}
     steps = settings.scale.categories
-    return {str(value): charts.step_colour(index, len(steps)) for index, value in enumerate(steps)}
-
-
-def _cell_data(stance: Stance, row: int, turn: Turn, settings: Settings) -> list[Any]:
-    label = format_reading(turn) if isinstance(turn.reading, dict) else None
-    return [stance.seq, row, stance.round, stance.value, describe_change(stance, settings), stance.problem, label]
-
-
-def describe_change(stance: Stance, settings: Settings) -> str | None:
-    """Return `changed from Response 1 to Response 2, as Critic held in turn 1`; None if nothing changed."""
-    names = {} if settings.outcome == "rating" else RESPONSE_NAMES
-    return debate.describe_change(stance, names, lambda number: f"in turn {number + 1}")
+    return {format_value(value): charts.step_colour(index, len(steps)) for index, value in enumerate(steps)}
 
 
 # Contributions on one page.
@@ -201,26 +144,13 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
         return debate.render(trace, item, events, settings, live)
     numbered_turns = turns.completed(events)
     with st.container(key=f"outcome-{trace.id}-verdict"):
-        draw_verdict(events, run_settings)
+        turns.draw_verdict(turns.verdict_of(events))
     clicked = draw_grid(trace.id, numbered_turns, run_settings, live)
     with st.container(key=f"outcome-{trace.id}-chart"):
         draw_chart(trace.id, [turn for _, turn in numbered_turns], run_settings)
     draw_personas(run_settings)
     draw_discussion(trace.id, numbered_turns, run_settings, clicked)
     turns.draw_problems(events, "discussion")
-
-
-def draw_verdict(events: Sequence[tuple[int, Event]], settings: Settings) -> None:
-    """Draw the verdict and its reason."""
-    verdict = turns.verdict_of(events)
-    if verdict is None:
-        return
-    value, reason = verdict.value, escape_markdown(verdict.reason)
-    if isinstance(value, int | float):
-        name = f"{value:.2f}" if settings.outcome == "rating" else VERDICT_NAMES.get(int(value), str(value))
-        st.markdown(f"**{name}** · {reason}")
-    else:
-        st.markdown(f"{reason[:1].upper()}{reason[1:]}")
 
 
 def draw_personas(settings: Settings) -> None:
@@ -250,10 +180,10 @@ def draw_discussion(
     if ordered and min(turn.round for _, turn in ordered) > 0:
         st.caption("The earlier turns were not recorded.")
     stances = stances_of_turns(numbered_turns, turn_value, partial(turns_in_history, settings))
-    changes = {stance.seq: describe_change(stance, settings) for stance in stances}
+    changes = {stance.seq: debate.describe_change(stance, _names(settings), _turn_name) for stance in stances}
     for seq, turn in paging.page_slice(ordered, page, CONTRIBUTIONS_PER_PAGE):
         context = _describe_context(settings, turn, [other for _, other in ordered if other.shown == turn.shown])
-        place = [f"turn {turn.round + 1}"] if settings.rounds > 1 else []
+        place = [_turn_name(turn.round)] if settings.rounds > 1 else []
         place += [f"response {turn.shown[0]} first"] if has_orders else []
         change = changes.get(seq)
         changed = [f"**changed** {escape_markdown(change.removeprefix('changed '))}"] if change else []
@@ -265,9 +195,9 @@ def draw_discussion(
 def _reading(turn: Turn) -> str:
     if turn.step == "summary":
         return f"no summary: {escape_markdown(turn.problem)}; {SUMMARY_FALLBACK}" if turn.problem else "summary"
-    if turn.reading is None:
-        return f"no verdict: {escape_markdown(turn.problem)}" if turn.problem else "discussion"
-    return f"**{format_reading(turn)}**"
+    if turn.reading is None and not turn.problem:
+        return "discussion"
+    return turns.format_reading(turn, RESPONSE_NAMES if turn.shown else None)
 
 
 def _describe_context(settings: Settings, turn: Turn, earlier: Sequence[Turn]) -> str:

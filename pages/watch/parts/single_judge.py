@@ -17,7 +17,7 @@ from core.trace import Event, Turn, Verdict
 from core.verdicts import verdict_of_criterion
 from pages.parts import charts, colours, numbers, paging
 from pages.parts.chart_files import ChartData
-from pages.parts.numbers import RESPONSE_NAMES, VERDICT_NAMES, format_value
+from pages.parts.numbers import RESPONSE_NAMES, format_value
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns
 from storage.runs.traces import Trace
@@ -37,8 +37,7 @@ RaterValues = Mapping[str, Value]
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
     """Draw the verdict, the histogram if there are several samples, and one page of the turns."""
     completed, verdict = turns.completed(events), turns.verdict_of(events)
-    if verdict is not None:
-        draw_verdict(verdict)
+    turns.draw_verdict(verdict)
     samples = [turn for _, turn in completed if turn.step == "rating"]
     for criterion in dict.fromkeys(turn.criterion for turn in samples):
         of_criterion = [turn for turn in samples if turn.criterion == criterion]
@@ -57,15 +56,6 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     paging.draw_pagination(page_key, len(completed), SAMPLES_PER_PAGE)
     if live and not completed:
         st.caption(":material/sync: Waiting for the judge.")
-
-
-def draw_verdict(verdict: Verdict) -> None:
-    """Draw the value of the verdict and its reason."""
-    value = escape_markdown(format_value(verdict.value))
-    if isinstance(verdict.value, int) and verdict.opinions[0].kind == "preference":
-        value = VERDICT_NAMES.get(verdict.value, value)
-    reason = escape_markdown(verdict.reason)
-    st.markdown(reason if verdict.value is None else f"**{value}** · {reason}")
 
 
 def draw_histogram(

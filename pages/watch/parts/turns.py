@@ -316,6 +316,18 @@ def verdict_of(events: Iterable[NumberedEvent]) -> Verdict | None:
     return next((event.verdict for _, event in events if isinstance(event, VerdictReached)), None)
 
 
+def draw_verdict(verdict: Verdict | None) -> None:
+    """Draw the value of a verdict and its reason, if there is one yet."""
+    if verdict is None:
+        return
+    value, reason = format_value(verdict.value), escape_markdown(verdict.reason)
+    if verdict.value is None and verdict.outcome == "disputed":  # another reason begins with a judge's name
+        reason = reason[:1].upper() + reason[1:]
+    if isinstance(verdict.value, int) and verdict.opinions[0].kind == "preference":
+        value = numbers.VERDICT_NAMES.get(verdict.value, value)
+    st.markdown(reason if verdict.value is None else f"**{escape_markdown(value)}** · {reason}")
+
+
 def format_reading(turn: Turn, names: Mapping[Any, str] | None = None) -> str:
     """Return the value of a reply or its name, or the reason why there is none, in Markdown."""
     if turn.reading is None:
@@ -325,17 +337,18 @@ def format_reading(turn: Turn, names: Mapping[Any, str] | None = None) -> str:
     return f"**{escape_markdown(format_value(turn.reading))}**"
 
 
-def describe_order(stance: Stance, place: Callable[[int], str]) -> str:
+def describe_order(stance: Stance, name_round: Callable[[int], str]) -> str:
     """Return `, as judge B held in round 1` of a changed stance; empty if what its judge had read is not known.
 
-    It states an order, not a cause. `place` names a round.
+    It states an order, not a cause. `name_round` returns `first`, `round 1` or the like.
     """
     if stance.held_before is None:
         return ""
     by_round: dict[int, list[str]] = {}
     for judge, number in stance.held_before:
         by_round.setdefault(number, []).append(judge)
-    held = ", and ".join(f"{join_names(by_round[number])} held {place(number)}" for number in sorted(by_round))
+    places = {number: f"in {name_round(number)}".replace("in first", "at first") for number in sorted(by_round)}
+    held = ", and ".join(f"{join_names(by_round[number])} held {place}" for number, place in places.items())
     return f", as {held}" if held else "; no other judge held this in the replies it had read"
 
 

@@ -1,7 +1,5 @@
 """The view of a peer review."""
 
-import pytest
-
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.items import Criterion
@@ -9,7 +7,6 @@ from core.labels import Scale, Target
 from core.protocols import Judge
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.trace import Spec
-from pages.watch.parts import persona_talk
 from storage.transfer import samples
 from tests.core.protocols import reviews
 from tests.core.protocols.discussions import NATURAL, make_item, make_settings, make_single_response_item
@@ -99,7 +96,7 @@ def test_every_contribution_shows_what_its_persona_had_read_and_what_replaced_a_
     assert "**Response 2 is better** · 2.00 for response 1 and 9.00 for response 2 on average" in shown
     assert "had read no other contribution" in shown and "had read General Public in turn 1" in shown
     assert "had read all personas in turn 1; General Public in turn 2" in shown
-    assert "**General Public** · **3 : 9**" in shown
+    assert r"**General Public** · **3 \: 9**" in shown
     assert "**changed** from Response 1 to Response 2, as Critic held in turn 1" in shown
     assert "had read the summary of turn 1" in trace_text("pirate")
     shown = trace_text("piano tuners")
@@ -124,20 +121,3 @@ def test_a_run_with_incomplete_settings_uses_the_default_view() -> None:
         [ItemRecord(item=make_item()), run, TraceRecord(run="r", item="tides", events=tuple(discussion.events))]
     )
     assert "first opinion" in trace_text("tides")
-
-
-@pytest.mark.parametrize(
-    ("strategy", "first", "then"),
-    [("one by one", {0, 1}, {2, 3}), ("simultaneous", {0, 1, 2, 3}, {1, 3})],
-)
-def test_pending_cells_are_those_of_the_next_round(strategy: str, first: set[int], then: set[int]) -> None:
-    chosen = make_settings("ab", both_orders=True, strategy=strategy)
-    numbered_turns = list(enumerate(play_discussion(lambda ask: "Hm.", chosen).turns))
-    rows = [(persona.name, order) for persona in chosen.personas for order in chosen.orders]
-
-    def pending(count: int) -> list[tuple[int, int]]:
-        return persona_talk.pending_cells(persona_talk.stances_by_row(numbered_turns[:count], rows), rows, chosen)
-
-    assert {place for place, _ in pending(2)} == then and {turn for _, turn in pending(2)} == {0}
-    assert {place for place, _ in pending(0)} == first
-    assert pending(len(numbered_turns)) == []
