@@ -172,13 +172,13 @@ def sessions(
     rows = [
         {
             "number": one.id,
-            "account": one.account,
+            "account": owner,
             "signed_in": _time(one.created_at),
             "last_used": _time(one.used_at),
             "address": one.address,
             "browser": one.browser,
         }
-        for one in logins.active(session, account)
+        for one, owner in logins.active(session, account)
     ]
     return output.as_table(rows, "No sessions.")
 

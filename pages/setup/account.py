@@ -53,8 +53,7 @@ def draw_password(account: registry.Account) -> None:
 
 def draw_sessions(account: registry.Account, own: int | None) -> None:
     """Draw the open sessions, each with a button that ends it."""
-    listed = resources.read(logins.active, account)
-    for login in listed:
+    for login, _name in resources.read(logins.active, account):
         with st.container(horizontal=True, vertical_alignment="center", key=f"login-{login.id}"):
             here = " · " + _("this one") if login.id == own else ""
             times = {"signed_in": _time(login.created_at), "used": _time(login.used_at)}
@@ -69,8 +68,7 @@ def draw_sessions(account: registry.Account, own: int | None) -> None:
 
 def draw_tokens(account: registry.Account) -> None:
     """Draw the API tokens, and the form of a new one."""
-    listed = resources.read(tokens.active, account)
-    for token in listed:
+    for token in resources.read(tokens.active, account):
         with st.container(horizontal=True, vertical_alignment="center", key=f"token-{token.id}"):
             used = _("used {time}", time=_time(token.used_at)) if token.used_at else _("never used")
             expires = _("expires {time}", time=_time(token.expires_at)) if token.expires_at else _("does not expire")

@@ -4,8 +4,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, select, update
@@ -84,18 +83,6 @@ IDLE = timedelta(days=7)
 USED_INTERVAL, TOKEN_INTERVAL = timedelta(minutes=10), timedelta(minutes=1)
 
 
-@dataclass(frozen=True)
-class Login:
-    """A session as it is listed."""
-
-    id: int
-    account: str
-    created_at: datetime
-    used_at: datetime
-    address: str
-    browser: str
-
-
 def create(session: Session, account_id: int, *, address: str, browser: str) -> str:
     """Store a new session and return the value of its cookie, which is stored nowhere."""
     token, at = new_token(), connections.clock(session)
@@ -153,15 +140,12 @@ def record_use(session: Session, identity: Identity) -> None:
     session.execute(update(table).where(own).values(used_at=connections.clock(session)))
 
 
-def active(session: Session, account: Account | None = None) -> list[Login]:
-    """Return the sessions that have not ended, newest first, of one account or of all."""
+def active(session: Session, account: Account | None = None) -> list[tuple[LoginRow, str]]:
+    """Return the sessions that have not ended with the names of their accounts, newest first, of one account or all."""
     query = _active_logins(session).order_by(col(LoginRow.id).desc())
     if account is not None:
         query = query.where(col(LoginRow.account_id) == account.id)
-    return [
-        Login(row.id, name, row.created_at, row.used_at, row.address, row.browser)
-        for row, name, _ in session.execute(query)
-    ]
+    return [(row, name) for row, name, _ in session.execute(query)]
 
 
 def revoke(session: Session, login_id: int, account_id: int | None = None) -> None:

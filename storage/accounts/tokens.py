@@ -3,8 +3,8 @@
 An invitation is a link that sets the password of an account once, also one that was forgotten.
 """
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
 
 from sqlalchemy import ColumnElement, or_, select, update
 from sqlalchemy.orm import Session
@@ -19,17 +19,6 @@ from storage.db.tables import AccountRow, AnnotatorRow, ApiTokenRow, InvitationR
 # So that scanners for secrets recognise a token.
 PREFIX = "tiebreak_"
 LONGEST_NAME = 80
-
-
-@dataclass(frozen=True)
-class ApiToken:
-    """A token as it is listed."""
-
-    id: int
-    name: str
-    created_at: datetime
-    expires_at: datetime | None
-    used_at: datetime | None
 
 
 def create_token(session: Session, account: registry.Account, name: str, lifetime: timedelta | None = None) -> str:
@@ -51,11 +40,10 @@ def create_token(session: Session, account: registry.Account, name: str, lifetim
     return token
 
 
-def active(session: Session, account: registry.Account) -> list[ApiToken]:
+def active(session: Session, account: registry.Account) -> Sequence[ApiTokenRow]:
     """Return the tokens of an account that can be used, by name."""
     query = select(ApiTokenRow).where(col(ApiTokenRow.account_id) == account.id, *_is_active(session))
-    rows = session.scalars(query.order_by(col(ApiTokenRow.name)))
-    return [ApiToken(row.id, row.name, row.created_at, row.expires_at, row.used_at) for row in rows]
+    return session.scalars(query.order_by(col(ApiTokenRow.name))).all()
 
 
 def revoke(session: Session, account: registry.Account, name: str) -> None:

@@ -13,12 +13,12 @@ from sqlmodel import col
 
 from core.formats.study_records import StudyRules
 from core.texts import mark
-from storage.db.connections import clock, upsert
+from storage.db.connections import clock, execute, upsert
 from storage.db.guards import QUEUE, reading_for
 from storage.db.tables import AdjudicationRow, ItemRow, LabelRow, LeaseRow, OpinionRow, TargetRow
 from storage.labelling import critique_queue
 from storage.labelling.context import AIU_KINDS, QueueContext, Task
-from storage.labelling.queue import ONE_EACH, TargetState, read_claims
+from storage.labelling.queue import ONE_EACH, TargetState, claim_query
 from storage.labels.targets import is_current, lock_targets
 
 if TYPE_CHECKING:
@@ -221,11 +221,13 @@ def completeness(session: Session, work: QueueContext, task: Task, target_id: in
     Also whether the annotator's label of it is not blind, and the time of the database. Expired leases of the task end
     here: those of closed browsers are removed nowhere else. Training items and hidden checks never are complete.
     """
-    found = read_claims(session, target_id, work.annotator_id, work.study.rules.overlap, leased=task.id)
-    if found.expired:
-        _delete_expired(session, task, found.at)
-    ignores_overlap = found.training or (found.decided and has_checks(work))
-    return found.full and not ignores_overlap, found.viewed, found.at
+    at, overlap = clock(session), work.study.rules.overlap
+    own = {"annotator": work.annotator_id, "overlap": overlap, "leased": task.id, "target": target_id, "now": at}
+    is_full, has_expired, is_viewed, is_training, is_decided = map(bool, execute(session, claim_query(), own).one())
+    if has_expired:
+        _delete_expired(session, task, at)
+    ignores_overlap = is_training or (is_decided and has_checks(work))
+    return is_full and not ignores_overlap, is_viewed, at
 
 
 def claim(session: Session, work: QueueContext, task: Task) -> bool:

@@ -4,7 +4,6 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache, lru_cache
 from threading import Lock
 from typing import Any, Literal
@@ -18,7 +17,7 @@ from core import designs
 from core.formats.study_records import MarkRecord
 from core.labels import Kind, Target
 from storage.db.columns import sanitize
-from storage.db.connections import clock, execute, insert_missing, upsert
+from storage.db.connections import execute, insert_missing, upsert
 from storage.db.fingerprints import mark_row, with_fingerprint
 from storage.db.guards import QUEUE, reading_for
 from storage.db.tables import (
@@ -225,33 +224,12 @@ def wanted_labels() -> ColumnElement[int]:
     return func.coalesce(col(TargetRow.overlap), bindparam("overlap", type_=Integer))
 
 
-@dataclass(frozen=True)
-class ClaimState:
-    """The labels and claims of a target as one annotator sees them."""
-
-    full: bool
-    expired: bool
-    """Whether there are expired leases."""
-    viewed: bool
-    """Whether the annotator's next label of it is not blind."""
-    training: bool
-    """Whether it is a training item."""
-    decided: bool
-    """Whether it was adjudicated, and not by the annotator."""
-    at: datetime
-    """The time of the database; see `clock`."""
-
-
-def read_claims(session: Session, target_id: int, annotator_id: int, overlap: int, *, leased: int) -> ClaimState:
-    """Return the state of a target; `leased` is the id of the target that is leased for it."""
-    at = clock(session)
-    parameters = {"annotator": annotator_id, "overlap": overlap, "leased": leased, "target": target_id, "now": at}
-    full, expired, viewed, training, decided = map(bool, execute(session, _claim_query(), parameters).one())
-    return ClaimState(full, expired, viewed, training, decided, at)
-
-
 @cache  # building the query takes longer than executing it
-def _claim_query() -> Select[*tuple[Any, ...]]:
+def claim_query() -> Select[*tuple[Any, ...]]:
+    """Select of `:target` whether it is full for `:annotator`, and `:leased`, the target that is leased for it, has
+    expired leases; whether the annotator's next label of it is not blind; whether it is a training item; and whether it
+    was adjudicated by another person.
+    """
     leased = bindparam("leased", type_=Integer)
     expired = exists().where(col(LeaseRow.target_id) == leased, col(LeaseRow.until) <= NOW)
     training = exists().where(col(KnownAnswerRow.target_id) == col(TargetRow.id))

@@ -73,15 +73,6 @@ class Merge:
     """Targets that both have labelled."""
 
 
-@dataclass(frozen=True)
-class NamedAnnotator:
-    """An annotator in a list of names that look alike."""
-
-    id: int
-    name: str
-    labels: int
-
-
 def similar_names(session: Session, name: str) -> list[str]:
     """Return the names of other annotators that look like a name; none if an annotator has this name in any case."""
     known = annotators.names(session)
@@ -91,17 +82,17 @@ def similar_names(session: Session, name: str) -> list[str]:
     return [other for other in known if similarity_key(other) == key]
 
 
-def similar_groups(session: Session) -> list[list[NamedAnnotator]]:
-    """Return the groups of annotators whose names look alike, with the number of their labels."""
-    groups: dict[str, list[NamedAnnotator]] = defaultdict(list)
+def similar_groups(session: Session) -> list[list[Any]]:
+    """Return the groups of annotators whose names look alike: rows with `id`, `name` and the number of `labels`."""
+    groups: dict[str, list[Any]] = defaultdict(list)
     query = (
-        select(col(AnnotatorRow.id), col(AnnotatorRow.name), func.count(col(LabelRow.id)))
+        select(col(AnnotatorRow.id), col(AnnotatorRow.name), func.count(col(LabelRow.id)).label("labels"))
         .outerjoin(LabelRow, col(LabelRow.annotator_id) == col(AnnotatorRow.id))
         .group_by(col(AnnotatorRow.id), col(AnnotatorRow.name))
         .order_by(col(AnnotatorRow.name), col(AnnotatorRow.id))
     )
-    for id, name, count in session.execute(query):
-        groups[similarity_key(name)].append(NamedAnnotator(id, name, count))
+    for row in session.execute(query):
+        groups[similarity_key(row.name)].append(row)
     return [group for group in groups.values() if len(group) > 1]
 
 

@@ -76,8 +76,8 @@ def test_a_sign_in_gives_a_session(engine):
             account.id,
             True,
         )
-        (login,) = logins.active(session)
-    assert (login.account, login.address, login.browser) == ("ann", "192.0.2.7", "a browser")
+        ((login, name),) = logins.active(session)
+    assert (name, login.address, login.browser) == ("ann", "192.0.2.7", "a browser")
 
 
 def test_no_token_and_no_password_is_stored(engine):
