@@ -115,16 +115,21 @@ def draw_pagination(key: str, length: int, size: int, bind: Literal["query-param
 PARAMETER = "after"
 
 
-def key_place(scope: Hashable) -> int:
-    """Return the key in the address, or START. A list of another scope (study, filter, order) begins at its start."""
+def stated_place(scope: Hashable) -> str:
+    """Return the place in the address, or "". A list of another scope (study, filter, order) begins at its start."""
     stated = st.query_params.get(PARAMETER, "")
-    key = int(stated) if stated.isascii() and stated.isdecimal() and len(stated) < 16 else START
-    former_scope, former_key = st.session_state.get("listed", (scope, START))
-    if key != START and scope != former_scope and key == former_key:  # not by a link, which has another key
-        key = START
-        open_place(START)
-    st.session_state["listed"] = (scope, key)
-    return key
+    former_scope, former = st.session_state.get("listed", (scope, ""))
+    if stated and scope != former_scope and stated == former:  # not by a link, which has another place
+        stated = ""
+        open_place(stated)
+    st.session_state["listed"] = (scope, stated)
+    return stated
+
+
+def key_place(scope: Hashable) -> int:
+    """Return the key in the address, or START; see `stated_place`."""
+    stated = stated_place(scope)
+    return int(stated) if stated.isascii() and stated.isdecimal() and len(stated) < 16 else START
 
 
 def draw_key_paging(page: Page[Any]) -> None:
@@ -139,13 +144,14 @@ def draw_key_paging(page: Page[Any]) -> None:
     }
     with st.container(horizontal=True, key="pages"):
         for label, (icon, place) in places.items():
-            options: Any = {"disabled": place is None, "on_click": open_place, "args": (place or START,)}
+            stated = str(place) if place else ""
+            options: Any = {"disabled": place is None, "on_click": open_place, "args": (stated,)}
             st.button(label, icon=f":material/{icon}:", key=icon, **options)
 
 
-def open_place(key: int) -> None:
-    """Write the key after which a page begins to the address."""
-    if key == START:
-        st.query_params.pop(PARAMETER, None)
+def open_place(place: str) -> None:
+    """Write the place after which a page begins to the address; "" is the start of the list."""
+    if place:
+        st.query_params[PARAMETER] = place
     else:
-        st.query_params[PARAMETER] = str(key)
+        st.query_params.pop(PARAMETER, None)

@@ -1,10 +1,11 @@
 """Search for a text in the items, turns, reasons and notes of a study."""
 
 from html import escape
+from typing import Any
 
 import streamlit as st
 
-from pages.parts import resources, shell
+from pages.parts import paging, resources, shell
 from pages.watch.parts import turns
 from storage.db import connections
 from storage.runs import search
@@ -35,7 +36,8 @@ def draw_page(study: Study) -> None:
     if not text.strip():
         st.caption("Enter a text. Each match links to its traces.")
         return
-    after = requested_place(study, text, area)
+    stated = paging.stated_place(("search", study.id, text, area))
+    after = search.parse_place(stated) if stated else START
     found, next = find(study, text, area, after)
     viewed = resources.read(search.shown_targets, found, shell.current_annotator())
     if not found:
@@ -44,16 +46,6 @@ def draw_page(study: Study) -> None:
     for number, match in enumerate(found):
         draw_match(study, match, number)
     draw_paging(after, next)
-
-
-def requested_place(study: Study, text: str, area: Area) -> Place:
-    """Return the place in the address; another text or area begins at the start."""
-    key = (study.id, text, area)
-    if st.session_state.setdefault("searched", key) != key:
-        st.session_state["searched"] = key
-        open_place(START)
-    place = st.query_params.get("after")
-    return START if place is None else search.parse_place(place)
 
 
 def find(study: Study, text: str, area: Area, after: Place) -> tuple[list[Match], Place | None]:
@@ -86,17 +78,10 @@ def draw_paging(after: Place, next: Place | None) -> None:
     """Draw the buttons of the first and the next page."""
     with st.container(horizontal=True):
         if after != START:
-            st.button("First page", icon=":material/first_page:", key="first", on_click=open_place, args=(START,))
+            st.button("First page", icon=":material/first_page:", key="first", on_click=paging.open_place, args=("",))
         if next is not None:
-            st.button("Next page", icon=":material/chevron_right:", key="next", on_click=open_place, args=(next,))
-
-
-def open_place(place: Place) -> None:
-    """Write the place after which a page begins to the address."""
-    if place == START:
-        st.query_params.pop("after", None)
-    else:
-        st.query_params["after"] = search.format_place(place)
+            options: Any = {"on_click": paging.open_place, "args": (search.format_place(next),)}
+            st.button("Next page", icon=":material/chevron_right:", key="next", **options)
 
 
 draw_page(shell.draw_header("Search", "Where is a text in the items, turns, reasons and notes of this study?"))

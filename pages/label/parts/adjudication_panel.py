@@ -45,8 +45,8 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
     if st.button(_("Decide"), type="primary", key="decide", shortcut="Ctrl+Enter", width="stretch"):
         _save(study, annotator, case, value, rule or DEFAULT_RULE, reason)
         return True
-    st.session_state[_known_key(case)] = case.decision.id if case.decision else 0
-    if refusal := st.session_state.pop(_refusal_key(case), None):
+    st.session_state[_key("known", case)] = case.decision.id if case.decision else 0
+    if refusal := st.session_state.pop(_key("refused", case), None):
         st.error(escape_markdown(refusal), icon=":material/error:")
     _draw_note(study, annotator, case)
     if st.button(
@@ -64,7 +64,7 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
 
 def _save(study: Study, annotator: str, case: Case, value: Value | None, rule: str, reason: str) -> None:
     """Save a decision; if it is refused, the case is drawn again as it is now, and what was entered stays."""
-    known = st.session_state.get(_known_key(case), 0)
+    known = st.session_state.get(_key("known", case), 0)
     try:
         if value is None:
             raise TiebreakError(_("Choose a value first."))
@@ -72,18 +72,15 @@ def _save(study: Study, annotator: str, case: Case, value: Value | None, rule: s
         with permissions.writing(study.id, Permission.adjudicate, "") as session:
             labels.adjudicate(session, study.id, case.target, value, **decided)
     except TiebreakError as error:
-        st.session_state[_refusal_key(case)] = str(error)
+        st.session_state[_key("refused", case)] = str(error)
         st.rerun()
-    st.session_state.pop(_choice_key(case), None)
+    st.session_state.pop(_key("decision", case), None)
     st.toast(_("Decision saved."), icon=":material/check:")
 
 
-def _known_key(case: Case) -> str:
-    return f"known_{case.id}"
-
-
-def _refusal_key(case: Case) -> str:
-    return f"refused_{case.id}"
+def _key(name: str, case: Case) -> str:
+    """Return the name of something of a case in the state of the session."""
+    return f"{name}_{case.id}"
 
 
 def _name(content: CaseContent, value: Value | None) -> str:
@@ -105,22 +102,14 @@ def _draw_decision(case: Case, content: CaseContent) -> None:
 
 def has_choice(case: Case) -> bool:
     """Return whether the adjudicator has chosen or typed a value that is not saved yet."""
-    return any(st.session_state.get(key) is not None for key in (_choice_key(case), _number_key(case)))
-
-
-def _number_key(case: Case) -> str:
-    return f"number_{case.id}"
-
-
-def _choice_key(case: Case) -> str:
-    return f"decision_{case.id}"
+    return any(st.session_state.get(key) is not None for key in (_key("decision", case), _key("number", case)))
 
 
 def _draw_choices(case: Case, content: CaseContent) -> Value | None:
     """Draw one button for each value with its key, or a field for a number; returns the chosen value."""
     if not content.choices:
         return _draw_number(case, case.scale)
-    key = _choice_key(case)
+    key = _key("decision", case)
     chosen: int | None = st.session_state.get(key)
     for place, choice in enumerate(content.choices):
         name = escape_markdown(truncate(choice.name, LONGEST_NAME))
@@ -131,14 +120,10 @@ def _draw_choices(case: Case, content: CaseContent) -> Value | None:
             type="primary" if place == chosen else "secondary",
             shortcut=choice.key,
             width="stretch",
-            on_click=_choose,
-            args=(key, place),
+            on_click=st.session_state.update,
+            args=({key: place},),
         )
     return None if chosen is None else content.choices[chosen].value
-
-
-def _choose(key: str, place: int) -> None:
-    st.session_state[key] = place
 
 
 def _draw_number(case: Case, scale: Scale | None) -> float | None:
@@ -147,7 +132,7 @@ def _draw_number(case: Case, scale: Scale | None) -> float | None:
         numbers = [float(value) for value in scale.categories if isinstance(value, int | float)]
         low, high = min(numbers, default=None), max(numbers, default=None)
     step = 1.0 if transcripts.asks_for_step(case.target) else None
-    value = st.number_input(_("Value"), low, high, None, step, "%g", key=_number_key(case), placeholder=_("number"))
+    value = st.number_input(_("Value"), low, high, None, step, "%g", key=_key("number", case), placeholder=_("number"))
     return int(value) if value is not None and value == int(value) else value  # as the labels: 4, not 4.0
 
 

@@ -33,6 +33,22 @@ from storage.db import audit, connections
 from storage.improvement import variants
 from storage.studies import studies
 
+# The names of settings that say more than those of the classes.
+NAMES: Mapping[str, str] = {
+    "criteria": "Further criteria",
+    "format": "Format of the criterion",
+    "outcome": "Asked for",
+    "words": "Maximum words",
+    "both_orders": "Both orders of the responses",
+    "shuffle_responses": "Shuffle the order of the responses",
+    "differing": "If the orders differ",
+    "unread": "A judge that cannot be read",
+    "samples": "Number of samples",
+    "chair": "Area chair",
+    "rubric_in": "Place of the rubric",
+    "way": "Form of the reply",
+    "dispute_threshold": "Disputed above this contention",
+}
 UNFOLDED = 2  # the number of scalar settings that are drawn outside the expander
 
 
@@ -41,7 +57,7 @@ class Layout:
     """How a form differs from one in the order and by the names of the settings class."""
 
     first: Sequence[str] = ()  # the settings beside the models, in their order; all others are in the expander
-    names: Mapping[str, str] = field(default_factory=dict)  # setting -> its name in the form
+    names: Mapping[str, str] = field(default_factory=lambda: NAMES)  # setting -> its name in the form
     shown: Mapping[str, Callable[[Draft], bool]] = field(default_factory=dict)
     """Setting -> whether it is drawn, by the settings before it. One that is not drawn keeps its value."""
     models: Mapping[str, int] = field(default_factory=dict)  # setting -> the number of models that the form starts with
@@ -108,7 +124,7 @@ class Layout:
         return self.names.get(name) or name.replace("_", " ").capitalize()
 
 
-render = Layout().render
+render = Layout(names={}).render
 
 
 def _defaults(form: SettingsForm) -> Draft:
@@ -165,25 +181,8 @@ def _limit(info: FieldInfo, name: str, default: int) -> int:
 
 # The forms of ScaleEval, the single judges and ChatEval, where they differ from the default form.
 
-CRITERIA, DISPUTED = "Further criteria", "Disputed above this contention"
-OF_A_PAIR: Mapping[str, str] = {
-    "criteria": CRITERIA,
-    "format": "Format of the criterion",
-    "shuffle_responses": "Shuffle the order of the responses",
-}
-
 SCALEEVAL = Layout(
     first=("outcome", "criterion", "criteria", "rounds", "stopping"),
-    names={
-        **OF_A_PAIR,
-        "outcome": "Judges decide",
-        "words": "Maximum words of an explanation",
-        "both_orders": "Debate in both orders of the responses",
-        "shuffle_speakers": "Shuffle the order of the judges",
-        "stable_rounds": "Rounds without a change",
-        "shared_rounds": "Earlier rounds that a judge sees",
-        "unread": "A judge that cannot be read",
-    },
     shown={
         "stable_rounds": lambda draft: draft["stopping"] == "stability",
         "both_orders": lambda draft: draft["outcome"] != "step",
@@ -193,14 +192,6 @@ SCALEEVAL = Layout(
 
 PAIR = Layout(
     first=("criterion", "criteria", "reasons", "both_orders", "differing", "shuffle_responses"),
-    names={
-        **OF_A_PAIR,
-        "reasons": "Chain of thought before the choice",
-        "both_orders": "Ask in both orders of the responses",
-        "differing": "If the orders differ",
-        "words": "Maximum words of reasoning",
-        "examples_each": "Examples of each simulated annotator",
-    },
     shown={
         "differing": lambda draft: draft["both_orders"],
         "simulated_annotators": lambda draft: not draft["both_orders"] and not draft["criteria"],
@@ -220,14 +211,6 @@ def _finish_score(form: SettingsForm, draft: Draft) -> Draft:
 
 SCORE = Layout(
     first=("criterion", "criteria", "way", "weighting", "samples"),
-    names={
-        "criteria": CRITERIA,
-        "samples": "Number of ratings averaged",
-        "top_logprobs": "Alternatives requested for a token",
-        "steps": "Evaluation steps, one per line",
-        "words": "Maximum words of analysis",
-        "dispute_threshold": DISPUTED,
-    },
     shown={
         "samples": lambda draft: draft["weighting"] != "probabilities",
         "top_logprobs": lambda draft: draft["weighting"] != "samples",
@@ -273,16 +256,6 @@ def _draw_role(form: SettingsForm, index: int, name: str, role: str | None) -> s
 
 CHATEVAL = Layout(
     first=("outcome", "criterion", "criteria", "strategy", "turns", "scored_turns", "both_orders"),
-    names={
-        "outcome": "Personas are asked for",
-        "criteria": CRITERIA,
-        "strategy": "Discussion",
-        "both_orders": "Use both orders of the responses",
-        "lowest": "Worst score",
-        "highest": "Best score",
-        "words": "Maximum words in a contribution",
-        "dispute_threshold": DISPUTED,
-    },
     shown={
         "criteria": lambda draft: draft["criterion"] is not None,
         "turns": lambda draft: draft["strategy"] != "independent",
@@ -381,18 +354,6 @@ def _finish_refer(form: SettingsForm, draft: Draft) -> Draft:
 
 REFER = Layout(
     first=("verdict", "criterion", "criteria", "letters", "samples", "shared_with_chair"),
-    names={
-        "criteria": CRITERIA,
-        "letters": "Options, one letter each",
-        "samples": "Samples of the chair",
-        "chair": "Area chair",
-        "chair_rubric": "Criterion and meaning of each score for the chair",
-        "chair_guidelines": "Evaluation guidelines of the chair",
-        "dispute_threshold": DISPUTED,
-        "rubric_in": "Place of the rubric",
-        "way": "Form of the reply",
-        "failing_peer": "A peer whose call fails",
-    },
     shown={
         "rubric_in": lambda draft: draft["verdict"] == "score",
         "way": lambda draft: draft["verdict"] == "score",
