@@ -11,7 +11,6 @@ from core.improvement.comparison import LEVEL, AcceptanceRule, PairedResult
 from core.improvement.suggestion import DEFAULT_CASES, Case, value_text
 from core.items import target_item, target_name
 from core.labels import Kind
-from core.llm import images
 from core.llm.client import available_models
 from core.wording import format_count
 from pages.parts import account_guard, items, live, numbers, paging, permissions, resources, shell
@@ -338,14 +337,7 @@ def _draw_case(study: Study, case: Case, key: str) -> None:
         if case.source == "adjudicated":
             st.caption(escape_markdown(case.reason))
         with st.expander("Question and responses", key=f"{key}-texts"):
-            items.draw_item(
-                target_item(case.item, case.target),
-                key,
-                images.media_folder(study.name),
-                markdown=study.rules.markdown,
-                image_route=resources.image_route(study),
-                study_id=study.id,
-            )
+            items.draw_item(target_item(case.item, case.target), key, study)
         with st.expander("Replies of the judges", key=f"{key}-replies"):
             if not case.replies:
                 st.caption("The run has no stored replies.")
@@ -355,8 +347,6 @@ def _draw_case(study: Study, case: Case, key: str) -> None:
 
 
 # The variants of a criterion: changes, results on development and held-out items, acceptance, and versions.
-
-CONFIRM = "improve_confirm"  # key of the state with the variant and the part of the evaluation that is to be confirmed
 
 
 def draw_variants(study: Study, split: splits.Split, kind: Kind, criterion: str, version: evaluations.Version) -> None:
@@ -397,14 +387,6 @@ def _draw_variant(study: Study, split: splits.Split, evaluation: evaluations.Eva
             _draw_development(study, evaluation)
         with right:
             _draw_held_out(study, split, evaluation, used)
-        asked, part = st.session_state.get(CONFIRM, (None, "development"))
-        if asked == variant.id:
-            sentence = "This continues the same use."
-            if part == "development":
-                sentence = "Development items can be used as often as you want."
-            elif evaluation.use is None:
-                sentence = f"This is use {used + 1} of {split.rule.evaluations}. It cannot be undone."
-            _draw_confirmation(study, variant, part, sentence)
 
 
 def _draw_development(study: Study, evaluation: evaluations.Evaluation) -> None:
@@ -413,7 +395,8 @@ def _draw_development(study: Study, evaluation: evaluations.Evaluation) -> None:
     _draw_result(evaluation.development)
     label = "Evaluate" if progress is None else "Evaluate again"
     if not _draw_progress(variant.development, study, progress):
-        _draw_question(label, f"develop_{variant.id}", variant, "development")
+        sentence = "Development items can be used as often as you want."
+        _draw_question(study, label, variant, "development", sentence)
 
 
 def _draw_held_out(study: Study, split: splits.Split, evaluation: evaluations.Evaluation, used: int) -> None:
@@ -425,13 +408,14 @@ def _draw_held_out(study: Study, split: splits.Split, evaluation: evaluations.Ev
             st.caption("All planned evaluations were made.")
         else:
             st.caption(f"Not evaluated yet. A variant is evaluated once; {format_count(left, 'evaluation')} left.")
-            _draw_question("Evaluate once", f"hold_{variant.id}", variant, "held-out")
+            sentence = f"This is use {used + 1} of {split.rule.evaluations}. It cannot be undone."
+            _draw_question(study, "Evaluate once", variant, "held-out", sentence)
         return
     st.caption(f"Used by {escape_markdown(use.author)}, {use.at:%Y-%m-%d %H:%M} UTC")
     _draw_result(use.result)
     if use.result is None:
         if not _draw_progress(use.experiment, study, evaluation.held_out_progress):
-            _draw_question("Continue", f"continue_{variant.id}", variant, "held-out")
+            _draw_question(study, "Continue", variant, "held-out", "This continues the same use.")
     elif decision is not None:
         icon = ":material/check_circle:" if decision.accepted else ":material/cancel:"
         st.markdown(f"{icon} {escape_markdown(decision.reason)}")
@@ -440,13 +424,6 @@ def _draw_held_out(study: Study, split: splits.Split, evaluation: evaluations.Ev
             version = permissions.write(study.id, Permission.edit, "", evaluations.accept, study, evaluation)
             st.toast(f"Version {version} of {variant.criterion}.", icon=":material/check:")
             st.rerun()
-
-
-def _draw_question(label: str, key: str, variant: variants.Variant, part: Part) -> None:
-    """Draw the button that asks for a confirmation of an evaluation, below the variant."""
-    if st.button(label, key=key, icon=":material/play_arrow:"):
-        st.session_state[CONFIRM] = variant.id, part
-        st.rerun()
 
 
 def _draw_result(result: PairedResult | None) -> None:
@@ -475,29 +452,26 @@ def _draw_progress(name: str | None, study: Study, progress: experiments.Progres
     return True
 
 
-def _draw_confirmation(study: Study, variant: variants.Variant, part: Part, sentence: str) -> None:
-    """Draw the estimate, and start the evaluation on request."""
-    engine = resources.engine()
-    with st.container(key=f"confirm_{variant.id}", border=True):
+def _draw_question(study: Study, label: str, variant: variants.Variant, part: Part, sentence: str) -> None:
+    """Draw the estimate of an evaluation, which is computed when it is opened, and the button that starts it."""
+    question = st.popover(label, icon=":material/play_arrow:", key=f"evaluate_{variant.id}_{part}", on_change="rerun")
+    if not question.open:
+        return
+    with question:
         try:
-            planned = evaluations.prepare(engine, study, variant, part)
-        except TiebreakError:  # stated once: the page is drawn again without the question
-            del st.session_state[CONFIRM]
-            raise
+            planned = evaluations.prepare(resources.engine(), study, variant, part)
+        except TiebreakError as error:
+            st.error(escape_markdown(str(error)), icon=":material/error:")
+            return
         st.markdown(
             f"**{escape_markdown(variant.name)}** and the judge without its changes, on "
             f"{format_count(len(planned.definition.items), f'{part} item')}. {sentence}"
         )
         if planned.new:
-            st.markdown(escape_markdown(f"{estimate(engine, planned).summary()}."))
+            st.markdown(escape_markdown(f"{estimate(resources.engine(), planned).summary()}."))
         draw_notes(planned)
-        with st.container(horizontal=True):
-            starts = st.button("Start", type="primary", icon=":material/play_arrow:", key="start_evaluation")
-            cancels = st.button("Cancel", key="cancel_evaluation")
-        if starts:
+        if st.button("Start", type="primary", icon=":material/play_arrow:", key=f"start_{variant.id}_{part}"):
             _start(study, variant, part, planned)
-        if starts or cancels:
-            del st.session_state[CONFIRM]
             st.rerun()
 
 

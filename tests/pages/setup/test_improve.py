@@ -118,20 +118,25 @@ def execute_all(study: Study) -> None:
         asyncio.run(execute_experiment(resources.engine(), experiment_id, lambda progress: None, ScriptedModel(answer)))
 
 
+def open_question(app: AppTest, variant: int, part: str) -> AppTest:
+    app.session_state[f"evaluate_{variant}_{part}"] = True
+    return app.run()
+
+
 def test_a_variant_is_evaluated_and_accepted_and_the_page_counts_the_uses(split_study: Study) -> None:
     engine = resources.engine()
     planted.propose(engine, split_study, "useless", USELESS)
     brief = planted.propose(engine, split_study, "brief", BETTER)
-    app = click(open_step("Variants"), f"develop_{brief.id}")
+    app = open_question(open_step("Variants"), brief.id, "development")
     assert "and the judge without its changes, on 12 development items" in page_text(app)
-    app = click(app, "start_evaluation")
+    app = click(app, f"start_{brief.id}_development")
     assert not app.error
     execute_all(split_study)
     app = open_step("Variants")
     assert "Score 0." in page_text(app) and "0 of 5" in page_text(app)
-    app = click(app, f"hold_{brief.id}")
+    app = open_question(app, brief.id, "held-out")
     assert "This is use 1 of 5. It cannot be undone." in page_text(app)
-    click(app, "start_evaluation")
+    click(app, f"start_{brief.id}_held-out")
     execute_all(split_study)
     app = open_step("Variants")
     text = page_text(app)
