@@ -6,12 +6,13 @@ from pathlib import Path
 import streamlit as st
 
 from core.errors import TiebreakError
-from core.items import Item
+from core.items import Item, Response
 from core.llm import images
 from core.own_addresses import own_address
-from pages.parts import downloads, shell
+from pages.parts import downloads, resources, shell
 from pages.parts.text import escape_markdown, text_html
 from storage.studies import transcripts
+from storage.studies.studies import Study
 from storage.studies.study_images import Route
 
 # In pixels.
@@ -24,46 +25,44 @@ _transcript = st.components.v2.component(
 
 
 def draw_item(
-    item: Item,
-    key: str = "item",
-    media_folder: Path | None = None,
-    *,
-    markdown: bool = False,
-    image_route: Route | None = None,
-    stacked: bool = False,
-    study_id: int | None = None,
-    disputed: Sequence[int] = (),
+    item: Item, key: str = "item", study: Study | None = None, *, stacked: bool = False, disputed: Sequence[int] = ()
 ) -> None:
     """Draw the prompt, then two responses side by side; any other number, and on a phone, one below the other.
 
-    `stacked` draws two one below the other as well. `media_folder` is the study's, if it has images, and `image_route`
-    names its images of other hosts. Texts are shown as they are, unless the study declares `markdown`. Transcripts are
-    shown by their steps if `study_id` is given, otherwise by their final answers; `disputed` are the steps of the only
-    response that only some judges name.
+    `stacked` draws two one below the other as well. An item of no `study` yet has no images, and its texts are shown as
+    they are. Transcripts are shown by their steps, of no study by their final answers; `disputed` are the steps of the
+    only response that only some judges name.
     """
+    route = resources.image_route(study) if study else None
+
+    def draw_text(text: str) -> None:
+        st.html(text_html(text, image_route=route, markdown=study is not None and study.rules.markdown))
+
+    def draw_part(part: Item | Response, text: str, name: str, pair: str = "", steps: Sequence[int] = ()) -> None:
+        if part.transcript and study:
+            draw_transcript(study.id, part.transcript, f"{name}-{key}", steps, pair)
+        else:
+            with st.container(key=f"collapsible-{name}-{key}"):
+                draw_text(text)
+        if part.image and study:
+            draw_image(part.image, study, route)
+
     with st.container(key=f"card-question-{key}"):
         if item.context:
             with st.expander("Context", expanded=len(item.context) <= OPEN_CONTEXT):
-                _draw_text(item.context, markdown, image_route)
-        if item.transcript and study_id is not None:
-            draw_transcript(study_id, item.transcript, f"question-{key}")
-        else:
-            with st.container(key=f"collapsible-question-{key}"):
-                _draw_text(item.prompt, markdown, image_route)
-        if item.image:
-            draw_image(item.image, media_folder, image_route)
+                draw_text(item.context)
+        draw_part(item, item.prompt, "question")
         if item.reference:
             with st.expander("Reference answer"):
-                _draw_text(item.reference, markdown, image_route)
+                draw_text(item.reference)
     are_beside = len(item.responses) == 2 and not stacked
     both = st.columns(2, gap="medium") if are_beside else [st.container() for _ in item.responses]
-    for number, place in enumerate(both, start=1):
-        with place:
-            _draw_response(item, number, key, media_folder, markdown, image_route, study_id, disputed)
-
-
-def _draw_text(text: str, markdown: bool, image_route: Route | None) -> None:
-    st.html(text_html(text, image_route=image_route, markdown=markdown))
+    digests = [one.transcript for one in item.responses]
+    pair = " ".join(map(str, digests)) if len(digests) == 2 and all(digests) else ""
+    for number, (place, response) in enumerate(zip(both, item.responses, strict=True), start=1):
+        with place, st.container(border=True, key=f"response-{number}-{key}"), st.container(key=f"card-{number}-{key}"):
+            st.caption(f"**Response {number}**" if len(item.responses) > 1 else "**Response**")
+            draw_part(response, response.text, str(number), pair, disputed)
 
 
 def draw_transcript(study_id: int, digest: str, key: str, disputed: Sequence[int] = (), pair: str = "") -> None:
@@ -73,39 +72,15 @@ def draw_transcript(study_id: int, digest: str, key: str, disputed: Sequence[int
     _transcript(key=f"transcript-{key}", data=data)
 
 
-def _draw_response(
-    item: Item,
-    number: int,
-    key: str,
-    media_folder: Path | None,
-    markdown: bool,
-    image_route: Route | None,
-    study_id: int | None,
-    disputed: Sequence[int],
-) -> None:
-    response = item.responses[number - 1]
-    with st.container(border=True, key=f"response-{number}-{key}"), st.container(key=f"card-{number}-{key}"):
-        st.caption(f"**Response {number}**" if len(item.responses) > 1 else "**Response**")
-        if response.transcript and study_id is not None:
-            digests = [one.transcript for one in item.responses]
-            pair = " ".join(map(str, digests)) if len(digests) == 2 and all(digests) else ""
-            draw_transcript(study_id, response.transcript, f"{number}-{key}", disputed, pair)
-        else:
-            with st.container(key=f"collapsible-{number}-{key}"):
-                _draw_text(response.text, markdown, image_route)
-        if response.image:
-            draw_image(response.image, media_folder, image_route)
-
-
-def draw_image(image: str, media_folder: Path | None, image_route: Route | None = None) -> None:
+def draw_image(image: str, study: Study, image_route: Route | None = None) -> None:
     """Draw an image of the study, or a sentence that says why it cannot be shown."""
     try:
         if route := image_route(image) if image_route and images.is_url(image) else None:
             st.markdown(f"![image of the item](<{route}>)")
         elif images.is_url(image):
             st.caption(f":material/broken_image: Images of other hosts are not loaded: {escape_markdown(image)}")
-        elif media_folder is not None:
-            _draw_file(media_folder, image)
+        else:
+            _draw_file(images.media_folder(study.name), image)
     except TiebreakError as error:
         st.caption(f":material/broken_image: {escape_markdown(str(error))}")
     except (OSError, ValueError):

@@ -13,7 +13,6 @@ from core.errors import TiebreakError
 from core.frozen import valid_text
 from core.items import Item, pair_item, pair_numbers
 from core.labels import Kind, Target, Value
-from core.llm import images
 from core.llm.progress import OpenCall
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
@@ -223,15 +222,7 @@ def draw_trace(trace: Trace) -> None:
     widths = [1, 1] if item.transcripts else [2, 3]
     left, right = st.columns(widths, gap="large") if is_beside else (st.container(), st.container())
     with left, st.container(key="material" if is_beside else "whole-item"):
-        items.draw_item(
-            item,
-            media_folder=images.media_folder(study.name),
-            markdown=study.rules.markdown,
-            image_route=resources.image_route(study),
-            study_id=study.id,
-            stacked=is_beside,
-            disputed=disputed,
-        )
+        items.draw_item(item, study=study, stacked=is_beside, disputed=disputed)
         systems = items.system_names(item)
         if systems:
             st.caption(systems)

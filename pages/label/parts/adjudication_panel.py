@@ -8,7 +8,6 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.labels import Scale, Value
-from core.llm import images
 from core.texts import _, mark
 from pages.parts import items, permissions, resources, shell
 from pages.parts.numbers import format_value
@@ -277,4 +276,4 @@ def _draw_text(study: Study, passage: Passage, marked: Sequence[Mark], image_rou
     is_markdown = study.rules.markdown and passage.is_item_text
     st.html(text_html(passage.text, marked, image_route, markdown=is_markdown))
     if passage.image:
-        items.draw_image(passage.image, images.media_folder(study.name), image_route)
+        items.draw_image(passage.image, study, image_route)

@@ -7,7 +7,6 @@ from dataclasses import replace
 import streamlit as st
 
 from core.items import target_item, target_name
-from core.llm import images
 from core.wording import report_criterion
 from pages.parts import items, numbers, resources, shell, tables
 from pages.parts.text import escape_markdown
@@ -209,11 +208,4 @@ def draw_detail(study: Study, judged_item: TargetValues) -> None:
             st.markdown(
                 " · ".join(f"{escape_markdown(rater)} **{escape_markdown(text)}**" for rater, text in values.items())
             )
-        items.draw_item(
-            item,
-            "selected",
-            images.media_folder(study.name),
-            markdown=study.rules.markdown,
-            image_route=resources.image_route(study),
-            study_id=study.id,
-        )
+        items.draw_item(item, "selected", study)
