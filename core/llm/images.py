@@ -10,19 +10,15 @@ import io
 import ipaddress
 import os
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from core.answers import Format
 from core.errors import PermanentFailure, TiebreakError
 from core.items import Item
 from core.llm import costs, local_server
-from core.llm.client import Model, Reply, Sampler, StoredReplies
 from core.trace import Ask, Spec, model_specs
 
 FOLDER_VARIABLE = "TIEBREAK_MEDIA"
@@ -127,60 +123,13 @@ def image_url(folder: Path, image: str) -> str:
     return validate_url(image) if is_url(image) else read_image(folder, image).url
 
 
-@dataclass(frozen=True)
-class ModelWithImages:
-    """A model whose asks refer to images by path; the files are read when an ask is sent."""
-
-    model: Model
-    folder: Path
-
-    async def complete(self, ask: Ask) -> Reply:
-        """Return the reply; raises PermanentFailure for an image that cannot be read."""
-        return await self.model.complete(await self._with_images(ask))
-
-    async def sample(self, ask: Ask) -> list[Reply]:
-        """Return several replies from one call, if the model supports it."""
-        return await self.model.sample(await self._with_images(ask)) if isinstance(self.model, Sampler) else []
-
-    async def find(self, ask: Ask) -> list[Reply]:
-        """Return the replies that the model has stored; none for an image that cannot be read."""
-        try:
-            return await self._store.find(await self._with_images(ask)) if self._store is not None else []
-        except PermanentFailure:
-            return []
-
-    @asynccontextmanager
-    async def recorded(self, ask: Ask) -> AsyncIterator[None]:
-        """Record the call of an ask before it is sent, if the model does; raises PermanentFailure as above."""
-        sent = await self._with_images(ask)
-        async with nullcontext() if self._store is None else self._store.recorded(sent):
-            yield
-
-    async def stored(self, replies: Sequence[Reply]) -> None:
-        """Return when the model has stored replies."""
-        if self._store is not None:
-            await self._store.stored(replies)
-
-    async def answer_format(self, spec: Spec) -> Format:
-        """Return the model's format."""
-        return await self.model.answer_format(spec)
-
-    async def close(self) -> None:
-        """Close the model."""
-        await self.model.close()
-
-    @cached_property  # this check takes longer than the others of a call
-    def _store(self) -> StoredReplies | None:
-        return self.model if isinstance(self.model, StoredReplies) else None
-
-    async def _with_images(self, ask: Ask) -> Ask:
-        if not ask.images:
-            return ask
-        try:
-            images = await asyncio.to_thread(lambda: tuple(image_url(self.folder, image) for image in ask.images))
-        except TiebreakError as error:
-            raise PermanentFailure(str(error)) from None
-        return replace(ask, images=images)
+async def with_contents(ask: Ask, folder: Path) -> Ask:
+    """Return an ask with its images as they are sent; raises PermanentFailure for one that cannot be read."""
+    try:
+        images = await asyncio.to_thread(lambda: tuple(image_url(folder, image) for image in ask.images))
+    except TiebreakError as error:
+        raise PermanentFailure(str(error)) from None
+    return replace(ask, images=images)
 
 
 def item_images(item: Item) -> Iterator[str]:

@@ -21,7 +21,6 @@ from sqlmodel import col
 
 from core.errors import RunStopped, TiebreakError
 from core.llm.client import Model
-from core.llm.images import ModelWithImages
 from storage.db import changes
 from storage.db.connections import read, write
 from storage.db.errors import DatabaseUnavailable
@@ -235,8 +234,7 @@ class SharedRuns:
         self._model = self._model or self._create_model()  # importing litellm takes seconds
         cancelled = threading.Event()
         limits = SharedLimits(self._engine, run, ceiling, registration.id, cancelled.is_set, registration.calls)
-        stored_calls = StoredCalls(self._model, self._engine, run, registration.name, self._transactions)
-        model = ModelWithImages(stored_calls, folder)
+        model = StoredCalls(self._model, self._engine, run, registration.name, self._transactions, folder)
         return _SharedRun(_trace_execution.RunSetup.of(run), model, limits, cancelled)
 
     async def _stop_run(self, run_id: int, reason: str) -> None:

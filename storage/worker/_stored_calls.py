@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from sqlalchemy import Engine
@@ -19,7 +20,7 @@ from sqlalchemy.orm import Session
 
 from core.answers import Format
 from core.errors import PermanentFailure, RunStopped, TemporaryFailure
-from core.llm import progress
+from core.llm import images, progress
 from core.llm.client import Model, Reply, Sampler
 from core.llm.costs import usage_of_request
 from core.llm.reuse import call_keys
@@ -57,10 +58,16 @@ class _Ended:
 class StoredCalls:
     """A model that makes each call once: it returns stored replies of this and of other runs."""
 
-    def __init__(self, model: Model, engine: Engine, run: Run, worker: str, transactions: Transactions) -> None:
-        """Wrap a model for one claim of a run. A run with `fresh` finds only calls of its own."""
+    def __init__(
+        self, model: Model, engine: Engine, run: Run, worker: str, transactions: Transactions, folder: Path
+    ) -> None:
+        """Wrap a model for one claim of a run; `folder` has its images, whose files are read when an ask is sent.
+
+        A run with `fresh` finds only calls of its own.
+        """
         self.model = model
         self._engine, self._run, self._worker, self._transactions = engine, run, worker, transactions
+        self._folder = folder
         self._finding = Batches(self._find)
         self._beginning = Operation(Order.calls_begin, self._begin)
         self._ending = Operation(Order.calls_end, self._end)
@@ -68,19 +75,27 @@ class StoredCalls:
         """Calls that wait to be sent, by their keys."""
         self._storing: dict[int, tuple[Reply, set[asyncio.Future[None]]]] = {}
         """The id of a reply that was just received -> the reply, and the futures of its storing."""
-        self._known_keys: dict[int, tuple[ref[Ask], list[str]]] = {}
-        """The id of an ask -> the ask, and its keys, which are needed to find its replies and to make its call."""
+        self._known: dict[int, tuple[ref[Ask], Ask | None, list[str]]] = {}
+        """The id of an ask -> the ask, with the contents of its images if it has some, and its keys: they are needed to
+        find its replies and to make its call."""
 
     async def find(self, ask: Ask) -> list[Reply]:
         """Return the stored replies to the samples of an ask, up to the first that is not stored."""
+        try:
+            _, keys = await self._sent(ask)
+        except PermanentFailure:  # an image cannot be read: the call will report it
+            return []
         with _without_outage():
-            found = _prefix(await self._finding.add(self._keys(ask)))
+            found = _prefix(await self._finding.add(keys))
         return [_of_request(reply, ask) for reply in found]
 
     @asynccontextmanager
     async def recorded(self, ask: Ask) -> AsyncIterator[None]:
-        """Record the call of an ask, which `complete` or `sample` then makes; it is withdrawn if none of them does."""
-        keys = self._keys(ask)
+        """Record the call of an ask, which `complete` or `sample` then makes; it is withdrawn if none of them does.
+
+        Raises PermanentFailure for an image that cannot be read.
+        """
+        _, keys = await self._sent(ask)
         with ExitStack() as caller:
             await self._become_only_caller(keys, caller)
             with _without_outage():
@@ -116,20 +131,22 @@ class StoredCalls:
         """Close the wrapped model."""
         await self.model.close()
 
-    def _keys(self, ask: Ask) -> list[str]:
-        known = self._known_keys.get(id(ask))
+    async def _sent(self, ask: Ask) -> tuple[Ask, list[str]]:
+        """Return an ask with the contents of its images, and its keys."""
+        known = self._known.get(id(ask))
         if known is None:
-            forget = partial(self._known_keys.pop, id(ask))
-            known = ref(ask, lambda _: forget(None)), call_keys(ask, self._run.repeat)
-            self._known_keys[id(ask)] = known
-        return known[1]
+            sent = await images.with_contents(ask, self._folder) if ask.images else None
+            forget = partial(self._known.pop, id(ask))
+            known = ref(ask, lambda _: forget(None)), sent, call_keys(sent or ask, self._run.repeat)
+            self._known[id(ask)] = known
+        return known[1] or ask, known[2]
 
     async def _call(self, ask: Ask, sampler: Sampler | None = None) -> list[Reply]:
         """Return stored replies and those of a call for the others, which are then being stored.
 
         A call that fails with the provider's error is not stored.
         """
-        keys = self._keys(ask)
+        ask, keys = await self._sent(ask)
         recorded = self._recorded.pop(tuple(keys))
         found = [None if reply is None else _of_request(reply, ask) for reply in recorded.found]
         missing = [position for position, reply in enumerate(found) if reply is None]

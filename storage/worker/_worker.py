@@ -24,7 +24,6 @@ from sqlalchemy.orm import Session
 from core.errors import RunStopped, TiebreakError
 from core.llm import costs
 from core.llm.client import Model
-from core.llm.images import ModelWithImages
 from core.llm.limits import Budget, ConcurrencyLimit
 from core.llm.router import Router
 from storage.db import guards
@@ -164,8 +163,8 @@ async def execute_run(
     )
     transactions = Transactions(engine)
     writer = EventWriter(transactions, run_claim(run_id, worker))
-    stored_calls = StoredCalls(model, engine, run, worker, transactions)
-    execution = _RunExecution(engine, run, ModelWithImages(stored_calls, folder), worker, limits, writer)
+    stored_calls = StoredCalls(model, engine, run, worker, transactions, folder)
+    execution = _RunExecution(engine, run, stored_calls, worker, limits, writer)
     async with _heartbeat(engine, run_id, worker, cancelled, limits):
         try:
             state, problem = await _outcome(execution, must_end)

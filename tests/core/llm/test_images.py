@@ -11,7 +11,6 @@ import pytest
 from core.errors import PermanentFailure, TiebreakError
 from core.items import Item, Response
 from core.llm import images
-from core.llm.client import ScriptedModel
 from core.trace import Ask, Spec
 from tests.core.protocols.reviews import make_settings
 
@@ -119,14 +118,13 @@ def test_a_url_that_is_not_a_web_address_is_refused(folder: Path, url: str) -> N
 
 
 def test_a_path_is_sent_as_its_content_and_a_url_unchanged(folder: Path) -> None:
-    model = ScriptedModel(lambda ask: "fine")
-    asyncio.run(images.ModelWithImages(model, folder).complete(an_ask("a.png", "https://example.org/b.png")))
-    assert model.asked[0].images == (images.Image("image/png", PNG).url, "https://example.org/b.png")
+    sent = asyncio.run(images.with_contents(an_ask("a.png", "https://example.org/b.png"), folder))
+    assert sent.images == (images.Image("image/png", PNG).url, "https://example.org/b.png")
 
 
 def test_an_image_that_cannot_be_read_is_a_permanent_failure(folder: Path) -> None:
     with pytest.raises(PermanentFailure, match=r"'c\.png' is not in"):
-        asyncio.run(images.ModelWithImages(ScriptedModel(lambda ask: "fine"), folder).complete(an_ask("c.png")))
+        asyncio.run(images.with_contents(an_ask("c.png"), folder))
 
 
 def test_the_folder_is_named_after_the_study_with_special_characters_escaped(monkeypatch: pytest.MonkeyPatch) -> None:

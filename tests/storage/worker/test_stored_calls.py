@@ -1,6 +1,7 @@
 import asyncio
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -216,7 +217,7 @@ def test_a_call_that_was_recorded_and_not_sent_is_not_interrupted(engine: Engine
             run = runs.get(session, run_id)
         transactions = Transactions(engine)
         counts: list[int] = []
-        stored = StoredCalls(rating_model(), engine, run, "w", transactions)
+        stored = StoredCalls(rating_model(), engine, run, "w", transactions, Path())
         with pytest.raises(RunStopped if reason == "the ceiling" else asyncio.CancelledError):
             await record_and_stop(stored, counts)
         await transactions.finish()
@@ -242,7 +243,7 @@ def test_one_call_for_several_samples_requests_only_those_that_are_not_stored(en
     ask = Ask("j", "s", 0, Spec(model="m"), "A prompt.")
 
     async def ask_twice() -> list[list[str]]:
-        stored = StoredCalls(model, engine, run_row, "w", Transactions(engine))
+        stored = StoredCalls(model, engine, run_row, "w", Transactions(engine), Path())
         first = Ask("j", "s", 0, Spec(model="m"), "A prompt.", draws=(1,))
         async with stored.recorded(first):
             one = await stored.complete(first)
@@ -289,16 +290,20 @@ def test_the_keys_of_a_call_are_computed_once_and_forgotten_with_its_ask(
         with reading(engine) as session:
             run = runs.get(session, run_id)
         model = rating_model()
-        stored = StoredCalls(model, engine, run, "w", Transactions(engine))
+        stored = StoredCalls(model, engine, run, "w", Transactions(engine), Path())
         for prompt in prompts:
             ask = Ask("j", "score", 0, Spec(model="m"), prompt)
             assert await stored.find(ask) == []
             async with stored.recorded(ask):
                 reply = await stored.complete(ask)
             await stored.stored([reply])
+        without_image = replace(ask, images=("gone.png",))
+        assert await stored.find(without_image) == []
+        with pytest.raises(PermanentFailure, match=r"'gone\.png' is not in"):
+            await stored.recorded(without_image).__aenter__()
         del ask
         model.asked.clear()
-        return len(stored._known_keys)
+        return len(stored._known)
 
     assert asyncio.run(call(["one", "two"])) == 0
     assert computed == ["one", "two"]
