@@ -214,11 +214,8 @@ class Extracted(Answer[Any]):
             raise UnreadableReply("the extractor reports that the reply states no value")
         return self.answer.parse(reply)
 
-    def shortest(self) -> Any:
-        return self.answer.shortest()
-
-    def longest(self) -> Any:
-        return self.answer.longest()
+    def ends(self) -> tuple[Any, Any]:
+        return self.answer.ends()
 
     def _text_instruction(self) -> str:
         return self.answer.instruction()

@@ -87,12 +87,8 @@ class Answer(ABC, Generic[T]):
         """
 
     @abstractmethod
-    def shortest(self) -> T:
-        """Return a value whose reply is among the shortest."""
-
-    @abstractmethod
-    def longest(self) -> T:
-        """Return a value whose reply is among the longest; it differs from `shortest()` if two values are possible."""
+    def ends(self) -> tuple[T, T]:
+        """Return a value with one of the shortest replies, and one with one of the longest, which differs if it can."""
 
     @abstractmethod
     def _text_instruction(self) -> str: ...
@@ -194,11 +190,8 @@ class Passage(Answer[str]):
     structured: ClassVar[bool] = False
     rules: ClassVar[tuple[str, ...]] = ("text",)
 
-    def shortest(self) -> str:
-        return "One sentence is enough."
-
-    def longest(self) -> str:
-        return ("It says what there is to say. " * 12).strip()
+    def ends(self) -> tuple[str, str]:
+        return "One sentence is enough.", ("It says what there is to say. " * 12).strip()
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[str]:
         Text(reply, self.words)  # raises UnreadableReply if nothing but reasoning is there

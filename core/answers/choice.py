@@ -201,11 +201,8 @@ class Choice(Single[int]):
         """Return the responses as the prompt names them."""
         return tuple(f"{self.noun} {self._mark(number)}" for number in range(1, self.count + 1))
 
-    def shortest(self) -> int:
-        return 1
-
-    def longest(self) -> int:
-        return self.count
+    def ends(self) -> tuple[int, int]:
+        return 1, self.count
 
     def _mark(self, number: int) -> str:
         return chr(64 + number) if self.letters else str(number)

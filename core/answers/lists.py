@@ -286,11 +286,9 @@ class Claims(Answer[tuple[str, ...]]):
     key = "claims"
     rules = ("json", "list")
 
-    def shortest(self) -> tuple[str, ...]:
-        return ()
-
-    def longest(self) -> tuple[str, ...]:
-        return tuple(f"This is a {self.noun} of about ten words, and it is number {number}." for number in range(1, 9))
+    def ends(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        long = f"This is a {self.noun} of about ten words, and it is number"
+        return (), tuple(f"{long} {number}." for number in range(1, 9))
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[tuple[str, ...]]:
         text = list_text(reply, self.words, f"{self.noun}s")
@@ -307,9 +305,6 @@ class Claims(Answer[tuple[str, ...]]):
 
     def _field(self) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "string"}, "description": f"One text for each {self.noun}."}
-
-    def _encoded(self, value: tuple[str, ...]) -> list[str]:
-        return list(value)
 
     def _shape(self) -> str:
         return '["...", "..."]'
@@ -458,12 +453,10 @@ class Aspects(Answer[dict[str, str]]):
     key = "aspects"
     rules = ("json", "list")
 
-    def shortest(self) -> dict[str, str]:
-        return {f"Aspect {chr(65 + place)}": "" for place in range(self.count or 1)}
-
-    def longest(self) -> dict[str, str]:
+    def ends(self) -> tuple[dict[str, str], dict[str, str]]:
+        short = {f"Aspect {chr(65 + place)}": "" for place in range(self.count or 1)}
         definition = "Does the response do well in this regard?" if self.definitions else ""
-        return {f"Quality {chr(65 + place)} of the response": definition for place in range(self.count or 10)}
+        return short, {f"Quality {chr(65 + place)} of the response": definition for place in range(self.count or 10)}
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[dict[str, str]]:
         text = list_text(reply, self.words, "aspects")

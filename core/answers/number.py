@@ -74,11 +74,8 @@ class Number(Single[float]):
 
     key = "answer"
 
-    def shortest(self) -> float:
-        return 0
-
-    def longest(self) -> float:
-        return 1234567.25
+    def ends(self) -> tuple[float, float]:
+        return 0, 1234567.25
 
     def _text_instruction(self) -> str:
         return f'{self._closing}"{self.label}: " and the number in digits, without a unit.'
@@ -280,16 +277,8 @@ class Rating(Single[Level]):
             return False
         return self.step is None or isclose(steps := (value - self.low) / self.step, round(steps), abs_tol=1e-6)
 
-    def shortest(self) -> Level:
-        return self.levels[0] if self.levels else whole(self.low)
-
-    def longest(self) -> Level:
-        return self.levels[-1] if self.levels else whole(self.high)
-
-    @property
-    def top(self) -> Level:
-        """The highest level."""
-        return self.levels[-1] if self.levels else self.high
+    def ends(self) -> tuple[Level, Level]:
+        return (self.levels[0], self.levels[-1]) if self.levels else (whole(self.low), whole(self.high))
 
     def _field(self) -> dict[str, Any]:
         if self.levels:
@@ -383,9 +372,9 @@ class Rating(Single[Level]):
     def _checked(self, amount: Measure) -> Parsed[Level]:
         if amount.problem:
             return Parsed(None, amount.end, amount.problem)
-        if amount.top is not None and amount.top != self.top:
-            return Parsed(None, amount.end, f"it rates out of {amount.top:g}, and the scale ends at {self.top}")
-        if amount.percent and self.top != 100:
+        if amount.top is not None and amount.top != self.ends()[1]:
+            return Parsed(None, amount.end, f"it rates out of {amount.top:g}, and the scale ends at {self.ends()[1]}")
+        if amount.percent and self.ends()[1] != 100:
             return Parsed(None, amount.end, f"{amount.value:g}% is not {self._described()}")
         value = next((level for level in self.levels if level == amount.value), whole(amount.value))
         if not self.holds(value):
@@ -427,7 +416,7 @@ class Rating(Single[Level]):
         for match in _DIGITS.finditer(clause):
             amount = measure(clause[match.start() :], self.words)
             verb = self.words.pattern(_GIVES).search(clause[: match.start()].lower())
-            given = amount and (amount.top == self.top or verb)
+            given = amount and (amount.top == self.ends()[1] or verb)
             if amount and given and _ENDS.match(clause[match.start() + amount.end :]):
                 levels.append(self._checked(amount).value)
         return [level for level in levels if level is not None] if None not in levels else []

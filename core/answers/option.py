@@ -63,11 +63,8 @@ class Option(Single[str]):
 
     key = "answer"
 
-    def shortest(self) -> str:
-        return self.letters[0]
-
-    def longest(self) -> str:
-        return self.letters[-1]
+    def ends(self) -> tuple[str, str]:
+        return self.letters[0], self.letters[-1]
 
     def _field(self) -> dict[str, Any]:
         return {"type": "string", "enum": list(self.letters)}
@@ -210,11 +207,8 @@ class Truth(Single[bool]):
 
     key = "is_true"
 
-    def shortest(self) -> bool:
-        return True
-
-    def longest(self) -> bool:
-        return False
+    def ends(self) -> tuple[bool, bool]:
+        return True, False
 
     def _text_instruction(self) -> str:
         return (

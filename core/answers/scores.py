@@ -31,11 +31,9 @@ class Scores(ByName):
     key = "scores"
     rules = ("json", "marked", "named", "row", "sentence")
 
-    def shortest(self) -> Numbers:
-        return dict.fromkeys(self.names, whole(self.low))
-
-    def longest(self) -> Numbers:
-        return {name: whole(self.low if place % 2 else self.high) for place, name in enumerate(self.names)}
+    def ends(self) -> tuple[Numbers, Numbers]:
+        uneven = {name: whole(self.low if place % 2 else self.high) for place, name in enumerate(self.names)}
+        return dict.fromkeys(self.names, whole(self.low)), uneven
 
     def _text_instruction(self) -> str:
         lines = f"{len(self.names)} lines"
@@ -114,11 +112,9 @@ class Weights(ByName):
     key = "weights"
     row_forms = (rows, pair, ratios, in_named_order)
 
-    def shortest(self) -> Numbers:
-        return {name: WHOLE * (not place) for place, name in enumerate(self.names)}
-
-    def longest(self) -> Numbers:
-        return {name: WHOLE / len(self.names) for name in self.names}
+    def ends(self) -> tuple[Numbers, Numbers]:
+        one = {name: WHOLE * (not place) for place, name in enumerate(self.names)}
+        return one, dict.fromkeys(self.names, WHOLE / len(self.names))
 
     def _text_instruction(self) -> str:
         return (

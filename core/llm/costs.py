@@ -368,7 +368,7 @@ def _ends(*long: bool) -> SimulatedReading:
     def reading(ask: Ask, number: int) -> Value | None:
         if ask.answer is None:
             return ""
-        return ask.value(ask.answer.longest() if long[number % 2] else ask.answer.shortest())
+        return ask.value(ask.answer.ends()[long[number % 2]])
 
     return reading
 

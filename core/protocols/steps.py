@@ -41,9 +41,9 @@ class StepNumber(Number):
 
     last: int = 1
 
-    def longest(self) -> float:
-        """Return the number of the last step."""
-        return self.last
+    def ends(self) -> tuple[float, float]:
+        """Return none and the last step."""
+        return 0, self.last
 
 
 def step_in(item: Item) -> Callable[[float], Value]:

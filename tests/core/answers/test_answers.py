@@ -290,7 +290,7 @@ def test_an_answer_can_be_asked_for_without_reasoning(answer: Choice | Rating | 
         assert "reasoning" not in answer.instruction(format)
         assert "nothing else" in answer.instruction(format)
     assert list(answer.schema()["properties"]) == answer.schema()["required"] == [answer.key]
-    value = answer.longest()
+    value = answer.ends()[1]
     assert answer.parse(answer.render(value, "json", reasoning="Because.")).value == value
     assert "Because." not in answer.render(value, "json", reasoning="Because.")
 

@@ -108,7 +108,7 @@ def survives(answer: Answer[Any], value: Any, reasoning: str = "") -> None:
 @pytest.mark.parametrize("answer", EVERY, ids=repr)
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_an_instruction_shows_is_read(answer: Answer[Any], form: Format) -> None:
-    for value in (answer.shortest(), answer.longest()):
+    for value in answer.ends():
         survives(answer, value)
         if value != () and answer.reasoning:
             survives(answer, value, "It is close, but I have made up my mind.")
@@ -120,7 +120,7 @@ def test_a_schema_is_strict_and_has_the_reasoning_first(answer: Answer[Any]) -> 
     schema = answer.schema()
     assert list(schema["properties"]) == schema["required"] == [*["reasoning"] * answer.reasoning, answer.key]
     assert schema["additionalProperties"] is False
-    for value in (answer.shortest(), answer.longest()):
+    for value in answer.ends():
         assert list(json.loads(answer.render(value, "json"))) == schema["required"]
 
 
