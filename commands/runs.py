@@ -316,7 +316,7 @@ def describe_plan(engine: "Engine", planned: "execution.Plan") -> list[str]:
     receivers = dict.fromkeys(execution.receivers_sentence(run.request) for run in planned.runs)
     return [
         *filter(None, [existing]),
-        *([f"{execution.estimate(engine, planned).summary()}."] if planned.new else []),
+        *([f"{execution.estimate(engine, planned)}."] if planned.new else []),
         *planned.notes,
         *receivers,
     ]

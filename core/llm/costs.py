@@ -86,7 +86,7 @@ class CostEstimate:
     """None when the price of any of its models is unknown."""
     upper_bound: ExpectedUsage
     """If every reply has to be requested twice, and then read by the extractor, if there is one."""
-    expected: ExpectedUsage | None = None
+    expected: ExpectedUsage
     """The mean of a run in which judges agree at once and of one in which they never do."""
     seconds: float | None = None
     """Expected duration, with `parallel` calls at a time; None without recorded calls of the same models."""
@@ -100,48 +100,28 @@ class CostEstimate:
     """How many of the simulated items have transcripts of which steps are left out, and of how many."""
 
     def summary(self) -> str:
-        """Return the estimate as one sentence."""
+        """Return the estimate as one sentence without its full stop."""
         calls = format_count(self.calls_at_most, "call")
         if self.calls_at_least < self.calls_at_most:
             calls = f"{self.calls_at_least:,} to {calls}"
         pairs = f" in {format_count(self.traces, 'pair')}" if self.traces > self.items else ""
         cost = "price unknown" if self.dollars is None else f"about ${self.dollars:,.2f}"
-        tokens = self.prompt_tokens + self.completion_tokens
-        likely = f"{self.expected_summary()}; " if self.expected is not None else ""
-        return (
-            f"{format_count(self.items, 'item')}{pairs}: {calls}, up to about {format_count(tokens, 'token')}, {cost}; "
-            f"{likely}{self.upper_bound_summary()}{self.stored_summary()}"
-            f"{'; images in transcripts are not sent, only that there is one' if self.hides_images else ''}"
-            f"{self.shortened_summary()}"
-        )
-
-    def shortened_summary(self) -> str:
-        """Return a clause about transcripts that are longer than the models' budget; empty if none is."""
-        short, sampled = self.shortened
-        return f"; steps are left out of the transcripts of {short} of {sampled} simulated items" if short else ""
-
-    def stored_summary(self) -> str:
-        """Return a clause about the calls that are stored; empty if none is."""
-        if not self.stored_calls:
-            return ""
-        saved = f" (${self.stored_dollars:,.2f})" if self.stored_dollars else ""
-        return f"; about {format_count(self.stored_calls, 'call')} stored from earlier runs{saved} cost nothing"
-
-    def expected_summary(self) -> str:
-        """Return the expected usage as a clause; empty if it is not known."""
-        if self.expected is None:
-            return ""
-        tokens = self.expected.prompt_tokens + self.expected.completion_tokens
-        cost = "" if self.expected.dollars is None else f", ${self.expected.dollars:,.2f}"
+        tokens = format_count(self.prompt_tokens + self.completion_tokens, "token")
+        likely, bound, (short, sampled) = self.expected, self.upper_bound, self.shortened
+        likely_tokens = format_count(likely.prompt_tokens + likely.completion_tokens, "token")
+        likely_cost = "" if likely.dollars is None else f", ${likely.dollars:,.2f}"
         time = "" if self.seconds is None else f", {format_minutes(self.seconds)}"
-        calls = format_count(self.expected.calls, "call")
-        return f"expected about {calls}, {format_count(tokens, 'token')}{cost}{time}"
-
-    def upper_bound_summary(self) -> str:
-        """Return the upper bound as a clause."""
-        bound = self.upper_bound
-        cost = f" and about ${bound.dollars:,.2f}" if bound.dollars else ""
-        return f"at most {format_count(bound.calls, 'call')}{cost} if every reply has to be requested twice"
+        most = f" and about ${bound.dollars:,.2f}" if bound.dollars else ""
+        stored, saved = self.stored_calls, f" (${self.stored_dollars:,.2f})" if self.stored_dollars else ""
+        clauses = [
+            f"{format_count(self.items, 'item')}{pairs}: {calls}, up to about {tokens}, {cost}",
+            f"expected about {format_count(likely.calls, 'call')}, {likely_tokens}{likely_cost}{time}",
+            f"at most {format_count(bound.calls, 'call')}{most} if every reply has to be requested twice",
+            f"about {format_count(stored, 'call')} stored from earlier runs{saved} cost nothing" if stored else "",
+            "images in transcripts are not sent, only that there is one" if self.hides_images else "",
+            f"steps are left out of the transcripts of {short} of {sampled} simulated items" if short else "",
+        ]
+        return "; ".join(filter(None, clauses))
 
 
 def model_price(spec: Spec) -> Price | None:

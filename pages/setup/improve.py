@@ -468,7 +468,7 @@ def _draw_question(study: Study, label: str, variant: variants.Variant, part: Pa
             f"{format_count(len(planned.definition.items), f'{part} item')}. {sentence}"
         )
         if planned.new:
-            st.markdown(escape_markdown(f"{estimate(resources.engine(), planned).summary()}."))
+            st.markdown(escape_markdown(f"{estimate(resources.engine(), planned)}."))
         draw_notes(planned)
         if st.button("Start", type="primary", icon=":material/play_arrow:", key=f"start_{variant.id}_{part}"):
             _start(study, variant, part, planned)

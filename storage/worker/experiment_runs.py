@@ -163,69 +163,40 @@ def start(engine: Engine, study: Study, planned: Plan) -> int:
     return experiment_id
 
 
-@dataclass(frozen=True)
-class ExperimentEstimate:
-    """The expected calls and cost of the runs that an experiment will create."""
+def estimate(engine: Engine, planned: Plan) -> str:
+    """Return the expected calls and cost of the runs that a plan creates, as one sentence without its full stop.
 
-    runs: int
-    traces: int
-    calls_at_most: int
-    """If every reply has to be requested twice."""
-    expected_calls: int
-    dollars: float | None
-    """Expected; None if the price of a model is unknown."""
-    stored_calls: int
-    """Calls that are stored already."""
-    shared_calls: int
-    """Calls that several of the runs begin with: all but the first cost nothing."""
-    empty_runs: int
-    """Runs without an item."""
-    seconds: float | None = None
-    """The sum of the runs' durations by recorded calls of the same models; None if a run has too few of them."""
-
-    def summary(self) -> str:
-        """Return the estimate as one sentence without its full stop."""
-        cost = "price unknown" if self.dollars is None else f"about ${self.dollars:,.2f}"
-        free = [
-            f"{format_count(count, 'call')} {reason}"
-            for count, reason in ((self.stored_calls, "stored"), (self.shared_calls, "shared by these runs"))
-            if count
-        ]
-        if free and self.dollars:
-            cost += " if all were paid"
-        clauses = [
-            f"{format_count(self.runs, 'new run')}, {format_count(self.traces, 'trace')}: expected about "
-            f"{format_count(self.expected_calls, 'call')}, {cost}",
-            *([f"of these, about {' and '.join(free)} cost nothing"] if free else []),
-            *([f"{format_minutes(self.seconds)} by the recorded calls of its models"] if self.seconds else []),
-            f"at most {format_count(self.calls_at_most, 'call')} if every reply has to be requested twice",
-            *([f"the study has no item for {self.empty_runs:,} of the runs"] if self.empty_runs else []),
-        ]
-        return "; ".join(clauses)
-
-
-def estimate(engine: Engine, planned: Plan) -> ExperimentEstimate:
-    """Estimate the runs that a plan creates, from a few items of each, without calling a model."""
+    They are estimated from a few items of each run, without calling a model. Dollars are unknown if the price of a
+    model is, and the duration if a run has too few recorded calls of the same models.
+    """
     sampled = max(MIN_SAMPLED_ITEMS, costs.SAMPLED_ITEMS // max(1, len(planned.new)))
     results = [estimate_with_paid_calls(engine, run.request, sampled) for run in planned.new]
-    shared, seen = 0.0, set[str]()
+    shared, seen = 0.0, set[str]()  # calls that several of the runs begin with: all but the first cost nothing
     for _, paid, factor in results:
         shared += factor * sum(key in seen for key in paid.first_keys)
         seen |= set(paid.first_keys)
     estimates = [one for one, _, _ in results]
-    expected = [one if one.expected is None else one.expected for one in estimates]
-    dollars, seconds = [one.dollars for one in expected], [one.seconds for one in estimates]
-    return ExperimentEstimate(
-        runs=len(estimates),
-        traces=sum(one.traces for one in estimates),
-        calls_at_most=sum(one.upper_bound.calls for one in estimates),
-        expected_calls=sum(one.calls_at_most if one.expected is None else one.expected.calls for one in estimates),
-        dollars=None if None in dollars else sum(amount or 0.0 for amount in dollars),
-        stored_calls=sum(one.stored_calls for one in estimates),
-        shared_calls=round(shared),
-        empty_runs=sum(not one.traces for one in estimates),
-        seconds=None if None in seconds else sum(one or 0.0 for one in seconds),
-    )
+    stored, empty = sum(one.stored_calls for one in estimates), sum(not one.traces for one in estimates)
+    dollars, seconds = [one.expected.dollars for one in estimates], [one.seconds for one in estimates]
+    cost = "price unknown" if None in dollars else f"about ${sum(filter(None, dollars)):,.2f}"
+    free = [
+        f"{format_count(count, 'call')} {reason}"
+        for count, reason in ((stored, "stored"), (round(shared), "shared by these runs"))
+        if count
+    ]
+    if free and any(dollars) and None not in dollars:
+        cost += " if all were paid"
+    time = 0.0 if None in seconds else sum(filter(None, seconds))
+    clauses = [
+        f"{format_count(len(estimates), 'new run')}, {format_count(sum(one.traces for one in estimates), 'trace')}: "
+        f"expected about {format_count(sum(one.expected.calls for one in estimates), 'call')}, {cost}",
+        f"of these, about {' and '.join(free)} cost nothing" if free else "",
+        f"{format_minutes(time)} by the recorded calls of its models" if time else "",
+        f"at most {format_count(sum(one.upper_bound.calls for one in estimates), 'call')} if every reply has to be "
+        "requested twice",
+        f"the study has no item for {empty:,} of the runs" if empty else "",
+    ]
+    return "; ".join(filter(None, clauses))
 
 
 async def execute_experiment(

@@ -158,7 +158,6 @@ def test_expected_tokens_are_within_a_factor_of_two_of_the_recorded(engine, name
             settings = protocol.settings.model_validate(run.settings)
             recorded = other_calls(session, study.id, run)
             estimate = estimate_run(protocol, [by_id[trace.item] for trace in judged], settings, recorded=recorded)
-            assert estimate.expected is not None
             tokens = used.prompt_tokens + used.completion_tokens
             expected = estimate.expected.prompt_tokens + estimate.expected.completion_tokens
             assert tokens / 2 < expected < tokens * 2, run.name

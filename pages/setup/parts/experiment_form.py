@@ -70,7 +70,7 @@ def _draw_start(study: studies.Study, definition: Definition, text: str) -> bool
         if planned.existing:
             st.info(f"{len(planned.existing):,} of the runs exist; the others are added.", icon=":material/info:")
         if planned.new:
-            st.markdown(escape_markdown(f"{estimate(engine, planned).summary()}."))
+            st.markdown(escape_markdown(f"{estimate(engine, planned)}."))
     except TiebreakError as error:
         st.warning(escape_markdown(str(error)), icon=":material/error:")
         return False
