@@ -14,20 +14,12 @@ Names in `__all__` are stable; everything else may move between versions.
 
 from typing import TYPE_CHECKING
 
-from core.answers import (
-    Answer,
-    Aspects,
-    Choice,
-    Claims,
-    Number,
-    Option,
-    Passage,
-    Rating,
-    Reading,
-    Scores,
-    Truth,
-    Weights,
-)
+from core.answers.answer import Answer, Passage, Reading
+from core.answers.choice import Choice
+from core.answers.lists import Aspects, Claims
+from core.answers.number import Number, Rating
+from core.answers.option import Option, Truth
+from core.answers.scores import Scores, Weights
 from core.errors import TiebreakError, UnreadableReply
 from core.frozen import Frozen
 from core.items import Criterion, Item, Response

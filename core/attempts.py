@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from core.answers import Answer, Format, Rating, Reading
-from core.answers.answer import listed, spoken_text
+from core.answers.answer import Answer, Format, Reading, listed, spoken_text
+from core.answers.number import Rating
 from core.errors import ContextExceeded, TiebreakError, UnreadableReply
 from core.labels import Value
 from core.llm.client import Reply

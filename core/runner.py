@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TypeVar
 
-from core.answers import Format
+from core.answers.answer import Format
 from core.attempts import (
     can_extract,
     describe_difference,

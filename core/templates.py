@@ -32,7 +32,7 @@ from pathlib import Path
 from string import Template
 from unicodedata import normalize
 
-from core.answers import RULES
+from core.answers.answer import RULES
 from core.errors import TiebreakError
 
 # Template name -> text with blanks.

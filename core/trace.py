@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, Field, TypeAdapter, field_validator, model_validator
 
-from core.answers import Answer, Format
-from core.answers.answer import spoken_text
+from core.answers.answer import Answer, Format, spoken_text
 from core.frozen import Frozen, valid_text
 from core.labels import Opinion, Value
 from core.templates import ANSWER, split_raw, split_system, with_system_lines

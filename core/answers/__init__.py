@@ -1,5 +1,7 @@
 """Answer types: each declares what a judge is asked for, and how a reply is parsed.
 
+    from core.answers.choice import Choice
+
     answer = Choice(noun="Submission")
     prompt = f"{material}\\n\\n{answer.instruction()}"      # or instruction("json") together with answer.schema()
     try:
@@ -31,56 +33,3 @@ the view of another person is no answer. No value is guessed: a wrong value is w
 The words that parsers know are in `words.toml`. A study adds its own:
 `Choice(words=WORDS.extended(answer=["erantzuna"]))`.
 """
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from core.errors import UnreadableReply
-
-if TYPE_CHECKING:
-    from core.answers.answer import RULES, Answer, Format, Passage, Reading
-    from core.answers.choice import Choice
-    from core.answers.lists import Aspects, Claims
-    from core.answers.number import Level, Number, Rating
-    from core.answers.option import Option, Truth
-    from core.answers.scores import Scores, Weights
-    from core.answers.words import WORDS, Words
-
-__all__ = [
-    "RULES",
-    "WORDS",
-    "Answer",
-    "Aspects",
-    "Choice",
-    "Claims",
-    "Format",
-    "Level",
-    "Number",
-    "Option",
-    "Passage",
-    "Rating",
-    "Reading",
-    "Scores",
-    "Truth",
-    "UnreadableReply",
-    "Weights",
-    "Words",
-]
-
-_MODULES = {
-    "answer": ("RULES", "Answer", "Format", "Passage", "Reading"),
-    "choice": ("Choice",),
-    "lists": ("Aspects", "Claims"),
-    "number": ("Level", "Number", "Rating"),
-    "option": ("Option", "Truth"),
-    "scores": ("Scores", "Weights"),
-    "words": ("WORDS", "Words"),
-}
-"""Module -> its names, imported when they are used: a protocol uses one type or two."""
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from core.answers import Format
+from core.answers.answer import Format
 from core.errors import TemporaryFailure
 from core.frozen import Frozen
 from core.llm import errors, local_server, wire

@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.answers import RULES, Rating, Scores
-from core.answers.answer import listed
+from core.answers.answer import RULES, listed
+from core.answers.number import Rating
+from core.answers.scores import Scores
 from core.attempts import extraction_ask, first_request, second_request
 from core.errors import TiebreakError
 from core.items import Item, Pairs

@@ -24,7 +24,7 @@ from aiohttp.abc import AbstractResolver
 from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
-from core.answers import Format
+from core.answers.answer import Format
 from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
 from core.llm import errors, local_server, progress, wire
 from core.llm.client import Reply, parse_replies, refusal, seconds_since

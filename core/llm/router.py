@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from core.answers import Format
+from core.answers.answer import Format
 from core.llm.client import LiteLLM, Model, Reply, Sampler
 from core.llm.local_server import is_local
 from core.trace import Ask, Spec

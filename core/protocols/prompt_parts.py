@@ -16,7 +16,7 @@ from core.labels import Scale, Value
 from core.templates import END_OF_SYSTEM, Material, Templates, has_blank, render, split_system
 
 if TYPE_CHECKING:
-    from core.answers import Rating
+    from core.answers.number import Rating
 
 CRITERION_FORMATS: tuple[CriterionFormat, ...] = get_args(CriterionFormat)
 
@@ -192,7 +192,7 @@ def is_numeric(scale: Scale | None) -> bool:
 
 def rating_answer(scale: Scale, criterion: str, *, reasoning: bool = True) -> "Rating":
     """Return the answer type that asks for a value of a numeric scale; `criterion` may label it in a reply."""
-    from core.answers import Rating
+    from core.answers.number import Rating
 
     names = (criterion,) if criterion else ()
     levels = tuple(value for value in scale.categories if isinstance(value, int | float))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from core.answers import Number
+from core.answers.number import Number
 from core.errors import TiebreakError, UnreadableReply
 from core.items import Criterion, Item
 from core.labels import STEPS, Value

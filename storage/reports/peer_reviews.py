@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.answers import Answer
+from core.answers.answer import Answer
 from core.errors import TiebreakError, UnreadableReply
 from core.frozen import Frozen
 from core.items import Item

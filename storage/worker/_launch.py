@@ -11,7 +11,7 @@ from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.answers import Format
+from core.answers.answer import Format
 from core.attempts import first_request, make_turn
 from core.errors import TiebreakError
 from core.formats.text import read_text

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from core.answers import Format
+from core.answers.answer import Format
 from core.errors import PermanentFailure, RunStopped, TemporaryFailure
 from core.llm import images, progress
 from core.llm.client import Model, Reply, Sampler

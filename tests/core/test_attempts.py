@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from core import attempts
-from core.answers import Answer, Aspects, Choice, Claims, Number, Option, Rating, Scores, Truth, Weights
+from core.answers.answer import Answer
+from core.answers.choice import Choice
+from core.answers.lists import Aspects, Claims
+from core.answers.number import Number, Rating
+from core.answers.option import Option, Truth
+from core.answers.scores import Scores, Weights
 from core.attempts import (
     NOT_STATED,
     NeedsCalls,

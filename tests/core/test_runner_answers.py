@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.answers import Choice, Format
+from core.answers.answer import Format
+from core.answers.choice import Choice
 from core.errors import UnreadableReply, UnsupportedSchema
 from core.llm.client import Answer, Reply, ScriptedModel
 from core.llm.limits import Limits

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter
 
-from core.answers import Choice
+from core.answers.choice import Choice
 from core.errors import FileFormatError, UnreadableReply
 from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Records, RunRecord, ScaleRecord, TraceRecord
 from core.formats.text import begins_like, load_json

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from core.answers import Answer, Choice, Scores
+from core.answers.answer import Answer
+from core.answers.choice import Choice
+from core.answers.scores import Scores
 from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Value

@@ -12,8 +12,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from core.answers import Answer, Number, Option, Passage, Truth
-from core.answers.answer import spoken_text
+from core.answers.answer import Answer, Passage, spoken_text
+from core.answers.number import Number
+from core.answers.option import Option, Truth
 from core.critiques import hypothesis_critiques
 from core.errors import TiebreakError
 from core.frozen import Frozen

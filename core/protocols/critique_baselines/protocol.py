@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from core.answers import Answer, Choice, Passage, Rating
+from core.answers.answer import Answer, Passage
+from core.answers.choice import Choice
+from core.answers.number import Rating
 from core.critique_ratings import SEVEN_POINT_SCALE
 from core.critiques import Critique, hypothesis_critiques
 from core.errors import TiebreakError

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from core.answers import Aspects, Scores, Weights
+from core.answers.lists import Aspects
+from core.answers.scores import Scores, Weights
 from core.errors import TiebreakError
 from core.items import Item
 from core.protocols import Judge

@@ -12,7 +12,9 @@ from itertools import product
 from random import Random
 from typing import Any, Literal, get_args
 
-from core.answers import Answer, Claims, Passage, Truth
+from core.answers.answer import Answer, Passage
+from core.answers.lists import Claims
+from core.answers.option import Truth
 from core.critiques import (
     Aiu,
     Critique,

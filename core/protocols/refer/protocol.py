@@ -12,8 +12,10 @@ from random import Random
 from statistics import fmean
 from typing import Any, Literal
 
-from core.answers import WORDS, Answer, Number, Option, Rating
-from core.answers.answer import spoken_text
+from core.answers.answer import Answer, spoken_text
+from core.answers.number import Number, Rating
+from core.answers.option import Option
+from core.answers.words import WORDS
 from core.errors import TiebreakError, UnreadableReply
 from core.items import Criterion, Item
 from core.labels import Opinion, Value

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-from core.answers import Answer, Choice
+from core.answers.answer import Answer
+from core.answers.choice import Choice
 from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Kind, Opinion, Value

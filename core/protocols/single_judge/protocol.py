@@ -12,7 +12,7 @@ from random import Random
 from statistics import fmean
 from typing import Literal
 
-from core.answers import Choice
+from core.answers.choice import Choice
 from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Kind, Value

@@ -11,7 +11,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from core.answers import Number, Truth
+from core.answers.number import Number
+from core.answers.option import Truth
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import STEPS, Value

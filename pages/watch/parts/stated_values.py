@@ -6,7 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.answers import Answer, Choice, Option, Rating, Truth
+from core.answers.answer import Answer
+from core.answers.choice import Choice
+from core.answers.number import Rating
+from core.answers.option import Option, Truth
 from core.attempts import NeedsCalls
 from core.errors import TiebreakError, UnreadableReply
 from core.trace import Ask, PastReading, Turn, TurnReadings

@@ -4,20 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from core.answers import (
-    WORDS,
-    Aspects,
-    Choice,
-    Claims,
-    Number,
-    Option,
-    Passage,
-    Rating,
-    Scores,
-    Truth,
-    UnreadableReply,
-    Weights,
-)
+from core.answers.answer import Passage
+from core.answers.choice import Choice
+from core.answers.lists import Aspects, Claims
+from core.answers.number import Number, Rating
+from core.answers.option import Option, Truth
+from core.answers.scores import Scores, Weights
+from core.answers.words import WORDS
+from core.errors import UnreadableReply
 
 WORDED = Rating(levels=("poor", "fair", "good", "fair enough"))
 CLOSING = "Explain your reasoning first. Then end with one line, and write nothing after it: "

@@ -14,20 +14,13 @@ from typing import Any
 import pytest
 import yaml
 
-from core.answers import (
-    Answer,
-    Aspects,
-    Choice,
-    Claims,
-    Number,
-    Option,
-    Passage,
-    Rating,
-    Scores,
-    Truth,
-    UnreadableReply,
-    Weights,
-)
+from core.answers.answer import Answer, Passage
+from core.answers.choice import Choice
+from core.answers.lists import Aspects, Claims
+from core.answers.number import Number, Rating
+from core.answers.option import Option, Truth
+from core.answers.scores import Scores, Weights
+from core.errors import UnreadableReply
 
 FOLDER = Path(__file__).with_name("injections")
 

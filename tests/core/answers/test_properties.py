@@ -9,22 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.answers import (
-    Answer,
-    Aspects,
-    Choice,
-    Claims,
-    Format,
-    Number,
-    Option,
-    Passage,
-    Rating,
-    Reading,
-    Scores,
-    Truth,
-    UnreadableReply,
-    Weights,
-)
+from core.answers.answer import Answer, Format, Passage, Reading
+from core.answers.choice import Choice
+from core.answers.lists import Aspects, Claims
+from core.answers.number import Number, Rating
+from core.answers.option import Option, Truth
+from core.answers.scores import Scores, Weights
+from core.errors import UnreadableReply
 from tests.core.answers.replies import ANSWERS, SETS, cases
 
 SECONDS = 0.5

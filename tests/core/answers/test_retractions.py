@@ -2,7 +2,8 @@
 
 import pytest
 
-from core.answers import Choice, Rating
+from core.answers.choice import Choice
+from core.answers.number import Rating
 from core.errors import UnreadableReply
 
 CHOICE = Choice(noun="Submission")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from core.answers import Choice
+from core.answers.choice import Choice
 from core.errors import TiebreakError
 from core.llm.client import Model, Reply
 from core.llm.router import Router

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from core.answers import Rating
+from core.answers.number import Rating
 from core.attempts import make_turn
 from core.errors import PermanentFailure, TemporaryFailure, UnsupportedSchema
 from core.llm.client import Model, Reply

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.answers import Claims
+from core.answers.lists import Claims
 from core.errors import PermanentFailure
 from core.llm import local_server
 from core.llm.client import Reply

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.answers import Choice
+from core.answers.choice import Choice
 from core.llm.client import LiteLLM, Reply
 from core.llm.openai_compatible import OpenAICompatible
 from core.llm.reuse import SENT, DrawCounter, call_keys, content_digest

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from core import templates
-from core.answers import Choice, Reading
+from core.answers.answer import Reading
+from core.answers.choice import Choice
 from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Criterion, Item, Response

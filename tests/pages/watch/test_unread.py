@@ -186,7 +186,7 @@ def test_a_value_that_is_not_chosen_is_read_by_the_parser_of_its_answer():
     def page() -> None:
         import streamlit as st
 
-        from core.answers import Weights
+        from core.answers.scores import Weights
         from pages.watch.parts import stated_values
 
         st.write(stated_values.draw_answer_control(Weights(names=("tone", "fact")), "v"))

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from core.answers import Number, Option, Rating
+from core.answers.number import Number, Rating
+from core.answers.option import Option
 from core.errors import FileFormatError, PermanentFailure, TiebreakError, UnreadableReply
 from core.items import Criterion, Response
 from core.labels import Scale
