@@ -246,9 +246,7 @@ def biases(asked: Asked) -> Result:
 
     P-values of judges are corrected by Holm's method.
     """
-    found = judge_biases.of_study(
-        asked.engine, asked.study, criterion=asked.criterion, scenario=asked.scenario, reference=asked.reference
-    )
+    found = judge_biases.of_study(asked.engine, asked.study, asked.selection(), reference=asked.reference)
     rows = judge_biases.table(found)
     sentences = [*asked.note(), judge_biases.sentence(asked.engine, asked.study, found)]
     return rows, "\n".join([*sentences, format_table(rows, "No bias can be tested.")])
@@ -257,9 +255,7 @@ def biases(asked: Asked) -> Result:
 @reads_study("criterion", "scenario", "reference")
 def formats(asked: Asked) -> Result:
     """Print how each judge's accuracy changes with the format of the criterion, from runs that differ in it only."""
-    found = judge_biases.formats_of_study(
-        asked.engine, asked.study, criterion=asked.criterion, scenario=asked.scenario, reference=asked.reference
-    )
+    found = judge_biases.formats_of_study(asked.engine, asked.study, asked.selection(), reference=asked.reference)
     rows = judge_biases.format_table(found)
     return rows, "\n".join([*asked.note(), bias_rules.summarize_formats(found), format_table(rows, "")])
 

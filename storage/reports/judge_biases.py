@@ -20,7 +20,7 @@ from core.formats.tables import Column, in_file, records
 from core.protocols.prompt_parts import CRITERION_FORMATS
 from core.statistics.data.arrays import Floats
 from core.statistics.data.frames import ALL
-from core.statistics.reports.biases import BiasRow, FormatPair, FormatRow, bias_rows, format_rows, people_row, summarize
+from core.statistics.reports.biases import BiasRow, FormatRow, bias_rows, format_rows, people_row, summarize
 from core.wording import report_criterion
 from storage.db import connections
 from storage.db.tables import ItemRow, LabelRow, TargetRow
@@ -28,7 +28,7 @@ from storage.reports import _order_consistency, alignment, judge_ranking
 from storage.reports import opinions as remembered
 from storage.reports._order_consistency import OrderPair
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.judge_ranking import RankingQuery, find_dataset
+from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset
 from storage.runs import runs
 from storage.studies import items
 from storage.studies.studies import Study
@@ -118,32 +118,23 @@ def _choices_in_both_orders(both_orders: Sequence[OrderPair], query: RankingQuer
     return {judge: np.array(pairs, float) for judge, pairs in by_judge.items()}
 
 
-def of_study(
-    engine: Engine,
-    study: Study,
-    *,
-    criterion: str | None = None,
-    scenario: str | None = None,
-    reference: str | None = None,
-) -> list[BiasRow]:
+def of_study(engine: Engine, study: Study, selection: Selection, *, reference: str | None = None) -> list[BiasRow]:
     """Return the biases of a study's judges; raises TiebreakError if it has no preferences to compare with."""
+    return compute(engine, study, *_selected(engine, study, selection, reference))
+
+
+def _selected(
+    engine: Engine, study: Study, selection: Selection, reference: str | None
+) -> tuple[AlignmentData, RankingQuery]:
+    """Return the data of a study, and the query of the preferences selected, by default on the largest criterion.
+
+    Raises TiebreakError for a criterion or scenario that there is not, and without preferences to compare with.
+    """
     data = load_data(engine, study, reference)
-    query = selected_query(data, criterion, scenario)
+    query = judge_ranking.selected_query(data, replace(selection, kind="preference")) if choices(data) else None
     if query is None or find_dataset(data, query) is None:
         raise TiebreakError("No bias can be measured: no pair has both a preference of people and one of a judge.")
-    return compute(engine, study, data, query)
-
-
-def selected_query(data: AlignmentData, criterion: str | None, scenario: str | None) -> RankingQuery | None:
-    """Return the query of a criterion, or of the largest, in a scenario, or in all; None without a reference.
-
-    Raises TiebreakError for a criterion or scenario that there is not.
-    """
-    alignment.check_scenario_of_items(data, scenario)
-    criteria = [name for name in choices(data) if criterion in (None, name)]
-    if not criteria:
-        alignment.check_key(data, None, criterion)
-    return RankingQuery("preference", criteria[0], scenario) if criteria else None
+    return data, query
 
 
 def sentence(engine: Engine, study: Study, rows: Sequence[BiasRow]) -> str:
@@ -236,22 +227,15 @@ def compute_formats(engine: Engine, study: Study, data: AlignmentData, query: Ra
     dataset = find_dataset(data, query)
     if dataset is None or not run_formats:
         return []
-    pairs = [pair for pair in _format_pairs(data, run_formats) if {pair.base_name, pair.name} <= dataset.judges.keys()]
-    return format_rows(dataset, pairs)
+    pairs = _format_pairs(data, run_formats)
+    return format_rows(dataset, {key: names for key, names in pairs.items() if {*names} <= dataset.judges.keys()})
 
 
 def formats_of_study(
-    engine: Engine,
-    study: Study,
-    *,
-    criterion: str | None = None,
-    scenario: str | None = None,
-    reference: str | None = None,
+    engine: Engine, study: Study, selection: Selection, *, reference: str | None = None
 ) -> list[FormatRow]:
     """Compare the formats of a study's judges; raises TiebreakError if no runs differ in their format only."""
-    data = load_data(engine, study, reference)
-    query = selected_query(data, criterion, scenario)
-    rows = compute_formats(engine, study, data, query) if query is not None else []
+    rows = compute_formats(engine, study, *_selected(engine, study, selection, reference))
     if not rows:
         raise TiebreakError(
             "No two runs differ in the format of the criterion only, with verdicts on the same targets."
@@ -264,18 +248,18 @@ def format_table(rows: Sequence[FormatRow]) -> list[dict[str, object]]:
     return [asdict(row) | {"found": row.found} for row in rows]
 
 
-def _format_pairs(data: AlignmentData, run_formats: RunFormats) -> list[FormatPair]:
-    """Return every judge with its base format and each other one; of repeated runs the first."""
+def _format_pairs(data: AlignmentData, run_formats: RunFormats) -> dict[tuple[str, str, str], tuple[str, str]]:
+    """Return the pairs of `format_rows`: every judge with its base format and each other one, of repeats the first."""
     opinions = data.opinions[data.opinions["run"].isin(list(run_formats)) & (data.opinions["stage"] != "first")]
     names: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     columns: Any = opinions[["rater", "run", "judge"]].drop_duplicates().sort_values("run")
     for rater, run, judge in columns.itertuples(index=False):
         key, format = run_formats[run]
         names[rater, key].setdefault(format, judge)
-    pairs = []
+    pairs = {}
     for (rater, _), by_format in names.items():
         order: list[str] = [name for name in CRITERION_FORMATS if name in by_format]
         order += [name for name in by_format if name not in CRITERION_FORMATS]
         base, *others = order
-        pairs += [FormatPair(rater, base, other, by_format[base], by_format[other]) for other in others]
+        pairs |= {(rater, base, other): (by_format[base], by_format[other]) for other in others}
     return pairs

@@ -16,11 +16,11 @@ from core.trace import TurnCompleted
 from core.wording import stored_criterion
 from storage.db import connections
 from storage.db.tables import EventRow
-from storage.reports import alignment, judge_ranking
+from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown
 from storage.reports.discordance import compare_with_people, list_differing
-from storage.reports.judge_ranking import RankingQuery, find_dataset
+from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset
 from storage.runs.events import parse_event
 from storage.studies.studies import Study
 
@@ -91,17 +91,14 @@ def of_study(
 ) -> tuple[str, RationaleReport]:
     """Cluster the replies of a judge, or of the first one; raises TiebreakError if there is no such judge."""
     data = load_data(engine, study, "majority")
-    keys = [key for key in judge_ranking.rankable(data) if criterion in (None, key[1])]
-    if not keys:
-        alignment.check_key(data, None, criterion)
-    dataset = find_dataset(data, RankingQuery(*keys[0])) if keys else None
-    names = sorted(dataset.judges) if dataset is not None else []
+    query = judge_ranking.selected_query(data, Selection(criterion=criterion))
+    dataset = find_dataset(data, query)
+    names = [] if dataset is None else sorted(dataset.judges)
     if not names or (judge is not None and judge not in names):
-        raise TiebreakError(f"There is no judge called {judge!r} with labels of the same targets."
-                            if names and judge else "No judge has labels of the same targets.")  # fmt: skip
+        raise TiebreakError(f"There is no judge called {judge!r} with labels of the same targets.")
     name = judge or names[0]
     with connections.reading(engine) as session:
-        return name, report(session, data, RankingQuery(*keys[0]), name)
+        return name, report(session, data, query, name)
 
 
 def _traces(dataset: Dataset, judge: str) -> "np.typing.NDArray[np.float64]":

@@ -76,7 +76,7 @@ def _overview(engine: Engine, study: Study) -> Section:
 
 
 def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
-    report = judge_ranking.of_study(engine, study, judge_ranking.Selection(), reference=reference)
+    report = judge_ranking.of_study(engine, study, Selection(), reference=reference)
     ranking = report.ranking
     from_ceiling = "from_ceiling: from_ceiling from_ceiling_low from_ceiling_high"
     measures = "accuracy: accuracy low high", "targets", "coverage", from_ceiling, "winning_rate"
@@ -93,7 +93,7 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
 
 
 def _comparisons(engine: Engine, study: Study, reference: str | None) -> Section:
-    found, _ = judge_ranking.comparisons_of_study(engine, study, judge_ranking.Selection(), reference=reference)
+    found, _ = judge_ranking.comparisons_of_study(engine, study, Selection(), reference=reference)
     if not found:
         return Section(COMPARISONS, ["Fewer than two judges can be compared on the same targets."])
     figures = "difference: difference low high", "targets: items", "p_corrected"
@@ -108,7 +108,7 @@ def _comparisons(engine: Engine, study: Study, reference: str | None) -> Section
 
 def _causes(engine: Engine, study: Study, reference: str | None) -> Section:
     """Return the causes; they are of people's labels, whatever the reference is."""
-    found = judge_errors.of_study(engine, study, judge_ranking.Selection())
+    found = judge_errors.of_study(engine, study, Selection())
     causes = (f"{cause}: {judge_errors.keys_of(cause)}" for cause in CAUSES)
     rows = _printed(judge_errors.table(found), "judge", "targets", "disagreements", *causes, "caveat: reason")
     title, sizes = "Causes of the disagreements of judges and people", [errors.causes.decided for errors in found]
@@ -149,7 +149,7 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
 
 
 def _biases(engine: Engine, study: Study, reference: str | None) -> Section:
-    rows = judge_biases.of_study(engine, study, reference=reference)
+    rows = judge_biases.of_study(engine, study, Selection(), reference=reference)
     columns = "judge", "bias", "effect: effect low high", "n", "p_corrected", "found", "caveat: note"
     return Section(
         "Biases of judges",
@@ -253,7 +253,7 @@ def result_tables(engine: Engine, study: Study) -> tuple[dict[str, Rows], dict[s
         "comparisons": lambda: list(map(asdict, judge_ranking.comparisons_of_study(engine, study, Selection())[0])),
         "causes": lambda: judge_errors.table(judge_errors.of_study(engine, study, Selection())),
         "systems": lambda: systems.table(systems.report(engine, study)),
-        "biases": lambda: judge_biases.table(judge_biases.of_study(engine, study)),
+        "biases": lambda: judge_biases.table(judge_biases.of_study(engine, study, Selection())),
     }
     tables: dict[str, Rows] = {}
     missing: dict[str, str] = {}

@@ -186,9 +186,8 @@ class Study:
         self, reference: str | None = None, *, criterion: str | None = None, scenario: str | None = None
     ) -> pd.DataFrame:
         """One row per judge and bias: its effect, interval and corrected p; the judge `people` is all annotators."""
-        rows = judge_biases.of_study(
-            self._engine, self._stored, criterion=criterion, scenario=scenario, reference=reference
-        )
+        selection = _selection(criterion=criterion, scenario=scenario)
+        rows = judge_biases.of_study(self._engine, self._stored, selection, reference=reference)
         return _frame(judge_biases.table(rows))
 
     def figure(self, name: FigureName, reference: str | None = None) -> "go.Figure":

@@ -211,19 +211,6 @@ def _effect_beyond_labels(chose: Bools, side: Floats, used: Bools, dataset: Data
 
 
 @dataclass(frozen=True)
-class FormatPair:
-    """A judge with two formats of the criterion, under the names of the dataset's judges."""
-
-    judge: str
-    """The name that both have in common."""
-    base: str
-    format: str
-    base_name: str
-    """In the dataset: the judge with the base format."""
-    name: str
-
-
-@dataclass(frozen=True)
 class FormatRow:
     """The effect of one format on one judge, on the targets that it was asked about with both."""
 
@@ -259,9 +246,12 @@ class FormatRow:
         return self.p_corrected is not None and self.p_corrected < LEVEL
 
 
-def format_rows(dataset: Dataset, pairs: Sequence[FormatPair], *, resamples: int = 1000) -> list[FormatRow]:
-    """Return the effect of each format, with Holm's correction over those that could be tested."""
-    rows = [_format_row(dataset, pair, resamples) for pair in pairs]
+def format_rows(dataset: Dataset, pairs: Mapping[tuple[str, str, str], tuple[str, str]]) -> list[FormatRow]:
+    """Return the effect of each format, with Holm's correction over those that could be tested.
+
+    `pairs`: a judge, its base format and another one -> the names of both among the judges of the dataset.
+    """
+    rows = [_format_row(dataset, key, names) for key, names in pairs.items()]
     return with_corrected(rows, [row.p for row in rows])
 
 
@@ -278,8 +268,8 @@ def summarize_formats(rows: Sequence[FormatRow]) -> str:
     return f"{'; '.join(texts)}{more} in accuracy. {len(found)} of {tested} tests found a difference."
 
 
-def _format_row(dataset: Dataset, pair: FormatPair, resamples: int) -> FormatRow:
-    base, other = dataset.judges[pair.base_name], dataset.judges[pair.name]
+def _format_row(dataset: Dataset, key: tuple[str, str, str], names: tuple[str, str]) -> FormatRow:
+    base, other = (dataset.judges[name] for name in names)
     judged = base.asked & other.asked
     used = judged & ~np.isnan(dataset.gold)
     missing = np.isnan(base.values) & np.isnan(other.values)
@@ -287,10 +277,10 @@ def _format_row(dataset: Dataset, pair: FormatPair, resamples: int) -> FormatRow
     base_right, right = ((opinions.values == dataset.gold).astype(float) for opinions in (base, other))
     differences = np.where(used, right - base_right, np.nan)
     groups = dataset.ratings.groups
-    compared = paired_comparison(pair.name, pair.base_name, differences, groups, resamples)
+    compared = paired_comparison(*names[::-1], differences, groups, 1000)
     share = share_estimate(differs, selected_groups(groups, judged))
     return FormatRow(
-        pair.judge, pair.base, pair.format,
+        *key,
         float(base_right[used].mean()) if used.any() else None, float(right[used].mean()) if used.any() else None,
         compared.difference, compared.low, compared.high, int(used.sum()),
         share.value, share.low, share.high, share.items,

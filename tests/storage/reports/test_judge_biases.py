@@ -12,6 +12,7 @@ from core.items import Item
 from core.statistics.measures.bias import Untested
 from core.statistics.reports.biases import PEOPLE, BiasRow, correct_rows
 from storage.reports import judge_biases
+from storage.reports.judge_ranking import Selection
 from tests.conftest import make_item, make_label
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study, make_trace
@@ -20,7 +21,7 @@ from tests.storage.reports.test_alignment import import_study, make_trace
 def biases_of(engine: Engine, families: Mapping[str, str] | None = None, **options: str) -> list[BiasRow]:
     rules = StudyRecord(rules=StudyRules(families=dict(families or {})))
     study = import_study(engine, [rules, *planted_records()])
-    return judge_biases.of_study(engine, study, **options)
+    return judge_biases.of_study(engine, study, Selection(**options))
 
 
 def test_each_planted_bias_is_found_and_no_other(engine: Engine) -> None:
@@ -41,7 +42,7 @@ def test_length_counts_targets_with_two_labels_also_without_a_majority(engine: E
         or record.label.annotator == "ann"
         or (record.label.annotator == "ben" and record.label.target.item not in single)
     ]
-    rows = judge_biases.of_study(engine, import_study(engine, records))
+    rows = judge_biases.of_study(engine, import_study(engine, records), Selection())
     assert {row.effect.items for row in rows if row.bias == "length"} == {75}
 
 
@@ -71,7 +72,7 @@ def test_people_who_choose_what_is_shown_first_are_found_if_the_order_was_counte
         with_order(record, number, counterbalanced=counterbalanced) for number, record in enumerate(planted_records())
     ]
     study = import_study(engine, records)
-    rows = judge_biases.of_study(engine, study)
+    rows = judge_biases.of_study(engine, study, Selection())
     (people,) = (row for row in rows if row.judge == PEOPLE)
     judges = [row for row in rows if row.judge != PEOPLE]
     assert (people.bias, people.found, people.effect.value) == (
@@ -92,7 +93,7 @@ def test_labels_without_a_known_order_tell_nothing_of_the_position_bias_of_peopl
 def test_a_study_without_judges_has_one_sentence(engine: Engine) -> None:
     study = import_study(engine, [ItemRecord(item=make_item("i"))])
     with pytest.raises(TiebreakError, match="No bias can be measured"):
-        judge_biases.of_study(engine, study)
+        judge_biases.of_study(engine, study, Selection())
 
 
 def test_untested_self_preference_names_systems_of_unknown_family(engine: Engine) -> None:
@@ -101,7 +102,7 @@ def test_untested_self_preference_names_systems_of_unknown_family(engine: Engine
         for record in planted_records()
     ]
     study = import_study(engine, records)
-    sentence = judge_biases.sentence(engine, study, judge_biases.of_study(engine, study))
+    sentence = judge_biases.sentence(engine, study, judge_biases.of_study(engine, study, Selection()))
     assert "self-preference (no response is known to be of a judge's own model family; the model family of " in sentence
     assert "of ours, theirs is not known and can be named in the study's setting Families of models)" in sentence
 
@@ -139,7 +140,7 @@ def format_records(items: int = 80, names: tuple[str, ...] = ("j",)) -> Iterator
 
 
 def test_only_the_format_that_changes_the_accuracy_is_found(engine: Engine) -> None:
-    rows = judge_biases.formats_of_study(engine, import_study(engine, format_records()))
+    rows = judge_biases.formats_of_study(engine, import_study(engine, format_records()), Selection())
     assert [(row.judge, row.base, row.format) for row in rows] == [
         ("j", "general", "shortened"), ("j", "general", "masked"),
     ]  # fmt: skip
@@ -156,4 +157,4 @@ def test_only_the_format_that_changes_the_accuracy_is_found(engine: Engine) -> N
 
 def test_a_study_without_formats_has_one_sentence(engine: Engine) -> None:
     with pytest.raises(TiebreakError, match="No two runs differ in the format"):
-        judge_biases.formats_of_study(engine, import_study(engine, planted_records(20)))
+        judge_biases.formats_of_study(engine, import_study(engine, planted_records(20)), Selection())

@@ -40,8 +40,8 @@ OF_JUDGES = [partial(selected, one.of_study) for one in (judge_ranking, label_pl
 BY_BOTH = [
     *OF_JUDGES,
     partial(selected, judge_ranking.comparisons_of_study),
-    judge_biases.of_study,
-    judge_biases.formats_of_study,
+    partial(selected, judge_biases.of_study),
+    partial(selected, judge_biases.formats_of_study),
     of_runs,
 ]
 

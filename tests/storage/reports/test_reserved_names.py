@@ -77,7 +77,7 @@ def test_every_report_of_a_criterion_is_about_the_same_targets(
     assert {judge.accuracy.value for judge in ranked.ranking.judges} == {accuracy}
     rows = {(row.criterion, row.statistic): row for row in alignment.rows(engine, study, resamples=2)}
     assert (rows[criterion, "accuracy_gold"].value, rows[criterion, "accuracy_gold"].items) == (accuracy, targets)
-    (biased, *_) = judge_biases.of_study(engine, study, criterion=criterion)
+    (biased, *_) = judge_biases.of_study(engine, study, Selection(criterion=criterion))
     assert biased.effect.items == targets
     rated = systems.report(engine, study, criterion=criterion, resamples=2)
     assert rated.rows[0].labelled == targets
