@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from sqlalchemy import distinct, func, not_, or_, select
+from sqlalchemy import ColumnElement, distinct, func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.trace import Usage
-from storage.db.tables import EventRow, RunRow
+from storage.db.tables import EventRow
 from storage.reports.opinions import once
 from storage.runs.call_totals import ANSWERED
 
@@ -86,27 +86,42 @@ UNITS = ("dollars", "seconds")
 
 def cost_by_run(session: Session, run_ids: Sequence[int]) -> dict[int, RunCost]:
     """Return run id -> the sums over its calls; a run without calls has zeros."""
-    dollars, tokens = col(EventRow.dollars), (col(EventRow.prompt_tokens), col(EventRow.completion_tokens))
-    query = (
-        select(
-            col(EventRow.run_id),
-            func.count(col(EventRow.trace_id).distinct()),
-            func.count(),
-            func.count().filter(col(EventRow.reused)),
-            func.coalesce(func.sum(col(EventRow.prompt_tokens)), 0),
-            func.coalesce(func.sum(col(EventRow.completion_tokens)), 0),
-            func.coalesce(func.sum(col(EventRow.seconds)), 0.0),
-            func.coalesce(func.sum(dollars), 0.0),
-            func.count().filter(dollars.is_(None)),
-            func.coalesce(func.sum(dollars).filter(not_(col(EventRow.reused))), 0.0),
-            func.count().filter(or_(*(column.is_(None) for column in tokens))),
-            func.count().filter(col(EventRow.seconds).is_(None)),
-        )
+    found = _costs(session, run_ids)
+    return {run: found.get((run,), RunCost()) for run in run_ids}
+
+
+def cost_by_speaker(session: Session, run_ids: Sequence[int]) -> dict[tuple[int, str], RunCost]:
+    """Return (run, speaker) -> the sums over its answered asks; the speaker is in the event, so the events are read."""
+    return _costs(session, run_ids, col(EventRow.body)["turn"]["speaker"].as_string()) if run_ids else {}
+
+
+def _costs(session: Session, run_ids: Sequence[int], *by: ColumnElement[str]) -> dict[Any, RunCost]:
+    """Return the sums over the answered calls of runs, by the run and these expressions."""
+    names = ("trace_id", "reused", "prompt_tokens", "completion_tokens", "seconds", "dollars")
+    keys = [f"key_{number}" for number in range(len(by) + 1)]
+    labelled: list[Any] = [one.label(key) for key, one in zip(keys, (col(EventRow.run_id), *by), strict=True)]
+    calls = (
+        select(*labelled, *(getattr(EventRow, name) for name in names))
         .where(col(EventRow.run_id).in_(run_ids), col(EventRow.type).in_(ANSWERED))
-        .group_by(col(EventRow.run_id))
+        .subquery()
+        .c
     )
-    found = {run: RunCost(*sums) for run, *sums in session.execute(query)}
-    return {run: found.get(run, RunCost()) for run in run_ids}
+    groups = [calls[key] for key in keys]
+    query = select(
+        *groups,
+        func.count(distinct(calls.trace_id)),
+        func.count(),
+        func.count().filter(calls.reused),
+        func.coalesce(func.sum(calls.prompt_tokens), 0),
+        func.coalesce(func.sum(calls.completion_tokens), 0),
+        func.coalesce(func.sum(calls.seconds), 0.0),
+        func.coalesce(func.sum(calls.dollars), 0.0),
+        func.count().filter(calls.dollars.is_(None)),
+        func.coalesce(func.sum(calls.dollars).filter(not_(calls.reused)), 0.0),
+        func.count().filter(or_(calls.prompt_tokens.is_(None), calls.completion_tokens.is_(None))),
+        func.count().filter(calls.seconds.is_(None)),
+    ).group_by(*groups)
+    return {tuple(row[: len(keys)]): RunCost(*row[len(keys) :]) for row in session.execute(query)}
 
 
 def cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[str, RunCost]:
@@ -115,14 +130,14 @@ def cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> 
     A verdict costs all calls of its run; a last opinion costs the judge's own calls. First opinions have no cost: their
     calls are not stored separately.
     """
-    return once(opinions, "costs", lambda: _cost_by_judge(session, study_id, opinions))
+    return once(opinions, "costs", lambda: _cost_by_judge(session, opinions))
 
 
-def _cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[str, RunCost]:
+def _cost_by_judge(session: Session, opinions: "pd.DataFrame") -> dict[str, RunCost]:
     if opinions.empty:
         return {}
     last, verdict = (opinions.loc[opinions["stage"] == stage, "run"].unique().tolist() for stage in ("last", "verdict"))
-    by_speaker = cost_by_speaker(session, study_id, last)
+    by_speaker = cost_by_speaker(session, last)
     by_run = {run: cost for run, cost in cost_by_run(session, verdict).items() if cost.calls}
     costs: dict[str, list[RunCost]] = {}
     for judge, rater, run, stage in (
@@ -167,33 +182,3 @@ def with_efficiency(
         for unit in UNITS
     }
     return {name: (cost, tuple(unit for unit in UNITS if name in found[unit])) for name, (cost, _) in known.items()}
-
-
-def cost_by_speaker(session: Session, study_id: int, run_ids: Sequence[int]) -> dict[tuple[int, str], RunCost]:
-    """Return (run, speaker) -> the cost of its answered asks; the speaker is in the event, so the events are read."""
-    if not run_ids:
-        return {}
-    calls = (
-        select(
-            col(EventRow.run_id).label("run"),
-            col(EventRow.body)["turn"]["speaker"].as_string().label("speaker"),
-            col(EventRow.dollars).label("dollars"),
-            col(EventRow.seconds).label("seconds"),
-            col(EventRow.trace_id).label("trace"),
-        )
-        .join(RunRow, col(RunRow.id) == col(EventRow.run_id))
-        .where(col(RunRow.study_id) == study_id, col(RunRow.id).in_(run_ids), col(EventRow.type).in_(ANSWERED))
-        .subquery()
-        .c
-    )
-    query = select(
-        calls.run,
-        calls.speaker,
-        func.count(distinct(calls.trace)).label("traces"),
-        func.coalesce(func.sum(calls.dollars), 0.0).label("dollars"),
-        func.count().filter(calls.dollars.is_(None)).label("unpriced"),
-        func.coalesce(func.sum(calls.seconds), 0.0).label("seconds"),
-        func.count().filter(calls.seconds.is_(None)).label("untimed"),
-    ).group_by(calls.run, calls.speaker)
-    rows = session.execute(query).mappings()
-    return {(row.pop("run"), row.pop("speaker")): RunCost(**row) for row in map(dict, rows)}

@@ -28,7 +28,7 @@ def costs(request: Request) -> list[PublishedRow]:
     with connections.reading(request.engine) as session:
         names = {run.id: run.name_of_cell for run in runs.of_study(session, request.study.id)}
         of_runs = {run: cost for run, cost in cost_by_run(session, list(names)).items() if cost.calls}
-        of_speakers = cost_by_speaker(session, request.study.id, list(of_runs))
+        of_speakers = cost_by_speaker(session, list(of_runs))
     groups: dict[str, dict[str, list[RunCost]]] = {}
     for run, cost in of_runs.items():
         groups.setdefault(ALL_CALLS, {}).setdefault(names[run], []).append(cost)
