@@ -8,7 +8,7 @@ by people, of each repeat. Choices are those of judges ("Pairwise") and people, 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from core.critique_ratings import SEVEN_POINT_SCALE
 from core.critiques import Critique, hypothesis_critiques
@@ -74,30 +74,23 @@ class CritiqueScorers:
 
 
 def load(request: Request) -> CritiqueScorers:
-    """Return the scorers of a study."""
+    """Return the scorers of a study, from the truth values of AIUs, and from ratings and choices."""
+    data = request.data
     with connections.reading(request.engine) as session:
-        critique_data = load_data(session, request.study.id, request.data.choices)
-    opinions = request.data.opinions
-    judges = map(str, opinions["judge"].unique()) if len(opinions) else ()
-    return _build(critique_data, request.data, evaluators(request, judges))
-
-
-def _build(critique_data: CritiqueData, data: AlignmentData, names: Mapping[str, str]) -> CritiqueScorers:
-    """Return the scorers from the truth values of AIUs, and from ratings and choices; `names`: judge -> its scorer."""
+        critique_data = load_data(session, request.study.id, data.choices)
+    names = evaluators(request, map(str, data.opinions["judge"].unique()) if len(data.opinions) else ())
     scored = critique_data.scored()
     scores: dict[str, Repeats[Key, float]] = {}
     for source, critiques in scored.items():
         if source != PEOPLE:
             scores |= {f"{source}: {title}": _score_repeats(critiques, field) for title, field in SCORES.items()}
-    scores |= {f"{scorer}: {RATINGS}": ratings for scorer, ratings in _judge_ratings(data, names).items()}
-    if people := _people_ratings(data):
-        scores[f"{PEOPLE}: {RATINGS}"] = [people]
+    scores |= {f"{scorer}: {RATINGS}": of for scorer, of in _given(data, "likert", QUALITY, names).items()}
     groups, pairs = _groups_and_pairs(critique_data)
     return CritiqueScorers(
         gold=_scores(scored[PEOPLE], "f1"),
         scores={name: repeats for name, repeats in scores.items() if any(repeats)},
-        choices=_choices(data, QUALITY, names),
-        refined=_choices(data, REFINED, names),
+        choices=_given(data, "preference", QUALITY, names),
+        refined=_given(data, "preference", REFINED, names),
         groups=groups,
         pairs=pairs,
     )
@@ -114,56 +107,31 @@ def _score_repeats(critiques: Sequence[ScoredCritique], field: str) -> Repeats[K
     return [_scores([scored for scored in critiques if scored.repeat == number], field) for number in numbers]
 
 
-def _by_scorer(values: Mapping[str, Mapping[K, V]], names: Mapping[str, str]) -> dict[str, Repeats[K, V]]:
-    """Return scorer -> its values in each repeat from those of each judge, whose scorer is in `names`."""
-    found: dict[str, list[Mapping[K, V]]] = {}
-    for judge, of_judge in values.items():
-        found.setdefault(names.get(judge, judge), []).append(of_judge)
-    return {**found}
+def _given(data: AlignmentData, kind: str, criterion: str, names: Mapping[str, str]) -> dict[str, Repeats[Any, Any]]:
+    """Return scorer, or "people", -> critique or pair of critiques -> its rating or choice, in each repeat.
 
-
-def _judge_ratings(data: AlignmentData, names: Mapping[str, str]) -> dict[str, Repeats[Key, float]]:
-    """Return scorer -> critique -> its rating, in each repeat."""
-    rows = select_rows(data.opinions, "likert", QUALITY)
-    ratings: dict[str, dict[Key, float]] = {}
-    if rows.empty:
-        return {}
-    rows = rows[rows["value"].notna() & ~rows["judge"].str.endswith(FIRST_OPINION)]
-    for judge, item, part, value in zip(rows["judge"], rows["item"], rows["part"], rows["value"], strict=True):
-        ratings.setdefault(str(judge), {})[str(item), str(part)] = float(value)
-    return _by_scorer(ratings, names)
-
-
-def _people_ratings(data: AlignmentData) -> dict[Key, float]:
-    """Return critique -> its rating by the reference, which by default is adjudicated or people's mean."""
-    rows = select_rows(data.gold, "likert", QUALITY)
-    rows = rows[rows["number"].notna()] if len(rows) else rows
-    return {
-        (str(item), str(part)): float(number)
-        for item, part, number in zip(rows["item"], rows["part"], rows["number"] if len(rows) else [], strict=True)
-    }
-
-
-def _choices(data: AlignmentData, criterion: str, names: Mapping[str, str]) -> dict[str, Repeats[PairKey, int]]:
-    """Return scorer, or "people", -> pair -> its choice under a criterion, in each repeat.
-
-    A tie of people's labels is no choice.
+    People's are those of the reference, by default adjudicated, or their mean rating; a tie of their labels is no
+    choice.
     """
-    choices: dict[str, dict[PairKey, int]] = {}
-    opinions = select_rows(data.opinions, "preference", criterion)
+    opinions, gold = (select_rows(frame, kind, criterion) for frame in (data.opinions, data.gold))
+    is_rating = kind == "likert"
+    rows: list[tuple[Any, ...]] = []
     if len(opinions):
-        opinions = opinions[opinions["value"].notna() & ~opinions["judge"].str.endswith(FIRST_OPINION)]
-    columns = ("judge", "item", "part", "value")
-    rows = list(zip(*(opinions[name] for name in columns), strict=True)) if len(opinions) else []
-    gold = select_rows(data.gold, "preference", criterion)
+        given = opinions[opinions["value"].notna() & ~opinions["judge"].str.endswith(FIRST_OPINION)]
+        rows += zip(*(given[name] for name in ("judge", "item", "part", "value")), strict=True)
     if len(gold):
-        gold = gold[gold["value"].notna()]
-        rows += [(PEOPLE, *row) for row in zip(gold["item"], gold["part"], gold["value"], strict=True)]
+        column = "number" if is_rating else "value"
+        given = gold[gold[column].notna()]
+        rows += [(PEOPLE, *row) for row in zip(given["item"], given["part"], given[column], strict=True)]
+    values: dict[str, dict[Any, Any]] = {}
     for name, item, part, value in rows:
-        first, separator, second = str(part).partition(PAIR_SEPARATOR)
-        if separator:
-            choices.setdefault(str(name), {})[str(item), first, second] = int(value)
-    return _by_scorer(choices, names)
+        key = (str(item), *([str(part)] if is_rating else str(part).split(PAIR_SEPARATOR, 1)))
+        if is_rating or len(key) == 3:
+            values.setdefault(str(name), {})[key] = float(value) if is_rating else int(value)
+    found: dict[str, list[Mapping[Any, Any]]] = {}
+    for name, of_judge in values.items():
+        found.setdefault(names.get(name, name), []).append(of_judge)
+    return {**found}
 
 
 def _groups_and_pairs(data: CritiqueData) -> tuple[dict[Key, str], list[PairKey]]:

@@ -29,14 +29,8 @@ PREFERENCE: Kind = "preference"
 MAJORITY = "majority of the panel"
 # Targets and the preferences on them, None if there is none. A target that was judged in several repeats has each.
 Verdicts = list[tuple[Target, Value | None]]
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What a debate and people concluded on a target."""
-
-    value: Value
-    source: str
+# What a debate and people concluded on a target, and the source.
+Decision = tuple[Value, str]
 
 
 @dataclass(frozen=True)
@@ -141,11 +135,11 @@ def _decisions(gold: "pd.DataFrame", last: Mapping[Target, Sequence[Value]]) -> 
     """Return the decisions: by people, by agreement, or by the majority of the panel's last opinions."""
     gold = gold[(gold["kind"] == PREFERENCE) & gold["value"].notna()]
     decided = {
-        target: Decision(value, source)
+        target: (value, source)
         for target, value, source in zip(targets.of_frame(gold), gold["value"], gold["source"], strict=True)
     }
     majorities = {target: majority_value(values) for target, values in last.items()}
-    return {t: Decision(v, MAJORITY) for t, v in majorities.items() if v is not None} | decided
+    return {t: (v, MAJORITY) for t, v in majorities.items() if v is not None} | decided
 
 
 def agreement_with_debate(request: Request) -> list[PublishedRow]:
@@ -172,9 +166,9 @@ def _agreement(
     rows = []
     for group, of_cell in sorted(cells.items()):
         used = [(target, value) for target, value in of_cell if target in debates.decisions]
-        equal = [value == debates.decisions[target].value for target, value in used]
+        equal = [value == debates.decisions[target][0] for target, value in used]
         hits = sum(equal)
-        sources = Counter(debates.decisions[target].source for target, _ in used)
+        sources = Counter(debates.decisions[target][1] for target, _ in used)
         note = ", ".join(f"{count} {source}" for source, count in sorted(sources.items()))
         if undecided := len(of_cell) - len(used):
             low, high = hits / len(of_cell), (hits + undecided) / len(of_cell)
@@ -235,7 +229,7 @@ def system_wins(request: Request) -> list[PublishedRow]:
         scorers[data.reference.title] = [*request.preferences.items()]
     scenarios = _scenarios(request)
     for debates in load_debates(request):
-        scorers[debates.title] = [(target, decision.value) for target, decision in debates.decisions.items()]
+        scorers[debates.title] = [(target, value) for target, (value, _) in debates.decisions.items()]
     scorers |= _other_verdicts(request)
     return [row for name, values in scorers.items() for row in _wins(name, values, systems, scenarios)]
 

@@ -19,7 +19,7 @@ from core.statistics.reports.experiment_differences import axis_differences
 from core.statistics.reports.experiments import RunOfCell
 from core.wording import equate_p, format_count, join_notes, repeats_note
 from storage.db import connections
-from storage.reports.critiques import Row, load_data
+from storage.reports.critiques import SCORES, Row, load_data
 from storage.reports.published import _critique_scorers
 from storage.reports.published._critique_scorers import RATINGS, Key, PairKey, Repeats
 from storage.reports.published.rows import (
@@ -39,35 +39,19 @@ AIUS = "people's true/false labels of AIUs"
 def scores(request: Request, level: str) -> list[PublishedRow]:
     """Return precision, recall and F1 by author and source, at one level or, for "", at both."""
     return [
-        score_row(row.source, f"{row.author}, {row.level}", name, value, interval, row.items, counted(row))
+        PublishedRow(
+            row.source, f"{row.author}, {row.level}", name, getattr(row, name), *row.ends(name), row.items, counted(row)
+        )
         for row in request.leaderboard.rows
         if level in ("", row.level) and row.precision is not None
-        for name, value, interval in (
-            ("precision", row.precision, row.precision_interval),
-            ("recall", row.recall, row.recall_interval),
-            ("f1", row.f1, row.f1_interval),
-        )
-    ]
+        for name in SCORES
+    ]  # fmt: skip
 
 
 def counted(row: Row) -> str:
     """Return the number of critiques, if items have several, and the caveat of a row of the leaderboard."""
     count = f"{row.critiques:,} critiques of {row.items:,} items" if row.items < row.critiques else ""
     return "; ".join(filter(None, (count, row.reason)))
-
-
-def score_row(
-    scorer: str,
-    group: str,
-    statistic: str,
-    value: float | None,
-    interval: tuple[float, float] | None,
-    items: int,
-    note: str,
-) -> PublishedRow:
-    """Return a score of critiques or AIUs as a row."""
-    low, high = interval or (None, None)
-    return PublishedRow(scorer, group, statistic, value, low, high, items, note)
 
 
 def data_set(request: Request) -> list[PublishedRow]:
@@ -123,9 +107,8 @@ def aiu_accuracy(request: Request) -> list[PublishedRow]:
     for row in request.leaderboard.accuracies:
         unread = f"{row.unread} unreadable, left out" if row.unread else ""
         note = "; ".join(filter(None, (unread, row.reason)))
-        rows.append(
-            score_row(row.judge, f"{row.task}, {row.critiques}", "accuracy", row.accuracy, row.interval, row.aius, note)
-        )
+        subject = row.judge, f"{row.task}, {row.critiques}", "accuracy"
+        rows.append(PublishedRow(*subject, row.accuracy, *row.ends, row.aius, note))
     return rows
 
 
