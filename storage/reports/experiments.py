@@ -467,31 +467,14 @@ def _incomplete(results: Results, statistic: str) -> Iterator[str]:
     every = {(cell.levels, cell.criterion): cell for of in results.cells.values() for cell in of if cell.kind}
     if any(cell.no_verdict for cell in cells):
         yield "missing: targets without a verdict, and the values that any verdicts would give"
-    if failed := [cell for cell in cells if cell.failed]:
-        yield f"targets of failed traces, which count as no verdict: {_numbered(failed, 'failed', every)}"
-    if left_out := [cell for cell in cells if cell.left_out]:
-        yield f"on the items with a verdict in every cell; left out: {_numbered(left_out, 'left_out', every)}"
+    for field, text in (
+        ("failed", "targets of failed traces, which count as no verdict"),
+        ("left_out", "on the items with a verdict in every cell; left out"),
+    ):
+        if some := [cell for cell in cells if getattr(cell, field)]:
+            yield f"{text}: {sum(getattr(cell, field) for cell in some):,}{_named(some, [*every.values()])}"
     if absent := [cell for key, cell in every.items() if key not in shown]:
         yield f"no {statistic}{_named(absent, [*every.values()])}"
-
-
-def _numbered(some: Sequence[CellResult], field: str, every: Mapping[Any, CellResult]) -> str:
-    """Return a number of targets of each of some cells, such as `4 in 1 · math`; the smallest and largest of many.
-
-    Without `asked`, which is of targets with a reference alone.
-    """
-    numbers = [getattr(cell, field) for cell in some]
-    if len(some) > MAX_NAMES:
-        span = " to ".join(dict.fromkeys(f"{end:,}" for end in (min(numbers), max(numbers))))
-        return f"{span} in {len(some):,} of {format_count(len(every), 'cell')}"
-    names = _names_of(some, [*every.values()])
-    return ", ".join(f"{number:,} in {name}" for number, name in zip(numbers, names, strict=True))
-
-
-def _names_of(some: Sequence[CellResult], every: Sequence[CellResult]) -> list[str]:
-    """Return the levels of some cells, with their criterion if there are several."""
-    several = len({cell.criterion for cell in every}) > 1
-    return [" · ".join(filter(None, [*cell.levels, cell.criterion if several else ""])) for cell in some]
 
 
 def _caveats(cells: Sequence[CellResult]) -> list[str]:
@@ -517,7 +500,8 @@ def _named(some: Sequence[CellResult], cells: Sequence[CellResult]) -> str:
     """Return the number and the names of some of the cells in brackets; empty for all of them."""
     if len(some) == len(cells):
         return ""
-    names = _names_of(some, cells)
+    several = len({cell.criterion for cell in cells}) > 1
+    names = [" · ".join(filter(None, [*cell.levels, cell.criterion if several else ""])) for cell in some]
     shown = f": {', '.join(names)}" if len(names) <= MAX_NAMES else ""
     return f" (in {len(some):,} of {format_count(len(cells), 'cell')}{shown})"
 

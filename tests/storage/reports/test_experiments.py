@@ -336,7 +336,7 @@ def test_failed_items_and_those_without_a_verdict_count_with_their_number_and_bo
     assert (good.value, good.items, bad.value, bad.items) == (1.0, 3, pytest.approx(1 / 3), 3)
     assert (bad.asked, bad.no_verdict, bad.failed, bad.highest) == (3, 2, 1, 1.0)
     _, text = report.render(failing, None, None, None, "text")
-    assert "targets of failed traces, which count as no verdict: 1 in bad · 50" in text
+    assert "targets of failed traces, which count as no verdict: 1 (in 1 of 2 cells: bad · 50)" in text
     (effect, *_) = report.effects(engine, a_study, failing, "example_level_agreement")
     (difference, *_) = report.bounded_differences(engine, a_study, failing, "example_level_agreement")
     for row in (effect, difference):
