@@ -221,13 +221,4 @@ def consequence(report: DesignReport, more: Mapping[str, int] | None = None) -> 
 def consequence_of_agreed(report: DesignReport, number: int) -> str:
     """Return what it gives to label this many agreed pairs in all."""
     agreed = next((one for one in report.strata if one.name == AGREED), None)
-    if agreed is None:
-        return consequence(report)
-    number = min(max(number, agreed.drawn), agreed.targets)
-    if not number:
-        return consequence(report)
-    half = report.half_width({AGREED: number - agreed.drawn})
-    if half is None:
-        return consequence(report, {AGREED: number - agreed.drawn})
-    own = format_count(number, f"agreed {report.noun}")
-    return f"{own} of {agreed.targets:,} make the {report.figure} known to about {report.error(half)}."
+    return consequence(report, {} if agreed is None else {AGREED: max(min(number, agreed.targets) - agreed.drawn, 0)})

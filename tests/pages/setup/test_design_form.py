@@ -50,7 +50,7 @@ def test_the_design_is_described_and_more_agreed_pairs_are_one_number() -> None:
     assert "0 have labels" in text
     number = next(one for one in app.number_input if one.label == "Agreed pairs that people label")
     number.set_value(12).run()
-    assert "12 agreed pairs of 30 make the win rate known to about ±23 points." in page_text(app)
+    assert "The win rate of all pairs is then known to about ±23 points." in page_text(app)
     app.button(key="design_draw").click().run()
     assert (strata()["agreed"].drawn, strata()["agreed"].share) == (12, 0.4)
 
