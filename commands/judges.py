@@ -173,10 +173,8 @@ def compare(asked: Asked) -> Result:
 @reads_study("kind", "criterion", "scenario", "reference", "abstentions")
 def plan(asked: Asked) -> Result:
     """Print how many more labels tell judges apart. They are labels of targets on which two judges differ."""
-    of_study, found, not_compared = label_plans.of_study(
-        asked.engine, asked.study, asked.selection(), reference=asked.reference
-    )
-    rows, sentences = label_plans.table(found), of_study.sentences
+    found, not_compared = label_plans.of_study(asked.engine, asked.study, asked.selection(), reference=asked.reference)
+    rows, sentences = label_plans.table(found), found.sentences
     if found.agreement is not None:
         sentences.insert(-1, f"{catalogue.name(found.statistic)} of people: {found.agreement}.")
     print_notes(judge_ranking.notes_of(not_compared))

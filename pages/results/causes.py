@@ -304,11 +304,9 @@ def show_request(study: Study, data: AlignmentData, query: JudgeQuery, found: li
     before = resources.read(judge_errors.last_request, study.id, errors.judge, query[0])
     earlier = ""
     if before is not None:
-        text = format_count(before.targets, "target")
-        earlier = (
-            f"At the request of one more label of {text}, {before.at:%Y-%m-%d %H:%M} UTC: "
-            f"{escape_markdown(before.estimate)}"
-        )
+        at, number, estimate = before
+        text = f"At the request of one more label of {format_count(number, 'target')}, {at:%Y-%m-%d %H:%M} UTC"
+        earlier = f"{text}: {escape_markdown(estimate)}"
     return Result(
         title=f"The most informative: {format_count(len(errors.uncertain), 'target')}",
         headline=f"Now: {errors.sentence}" if earlier else "",

@@ -351,17 +351,17 @@ def unknown_costs(ranking: Ranking, rows: Sequence[RankedRow]) -> list[str]:
 
 def show_plans(study: Study, data: AlignmentData, query: RankingQuery, found: StudyPlans) -> Result | str:
     """Return the labels that separate the two most accurate judges, and every two judges."""
-    report, plans = found.ranked, found.plans
-    if report is None or plans is None:
+    report = found.ranked
+    if report is None or not found.statistic:
         return why_unranked(data, query, report) or "No labels can be planned without targets that judges share."
     names = [judge.judge for judge in report.ranking.judges]
-    people = f"{catalogue.name(plans.statistic)} of people: {plans.agreement}."
+    people = f"{catalogue.name(found.statistic)} of people: {found.agreement}."
     columns = (Column("A × B", partial(pair_numbers, names), "figure", help="The numbers of the two judges."),)
     return Result(
         headline=" ".join(found.sentences).strip(),
         warning=warn(data, report),
-        caption="\n\n".join([*([escape_markdown(people)] if plans.agreement is not None else []), PLANS]),
-        tables=[Table("plan", plans.pairs, (*columns, *label_plans.COLUMNS))],
+        caption="\n\n".join([*([escape_markdown(people)] if found.agreement is not None else []), PLANS]),
+        tables=[Table("plan", found.pairs, (*columns, *label_plans.COLUMNS))],
     )
 
 

@@ -56,21 +56,6 @@ class JudgeQuery:
 
 
 @dataclass(frozen=True)
-class ChangeCounts:
-    """Counts of changed opinions, relative to the annotators' majority."""
-
-    opinions: int
-    """Pairs of which both opinions could be read."""
-    changed: int
-    towards: int
-    """From another value to the majority's."""
-    away: int
-    """From the majority's value to another."""
-    unknown: int
-    """Changes on targets without a majority."""
-
-
-@dataclass(frozen=True)
 class JudgeValues:
     """N opinions of one judge, or last opinions of several, with the M labels of the same kind."""
 
@@ -199,23 +184,19 @@ class JudgeValues:
         """Return the places of one cell of the table of first and last opinions."""
         return np.flatnonzero(self.change_cells.where(lambda names: names == cell))
 
-    def count_changes(self) -> ChangeCounts:
-        """Count how many opinions changed, and how many towards the annotators' majority."""
+    def count_changes(self) -> tuple[int, int, int, int, int]:
+        """Return the numbers of readable pairs of opinions, and of changes: all, those on targets with a majority of
+        people, those to its value, and those from it.
+        """
         assert self.first is not None, "there are no first opinions"
         readable = self.first.present() & self.values.present()
         changed = readable & _both(self.first, self.values, lambda first, last: bool(first != last))
-        known = changed & self.majorities.present()
-        from_majority, to_majority = (
-            _both(values, self.majorities, lambda value, majority: bool(value == majority))
+        away, towards = (
+            changed & _both(values, self.majorities, lambda value, majority: bool(value == majority))
             for values in (self.first, self.values)
         )
-        return ChangeCounts(
-            opinions=int(readable.sum()),
-            changed=int(changed.sum()),
-            towards=int((known & to_majority).sum()),
-            away=int((known & from_majority).sum()),
-            unknown=int((changed & ~known).sum()),
-        )
+        known = changed & self.majorities.present()
+        return int(readable.sum()), int(changed.sum()), int(known.sum()), int(towards.sum()), int(away.sum())
 
 
 def load_values(data: AlignmentData, query: JudgeQuery, criteria: Sequence[str]) -> JudgeValues:

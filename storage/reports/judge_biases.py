@@ -256,7 +256,7 @@ def _format_pairs(data: AlignmentData, run_formats: RunFormats) -> dict[tuple[st
     for rater, run, judge in columns.itertuples(index=False):
         key, format = run_formats[run]
         names[rater, key].setdefault(format, judge)
-    pairs = {}
+    pairs: dict[tuple[str, str, str], tuple[str, str]] = {}
     for (rater, _), by_format in names.items():
         order: list[str] = [name for name in CRITERION_FORMATS if name in by_format]
         order += [name for name in by_format if name not in CRITERION_FORMATS]

@@ -1,8 +1,9 @@
 """The disagreements of each judge with people, with their probable causes, and the targets to label again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 from sqlalchemy import Engine
@@ -149,24 +150,17 @@ def request_labels(
     return len(ids)
 
 
-@dataclass(frozen=True)
-class LabelRequest:
-    """An earlier request of more labels, with the estimate at that time."""
-
-    at: datetime
-    targets: int
-    estimate: str
-    """The decomposition in words, as `JudgeErrors.sentence`."""
-
-
 @reading_for(LABEL_REQUESTS)
-def last_request(session: Session, study_id: int, judge: str, query: RankingQuery) -> LabelRequest | None:
-    """Return the newest request of labels for a judge, criterion and scenario; None if there is none."""
+def last_request(session: Session, study_id: int, judge: str, query: RankingQuery) -> tuple[datetime, int, str] | None:
+    """Return when labels were last requested for a judge, criterion and scenario; None if they were not.
+
+    With the number of targets, and the estimate at that time, as `JudgeErrors.sentence`.
+    """
     wanted = {"change": REQUESTED, "judge": judge, "criterion": query.criterion, "scenario": query.scenario}
     for entry in audit.entries(session, Filter(study_id, (Action.settings.value,)), limit=LISTED):
         found = entry.details
         if wanted == {name: found.get(name) for name in wanted}:
-            return LabelRequest(entry.at, int(found["targets"]), str(found["estimate"]))
+            return entry.at, int(found["targets"]), str(found["estimate"])
     return None
 
 
@@ -179,14 +173,10 @@ def of_study(engine: Engine, study: Study, selection: Selection) -> list[JudgeEr
     return found
 
 
-def _share_of(cause: str) -> Callable[[JudgeErrors], object]:
-    """Return the function that returns the share of a cause with its interval."""
-
-    def read(errors: JudgeErrors) -> object:
-        share = next((one for one in errors.causes.shares if one.cause == cause), None)
-        return (None, None, None) if share is None else (share.value, share.low, share.high)
-
-    return read
+def _share_of(cause: str, errors: JudgeErrors) -> tuple[float | None, ...]:
+    """Return the share of a cause with its interval."""
+    share = next((one for one in errors.causes.shares if one.cause == cause), None)
+    return (None, None, None) if share is None else (share.value, share.low, share.high)
 
 
 def keys_of(cause: str) -> str:
@@ -199,7 +189,7 @@ COLUMNS = (
     Column("Judge", "judge", key="judge"),
     in_file("causes.decided causes.disagreements", "targets disagreements"),
     Column("Disagreements", lambda one: f"{one.causes.disagreements:,} of {one.causes.decided:,}", "figure"),
-    *(Column(cause.capitalize(), _share_of(cause), "estimate", keys_of(cause)) for cause in CAUSES),
+    *(Column(cause.capitalize(), partial(_share_of, cause), "estimate", keys_of(cause)) for cause in CAUSES),
     Column("Wrong on clear targets", "causes.error_rate", "estimate", "error_rate_on_clear"),
     in_file("causes.kappa"),
     Column("Without labels of", lambda one: ", ".join(one.without), key="without"),

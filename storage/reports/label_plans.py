@@ -8,14 +8,15 @@ from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
 from core.formats.tables import Column, in_file, records
+from core.statistics.measures.planning import LabelPlan
 from core.statistics.reports.judges import Decision, comparable_judges
 from core.statistics.reports.label_plans import (
     AccuracyPlan,
     PairPlan,
-    PlanReport,
     accuracy_plan,
+    agreement_plan,
     pair_plan,
-    plan_report,
+    pair_plans,
 )
 from storage.db import connections
 from storage.reports import judge_ranking, policy
@@ -30,13 +31,15 @@ class StudyPlans:
     """The plans of a study."""
 
     ranked: JudgeReport | None
-    plans: PlanReport | None
-    """None without targets."""
-    leaders: PairPlan | None
+    pairs: tuple[PairPlan, ...] = ()
+    statistic: str = ""
+    """Of the agreement of people; "" without targets."""
+    agreement: LabelPlan | None = None
+    leaders: PairPlan | None = None
     """Of the two most accurate judges; None if there are fewer."""
-    accuracy: AccuracyPlan | None
+    accuracy: AccuracyPlan | None = None
     """Of the most accurate judge."""
-    threshold: str
+    threshold: str = ""
     """The labels that could decide which verdicts of it may stand; "" if none could, or no more are needed."""
 
     @property
@@ -79,14 +82,15 @@ def report(
     """Return the plans for the judges of a query; `resamples` are those of the ranking."""
     ranked, dataset = judge_ranking.report(data, query, resamples=resamples), find_independent_dataset(data, query)
     if dataset is None:
-        return StudyPlans(ranked, None, None, None, "")
+        return StudyPlans(ranked)
     overlap = study.rules.overlap
-    plans = plan_report(dataset, comparable_judges(dataset), overlap, abstentions=query.abstentions)
+    pairs = pair_plans(dataset, comparable_judges(dataset), overlap, query.abstentions)
     if ranked is None:
-        return StudyPlans(None, plans, None, None, "")
+        return StudyPlans(None, pairs, *agreement_plan(dataset))
     return StudyPlans(
         ranked,
-        plans,
+        pairs,
+        *agreement_plan(dataset),
         leaders(data, query, ranked, overlap),
         accuracy_plan(dataset, _by_accuracy(ranked)[0], query.abstentions) if ranked.ranking.judges else None,
         threshold(session, study, data, query, ranked),
@@ -95,8 +99,8 @@ def report(
 
 def of_study(
     engine: Engine, study: Study, selection: Selection, *, reference: str | None = None
-) -> tuple[StudyPlans, PlanReport, Mapping[str, str]]:
-    """Return the plans of a study, those of every two judges, and judge without a plan -> reason.
+) -> tuple[StudyPlans, Mapping[str, str]]:
+    """Return the plans of a study, and judge without a plan -> reason.
 
     Raises TiebreakError if no judge can be ranked.
     """
@@ -104,9 +108,9 @@ def of_study(
     query = judge_ranking.selected_query(data, selection)
     with connections.reading(engine) as session:
         found = report(session, study, data, query, resamples=2)  # only the order of the judges is used
-    if found.plans is None:
+    if not found.statistic:
         raise TiebreakError(f"No labels can be planned{judge_ranking.in_scenario(selection.scenario)}.")
-    return found, found.plans, judge_ranking.not_compared(data, query)
+    return found, judge_ranking.not_compared(data, query)
 
 
 COLUMNS = (
@@ -141,6 +145,6 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def table(found: PlanReport) -> list[dict[str, object]]:
+def table(found: StudyPlans) -> list[dict[str, object]]:
     """Return one row for every two judges."""
     return records(found.pairs, COLUMNS)

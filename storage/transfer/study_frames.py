@@ -171,7 +171,7 @@ class Study:
 
     def plan(self, reference: str | None = None, **chosen: Unpack[ChosenVerdicts]) -> pd.DataFrame:
         """One row per two judges: whether they are separated, and how many more labels would separate them."""
-        _, plans, left_out = label_plans.of_study(self._engine, self._stored, _selection(**chosen), reference=reference)
+        plans, left_out = label_plans.of_study(self._engine, self._stored, _selection(**chosen), reference=reference)
         return _frame(label_plans.table(plans), not_compared=dict(left_out))
 
     def causes(self, **chosen: Unpack[Chosen]) -> pd.DataFrame:

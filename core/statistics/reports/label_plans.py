@@ -94,33 +94,25 @@ class AccuracyPlan:
         )
 
 
-@dataclass(frozen=True)
-class PlanReport:
-    """The plans of every two judges, the fewest labels first, and of the annotators' agreement."""
-
-    pairs: tuple[PairPlan, ...]
-    statistic: str
-    agreement: LabelPlan | None
-    """Labels that bring the interval of the agreement under `TARGET_WIDTH`; None for scores without categories."""
-
-
-def plan_report(
-    dataset: Dataset,
-    judges: Sequence[str],
-    overlap: int,
-    *,
-    abstentions: Abstentions = "error",
-) -> PlanReport:
-    """Plan the further labels of a dataset with categories; `overlap` is the number of labels of a target."""
+def pair_plans(
+    dataset: Dataset, judges: Sequence[str], overlap: int, abstentions: Abstentions = "error"
+) -> tuple[PairPlan, ...]:
+    """Plan the labels that separate every two judges, the fewest labels first; `overlap` is the labels of a target."""
     pairs = [pair_plan(dataset, judge, other, overlap, abstentions) for judge, other in combinations(judges, 2)]
-    pairs.sort(key=lambda pair: (pair.evidence.separated, pair.labels is None, pair.labels or 0))
+    return tuple(sorted(pairs, key=lambda pair: (pair.evidence.separated, pair.labels is None, pair.labels or 0)))
+
+
+def agreement_plan(dataset: Dataset) -> tuple[str, LabelPlan | None]:
+    """Return a statistic of people's agreement, and the labels that bring its interval under `TARGET_WIDTH`.
+
+    None for scores without categories, and without a target of several labels.
+    """
     level = dataset.scale.level
     name = f"krippendorff_alpha_{'nominal' if level == 'nominal' else 'ordinal' if level == 'ordinal' else 'interval'}"
-    is_labelled = isinstance(dataset.ratings, Ratings) and (dataset.ratings.codes >= 0).sum(axis=1).max(initial=0) > 1
-    if not is_labelled or not isinstance(dataset.ratings, Ratings):
-        return PlanReport(tuple(pairs), name, None)
+    if not isinstance(dataset.ratings, Ratings) or (dataset.ratings.codes >= 0).sum(axis=1).max(initial=0) < 2:
+        return name, None
     labelled = dataset.ratings.select(items=(dataset.ratings.codes >= 0).sum(axis=1) > 1)
-    return PlanReport(tuple(pairs), name, plan_labels(labelled, name, TARGET_WIDTH))
+    return name, plan_labels(labelled, name, TARGET_WIDTH)
 
 
 def accuracy_plan(dataset: Dataset, judge: str, abstentions: Abstentions = "error") -> AccuracyPlan | None:

@@ -589,13 +589,10 @@ def count_targets(values: JudgeValues, query: JudgeQuery) -> str:
 
 def draw_changes(changes: JudgeValues, kind: str, scale: Scale) -> None:
     """Draw first against last opinions, and the number of changes towards people's majority."""
-    counts = changes.count_changes()
-    text = f"Changed {numbers.format_count(counts.changed, 'opinion')} of {counts.opinions:,}."
-    if with_majority := counts.changed - counts.unknown:
-        text += (
-            f" Of {with_majority:,} with a majority of people: {counts.towards:,} changed towards it, "
-            f"{counts.away:,} away from it."
-        )
+    readable, changed, known, towards, away = changes.count_changes()
+    text = f"Changed {numbers.format_count(changed, 'opinion')} of {readable:,}."
+    if known:
+        text += f" Of {known:,} with a majority of people: {towards:,} changed towards it, {away:,} away from it."
     several_judges = changes.opinions["rater"].nunique() > 1
     title = f"First and last{' of all judges' * several_judges}: {numbers.format_count(len(changes), 'opinion')}"
     cells = disagreements.count_matrix(changes.change_cells, scale, (NO_VERDICT, NO_VERDICT))

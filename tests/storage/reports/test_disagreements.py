@@ -118,15 +118,13 @@ def test_opinion_changes_are_counted_towards_and_away_from_the_majority(engine: 
         "c": ("1", "0"),
         "d": ("1", "1"),
     }
-    counts = changes.count_changes()
-    assert (counts.opinions, counts.changed, counts.towards, counts.away, counts.unknown) == (4, 2, 0, 1, 1)
-    assert changes_of(data, "j2").count_changes().towards == 1
+    assert changes.count_changes() == (4, 2, 1, 0, 1)
+    assert changes_of(data, "j2").count_changes()[3] == 1
 
 
 def test_an_unreadable_opinion_is_not_a_change(engine: Engine) -> None:
     _, data = load(engine)
-    counts = changes_of(data, "j1").count_changes()
-    assert (counts.opinions, counts.changed) == (3, 3)
+    assert changes_of(data, "j1").count_changes()[:2] == (3, 3)
 
 
 def test_a_method_has_the_opinion_pairs_of_all_its_judges(engine: Engine) -> None:

@@ -30,9 +30,9 @@ def partly_labelled_records(labelled: int = 60, unlabelled: int = 30) -> list[Re
 
 def test_the_plan_counts_targets_on_which_the_judges_differ(engine: Engine) -> None:
     study = import_study(engine, partly_labelled_records())
-    of_study, found, not_compared = label_plans.of_study(engine, study, Selection())
-    assert of_study.leaders is not None and not not_compared
-    assert (of_study.leaders.judge, of_study.leaders.other_judge) == ("good", "fair")
+    found, not_compared = label_plans.of_study(engine, study, Selection())
+    assert found.leaders is not None and not not_compared
+    assert (found.leaders.judge, found.leaders.other_judge) == ("good", "fair")
     (pair,) = found.pairs
     data = alignment.load_data(engine, study)
     verdicts = data.opinions.pivot(index="item", columns="judge", values="value")

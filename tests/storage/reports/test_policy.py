@@ -81,7 +81,7 @@ def test_labels_that_could_decide_are_drawn_by_the_design(engine: Engine) -> Non
     before = policy.of_study(engine, study, query)
     assert before.reason is Reason.few_labels and before.more is not None
     assert f"labels of {before.more.strata['']:,} targets, drawn" in policy.describe_more(before)
-    ranking, _, _ = label_plans.of_study(engine, study, Selection())
+    ranking, _ = label_plans.of_study(engine, study, Selection())
     assert ranking.threshold.endswith(policy.describe_more(before))
     with writing(engine) as session:
         policy.draw_more(session, study, before)
