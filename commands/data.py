@@ -1,10 +1,9 @@
 """Import of files, and backup of the database."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 with lazy_imports():
-    from core.formats import gold as gold_files
     from core.formats import html_report, plain_yaml, validation_errors
     from core.formats import records as file_records
     from core.formats import registry as file_formats
@@ -56,7 +54,7 @@ with lazy_imports():
     from storage.db import backup as backups
     from storage.db import connections
     from storage.db import restore as restoring
-    from storage.reports import certificates, study_report
+    from storage.reports import study_report
     from storage.runs import inputs as standing_inputs
     from storage.runs import runs
     from storage.studies import studies
@@ -433,7 +431,8 @@ def export(
     if instructions is not None:  # first, because it raises for a study without area chairs
         write_instructions(engine, source, instructions, every=every_sample, run=run, part=part)
     if gold is not None:
-        write_gold(engine, source, gold, tuple(judges or ()), judge_columns, pseudonyms, with_policy)
+        options = gold_export.GoldOptions(tuple(judges or ()), judge_columns, pseudonyms)
+        write_gold(engine, source, gold, options, with_policy)
     if everything is not None:
         write_study(engine, source, everything, quiet=as_json)
     if turns is not None:
@@ -445,23 +444,11 @@ def export(
 
 
 def write_gold(
-    engine: "Engine",
-    study: "studies.Study",
-    path: Path,
-    judges: tuple[str, ...],
-    judge_columns: bool,
-    pseudonyms: bool,
-    with_policy: bool,
+    engine: "Engine", study: "studies.Study", path: Path, options: "gold_export.GoldOptions", with_policy: bool
 ) -> None:
-    """Write the gold labels as CSV."""
-    options = gold_export.GoldOptions(judges, judge_columns, pseudonyms)
-    if with_policy:
-        options = replace(options, policy=certificates.standing_values(engine, study))
-    sources = Counter[str]()
-    with connections.reading(engine) as session, text_files.open_output(path) as stream:
-        columns = gold_export.verdict_runs(session, study) if options.judge_columns else None
-        rows = count_sources(gold_export.gold_rows(session, study, options), sources)
-        gold_files.write_csv(rows, stream, columns, with_policy=with_policy)
+    """Write the gold labels as CSV, and print how many of them are not people's."""
+    with text_files.open_output(path) as stream:
+        sources = gold_export.write(engine, study, stream, options, with_policy=with_policy)
     if sources["policy"]:
         typer.echo(f"{sources['policy']:,} of {sources.total():,} values stand by a policy, not by people.", err=True)
     if sources["judges"]:
@@ -471,13 +458,6 @@ def write_gold(
             "or other runs of their judges, with this file.",
             err=True,
         )
-
-
-def count_sources(rows: "Iterable[gold_files.GoldRow]", sources: Counter[str]) -> "Iterator[gold_files.GoldRow]":
-    """Yield the rows, and count their sources."""
-    for row in rows:
-        sources[row.gold.source] += 1
-        yield row
 
 
 def write_study(engine: "Engine", study: "studies.Study", path: Path, *, quiet: bool) -> None:

@@ -5,6 +5,7 @@ UTF-8 with "\\n" line ends; open the file with `newline=""`. The same gold in th
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -60,8 +61,8 @@ class GoldRow:
 
 def write_csv(
     rows: Iterable[GoldRow], stream: TextIO, verdict_runs: Sequence[str] | None = None, *, with_policy: bool = False
-) -> None:
-    """Write a header and the rows, in the given order, without holding them all in memory.
+) -> Counter[str]:
+    """Write a header and the rows, in the given order, without holding them all in memory; return source -> rows.
 
     With `verdict_runs`, columns with the verdict of each of these runs and with the judges' opinions follow; then, with
     `with_policy`, one with the policy of a verdict that stands.
@@ -69,13 +70,16 @@ def write_csv(
     judge_columns = [] if verdict_runs is None else [*(VERDICT_PREFIX + run for run in verdict_runs), OPINIONS_COLUMN]
     judge_columns += [POLICY_COLUMN] if with_policy else []
     stream.write(csv_line([*COLUMNS, *map(escape_formula, judge_columns)]))
+    sources = Counter[str]()
     for row in rows:
+        sources[row.gold.source] += 1
         cells = _cells(row)
         if verdict_runs is not None:  # empty if a run did not judge the target or came to no verdict
             cells += [_format_cell(row.verdicts.get(run)) for run in verdict_runs]
             cells.append(escape_formula(_format_values(row.opinions)))
         cells += [escape_formula(row.policy)] if with_policy else []
         stream.write(csv_line(cells))
+    return sources
 
 
 def _cells(row: GoldRow) -> list[str]:

@@ -1,24 +1,27 @@
 """The rows of an export of gold: people's decisions with their origin, and judges only if the owner selects them."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, permutations
+from typing import TextIO
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.aius import apply_edits
 from core.critiques import RECALL_SEPARATOR
 from core.errors import TiebreakError
-from core.formats.gold import GoldRow
+from core.formats.gold import GoldRow, write_csv
 from core.items import Item, target_item
 from core.labels import Gold, Label, Scale, Target, Value, judges_gold, policy_gold
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from core.verdicts import contention
+from storage.db import connections
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.labels import labels, targets
+from storage.reports import certificates
 from storage.runs import aius, runs
 from storage.studies import items, studies, transcripts
 from storage.transfer import participation
@@ -53,6 +56,20 @@ def verdict_runs(session: Session, study: studies.Study) -> list[str]:
     )
     query = select(col(RunRow.name)).where(col(RunRow.id).in_(judged)).order_by(col(RunRow.id))
     return list(session.scalars(query))
+
+
+def write(
+    engine: Engine, study: studies.Study, stream: TextIO, options: GoldOptions, *, with_policy: bool = False
+) -> Counter[str]:
+    """Write the gold of a study as CSV, with the verdicts that stand by its policies if wanted; return source -> rows.
+
+    Raises TiebreakError as `gold_rows` and `standing_values` do.
+    """
+    if with_policy:
+        options = replace(options, policy=certificates.standing_values(engine, study))
+    with connections.reading(engine) as session:
+        columns = verdict_runs(session, study) if options.judge_columns else None
+        return write_csv(gold_rows(session, study, options), stream, columns, with_policy=with_policy)
 
 
 def gold_rows(session: Session, study: studies.Study, options: GoldOptions | None = None) -> Iterator[GoldRow]:

@@ -129,6 +129,9 @@ NAMES = {
     "families": "Families of models",
     "training_required": "Training has to be passed",
     "training_number": "Items of one training",
+    "training_pass_mark": "Pass mark, share of the items",
+    "check_share": "Hidden checks, share of a queue",
+    "repeat_share": "Repeats, share of a queue",
     "tolerance": "Tolerance of scores",
     "weight_tolerance": "Tolerance of weights, percentage points",
 }

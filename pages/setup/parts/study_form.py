@@ -3,7 +3,6 @@
 import io
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, TextIO
 
@@ -11,10 +10,9 @@ import streamlit as st
 
 from core.designs import AGREED, CONTENTION, GROUP, SCENARIO, WHOLE, Form, disputes_only
 from core.errors import TiebreakError
-from core.formats import gold, tiebreak
+from core.formats import tiebreak
 from core.formats.study_records import CriterionRecord, StudyRules
 from core.formats.text import temporary_folder
-from core.frozen import help_text
 from core.items import Criterion
 from core.labels import Kind, Scale, Value
 from core.remote_images import normalize_host
@@ -28,17 +26,16 @@ from storage.db import connections
 from storage.labelling import offers, training
 from storage.labels import views
 from storage.reports import label_designs, peer_reviews
-from storage.reports.certificates import standing_values
 from storage.runs import aspects
 from storage.runs.runs import Run
 from storage.studies import annotators, studies, transcripts
 from storage.transfer import deletions, exports, instructions
 from storage.transfer.bundle import write_bundle
-from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
+from storage.transfer.gold import GoldOptions, verdict_runs, write
 
 # The rules of a study.
 
-FIRST = ("overlap", "lease_minutes", "reason")
+FIRST = (("overlap",), ("lease_minutes",), ("reason",))
 LEFT = ("order", "response_order", "response_order_reason", "annotators", "groups")
 RIGHT = (
     "adjudication_reasons",
@@ -51,10 +48,10 @@ RIGHT = (
 )
 
 
-def _draw_more_rules(rules: StudyRules) -> dict[str, Any]:
-    """Draw the rules of assignment and adjudication."""
+def _draw_in_columns(rules: StudyRules, *columns: Sequence[str]) -> dict[str, Any]:
+    """Draw rules in columns, and return what is entered."""
     entered: dict[str, Any] = {}
-    for column, names in zip(st.columns(2, gap="medium"), (LEFT, RIGHT), strict=True):
+    for column, names in zip(st.columns(len(columns), gap="medium"), columns, strict=True):
         with column:
             entered |= {name: settings_form.draw_rule(rules, name) for name in names}
     return entered
@@ -209,14 +206,11 @@ def _draw_rules(study: studies.Study) -> None:
             height=260,
             help="In Markdown. Annotators can open them next to every item.",
         )
-        changed = {}
-        for name, column in zip(FIRST, st.columns(3, gap="medium", vertical_alignment="bottom"), strict=True):
-            with column:
-                changed[name] = settings_form.draw_rule(rules, name)
+        changed = _draw_in_columns(rules, *FIRST)
         with st.container(horizontal=True, gap="large"):
             changed |= {name: settings_form.draw_rule(rules, name) for name in ("reveal", "evidence")}
         with st.expander("Assignment and adjudication"):
-            more = _draw_more_rules(rules)
+            more = _draw_in_columns(rules, LEFT, RIGHT)
         if not st.form_submit_button("Save", type="primary"):
             return
     new = StudyRules.model_validate(rules.model_dump() | changed | _read_rules(more))
@@ -361,11 +355,7 @@ def _draw_gold_export(study: studies.Study) -> None:
     )  # fmt: skip
 
     def write_gold(stream: TextIO) -> None:
-        policy = standing_values(resources.engine(), study) if with_policy else {}
-        with connections.reading(resources.engine()) as session:
-            columns = verdict_runs(session, study) if judge_columns else None
-            rows = gold_rows(session, study, replace(options, policy=policy))
-            gold.write_csv(rows, stream, columns, with_policy=with_policy)
+        write(resources.engine(), study, stream, options, with_policy=with_policy)
 
     _draw_download("Gold labels as CSV", write_gold, f"{study.name} gold.csv", "text/csv", "gold")
 
@@ -501,13 +491,8 @@ def _write(study: studies.Study, change: Callable[..., object]) -> None:
 
 # The training of annotators: its items, its pass mark, and the share of hidden checks.
 
-# The rules that are shares, with their names and the highest percentages.
+SHARES = ("training_pass_mark", "check_share", "repeat_share")
 TRAINING_RULES = ("training_required", "training_number", "tolerance", "weight_tolerance")
-PERCENTAGES = (
-    ("training_pass_mark", "Pass mark, percent", 100),
-    ("check_share", "Hidden checks, percent", 50),
-    ("repeat_share", "Repeats, percent", 20),
-)
 
 
 def draw_training(study: studies.Study) -> None:
@@ -536,14 +521,7 @@ def draw_training(study: studies.Study) -> None:
 def _draw_training_rules(study: studies.Study) -> None:
     rules = study.rules
     with st.form("training_rules", border=False):
-        left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
-        changed: dict[str, object] = {}
-        with left:
-            for name, label, most in PERCENTAGES:
-                share = round(100 * getattr(rules, name))
-                changed[name] = st.number_input(label, 0, most, share, help=help_text(StudyRules, name)) / 100
-        with right:
-            changed |= {name: settings_form.draw_rule(rules, name) for name in TRAINING_RULES}
+        changed = _draw_in_columns(rules, SHARES, TRAINING_RULES)
         if not st.form_submit_button("Save", type="primary"):
             return
     with permissions.writing(study.id, Permission.edit, "training and checks") as session:

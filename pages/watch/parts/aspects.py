@@ -12,6 +12,7 @@ import streamlit as st
 
 from core import aspects as aspect_math
 from core.aspects import Scores, Weights, overall_score, weighted_scores
+from core.formats.charts import IntervalChart, Mark
 from core.items import Item
 from core.labels import Target
 from core.protocols import dna_baselines
@@ -39,8 +40,8 @@ ONE_TRACE = ChartData(method="Scores of one trace")
 # Opacity of neighbouring segments, in turn, so they can be distinguished.
 TINTS = (1.0, 0.8, 0.62)
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
-# Pixels for a response's bar, and for an aspect's row.
-BAR_HEIGHT, LINE_HEIGHT = 46, 34
+# Pixels for a response's bar.
+BAR_HEIGHT = 46
 
 
 @dataclass(frozen=True)
@@ -102,32 +103,14 @@ def draw_bars(
 
 
 def draw_weights(judge: str, weights: Weights, people_weights: Mapping[str, Weights], key: str) -> None:
-    """Draw the judge's weights as bars, and each person's as markers on the same rows."""
-    import plotly.graph_objects as go
-
-    letters = [aspect_letter(index) for index in range(len(weights))]
-    figure = go.Figure()
-    figure.add_bar(
-        x=list(weights.values()),
-        y=letters,
-        orientation="h",
-        name=_short(judge, 24),
-        marker={"color": colours.JUDGES[0]},
-        hovertemplate="%{x:.0f} %",
-    )
-    for index, (person, person_weights) in enumerate(people_weights.items()):
-        figure.add_scatter(
-            x=[person_weights.get(aspect) for aspect in weights],
-            y=letters,
-            mode="markers",
-            name=_short(person, 24),
-            marker={"size": 11, "symbol": SYMBOLS[index % len(SYMBOLS)], "color": colours.RESPONSE[2]},
-            hovertemplate="%{x:.0f} %",
-        )
-    figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(title="Weight, %", rangemode="tozero")
+    """Draw the weights of the judge and of each person on the same rows."""
+    raters = [(_short(judge, 24), weights), *((_short(name, 24), own) for name, own in people_weights.items())]
+    marks = [
+        Mark(aspect, own[aspect], None, None, name, "") for aspect in weights for name, own in raters if aspect in own
+    ]
+    series = [(name, SYMBOLS[place % len(SYMBOLS)]) for place, (name, _) in enumerate(raters)]
     title = "Weights of the judge and of people"
-    charts.apply_layout(figure, title, 144 + LINE_HEIGHT * len(weights), legend=True)
+    figure = charts.shared_interval_figure(IntervalChart("weights", title, "Weight, %", series, marks))
     charts.draw(figure, key, title, data=ONE_TRACE)
 
 

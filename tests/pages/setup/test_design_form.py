@@ -116,9 +116,9 @@ def listed():
 
 def test_the_rules_are_saved(page):
     fields = {field.label: field for field in page.number_input}
-    fields["Pass mark, percent"].set_value(60)
-    fields["Hidden checks, percent"].set_value(5)
-    fields["Repeats, percent"].set_value(10)
+    fields["Pass mark, share of the items"].set_value(0.6)
+    fields["Hidden checks, share of a queue"].set_value(0.05)
+    fields["Repeats, share of a queue"].set_value(0.1)
     next(button for button in page.button if "training_rules" in button.key).click().run()
     with study_session() as (_, study):
         rules = study.rules
