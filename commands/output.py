@@ -293,13 +293,6 @@ def _watch_changes(engine: "Engine") -> None:
             _changed.add(engine)
 
 
-def describe_changes() -> str:
-    """Return a sentence about what a command that was interrupted has stored in the database."""
-    if _changed:
-        return "The database has changes that it had stored before; the audit log lists them."
-    return "The database was not changed."
-
-
 def _user_name() -> str:
     """Return the name of the operating system's user; in a container there may be none."""
     import getpass
@@ -410,17 +403,13 @@ class ErrorFormattingGroup(TyperGroup):
         except (TiebreakError, typer.TyperException) as error:
             exit_with_error(error.format_message() if isinstance(error, typer.TyperException) else str(error))
         except Exception as error:
-            exit_with_error(database_sentence(error))
+            if not isinstance(error, errors.DBAPIError):
+                raise
+            exit_with_error(errors.describe(error))
         if code == INTERRUPTED:
-            exit_with_error(f"Interrupted: the command had not ended. {describe_changes()}")
+            ending = "has changes that it had stored before: see the audit log" if _changed else "was not changed"
+            exit_with_error(f"Interrupted: the command had not ended. The database {ending}.")
         sys.exit(code)
-
-
-def database_sentence(error: Exception) -> str:
-    """Return an error of the database as a sentence; raises any other error."""
-    if not isinstance(error, errors.DBAPIError):
-        raise error
-    return errors.describe(error)
 
 
 def exit_with_error(message: str) -> NoReturn:

@@ -105,15 +105,12 @@ def can_decide(study: Study, case: adjudication.Case) -> bool:
     return study.rules.adjudicate_own or not case.own
 
 
-def open_case(case_id: int) -> None:
-    """Write a case to the URL, and redraw the page."""
-    st.query_params["case"] = str(case_id)
-    st.rerun()
-
-
-def close_case() -> None:
-    """Return to the list."""
-    st.query_params.pop("case", None)
+def open_case(case_id: int | None) -> None:
+    """Write a case to the URL, or none for the list, and redraw the page."""
+    if case_id is None:
+        st.query_params.pop("case", None)
+    else:
+        st.query_params["case"] = str(case_id)
     st.rerun()
 
 
@@ -128,8 +125,7 @@ def draw_case(study: Study, annotator: str, case: adjudication.Case, queue: "np.
     places = (queue == case.id).nonzero()[0]
     place = int(places[0]) if len(places) else None
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button(_("Cases"), icon=":material/arrow_back:", type="tertiary", key="back"):
-            close_case()
+        shell.draw_back(_("Cases"), "case")
         names = filter(None, (target_name(case.target), case.scenario or "", case.target.criterion))
         st.markdown(" · ".join(map(escape_markdown, names)), width="stretch")
         if place is not None:
@@ -145,7 +141,7 @@ def draw_case(study: Study, annotator: str, case: adjudication.Case, queue: "np.
     @permissions.fragment()  # a choice redraws the panel without the texts
     def draw_answer() -> None:
         if adjudication_panel.draw_panel(study, annotator, case, content, can_decide(study, case)):
-            close_case() if after is None else open_case(after)
+            open_case(after)
         if hidden and adjudication_panel.has_choice(case):
             st.rerun()
 

@@ -53,8 +53,7 @@ def draw_list(threads: list[home.Thread], *, closed: bool) -> None:
 
 def draw_thread(study: Study, name: str, thread: home.Thread, *, may_reply: bool) -> None:
     """Draw one thread; the text of another annotator may suggest a label, so the view is recorded."""
-    if st.button(_("Inbox"), icon=":material/arrow_back:", type="tertiary", key="back"):
-        close_thread()
+    shell.draw_back(_("Inbox"), "on", "of")
     if name != thread.annotator:
         permissions.write(study.id, Permission.label, "", views.record, study.id, [thread.target], name)
     names = " · ".join(filter(None, (target_name(thread.target), thread.target.criterion)))
@@ -93,13 +92,6 @@ def draw_reply(study: Study, name: str, thread: home.Thread, *, may_close: bool)
         with permissions.writing(study.id, needed, "") as session:
             home.reply(session, study.id, thread.target_id, thread.annotator, name, text, closed=bool(close))
         st.rerun()
-
-
-def close_thread() -> None:
-    """Return to the list."""
-    for parameter in ("on", "of"):
-        st.query_params.pop(parameter, None)
-    st.rerun()
 
 
 def requested_thread(threads: list[home.Thread]) -> home.Thread | None:

@@ -89,6 +89,17 @@ def fragment(*, run_every: float | None = None) -> Callable[[Callable[[], None]]
     return decorate
 
 
+def rerun_when(is_due: Callable[[], bool], seconds: float = 1.0) -> None:
+    """Run the page again when something is due; a fragment looks for it every so many seconds."""
+
+    @fragment(run_every=seconds)
+    def watch() -> None:
+        if is_due():
+            st.rerun()
+
+    watch()
+
+
 def allows(study_id: int, permission: access.Permission) -> bool:
     """Return whether the visitor has the permission in a study."""
     return resources.read(access.allows, study_id, account_guard.current_actor(), permission)

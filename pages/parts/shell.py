@@ -249,6 +249,14 @@ def draw_header(title: str, sentence: str) -> studies.Study:
     return study
 
 
+def draw_back(label: str, *parameters: str) -> None:
+    """Draw the button that returns to the list of a page: its address has none of these parameters."""
+    if st.button(label, icon=":material/arrow_back:", key="back", type="tertiary"):
+        for parameter in parameters:
+            st.query_params.pop(parameter, None)
+        st.rerun()
+
+
 def scroll_to_top() -> None:
     """Show the beginning of the page: where the button was that led here, it may be above the window."""
     _to_top(key="to_top")

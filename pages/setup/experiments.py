@@ -25,20 +25,13 @@ def draw_overview(study: Study) -> None:
 
 def draw_results(study: Study, name: str) -> None:
     """Draw the results of one experiment."""
-    draw_back("experiment")
+    shell.draw_back("Experiments", "experiment")
     found = resources.read(experiments.find, study.id, name)
     if found is None:
         st.info("This study has no experiment of that name.")
         return
     cards.draw_progress(found)
     experiment_results.draw_results(study, found)
-
-
-def draw_back(parameter: str) -> None:
-    """Draw the button that returns to the list."""
-    if st.button("Experiments", icon=":material/arrow_back:", key="back", type="tertiary"):
-        del st.query_params[parameter]
-        st.rerun()
 
 
 view, name = st.query_params.get("view"), st.query_params.get("experiment")
@@ -49,7 +42,7 @@ study = shell.draw_header(
     else "Runs that differ in named settings: execute them together, and compare their results.",
 )
 if view == "new":
-    draw_back("view")
+    shell.draw_back("Experiments", "view")
     if experiment_form.draw_form(study):
         del st.query_params["view"]
         st.rerun()

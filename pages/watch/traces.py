@@ -64,6 +64,7 @@ PAIR_CAPTION = (
 SWAPPED_FOR_LABEL = (
     ":material/swap_horiz: You labelled the responses in swapped order: your Response 1 is Response 2 on this page."
 )
+draw_back = partial(shell.draw_back, "Traces", "trace", "shown")
 CHANGES_EARLIER_EVENTS = (TraceRestarted, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
 
 COLUMNS = {
@@ -104,16 +105,9 @@ def draw_list(study: Study) -> None:
 
 def redraw_on_change(chosen: Filter, drawn: Mapping[int, Status]) -> None:
     """Draw the page again when a trace of the list has another status; looks each second."""
-
-    def read() -> dict[int, Status]:
-        return resources.read(traces.statuses, chosen, list(drawn))
-
-    @permissions.fragment(run_every=1.0)
-    def watch() -> None:
-        if live.load("trace_statuses", (live.study_topic(chosen.study_id),), read, scope=tuple(drawn)) != drawn:
-            st.rerun()
-
-    watch()
+    read = partial(resources.read, traces.statuses, chosen, list(drawn))
+    topics = (live.study_topic(chosen.study_id),)
+    permissions.rerun_when(lambda: live.load("trace_statuses", topics, read, scope=tuple(drawn)) != drawn)
 
 
 def load_sizes(chosen: Filter) -> dict[int, int]:
@@ -196,7 +190,7 @@ def requested_trace() -> Trace | None:
         permissions.require_page(study_id)
         return resources.read(traces.get, trace_id)
     except TiebreakError:
-        draw_back_button()
+        draw_back()
         raise
 
 
@@ -257,21 +251,13 @@ def name_value(value: Value | None, kind: Kind) -> str:
     return names.get(value, str(value)) if isinstance(value, int) else numbers.format_value(value)
 
 
-def draw_back_button() -> None:
-    """Draw the button that returns to the list."""
-    if st.button("Traces", icon=":material/arrow_back:", key="back", type="tertiary"):
-        del st.query_params["trace"]
-        st.query_params.pop("shown", None)
-        st.rerun()
-
-
 def draw_trace_header(trace: Trace, item: Item, study: Study, source: str) -> None:
     """Draw the way back, the trace's names, and the link to the page where it is labelled.
 
     `study` is the trace's own, which may differ from the one selected before.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
-        draw_back_button()
+        draw_back()
         names = [
             f"Item {escape_markdown(trace.name)}",
             escape_markdown(trace.scenario or ""),

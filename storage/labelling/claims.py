@@ -175,11 +175,6 @@ def select_share(
     return [replace(state, full=False, available=len(state.parts) or 1) for state in chosen]
 
 
-def mix_checks(work: QueueContext, target_ids: Sequence[int], check_ids: Sequence[int]) -> Sequence[int]:
-    """Return targets in their order with the checks at random positions, one in each block of equal length."""
-    return mix(work, target_ids, check_ids, len(target_ids) / len(check_ids)) if check_ids else target_ids
-
-
 def mix(
     work: QueueContext,
     ordered: Sequence[int],
@@ -256,7 +251,7 @@ def _task_completeness(session: Session, work: QueueContext, task: Task) -> tupl
         return full, at
     at = clock(session)
     _delete_expired(session, task, at)
-    state = critique_queue.critique_state(session, work.queue, work.annotator_id, work.study.rules.overlap, task)
+    state = critique_queue.critique_state(session, work, task)
     return state is not None and state.full and not _is_check(session, work, state.parts), at
 
 

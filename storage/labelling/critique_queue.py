@@ -6,7 +6,7 @@ and those of the reference critique; both change when AIUs are edited.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, Engine, func, select
 from sqlalchemy.orm import Session
@@ -19,7 +19,7 @@ from core.labels import Target
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from storage.db.connections import clock, reading, write
 from storage.db.tables import ItemRow, LabelRow, LeaseRow, StudyRow, TargetRow
-from storage.labelling.context import AIU_KINDS, Task
+from storage.labelling.context import AIU_KINDS, QueueContext, Task
 from storage.labelling.queue import Mark, Queue, TargetState, marks_on
 from storage.labels import targets
 from storage.runs import aius
@@ -60,16 +60,15 @@ class _Entries:
         return sum(labelled.values()) + sum(name not in labelled for name in self.holders.get(task_id, ()))
 
 
-def critique_states(session: Session, queue: Queue, annotator_id: int, overlap: int) -> list[TargetState]:
+def critique_states(session: Session, work: QueueContext) -> list[TargetState]:
     """Return every critique of a queue in the order of the items, as the annotator sees it."""
-    return _evaluate(session, queue, None, annotator_id, overlap, current_states(session, queue.study_id))
+    return _evaluate(session, work, work.queue, None, current_states(session, work.study.id))
 
 
-def critique_state(session: Session, queue: Queue, annotator_id: int, overlap: int, task: Task) -> TargetState | None:
+def critique_state(session: Session, work: QueueContext, task: Task) -> TargetState | None:
     """Return one critique, regardless of the scenario of the queue; None if it is no longer in the study."""
-    everything = Queue(queue.study_id, queue.kind, queue.criterion, every=True)
-    item = {task.target.item: aius.current_state(session, queue.study_id, task.target.item)}
-    states = _evaluate(session, everything, [task.item_id], annotator_id, overlap, item)
+    item = {task.target.item: aius.current_state(session, work.study.id, task.target.item)}
+    states = _evaluate(session, work, replace(work.queue, scenario=None), [task.item_id], item)
     return next((state for state in states if state.id == task.id), None)
 
 
@@ -91,14 +90,13 @@ def _conditions(study_id: int, item_ids: Collection[int] | None) -> list[ColumnE
 
 def _evaluate(
     session: Session,
+    work: QueueContext,
     queue: Queue,
     item_ids: Collection[int] | None,
-    annotator_id: int,
-    overlap: int,
     items: Mapping[str, EditedAius],
 ) -> list[TargetState]:
-    conditions = _conditions(queue.study_id, item_ids)
-    ids, entries = _ids(session, conditions), _entries(session, conditions, annotator_id)
+    conditions, overlap = _conditions(queue.study_id, item_ids), work.study.rules.overlap
+    ids, entries = _ids(session, conditions), _entries(session, conditions, work.annotator_id)
     return [_state(ids, target, aiu_ids, entries, overlap) for target, aiu_ids in _critiques(queue, ids, items)]
 
 

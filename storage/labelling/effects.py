@@ -5,7 +5,7 @@ not carried out.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, select
@@ -296,7 +296,7 @@ def _training_answer(transaction: Transaction, target: ActionTarget, plan: train
 
 def _claim_or_release(session: Session, work: QueueContext, task: Task) -> None:
     """Claim a critique with its first label; with its last one, the claim ends, as a label of another kind ends its."""
-    state = critique_queue.critique_state(session, work.queue, work.annotator_id, work.study.rules.overlap, task)
+    state = critique_queue.critique_state(session, work, task)
     if state is not None and state.labelled:
         claims.release(session, work, task)
     else:
@@ -408,7 +408,7 @@ def undo_latest_skips(session: Session, work: QueueContext, entry: str) -> None:
 
     Raises Refused if it is not the one called `entry`, or while a required training is not passed.
     """
-    undo_entry(Transaction(session, "", Action(seq=1, type="undo", entry=entry), work, None))
+    _reverse(Transaction(session, "", Action(seq=1, type="undo", entry=entry), work, None), undoing=True)
 
 
 def _set_skips(session: Session, work: QueueContext, task_ids: Sequence[int], *, on: bool) -> list[Task]:
@@ -461,16 +461,6 @@ def read_guidelines(transaction: Transaction) -> Json:
 # Undo and redo: they take the top entry of a stack, and store the state before or after it.
 
 
-def undo_entry(transaction: Transaction) -> Json:
-    """Undo the annotator's newest entry."""
-    return _reverse(transaction, undoing=True)
-
-
-def redo_entry(transaction: Transaction) -> Json:
-    """Carry the entry out again that was undone last."""
-    return _reverse(transaction, undoing=False)
-
-
 def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
     """Take the top entry of a stack, and restore the state before or after it as a new event."""
     session, work = transaction.session, transaction.work
@@ -505,8 +495,8 @@ ACTIONS: Mapping[str, ActionType] = {
     "flag": ActionType(flag, after_training=True),
     "note": ActionType(note, after_training=True),
     "edit": ActionType(edit, after_training=True, reverse=reverse_edit),
-    "undo": ActionType(undo_entry),
-    "redo": ActionType(redo_entry),
+    "undo": ActionType(partial(_reverse, undoing=True)),
+    "redo": ActionType(partial(_reverse, undoing=False)),
     "read": ActionType(read_guidelines),
 }
 

@@ -64,7 +64,7 @@ class View:
         if self.only_training:
             return [], []
         trained = self.training.tasks if self.training is not None else ()
-        states = critique_queue.critique_states(self.session, work.queue, work.annotator_id, rules.overlap)
+        states = critique_queue.critique_states(self.session, work)
         visible = [
             state
             for state in states
@@ -99,7 +99,9 @@ class View:
     @cached_property
     def order(self) -> Sequence[int]:
         """The tasks that the annotator gets or has labelled, in the annotator's order."""
-        ordered = claims.mix_checks(self.work, self._ordinary_order(), [state.id for state in self.checks])
+        ordered, checks = self._ordinary_order(), [state.id for state in self.checks]
+        if checks:  # one at a random position in each block of equal length
+            ordered = claims.mix(self.work, ordered, checks, len(ordered) / len(checks))
         return [*(state.id for state in self.items), *ordered] if self.items else ordered
 
     @cached_property

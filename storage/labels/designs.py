@@ -458,7 +458,10 @@ def set_design(
     elif own:
         own = []
         session.execute(delete(DesignRow).where(*_of_criterion(DesignRow, study_id, criterion, kind)))
-    design = replace(design, before=tuple(sorted(one.number_key for one in chosen if _is_first([*own, design], one))))
+    all_rounds = [*own, design]
+    # Of these the round is the first to draw them.
+    first = [one.number_key for one in chosen if _drawn(all_rounds, one.number_key, one.state).round == design.round]
+    design = replace(design, before=tuple(sorted(first)))
     add_rounds(session, study_id, subject, [design])
     _record(session, study_id, subject, design)
     session.get_one(StudyRow, study_id).removals += 1  # what was computed from the draws is out of date
@@ -524,11 +527,6 @@ def _states_of_criterion(
 
 def _of_criterion(row: Any, study_id: int, criterion: str, kind: Kind = KIND) -> tuple[Any, ...]:
     return col(row.study_id) == study_id, col(row.kind) == kind, col(row.criterion) == criterion
-
-
-def _is_first(own: Sequence[Design], known: _Known) -> bool:
-    """Return whether the last round is the first to draw a target."""
-    return _drawn(own, known.number_key, known.state).round == own[-1].round
 
 
 def _lock(session: Session, study_id: int) -> None:

@@ -1,7 +1,7 @@
 """The summaries of the annotators; those of a large study are computed in the background."""
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
@@ -43,27 +43,15 @@ def load_shown(study: Study) -> list[annotators.AnnotatorSummary] | None:
 
     if newest[0] >= LARGE and not live.has_figures(key, newest, compute):
         st.info(live.describe(numbers.format_count(newest[0], "label")), icon=":material/sync:")
-        _rerun_when_complete(key, newest, None)
+        permissions.rerun_when(lambda: not live.is_first_pending(key), INTERVAL)
         return None
     start, shown = time.thread_time(), live.shown_version(key, newest)
     summaries = compute(shown)
     live.computed(key, shown, time.thread_time() - start, compute)
     if shown != newest:
         st.caption(f":material/sync: {NEWER}")
-        _rerun_when_complete(key, newest, shown)
+        permissions.rerun_when(lambda: not live.is_pending(key, newest, shown), INTERVAL)
     return summaries
-
-
-def _rerun_when_complete(key: Hashable, newest: Version, drawn: Version | None) -> None:
-    """Run the page again when the figures after those of the drawn version are complete; None: the first ones."""
-
-    @permissions.fragment(run_every=INTERVAL)
-    def watch() -> None:
-        pending = live.is_first_pending(key) if drawn is None else live.is_pending(key, newest, drawn)
-        if not pending:
-            st.rerun()
-
-    watch()
 
 
 # Draws how an annotator's agreement with the majority of the others changes from week to week.

@@ -43,13 +43,7 @@ def redraw_on_change(study: Study) -> None:
     read = partial(resources.read, runs.states, study.id)
     load = partial(live.load, "run_states", (live.study_topic(study.id),), read, scope=study.id)
     drawn = load()  # before the page reads its runs: a change meanwhile draws the page again
-
-    @permissions.fragment(run_every=1.0)
-    def watch() -> None:
-        if load() != drawn:
-            st.rerun()
-
-    watch()
+    permissions.rerun_when(lambda: load() != drawn)
 
 
 def _draw_heading(name: str, state: str, details: Sequence[str], draw_actions: Callable[[], None]) -> None:

@@ -54,7 +54,7 @@ def test_a_share_of_the_queue_are_checks_at_other_places_for_each_annotator(stud
             assert quarter * 34 / 4 - 2 <= place <= (quarter + 1) * 34 / 4 + 2, "one check in each stretch"
     assert places["ann"] != places["bob"]
     work = Client(study, "ann").work()
-    assert {claims.mix_checks(work, [90, 91], [check]).index(check) for check in range(10)} == {1, 2}
+    assert {claims.mix(work, [90, 91], [check], 2).index(check) for check in range(10)} == {1, 2}
     assert Client(study, "ann").progress()["total"] == 34
 
 
