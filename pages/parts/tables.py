@@ -53,7 +53,14 @@ def _call(on_click: Click, key: str) -> None:
 INTERVAL_WIDTH = 170
 
 
-def draw(table: Table, on_click: Click | None = None, key: str = "", *, opens: bool = False) -> int | None:
+def draw(
+    table: Table,
+    on_click: Click | None = None,
+    key: str = "",
+    *,
+    opens: bool = False,
+    max_height: int = MAX_HEIGHT,
+) -> int | None:
     """Draw a table without its empty columns, what the columns mean, and the link to its CSV file.
 
     `on_click` is called as by `draw_clickable`; with it, or if rows open, the number of the selected row is returned.
@@ -80,7 +87,7 @@ def draw(table: Table, on_click: Click | None = None, key: str = "", *, opens: b
     lines = [{title: cells[title][number] for title in config} for number in range(len(table.rows))]
     key, clicked = key or f"{table.name}_table", None
     if opens or on_click is not None:
-        clicked = draw_clickable(lines, key, on_click, column_config=config)
+        clicked = draw_clickable(lines, key, on_click, max_height=max_height, column_config=config)
     else:
         st.dataframe(lines, key=key, hide_index=True, column_config=config, placeholder="–")
     draw_notes(config)

@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from core.aiu_texts import AiuMatch
+from core.formats.tables import Column, Table
 from core.protocols import Artifact, registry
 from pages.parts import live, numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
@@ -19,6 +20,14 @@ from storage.transfer.imports import read_inputs
 
 ROWS_PER_PAGE = 50
 PROMPT_LENGTH = 200  # characters of a prompt in the table
+COLUMNS = (
+    Column("Item", "item"),
+    Column("Prompt", lambda row: row.prompt[:PROMPT_LENGTH]),
+    Column("Reference", lambda row: row.reference or ""),
+    Column("Reference by", "reference_by"),
+    Column("Aspects", lambda row: "; ".join(row.aspects)),
+    Column("Aspects by", "aspects_by"),
+)
 
 
 def draw(study: Study, annotator: str | None) -> None:
@@ -43,24 +52,7 @@ def draw(study: Study, annotator: str | None) -> None:
 
 def _draw_table(rows: list[StandingInput]) -> StandingInput | None:
     """Draw the items of a page; returns the selected one."""
-    clicked = tables.draw_clickable(
-        [
-            {
-                "Item": row.item,
-                "Prompt": row.prompt[:PROMPT_LENGTH],
-                "Reference": row.reference or "",
-                "Reference by": row.reference_by,
-                "Aspects": list(row.aspects),
-                "Aspects by": row.aspects_by,
-            }
-            for row in rows
-        ],
-        "inputs_table",
-        column_config={
-            "Prompt": st.column_config.TextColumn(width="large"),
-            "Reference": st.column_config.TextColumn(width="medium"),
-        },
-    )
+    clicked = tables.draw(Table("inputs", rows, COLUMNS, ()), opens=True)
     return None if clicked is None else rows[clicked]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from core.errors import TiebreakError
+from core.formats.tables import Column, Table
 from core.frozen import valid_text
 from core.items import Item, pair_item, pair_numbers
 from core.labels import Kind, Target, Value
@@ -66,15 +67,6 @@ SWAPPED_FOR_LABEL = (
 )
 draw_back = partial(shell.draw_back, "Traces", "trace", "shown")
 CHANGES_EARLIER_EVENTS = (TraceRestarted, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
-
-COLUMNS = {
-    "Contention": st.column_config.TextColumn(
-        alignment="right", help="Disagreement of the opinions, from 0 to 1; – where it is not known."
-    ),
-    "Last opinions": st.column_config.TextColumn(
-        help="One per judge, in the order of the settings; the verdicts by criterion if there are none"
-    ),
-}
 
 
 def draw_list(study: Study) -> None:
@@ -152,20 +144,24 @@ def draw_table(
 
     `verdicts` has the verdicts of runs without a criterion, by trace and criterion.
     """
-    rows = []
-    for trace in matches:
-        row = {
-            "Item": trace.name,
-            "Scenario": trace.scenario or "",
-            "Criterion": trace.criterion or ", ".join(verdicts.get(trace.id, {})),
-            "Outcome": colours.STATUS[trace.status][0],
-            "Contention": "–" if trace.contention is None else f"{trace.contention:.2f}",
-        }
-        if opinions is not None:
-            row["Last opinions"] = opinions.get(trace.id) or list_verdicts(verdicts.get(trace.id, {}))
-        rows.append(row | {"Run": trace.run})
-    clicked = tables.draw_clickable(rows, "traces_table", max_height=740, column_config=COLUMNS)
-    tables.draw_notes({name: column for name, column in COLUMNS.items() if any(name in row for row in rows)})
+    columns = [
+        Column("Item", "name"),
+        Column("Scenario", lambda trace: trace.scenario or ""),
+        Column("Criterion", lambda trace: trace.criterion or ", ".join(verdicts.get(trace.id, {}))),
+        Column("Outcome", lambda trace: colours.STATUS[trace.status][0]),
+        Column(
+            "Contention", lambda trace: "–" if trace.contention is None else f"{trace.contention:.2f}", "figure",
+            help="Disagreement of the opinions, from 0 to 1; – where it is not known.",
+        ),
+        Column(
+            "Last opinions",
+            lambda trace: (opinions or {}).get(trace.id) or list_verdicts(verdicts.get(trace.id, {})),
+            help="One per judge, in the order of the settings; the verdicts by criterion if there are none",
+        ),
+        Column("Run", "run"),
+    ]  # fmt: skip
+    shown = [column for column in columns if opinions is not None or column.title != "Last opinions"]
+    clicked = tables.draw(Table("traces", matches, shown, ()), opens=True, max_height=740)
     if clicked is not None:
         # One change of the address, without the filters, which Streamlit removes in a second one: Back needs one press.
         kept = {name: st.query_params[name] for name in ("study",) if name in st.query_params}

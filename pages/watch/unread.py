@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from core.formats.tables import Column, Table
 from core.items import item_name
 from pages.parts import numbers, paging, resources, shell, tables
 from pages.parts.text import escape_markdown
@@ -63,39 +64,24 @@ def empty_state(filter: UnreadFilter) -> None:
         shell.draw_link("watch/traces.py", "Open the traces", "forum")
 
 
-COLUMNS = {
-    "Step": st.column_config.TextColumn(help="The part of the protocol in which the judge was asked."),
-    "Reason": st.column_config.TextColumn(width="large", help="Why the reply has no value that counts."),
-    "Replies": st.column_config.NumberColumn(help="The replies of the judge in this step with this reason."),
-    "Of": st.column_config.NumberColumn(help="All replies of the judge in this step."),
-    "Share": st.column_config.NumberColumn(
-        format="percent", help="Replies, divided by all replies of the judge in the step."
+COLUMNS = (
+    Column("Judge", "judge"),
+    Column("Step", "step", help="The part of the protocol in which the judge was asked."),
+    Column("Reason", "reason", help="Why the reply has no value that counts."),
+    Column("Replies", "replies", "count", help="The replies of the judge in this step with this reason."),
+    Column("Of", "of", "count", help="All replies of the judge in this step."),
+    Column(
+        "Share", lambda count: count.replies / count.of if count.of else None, "share",
+        help="Replies, divided by all replies of the judge in the step.",
     ),
-}
+)  # fmt: skip
 
 
 def draw_counts(counts: list[UnreadCount], filter: UnreadFilter) -> None:
     """Draw the number of replies by judge, step and reason."""
     total = numbers.format_count(sum(count.replies for count in counts), "reply", "replies")
     st.markdown(f"**{total}** {'read since' if filter.read else 'without a reading'}")
-    st.dataframe(
-        [
-            {
-                "Judge": count.judge,
-                "Step": count.step,
-                "Reason": count.reason,
-                "Replies": count.replies,
-                "Of": count.of,
-                "Share": count.replies / count.of if count.of else None,
-            }
-            for count in counts
-        ],
-        hide_index=True,
-        height=min(38 + 35 * len(counts), 320),
-        column_config=COLUMNS,
-        key="counts",
-    )
-    tables.draw_notes(COLUMNS)
+    tables.draw(Table("unread", counts, COLUMNS, ()), key="counts")
 
 
 def draw_replies(study: Study, filter: UnreadFilter) -> None:

@@ -28,11 +28,7 @@ def test_the_standing_inputs_of_every_item_are_listed():
         inputs.save(session, study.id, "eve", {"item 1": Input(aspects=("tone: Polite?", "length"))})
     page = visit("setup/inputs", "eve")
     table = page.dataframe[0].value.set_index("Item")
-    assert table["Aspects"].map(list).to_dict() == {
-        "item 0": ["depth"],
-        "item 1": ["tone: Polite?", "length"],
-        "item 2": [],
-    }
+    assert table["Aspects"].to_dict() == {"item 0": "depth", "item 1": "tone: Polite?; length", "item 2": ""}
     assert table["Aspects by"].to_dict() == {"item 0": "imported", "item 1": "eve", "item 2": ""}
     assert table.loc["item 0", ["Reference", "Reference by"]].tolist() == ["Own.", "imported"]
 
