@@ -2,7 +2,18 @@
 
 import pytest
 
-from core.labels import PREFERENCE, TRUTH, Adjudication, Scale, Target, judges_gold, majority_value, resolve_gold
+from core.labels import (
+    PREFERENCE,
+    TRUTH,
+    Adjudication,
+    Scale,
+    Target,
+    is_match,
+    judges_gold,
+    majority_value,
+    policy_gold,
+    resolve_gold,
+)
 
 TARGET = Target(item="q1", kind="preference", criterion="helpfulness")
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
@@ -23,6 +34,8 @@ INTERVAL = Scale(level="interval", low=0, high=10)
         (GRADES, "fair", False, False),
         (INTERVAL, 9.5, True, True),
         (INTERVAL, 10.5, False, False),
+        (INTERVAL, 0, True, True),
+        (INTERVAL, -0.5, False, False),
         (INTERVAL, "9", False, False),
     ],
 )
@@ -79,6 +92,7 @@ def test_gold_of_scores_is_their_mean_unless_the_scale_is_nominal(
 def test_verdicts_of_judges_are_gold_of_their_own_source_only_when_they_agree() -> None:
     agreed = judges_gold(TARGET, {"first": 1, "second": 1})
     assert (agreed.value, agreed.source, agreed.reason) == (1, "judges", "no label; the verdict of first, second")
+    assert (agreed.annotators, policy_gold(TARGET, 1, "p").annotators) == (0, 0)
     differing = judges_gold(TARGET, {"first": 1, "second": 2})
     assert (differing.value, differing.source) == (None, "unresolved")
     assert differing.reason == "no label, and the verdicts of first, second differ"
@@ -90,6 +104,25 @@ def test_gold_of_weights_is_the_mean_of_each_aspect() -> None:
     assert (gold.value, gold.source) == ({"a": 70.0, "b": 30.0}, "mean")
     other = resolve_gold(weights, {"ann": {"b": 100.0}, "ben": {"a": 100.0}})
     assert (other.value, other.source) == (None, "unresolved")
+
+
+@pytest.mark.parametrize(
+    ("value", "known", "tolerance", "matches"),
+    [
+        ("a", "a", 0, True),
+        ("a", "b", 0, False),
+        (True, 1, 0, False),
+        (3, 3.5, 0.5, True),
+        (3, 3.6, 0.5, False),
+        ({"a": 40, "b": 60}, {"b": 55, "a": 45}, 5, True),
+        ({"a": 40, "b": 60}, {"a": 46, "b": 54}, 5, False),
+        ({"a": 100}, {"b": 100}, 100, False),
+    ],
+)
+def test_numbers_and_each_weight_may_differ_from_known_ones(
+    value: object, known: object, tolerance: float, matches: bool
+) -> None:
+    assert is_match(value, known, tolerance) == is_match(known, value, tolerance) == matches  # type: ignore[arg-type]
 
 
 def test_a_majority_is_more_than_half() -> None:

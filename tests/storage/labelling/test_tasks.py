@@ -16,7 +16,7 @@ from storage.labels import labels
 from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.storage.labelling.workbench import Client, leases, set_rules, stored
-from tests.storage.shared import RUN, a_trace, debates
+from tests.storage.shared import RUN, a_trace, a_verdict, debates
 
 
 @pytest.fixture
@@ -97,6 +97,36 @@ def test_labelled_skipped_and_full_targets_are_not_in_the_queue_and_are_in_their
     assert ann.progress() == {"labelled": 1, "total": 11, "skipped": 1, "flagged": 1, "drafts": 1}
 
 
+def test_the_newest_draft_that_is_to_do_comes_first(ann):
+    *_, older, newer = given = ann.tasks()
+    for task in (older, newer):
+        ann.do("draft", task, value=1)
+    assert [task["id"] for task in ann.tasks()][:2] == [newer["id"], given[0]["id"]]
+    assert ann.tasks(tab="done") == []
+
+
+def test_a_reply_says_whether_it_has_the_task_of_the_link(ann, engine):
+    work, found = ann.work(), []
+    with reading(engine) as session:
+        for first in (None, "item 3", "no item"):
+            reply = tasks.next_tasks(session, work, have=(), count=1, tab="todo", first=first)
+            found.append((reply["linked"], len(reply["tasks"]), reply["complete"]))
+    assert found == [(True, 1, False), (True, 1, False), (False, 1, False)]
+
+
+def test_a_target_that_nobody_has_labelled_or_stored_has_no_entry(ann, engine):
+    for task in ann.tasks():
+        ann.label(task, 1)
+    work = ann.work()
+    with reading(engine) as session:
+        task = find_task(session, work, ann.tasks(tab="done")[0]["id"])
+        new = task.target.model_copy(update={"part": "new"})
+        entries = tasks.Entries(session, work, {task: [task.target, new]})
+    own, other = entries.of_target(task, task.target), entries.of_target(task, new)
+    assert (own["version"], own["standing"]["value"], other["version"], other["standing"]) == ("1", 1, "0", None)
+    assert own["standing"]["at"] in {row.at.isoformat() for row in stored(engine) if row.target_id == task.id}
+
+
 def test_a_link_begins_with_its_item(ann):
     last = ann.tasks()[-1]
     assert ann.tasks(first=last["id"])[0]["id"] == last["id"]
@@ -142,6 +172,16 @@ def test_a_reveal_in_the_history_is_recorded_as_seen(ann, engine):
     assert found["tasks"][0]["targets"][0]["reveal"]["stances"]
     ann.label(found["tasks"][0], 2, base="1")
     assert [row.blind for row in stored(engine)] == [True, False]
+
+
+def test_a_reveal_has_the_opinions_of_its_own_debate(engine):
+    last = {f"item {n}": (n, n, 2 - n) for n in range(3)}
+    traces = [a_trace(name, a_verdict("disputed", values)) for name, values in last.items()]
+    imports.import_records(engine, "s", [*(ItemRecord(item=make_item(name)) for name in last), RUN, *traces])
+    ann = Client(engine)
+    for name, values in last.items():
+        (grid,) = ann.label(ann.tasks(first=name)[0], 1)["reveal"]["stances"]
+        assert [judge["turns"][-1]["value"] for judge in grid["judges"]] == list(values)
 
 
 def test_unknown_queues_and_studies_are_one_sentence(engine):

@@ -64,7 +64,8 @@ def test_the_feedback_has_the_known_answer_and_its_reason_and_no_judge(ann):
     assert "reveal" not in result
     [done] = ann.tasks(tab="done")
     assert done["targets"][0]["feedback"] == feedback
-    assert done["targets"][0]["standing"]["value"] == 1
+    standing = done["targets"][0]["standing"]
+    assert (standing["value"], standing["blind"]) == (1, True)
     assert done["targets"][0]["reveal"] is None
 
 

@@ -48,7 +48,8 @@ def test_judges_enter_only_by_the_runs_that_the_owner_selects(engine, a_study):
     others = [a_trace("item 2", a_verdict("agreed", (1, 1, 1)), run="other"), a_trace("item 1", run="other")]
     imports.import_records(engine, "s", [DEBATE, OTHER, *verdicts, *others])
     save(engine, a_study, "ann", 1)
-    assert by_item(export(engine, a_study)) == {"item 0": (1, "single")}
+    (row,) = export(engine, a_study)
+    assert (row.gold.value, row.gold.source, row.verdicts, row.opinions) == (1, "single", {}, {})
     by_debate = {"item 0": (1, "single"), "item 1": (2, "judges"), "item 2": (2, "judges")}
     assert by_item(export(engine, a_study, judges=("debate",))) == by_debate
     assert by_item(export(engine, a_study, judges=("debate", "other")))["item 2"] == (None, "unresolved")
