@@ -33,7 +33,8 @@ setup: .venv/ready
 	@touch $@
 
 # The whole suite: browser, both databases, both languages. Linters and types are checked beside the tests.
-test: .venv/ready-for-tests browser
+# ESLint's folder has axe-core, which browser tests need, so it is installed before.
+test: .venv/ready-for-tests browser node_modules/.ready
 	@$(MAKE) --no-print-directory -j 2 test-python check check-js test-js
 
 test-python: .venv/ready-for-tests

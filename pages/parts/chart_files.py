@@ -139,7 +139,10 @@ def _state_name(key: str) -> str:
     return f"_{key}_drawn"
 
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
+BROWSERS = (
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge"),
+    "chromium-headless-shell",  # which Kaleido does not find by itself
+)
 IMAGES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
 TABLES = {"csv": "text/csv", "tex": "text/x-tex"}
 LABELS = {"svg": "SVG", "pdf": "PDF", "png": "PNG", "csv": "CSV", "tex": "LaTeX"}
@@ -192,9 +195,14 @@ def make_file(figure: "go.Figure", data: ChartData, name: str, stated: str, suff
 
 
 @cache
+def browser_path() -> str | None:
+    """Return the path of a browser that can draw images; None if the server has none."""
+    return os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 def has_browser() -> bool:
-    """Whether the server has a browser that can draw images."""
-    return "BROWSER_PATH" in os.environ or any(map(shutil.which, BROWSERS))
+    """Return whether the server can draw images."""
+    return browser_path() is not None
 
 
 def chart_caption(title: str, data: ChartData) -> str:
@@ -216,7 +224,8 @@ def draw_image(figure: "go.Figure", format: str) -> bytes:
     clear_selection(paper)
     size = {"width": WIDTH, "height": int(figure.layout.height or 450), "scale": SCALE if format == "png" else 1}
     # MathJax would be loaded from another host.
-    image: bytes = kaleido.calc_fig_sync(paper.to_dict(), opts={"format": format, **size}, kopts={"mathjax": False})
+    browser = {"path": browser_path(), "mathjax": False}
+    image: bytes = kaleido.calc_fig_sync(paper.to_dict(), opts={"format": format, **size}, kopts=browser)
     return image
 
 
