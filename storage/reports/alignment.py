@@ -545,7 +545,7 @@ def compared_keys(data: AlignmentData) -> list[tuple[str, str]]:
     opinions = data.opinions
     if opinions.empty:
         return []
-    found = {(one.kind, one.criterion) for one in _encode_parts(data)}
+    found = {(one.kind, one.criterion) for one in encoded_parts(data)}
     found |= {("aiu", criterion) for kind, criterion in found if kind in RECALL_BY_KIND}
     found |= set(distinct_rows(opinions[opinions["kind"] == "aspect_weights"], ("kind", "criterion"))[1])
     return sorted(found, key=lambda key: (key[0], key[1] != ALL, key[1]))
@@ -592,7 +592,7 @@ def _restrict(data: AlignmentData, disputed: "pd.DataFrame") -> AlignmentData:
     Of a kind and criterion with a design those of drawn targets; where labels are mainly of disputed targets, or only
     these are drawn, those of disputed targets.
     """
-    encoded = remembered.once(data.opinions, ("encoded for choices", _key(data.scales)), lambda: _encode_parts(data))
+    encoded = encoded_parts(data)
     of_everybody = data.reference.type in ("gold", "majority", "mean")
     labels, gold = (chosen_labels.keep_drawn(frame, data.design) for frame in (data.labels, data.gold))
     found = chosen_labels.find(labels, gold, encoded, disputed, of_everybody=of_everybody, design=data.design)
@@ -604,6 +604,11 @@ def _restrict(data: AlignmentData, disputed: "pd.DataFrame") -> AlignmentData:
     labels = chosen_labels.keep_disputed(labels, found.of_labels)
     gold = chosen_labels.keep_disputed(gold, found.of_reference)
     return replace(data, labels=labels, gold=gold, choices=found, all_labels=drawn)
+
+
+def encoded_parts(data: AlignmentData) -> tuple[EncodedOpinions, ...]:
+    """Return the opinions of each kind and criterion with a scale, those of judges with means apart, read once."""
+    return remembered.once(data.opinions, ("parts", _key(data.scales)), lambda: _encode_parts(data))
 
 
 def _encode_parts(data: AlignmentData) -> tuple[EncodedOpinions, ...]:

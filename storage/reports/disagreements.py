@@ -8,10 +8,9 @@ counted and selected as numbers, and only those that are listed become objects.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,21 +19,23 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Scale, Target, Value
-from core.statistics.data.columns import Column, number_by_appearance
+from core.statistics.data.arrays import mean_of_defined
 from core.statistics.data.dataset import Dataset
-from core.statistics.data.frames import ALL, find_pools, select_rows, target_codes
+from core.statistics.data.frames import ALL, select_rows
 from core.wording import stored_criterion
 from storage.db.guards import COUNTS, reading_for
 from storage.db.tables import AdjudicationRow, TargetRow
 from storage.labels import labels, targets
+from storage.reports import alignment
 from storage.reports.agreement_items import TargetValues
 from storage.reports.alignment import AlignmentData
-from storage.reports.opinions import row_keys
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import numpy.typing as npt
 
     from core.statistics.data.arrays import Bools, Floats, Ints
+
+    Texts = npt.NDArray[np.object_]
 
 NO_VERDICT, NO_MAJORITY = "no verdict", "no majority"
 # Maximum number of categories in a table; with more, numbers are compared as points.
@@ -57,195 +58,150 @@ class JudgeQuery:
 
 @dataclass(frozen=True)
 class JudgeValues:
-    """N opinions of one judge, or last opinions of several, with the M labels of the same kind."""
+    """The opinions of one judge about the N targets of a dataset."""
 
-    opinions: "pd.DataFrame"
-    """N rows of `AlignmentData.opinions`."""
-    labels: "pd.DataFrame"
-    """M rows of `AlignmentData.labels`."""
-    first: Column | None = None
-    """The first opinions (N,) of the same judges on the same targets."""
+    dataset: Dataset
+    judge: str
 
-    def __len__(self) -> int:
-        return len(self.opinions)
+    @property
+    def values(self) -> "Floats":
+        """The judge's values (N,), as codes if the scale has categories; nan for an unreadable one."""
+        return self.dataset.judges[self.judge].values
 
-    @cached_property
-    def values(self) -> Column:
-        """The judges' values (N,); None for an unreadable one."""
-        return Column.of(self.opinions["value"].to_numpy(object))
+    @property
+    def labelled(self) -> "Bools":
+        """Whether each target has a label (N,)."""
+        return np.asarray(~np.isnan(self.dataset.labels).all(axis=1))
 
-    @cached_property
-    def majorities(self) -> Column:
-        """The value of more than half of the annotators of each target (N,); None if there is none."""
-        given = Column.of(self.labels["value"].to_numpy(object))
-        size = len(given.values)
-        labels_of_target = np.bincount(self.label_targets, minlength=self._target_count)
-        votes, counts = np.unique(self.label_targets * max(size, 1) + given.codes, return_counts=True)
-        voted, codes = np.divmod(votes, max(size, 1))
-        majority = np.full(self._target_count, size)
-        is_majority = counts * 2 > labels_of_target[voted]
-        majority[voted[is_majority]] = codes[is_majority]
-        return Column(majority[self.targets], [*given.values, None])
+    @property
+    def texts(self) -> "tuple[Texts, Texts]":
+        """The row and the column of each target in the table of judge and annotators (N,)."""
+        majority = majority_of(self.dataset)
+        return texts(self.dataset, self.values, NO_VERDICT), texts(self.dataset, majority, NO_MAJORITY)
 
     @cached_property
     def means(self) -> "Floats":
         """The mean of the numbers that the annotators gave each target (N,); nan if there is none."""
-        numbers: dict[int, list[float]] = {}
-        for target, value in zip(self.label_targets.tolist(), self.labels["value"].tolist(), strict=True):
-            if isinstance(value, int | float):
-                numbers.setdefault(target, []).append(float(value))
-        means = np.full(self._target_count, np.nan)
-        means[list(numbers)] = [fmean(given) for given in numbers.values()]
-        return means[self.targets]
-
-    @cached_property
-    def labelled(self) -> "Bools":
-        """Whether each target has a label (N,)."""
-        return np.bincount(self.label_targets, minlength=self._target_count)[self.targets] > 0
+        return mean_of_defined(self.dataset.to_numbers(self.dataset.labels))
 
     @property
-    def targets(self) -> "Ints":
-        """A number for each target (N,), and for the targets of the labels (M,)."""
-        return self._targets[: len(self)]
-
-    @property
-    def label_targets(self) -> "Ints":
-        """See `targets`."""
-        return self._targets[len(self) :]
-
-    @cached_property
-    def _targets(self) -> "Ints":
-        return number_by_appearance(target_codes(self.opinions, self.labels))[0]
-
-    @property
-    def _target_count(self) -> int:
-        return int(self._targets.max(initial=-1)) + 1
-
-    @cached_property
-    def cells(self) -> Column:
-        """The cell of each target in the table of judge and annotators (N,)."""
-        return _cells((self.values, NO_VERDICT), (self.majorities, NO_MAJORITY))
-
-    @cached_property
-    def change_cells(self) -> Column:
-        """The cell of each target in the table of first and last opinions (N,)."""
-        assert self.first is not None, "there are no first opinions"
-        return _cells((self.first, NO_VERDICT), (self.values, NO_VERDICT))
-
-    @cached_property
     def numbers(self) -> "Floats":
-        """The judges' values as numbers (N,); nan for those that are none."""
-        numbers = [float(value) if isinstance(value, int | float) else np.nan for value in self.values.values]
-        return np.array(numbers, float)[self.values.codes] if len(self) else np.zeros(0)
+        """The judge's values as numbers (N,)."""
+        return self.dataset.to_numbers(self.values)
 
-    @property
-    def distances(self) -> "Floats":
-        """The distance of the judge's number from the annotators' mean (N,); nan if one of them is missing."""
-        return np.abs(self.numbers - self.means)
-
-    def with_distance(self) -> "JudgeValues":
-        """Return the opinions that have a distance."""
-        return self.take(np.flatnonzero(~np.isnan(self.distances)))
-
-    @property
-    def differs(self) -> "Bools":
-        """Whether the judge's value differs from the majority's (N,); not if one of them is missing."""
-        return _both(self.values, self.majorities, lambda value, majority: bool(value != majority))
-
-    def labelled_by(self, viewer: str | None) -> "Bools":
-        """Return whether the viewer has labelled each target (N,); all of them without a viewer."""
-        if viewer is None:
-            return np.ones(len(self), bool)
-        own = np.zeros(self._target_count, bool)
-        own[self.label_targets[(self.labels["rater"] == viewer).to_numpy(bool)]] = True
-        return own[self.targets]
-
-    def take(self, places: "Ints") -> "JudgeValues":
-        """Return the opinions at some places, in this order, with the labels of their targets."""
-        wanted = np.zeros(self._target_count, bool)
-        wanted[self.targets[places]] = True
-        first = None if self.first is None else self.first.take(places)
-        return JudgeValues(self.opinions.iloc[places], self.labels[wanted[self.label_targets]], first)
-
-    def select(self, cell: str | None, *, categorical: bool) -> "Ints":
+    def select(self, cell: str | None = None) -> "Ints":
         """Return the places of the labelled opinions of one cell, "row × column".
 
         Without a cell: those that differ, or for numbers all with a distance, the largest first.
         """
-        if cell is not None:
-            return np.flatnonzero(self.labelled & self.cells.where(lambda names: " × ".join(names) == cell))
-        if categorical:
-            return np.flatnonzero(self.labelled & self.differs)
-        distances = self.distances
+        if is_categorical(self.dataset.scale):
+            rows, columns = self.texts
+            known = ~np.isnan(self.values) & ~np.isnan(majority_of(self.dataset))
+            chosen = known & (rows != columns) if cell is None else rows + " × " + columns == cell
+            return np.flatnonzero(self.labelled & chosen.astype(bool))
+        distances = np.abs(self.numbers - self.means)
         order = np.argsort(-distances, kind="stable")
-        return order[: int((~np.isnan(distances)).sum())]
+        return order[: int((~np.isnan(distances)).sum())] if cell is None else order[:0]
 
-    def select_change(self, cell: Cell) -> "Ints":
-        """Return the places of one cell of the table of first and last opinions."""
-        return np.flatnonzero(self.change_cells.where(lambda names: names == cell))
 
-    def count_changes(self) -> tuple[int, int, int, int, int]:
+def load_values(data: AlignmentData, query: JudgeQuery) -> JudgeValues | None:
+    """Return the opinions of the judge; None if they have no scale, or on "all" if the criteria have different ones."""
+    dataset = find_dataset(data, query, [query.judge])
+    return None if dataset is None else JudgeValues(dataset, query.judge)
+
+
+def find_dataset(data: AlignmentData, query: JudgeQuery, judges: Sequence[str]) -> Dataset | None:
+    """Return the targets of a query about which one of these judges was asked; None without a scale for all of them."""
+    for encoded in alignment.encoded_parts(data):
+        if (encoded.kind, encoded.criterion) == (query.kind, query.criterion) and {*judges} <= {*encoded.names}:
+            dataset = data.dataset(encoded)
+            asked = np.any([dataset.judges[name].asked for name in judges], axis=0)
+            asked &= True if query.scenario is None else dataset.scenario == query.scenario
+            return dataset.subset(dataset.group, asked) if asked.any() else None
+    return None
+
+
+@dataclass(frozen=True)
+class OpinionChanges:
+    """The first and the last opinions of judges about the targets of a dataset with categories."""
+
+    dataset: Dataset
+    first: Mapping[str, str]
+    """Judge -> the name of its first opinions."""
+
+    def pairs(self) -> "Iterable[tuple[str, Floats, Floats, Ints]]":
+        """Yield each judge with its first and last values, and the places of the targets that have both."""
+        for judge, name in self.first.items():
+            before, after = (self.dataset.judges[one] for one in (name, judge))
+            yield judge, before.values, after.values, np.flatnonzero(before.asked & after.asked)
+
+    def cells(self) -> "tuple[Texts, Texts]":
+        """Return the first and the last opinion of every judge and target."""
+        sides = [
+            [texts(self.dataset, values[places], NO_VERDICT) for values in (before, after)]
+            for _, before, after, places in self.pairs()
+        ]
+        first, last = (np.concatenate(one) for one in zip(*sides, strict=True))
+        return first, last
+
+    def count(self) -> tuple[int, ...]:
         """Return the numbers of readable pairs of opinions, and of changes: all, those on targets with a majority of
         people, those to its value, and those from it.
         """
-        assert self.first is not None, "there are no first opinions"
-        readable = self.first.present() & self.values.present()
-        changed = readable & _both(self.first, self.values, lambda first, last: bool(first != last))
-        away, towards = (
-            changed & _both(values, self.majorities, lambda value, majority: bool(value == majority))
-            for values in (self.first, self.values)
-        )
-        known = changed & self.majorities.present()
-        return int(readable.sum()), int(changed.sum()), int(known.sum()), int(towards.sum()), int(away.sum())
+        majority, counts = majority_of(self.dataset), []
+        for _, before, after, _ in self.pairs():
+            readable = ~np.isnan(before) & ~np.isnan(after)
+            changed = readable & (before != after)
+            known = changed & ~np.isnan(majority)
+            masks = readable, changed, known, known & (after == majority), known & (before == majority)
+            counts.append([int(mask.sum()) for mask in masks])
+        return tuple(map(sum, zip(*counts, strict=True)))
+
+    def list_cell(self, cell: Cell, viewer: str | None, **options: Any) -> "Drilldown":
+        """Return the targets of a cell of the table of first and last opinions; see `list_places`."""
+        found = []
+        for judge, before, after, places in self.pairs():
+            first, last = (texts(self.dataset, values[places], NO_VERDICT) for values in (before, after))
+            chosen = places[((first == cell[0]) & (last == cell[1])).astype(bool)]
+            found.append(list_places(self.dataset, chosen, [judge], viewer, first=self.first, **options))
+        return join(found)
 
 
-def load_values(data: AlignmentData, query: JudgeQuery, criteria: Sequence[str]) -> JudgeValues:
-    """Return every opinion of the judge on some criteria, one criterion after another; see `compared_criteria`."""
+def load_changes(data: AlignmentData, query: JudgeQuery) -> OpinionChanges | None:
+    """Return the judge's first and last opinions; those of all judges of its runs, if it is a whole method.
+
+    None if no judge has both, on a scale with few categories.
+    """
     own = data.opinions[(data.opinions["judge"] == query.judge).to_numpy(bool)]
-    rows = _concatenate([_select(own, query, criterion) for criterion in criteria], own)
-    return JudgeValues(rows, _select(data.labels, query, query.criterion))
+    staged = select_rows(data.opinions, query.kind, None if query.criterion == ALL else query.criterion)
+    staged = staged[(staged["stage"].isin(["first", "last"]) & staged["run"].isin(own["run"].unique())).to_numpy(bool)]
+    by_itself = staged[staged["rater"].isin(own["rater"].unique()).to_numpy(bool)]
+    staged = by_itself if (by_itself["stage"] == "first").any() else staged
+    names: dict[tuple[int, str], dict[str, str]] = {}
+    distinct = staged[["run", "rater", "stage", "judge"]].drop_duplicates()
+    for run, rater, stage, judge in distinct.itertuples(index=False, name=None):
+        names.setdefault((run, rater), {})[stage] = judge
+    first = {one["last"]: one["first"] for one in names.values() if len(one) == 2}
+    dataset = find_dataset(data, query, [*first, *first.values()]) if first else None
+    return None if dataset is None or not is_categorical(dataset.scale) else OpinionChanges(dataset, first)
 
 
-def load_changes(data: AlignmentData, query: JudgeQuery, criteria: Sequence[str]) -> JudgeValues:
-    """Return the judge's first and last opinions; those of all judges of its runs, if it is a whole method."""
-    own = data.opinions[(data.opinions["judge"] == query.judge).to_numpy(bool)]
-    staged = data.opinions["stage"].isin(["first", "last"]) & data.opinions["run"].isin(own["run"].unique())
-    debated = data.opinions[staged.to_numpy(bool)]
-    parts = [
-        _of_same_judges(_select(debated, query, criterion), _select(own, query, criterion)) for criterion in criteria
-    ]
-    rows = _concatenate(parts, debated)
-    keys, stages = row_keys(rows, ("trace", "rater", "criterion", "part")), rows["stage"].to_numpy(object)
-    first_of_key = np.full(len(rows), -1)
-    first = np.flatnonzero(stages == "first")
-    first_of_key[keys[first]] = first
-    last = np.flatnonzero((stages == "last") & (first_of_key[keys] >= 0))
-    values = Column.of(rows["value"].to_numpy(object))
-    labels = _select(data.labels, query, query.criterion)
-    return JudgeValues(rows.iloc[last], labels, values.take(first_of_key[keys[last]]))
+def is_categorical(scale: Scale) -> bool:
+    """Return whether a table of values can hold all opinions; means between categories have a scale without any."""
+    return 0 < len(scale.categories) <= MAX_CATEGORIES
 
 
-def _of_same_judges(debated: "pd.DataFrame", own: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the opinions of a judge's own runs, and of its own members if it has first opinions."""
-    in_runs = debated[debated["run"].isin(own["run"].unique()).to_numpy(bool)]
-    by_itself = in_runs["rater"].isin(own["rater"].unique())
-    return in_runs[by_itself.to_numpy(bool)] if (by_itself & (in_runs["stage"] == "first")).any() else in_runs
+def majority_of(dataset: Dataset) -> "Floats":
+    """Return the code that more than half of the annotators of each target chose (N,); nan if there is none."""
+    codes = dataset.label_rows.majority
+    return np.where(codes < 0, np.nan, codes)
 
 
-def compared_criteria(data: AlignmentData, query: JudgeQuery) -> list[str]:
-    """Return the criterion of a query; for "all" those that the judge judged, or none if their scales differ."""
-    if query.criterion != ALL:
-        return [query.criterion]
-    own = select_rows(data.opinions[(data.opinions["judge"] == query.judge).to_numpy(bool)], query.kind)
-    criteria = sorted(own["criterion"].unique())
-    return criteria if len(criteria) == 1 or find_pools(own, data.scales) else []
-
-
-def is_categorical(values: Column, scale: Scale | None) -> bool:
-    """Return whether a table of values can hold all opinions; a mean may be between two categories."""
-    if scale is None or not 0 < len(scale.categories) <= MAX_CATEGORIES:
-        return False
-    return all(value is None or scale.contains(value) for value in values.used().values)
+def texts(dataset: Dataset, codes: "Floats", missing: str) -> "Texts":
+    """Return values as tables write them; `missing` for nan."""
+    names = [format_value(category, "") for category in dataset.scale.categories]
+    found: Texts = np.array([*names, missing], object)[np.where(np.isnan(codes), -1, codes).astype(int)]
+    return found
 
 
 def format_value(value: Any, missing: str) -> str:
@@ -255,38 +211,6 @@ def format_value(value: Any, missing: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _select(frame: "pd.DataFrame", query: JudgeQuery, criterion: str) -> "pd.DataFrame":
-    """Return the rows of a query; "all" is every criterion of a kind, which is a choice only if they share a scale."""
-    return select_rows(frame, query.kind, None if criterion == ALL else criterion, query.scenario)
-
-
-def _concatenate(frames: "Sequence[pd.DataFrame]", like: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the rows of all frames; without frames none, with the columns of `like`."""
-    import pandas as pd
-
-    return pd.concat(frames) if len(frames) > 1 else frames[0] if frames else like[:0]
-
-
-def _cells(*sides: tuple[Column, str]) -> Column:
-    """Return a column of cells from two columns, each with the name of a missing value."""
-    (down, down_missing), (across, across_missing) = sides
-    pairs = _zip_columns(down, across)
-    return pairs.map(lambda pair: (format_value(pair[0], down_missing), format_value(pair[1], across_missing)))
-
-
-def _both(values: Column, others: Column, is_true: Callable[[Value, Value], bool]) -> "Bools":
-    """Return whether a comparison is true of two values that are both present, for each row."""
-    return _zip_columns(values, others).where(lambda pair: None not in pair and is_true(*pair))
-
-
-def _zip_columns(down: Column, across: Column) -> Column:
-    """Return a column of pairs of the values of two columns."""
-    size = max(len(across.values), 1)
-    codes, distinct = number_by_appearance(down.codes * size + across.codes)
-    places = (divmod(code, size) for code in distinct.tolist())
-    return Column(codes, [(down.values[row], across.values[column]) for row, column in places])
 
 
 # Listed targets with their values.
@@ -321,6 +245,13 @@ class Drilldown:
         return self.total + self.hidden
 
 
+def join(found: Iterable[Drilldown]) -> Drilldown:
+    """Return the targets of all."""
+    listed = list(found)
+    items = tuple(item for one in listed for item in one.items)
+    return Drilldown(items, sum(one.hidden for one in listed), sum(one.more for one in listed))
+
+
 @reading_for(COUNTS)
 def version(session: Session, study_id: int) -> tuple[int, ...]:
     """Return numbers that change with every label, opinion and adjudication."""
@@ -333,43 +264,14 @@ def version(session: Session, study_id: int) -> tuple[int, ...]:
     return (*labels.version(session, study_id), session.scalars(adjudications).one())
 
 
-def count_matrix(cells: Column, scale: Scale, missing: Cell) -> Matrix:
+def count_matrix(scale: Scale, down: "Texts", across: "Texts", missing: Cell) -> Matrix:
     """Count cells. Every category of the scale has a row and a column; missing values only if they occur."""
-    used, categories = cells.used(), [format_value(category, "") for category in scale.categories]
-    counts: Counter[Cell] = Counter()
-    for cell, count in zip(used.values, np.bincount(used.codes).tolist(), strict=True):
-        counts[cell] += count
+    categories = [format_value(category, "") for category in scale.categories]
     rows, columns = (
-        tuple([*categories, *([name] if any(cell[side] == name for cell in counts) else [])])
-        for side, name in enumerate(missing)
+        tuple([*categories, *([name] if name in {*side.tolist()} else [])])
+        for name, side in zip(missing, (down, across), strict=True)
     )
-    return Matrix(rows, columns, counts)
-
-
-def list_targets(
-    values: JudgeValues, places: "Ints", judge: str, viewer: str | None, *, limit: int, item: str | None = None
-) -> Drilldown:
-    """Return the first `limit` targets at some places, and those of an item, with the opinions and the labels.
-
-    Targets that the viewer, if any, has not labelled are counted and not returned. First opinions are before the last.
-    """
-    visible = places[values.labelled_by(viewer)[places]]
-    named = (values.opinions["item"].iloc[visible[limit:]] == item).to_numpy(bool)
-    listed = values.take(np.concatenate([visible[:limit], visible[limit:][named]]))
-    by_target: dict[int, dict[str, Value]] = {}
-    columns = (listed.labels[name].tolist() for name in ("rater", "value"))
-    for number, rater, value in zip(listed.label_targets.tolist(), *columns, strict=True):
-        by_target.setdefault(number, {})[rater] = value
-    opinions, last = listed.opinions, listed.values.tolist()
-    judges = [judge] * len(listed) if listed.first is None else opinions["rater"].tolist()
-    given = zip(last, strict=True) if listed.first is None else zip(listed.first.tolist(), last, strict=True)
-    names = (opinions[name].tolist() for name in ("scenario", "trace"))
-    rows = zip(targets.of_frame(opinions), *names, judges, given, listed.targets.tolist(), strict=True)
-    items = tuple(
-        _listed(target, scenario, trace, {of: own}, by_target.get(number, {}))
-        for target, scenario, trace, of, own, number in rows
-    )
-    return Drilldown(items, places.size - visible.size, visible.size - len(items))
+    return Matrix(rows, columns, Counter(zip(down.tolist(), across.tolist(), strict=True)))
 
 
 def list_places(
@@ -380,12 +282,13 @@ def list_places(
     *,
     limit: int | None = MAX_LISTED,
     titles: Mapping[str, str] | None = None,
+    first: Mapping[str, str] | None = None,
     item: str | None = None,
 ) -> Drilldown:
     """Return the first `limit` targets of a dataset at some places, and those of an item, with values and labels.
 
-    The trace is that of the first judge; `titles` are other names of judges. Targets that the viewer, if any, has not
-    labelled are counted and not returned.
+    The trace is that of the first judge; `titles` are other names of judges. `first`: judge -> the name of its first
+    opinions, which are before its own. Targets that the viewer, if any, has not labelled are counted and not returned.
     """
     people, raters = dataset.labels, dataset.ratings.raters
     own = places
@@ -395,7 +298,10 @@ def list_places(
     items = []
     for place in listed.tolist():
         given = {
-            (titles or {}).get(name, name): (value_of(dataset, dataset.judges[name].values[place]),)
+            (titles or {}).get(name, name): tuple(
+                value_of(dataset, dataset.judges[one].values[place])
+                for one in filter(None, ((first or {}).get(name), name))
+            )
             for name in judges
             if dataset.judges[name].asked[place]
         }

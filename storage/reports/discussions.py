@@ -113,11 +113,12 @@ def drill_down(
     is_own = opinions["trace"].isin(traces) & (opinions["rater"] == rater) & (opinions["stage"] == "last")
     listed = []
     for judge in opinions.loc[is_own, "judge"].unique().tolist():
-        changes = disagreements.load_changes(data, JudgeQuery(judge, PREFERENCE, criterion), [criterion])
-        of_rater = changes.opinions["trace"].isin(traces) & (changes.opinions["rater"] == rater)
-        places = np.flatnonzero(of_rater)
-        listed.append(disagreements.list_targets(changes, places, judge, viewer, limit=places.size))
-    return Drilldown(tuple(item for one in listed for item in one.items), sum(one.hidden for one in listed))
+        changes = disagreements.load_changes(data, JudgeQuery(judge, PREFERENCE, criterion))
+        if changes is not None and judge in changes.first:
+            places = np.flatnonzero(np.isin(changes.dataset.judges[judge].sides["trace"], traces))
+            options: dict[str, Any] = {"limit": None, "first": changes.first}
+            listed.append(disagreements.list_places(changes.dataset, places, [judge], viewer, **options))
+    return disagreements.join(listed)
 
 
 # The columns of a page and of `table`: first against last opinions, the majority with fewer rounds and judges, and how

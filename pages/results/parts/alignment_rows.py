@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from core.formats.tables import Column, Form, Table
-from core.labels import Scale
 from core.provenance import INTERVALS
 from core.statistics.data.frames import ALL
 from core.statistics.reports.alignment import AlignmentRow
@@ -23,7 +22,14 @@ from pages.results.renderer import Cell, Drawn, Intervals, Mark, Matrix, Result,
 from storage.db import connections
 from storage.reports import alignment, disagreements, judge_costs
 from storage.reports.alignment import FIRST_OPINION, AlignmentData
-from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, JudgeValues
+from storage.reports.disagreements import (
+    NO_MAJORITY,
+    NO_VERDICT,
+    Drilldown,
+    JudgeQuery,
+    JudgeValues,
+    OpinionChanges,
+)
 from storage.reports.disagreements import Matrix as Counts
 from storage.reports.judge_costs import RunCost
 from storage.reports.judge_ranking import RankingQuery
@@ -32,8 +38,6 @@ from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from core.statistics.data.arrays import Ints
 
 # Every statistic of every judge, of all targets and by scenario if that is drawn, and the cost of each judge.
 Report = tuple[list[AlignmentRow], dict[str, RunCost]]
@@ -483,10 +487,11 @@ OTHER_PAGES = {
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def load_values(data_token: str, query: JudgeQuery, _data: AlignmentData) -> tuple[JudgeValues, JudgeValues]:
+def load_values(
+    data_token: str, query: JudgeQuery, _data: AlignmentData
+) -> tuple[JudgeValues | None, OpinionChanges | None]:
     """Return the values of judge and people, and first with last opinions; cached and shared, so do not modify."""
-    criteria = disagreements.compared_criteria(_data, query)
-    return disagreements.load_values(_data, query, criteria), disagreements.load_changes(_data, query, criteria)
+    return disagreements.load_values(_data, query), disagreements.load_changes(_data, query)
 
 
 def select(**clicked: str | None) -> None:
@@ -512,29 +517,27 @@ def draw_values(study: Study, data: AlignmentData, query: RankingQuery, judge: s
     """Draw the tables of values and of changed opinions of a judge, and the selected targets."""
     of_judge = JudgeQuery(judge, query.kind, query.criterion, query.scenario)
     values, changes = load_values(data.token, of_judge, data)
-    criteria = disagreements.compared_criteria(data, of_judge)
-    # Pooled criteria share one scale, so any of them can be used.
-    scale = data.scales.get((query.kind, criteria[0])) if criteria else None
-    if not criteria:
+    if values is None and query.criterion == ALL:
         st.caption("Choose one criterion to see where this judge and annotators disagree.")
-    elif scale is None or not values.labelled.any():
+    elif values is None or not values.labelled.any():
         st.caption("People have not labelled any item that this judge has judged.")
     else:
-        draw_chart(value_chart(values, of_judge, scale), "")
-    if scale is not None and len(changes) and disagreements.is_categorical(changes.values, scale):
-        draw_changes(changes, query.kind, scale)
+        draw_chart(value_chart(values, query.kind), "")
+    if changes is not None:
+        draw_changes(changes, query.kind)
     # One element, selected or not: the browser would make what follows anew at another place of the page.
     with st.container():
-        draw_selected(study, of_judge, values, changes, categorical=disagreements.is_categorical(values.values, scale))
+        draw_selected(study, of_judge, values, changes)
 
 
-def value_chart(values: JudgeValues, query: JudgeQuery, scale: Scale) -> Matrix | Drawn:
+def value_chart(values: JudgeValues, kind: str) -> Matrix | Drawn:
     """Return the judge's values against people's: a table, or points for numbers without categories."""
-    title = f"Judge and people: {count_targets(values, query)}"
-    if disagreements.is_categorical(values.values.take(values.labelled), scale):
-        counts = disagreements.count_matrix(values.cells.take(values.labelled), scale, (NO_VERDICT, NO_MAJORITY))
-        return matrix("cell", title, ("Judge", "People, by majority"), counts, query.kind)
-    drawn = score_figure(values, judge=query.judge, title=title)
+    title, scale = f"Judge and people: {count_targets(values)}", values.dataset.scale
+    if disagreements.is_categorical(scale):
+        down, across = (side[values.labelled] for side in values.texts)
+        counts = disagreements.count_matrix(scale, down, across, (NO_VERDICT, NO_MAJORITY))
+        return matrix("cell", title, ("Judge", "People, by majority"), counts, kind)
+    drawn = score_figure(values, title)
     return Drawn(
         "dots", drawn, title, data=ChartData(method=""), on_select=select_point, selected=st.query_params.get("item")
     )
@@ -576,47 +579,50 @@ def value_name(kind: str, name: str) -> str:
     return names.get(name, name) if kind == "preference" else name
 
 
-def count_targets(values: JudgeValues, query: JudgeQuery) -> str:
+def count_targets(values: JudgeValues) -> str:
     """Return `3 items`, or `6 targets of 3 items` if several criteria or parts of a labelled item were judged."""
     count = int(values.labelled.sum())
-    if query.kind in ("aiu_precision", "aiu_recall"):
+    if values.dataset.kind in ("aiu_precision", "aiu_recall"):
         return numbers.format_count(count, "AIU")
-    items = values.opinions["item"][values.labelled].nunique()
+    items = len({*values.dataset.item[values.labelled].tolist()})
     if items == count:
         return numbers.format_count(count, "item")
     return f"{numbers.format_count(count, 'target')} of {numbers.format_count(items, 'item')}"
 
 
-def draw_changes(changes: JudgeValues, kind: str, scale: Scale) -> None:
+def draw_changes(changes: OpinionChanges, kind: str) -> None:
     """Draw first against last opinions, and the number of changes towards people's majority."""
-    readable, changed, known, towards, away = changes.count_changes()
+    readable, changed, known, towards, away = changes.count()
     text = f"Changed {numbers.format_count(changed, 'opinion')} of {readable:,}."
     if known:
         text += f" Of {known:,} with a majority of people: {towards:,} changed towards it, {away:,} away from it."
-    several_judges = changes.opinions["rater"].nunique() > 1
-    title = f"First and last{' of all judges' * several_judges}: {numbers.format_count(len(changes), 'opinion')}"
-    cells = disagreements.count_matrix(changes.change_cells, scale, (NO_VERDICT, NO_VERDICT))
+    first, last = changes.cells()
+    of_judges = " of all judges" * (len(changes.first) > 1)
+    title = f"First and last{of_judges}: {numbers.format_count(len(first), 'opinion')}"
+    cells = disagreements.count_matrix(changes.dataset.scale, first, last, (NO_VERDICT, NO_VERDICT))
     with st.expander("First and last opinions", expanded="change" in st.query_params):
         draw_chart(matrix("change", title, ("First opinion", "Last opinion"), cells, kind), "")
         st.caption(f"{text} The page Discussions has each judge's changes, and whose opinion it adopts.")
 
 
-def draw_selected(
-    study: Study, query: JudgeQuery, values: JudgeValues, changes: JudgeValues, *, categorical: bool
-) -> None:
+def draw_selected(study: Study, query: JudgeQuery, values: JudgeValues | None, changes: OpinionChanges | None) -> None:
     """Draw the targets of the cell or the change in the address, or how to select one."""
     cell, change = st.query_params.get("cell"), st.query_params.get("change")
     row, _, column = (change or cell or "").partition(" × ")
     names = [value_name(query.kind, name) for name in (row, column)]
-    if cell == ALL_DIFFERENCES:
-        found = list_targets(values, values.select(None, categorical=categorical), query.judge)
-        text = "differs from the majority" if categorical else "and people, largest difference first"
-        description = f"{query.judge} {text}"
-    elif cell:
-        found = list_targets(values, values.select(cell, categorical=categorical), query.judge)
+    viewer, found = shell.current_annotator(), Drilldown((), 0)
+    options: dict[str, Any] = {"limit": item_drilldown.MAX_ITEMS, "item": st.query_params.get("item")}
+    if cell:
+        if values is not None:
+            places = values.select(None if cell == ALL_DIFFERENCES else cell)
+            found = disagreements.list_places(values.dataset, places, [query.judge], viewer, **options)
         description = f"{query.judge}: {names[0]} · people: {names[1]}"
+        if cell == ALL_DIFFERENCES:
+            is_table = values is not None and disagreements.is_categorical(values.dataset.scale)
+            text = "differs from the majority" if is_table else "and people, largest difference first"
+            description = f"{query.judge} {text}"
     elif change:
-        found = list_targets(changes, changes.select_change((row, column)), query.judge)
+        found = found if changes is None else changes.list_cell((row, column), viewer, **options)
         description = f"First {names[0]} · last {names[1]}"
     else:
         st.caption("Click a point, a cell or a row of the table to list its targets.")
@@ -624,23 +630,17 @@ def draw_selected(
     item_drilldown.draw_targets(study, found, description, select)
 
 
-def list_targets(values: JudgeValues, places: "Ints", judge: str) -> Drilldown:
-    """Return the targets at some places, those that the visitor may see."""
-    item, limit = st.query_params.get("item"), item_drilldown.MAX_ITEMS
-    return disagreements.list_targets(values, places, judge, shell.current_annotator(), limit=limit, item=item)
-
-
-def score_figure(values: JudgeValues, *, judge: str, title: str) -> "go.Figure":
+def score_figure(values: JudgeValues, title: str) -> "go.Figure":
     """Return a point for each target with both: people's mean and the judge's score, equal on the dashed line."""
     import plotly.graph_objects as go
 
-    scored = values.with_distance()
-    means, judge_scores = scored.means.tolist(), scored.numbers.tolist()
+    places = values.select()
+    means, judge_scores = values.means[places].tolist(), values.numbers[places].tolist()
     ends = [min([*means, *judge_scores], default=0.0), max([*means, *judge_scores], default=1.0)]
     line = {"dash": "dash", "color": charts.GREY}
     figure = go.Figure(go.Scatter(x=ends, y=ends, mode="lines", line=line, hoverinfo="skip"))
-    name, points = truncate(judge, 34), []
-    for item, score, mean in zip(scored.opinions["item"].tolist(), judge_scores, means, strict=True):
+    name, points = truncate(values.judge, 34), []
+    for item, score, mean in zip(values.dataset.item[places].tolist(), judge_scores, means, strict=True):
         lines = (truncate(item, 60), f"{name} {score:g} · people {mean:.2f}", "Click to open the item")
         points.append(charts.Point(mean, score, lines, opens=item))
     pale = {"marker": {"opacity": 0.2}}

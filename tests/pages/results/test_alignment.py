@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
@@ -19,6 +18,7 @@ from core.formats.records import (
     TraceRecord,
 )
 from core.labels import Label, Opinion, Scale
+from core.statistics.data.dataset import Frames, build_datasets
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Verdict, VerdictReached
 from pages.parts import chart_files, charts, resources
@@ -173,17 +173,19 @@ def test_all_criteria_are_pooled_in_the_drilldown() -> None:
     assert list(app.dataframe[1].value["Item"]) == ["item 0", "item 1", "item 2"]
     data, query = alignment_data(), JudgeQuery("j0", "preference", "all")
     values, _ = alignment_rows.load_values(data.token, query, data)
-    assert Counter(values.cells.tolist()) == {("1", "1"): 3, ("2", "1"): 3}
-    assert alignment_rows.count_targets(values, query) == "6 targets of 3 items"
-    assert alignment_rows.count_targets(values.take(np.arange(3)), query) == "3 items"
+    assert values is not None
+    assert Counter(zip(*values.texts, strict=True)) == {("1", "1"): 3, ("2", "1"): 3}
+    assert alignment_rows.count_targets(values) == "6 targets of 3 items"
+    one = disagreements.load_values(data, replace(query, criterion="accuracy"))
+    assert one is not None and alignment_rows.count_targets(one) == "3 items"
 
 
 def test_criteria_on_different_scales_are_not_pooled_in_the_drilldown() -> None:
     scale = Scale(level="nominal", categories=(1, 2))
     prepare_study(pooled_records(accuracy=scale))
     query = JudgeQuery("j0", "preference", "all")
-    assert disagreements.compared_criteria(alignment_data(), query) == []
-    assert disagreements.compared_criteria(alignment_data(), replace(query, criterion="accuracy")) == ["accuracy"]
+    assert disagreements.load_values(alignment_data(), query) is None
+    assert disagreements.load_values(alignment_data(), replace(query, criterion="accuracy")) is not None
 
 
 def alignment_data() -> AlignmentData:
@@ -254,7 +256,8 @@ def test_judges_are_sorted_best_first_with_their_scenarios_and_those_that_often_
 
 @pytest.mark.usefixtures("light_theme")
 def test_scores_are_drawn_against_peoples_mean_without_missing_verdicts() -> None:
-    target = {"criterion": "clarity", "part": ""}
+    target = {"kind": "score", "criterion": "clarity", "part": "", "scenario": None, "group": None}
+    target |= {"judge": "j", "stage": "verdict", "run": 1, "trace": 1}
     opinions = pd.DataFrame([{"item": "a", "value": 2.5} | target, {"item": "b", "value": None} | target])
     labels = pd.DataFrame(
         [
@@ -263,8 +266,9 @@ def test_scores_are_drawn_against_peoples_mean_without_missing_verdicts() -> Non
             for rater, value in (("ann", 1), ("ben", 2))
         ]
     )
-    values = JudgeValues(opinions.astype({"value": object}), labels.astype({"value": object}))
-    figure = alignment_rows.score_figure(values, judge="j", title="t")
+    frames = Frames(labels, opinions.assign(rater="j"), None, {("score", "clarity"): Scale(level="interval")})
+    (dataset,) = build_datasets(frames, "all")
+    figure = alignment_rows.score_figure(JudgeValues(dataset, "j"), "t")
     assert list(figure.data[1].x) == [1.5] and list(figure.data[1].y) == [2.5]
     assert list(figure.data[1].customdata) == ["a"]
     assert figure.layout.yaxis.title.text == "j<br>on the scale of the labels"

@@ -11,12 +11,19 @@ from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, Record
 from core.labels import PREFERENCE, Scale, majority_value
-from core.statistics.data.columns import Column
 from storage.db.connections import reading, writing
 from storage.labels import labels
 from storage.reports import alignment, disagreements
 from storage.reports.alignment import AlignmentData
-from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues, format_value
+from storage.reports.disagreements import (
+    NO_MAJORITY,
+    NO_VERDICT,
+    Drilldown,
+    JudgeQuery,
+    JudgeValues,
+    OpinionChanges,
+    format_value,
+)
 from storage.reports.references import Reference
 from storage.studies.studies import Study
 from tests.conftest import make_item, make_label, make_target
@@ -55,94 +62,83 @@ def query(judge: str = "j1", **fields: Any) -> JudgeQuery:
 
 
 def values_of(data: AlignmentData, asked: JudgeQuery) -> JudgeValues:
-    return disagreements.load_values(data, asked, [asked.criterion])
+    values = disagreements.load_values(data, asked)
+    assert values is not None
+    return values
 
 
-def changes_of(data: AlignmentData, judge: str) -> JudgeValues:
-    return disagreements.load_changes(data, query(judge), ["helpfulness"])
-
-
-def items_at(values: JudgeValues, places: Any) -> list[str]:
-    return values.opinions["item"].iloc[places].tolist()
-
-
-def cells_at(values: JudgeValues, places: Any) -> dict[str, tuple[str, str]]:
-    return dict(zip(items_at(values, places), values.cells.take(places).tolist(), strict=True))
+def changes_of(data: AlignmentData, judge: str) -> OpinionChanges:
+    changes = disagreements.load_changes(data, query(judge))
+    assert changes is not None
+    return changes
 
 
 def test_a_cell_has_the_judges_value_and_the_strict_majority(engine: Engine) -> None:
     _, data = load(engine)
     values = values_of(data, query())
-    assert cells_at(values, np.arange(len(values))) == {
+    cells = dict(zip(values.dataset.item.tolist(), zip(*values.texts, strict=True), strict=True))
+    assert cells == {
         "a": ("2", "2"),
         "b": ("2", NO_MAJORITY),
         "c": (NO_VERDICT, "1"),
         "d": ("2", NO_MAJORITY),
     }
-    assert items_at(values, np.flatnonzero(values.labelled)) == ["a", "b", "c"]
+    assert values.dataset.item[values.labelled].tolist() == ["a", "b", "c"]
 
 
 def test_a_matrix_has_every_category_and_missing_values_where_they_occur(engine: Engine) -> None:
     _, data = load(engine)
     values = values_of(data, query())
     missing = (NO_VERDICT, NO_MAJORITY)
-    matrix = disagreements.count_matrix(values.cells.take(values.labelled), PREFERENCE, missing)
+    down, across = (side[values.labelled] for side in values.texts)
+    matrix = disagreements.count_matrix(PREFERENCE, down, across, missing)
     assert matrix.rows == ("1", "2", "0", NO_VERDICT) and matrix.columns == ("1", "2", "0", NO_MAJORITY)
     assert matrix.counts == {("2", "2"): 1, ("2", NO_MAJORITY): 1, (NO_VERDICT, "1"): 1}
-    cells = Column.of([("1", "1")])
-    assert disagreements.count_matrix(cells, PREFERENCE, missing).rows == ("1", "2", "0")
+    assert disagreements.count_matrix(PREFERENCE, down[:1], across[:1], missing).rows == ("1", "2", "0")
 
 
 def test_pairs_can_be_limited_to_a_scenario(engine: Engine) -> None:
     _, data = load(engine)
     for scenario, items in (("math", ["a"]), ("", ["b", "c", "d"])):
-        assert items_at(values_of(data, query(scenario=scenario)), slice(None)) == items
+        assert values_of(data, query(scenario=scenario)).dataset.item.tolist() == items
 
 
 def test_a_list_ends_at_its_limit_but_has_the_opened_item(engine: Engine) -> None:
     _, data = load(engine)
-    values = values_of(data, query("j0"))
-    places = np.arange(len(values))
-    listed = disagreements.list_targets(values, places, "j0", None, limit=1)
+    listed = disagreements.list_places(values_of(data, query("j0")).dataset, np.arange(4), ["j0"], None, limit=1)
     assert [item.target.item for item in listed.items] == ["a"] and (listed.total, listed.more) == (4, 3)
-    opened = disagreements.list_targets(values, places, "j0", None, limit=1, item="c")
+    dataset = values_of(data, query("j0")).dataset
+    opened = disagreements.list_places(dataset, np.arange(4), ["j0"], None, limit=1, item="c")
     assert [item.target.item for item in opened.items] == ["a", "c"] and (opened.total, opened.more) == (4, 2)
 
 
 def test_opinion_changes_are_counted_towards_and_away_from_the_majority(engine: Engine) -> None:
     _, data = load(engine)
     changes = changes_of(data, "j0")
-    assert dict(zip(items_at(changes, np.arange(4)), changes.change_cells.tolist(), strict=True)) == {
-        "a": ("1", "1"),
-        "b": ("1", "2"),
-        "c": ("1", "0"),
-        "d": ("1", "1"),
-    }
-    assert changes.count_changes() == (4, 2, 1, 0, 1)
-    assert changes_of(data, "j2").count_changes()[3] == 1
+    assert list(zip(*changes.cells(), strict=True)) == [("1", "1"), ("1", "2"), ("1", "0"), ("1", "1")]
+    assert changes.count() == (4, 2, 1, 0, 1)
+    assert changes_of(data, "j2").count()[3] == 1
 
 
 def test_an_unreadable_opinion_is_not_a_change(engine: Engine) -> None:
     _, data = load(engine)
-    assert changes_of(data, "j1").count_changes()[:2] == (3, 3)
+    assert changes_of(data, "j1").count()[:2] == (3, 3)
 
 
 def test_a_method_has_the_opinion_pairs_of_all_its_judges(engine: Engine) -> None:
     _, data = load(engine)
-    method = "j0 · j1 · j2"
-    changes = changes_of(data, method)
-    assert len(changes) == 12 and set(changes.opinions["rater"]) == {"j0", "j1", "j2"}
-    drilldown = disagreements.list_targets(changes, changes.select_change(("1", "2")), method, None, limit=99)
+    changes = changes_of(data, "j0 · j1 · j2")
+    assert len(changes.cells()[0]) == 12 and set(changes.first) == {"j0", "j1", "j2"}
+    drilldown = changes.list_cell(("1", "2"), None, limit=99)
     assert {
         tuple(values for rater, values in item.values.items() if rater.startswith("j")) for item in drilldown.items
     } == {((1, 2),)}
 
 
-def test_means_between_categories_are_not_categorical() -> None:
-    scale = Scale(level="ordinal", categories=(1, 2, 3))
-    assert not disagreements.is_categorical(Column.of([2.5]), scale)
-    assert disagreements.is_categorical(Column.of([2, None]), scale)
-    assert not disagreements.is_categorical(Column.of([]), Scale(level="interval", low=0, high=1))
+def test_scales_of_numbers_and_of_many_categories_have_no_table() -> None:
+    assert disagreements.is_categorical(Scale(level="ordinal", categories=(1, 2, 3)))
+    assert not disagreements.is_categorical(Scale(level="ordinal", categories=tuple(range(20))))
+    assert not disagreements.is_categorical(Scale(level="interval", low=0, high=1))
 
 
 def test_booleans_and_whole_numbers_are_formatted_differently() -> None:
@@ -211,7 +207,7 @@ def planted(kind: str, values: tuple[object, ...]) -> AlignmentData:
 
 @cache
 def one_at_a_time(given: tuple[object, ...], query: JudgeQuery, criteria: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return each opinion of the judge with what `JudgeValues` has in columns."""
+    """Return each opinion of the judge with its first one, the labels and the distance from their mean."""
     data = planted(query.kind, given)
     opinions = data.opinions.to_dict("records")
     rows = [row for row in opinions if row["judge"] == query.judge]
@@ -238,24 +234,25 @@ def one_at_a_time(given: tuple[object, ...], query: JudgeQuery, criteria: tuple[
     return found
 
 
-def selected(given: tuple[object, ...], query: JudgeQuery, click: str) -> tuple[JudgeValues, Any, list[dict[str, Any]]]:
-    """Return the opinions, the places of those that a click selects, and the same one at a time."""
+def selected(
+    given: tuple[object, ...], query: JudgeQuery, click: str, viewer: str | None
+) -> tuple[Drilldown, list[dict[str, Any]]]:
+    """Return the targets that a click lists, and the same opinions one at a time."""
     data = planted(query.kind, given)
-    criteria = disagreements.compared_criteria(data, query)
-    every = one_at_a_time(given, query, tuple(criteria))
+    every = one_at_a_time(given, query, CRITERIA if query.criterion == "all" else (query.criterion,))
     labelled = [row for row in every if row["labels"]]
-    values = disagreements.load_values(data, query, criteria)
-    match click:
-        case "differ":
-            return values, values.select(None, categorical=True), [row for row in labelled if row["differs"]]
-        case "distance":
-            scored = [row for row in labelled if row["distance"] is not None]
-            return values, values.select(None, categorical=False), sorted(scored, key=lambda row: -row["distance"])
-        case "change":
-            changes = disagreements.load_changes(data, query, criteria)
-            moved = [row for row in every if (row["first"], row["judge"]) == (1, 2)]
-            return changes, changes.select_change(("1", "2")), moved
-    return values, values.select(click, categorical=True), [row for row in labelled if " × ".join(row["cell"]) == click]
+    if click == "change":
+        changes = disagreements.load_changes(data, query)
+        assert changes is not None
+        moved = [row for row in every if (row["first"], row["judge"]) == (1, 2)]
+        return changes.list_cell(("1", "2"), viewer, limit=None), moved
+    values = values_of(data, query)
+    places = values.select(None if click in ("differ", "distance") else click)
+    expected = {
+        "differ": [row for row in labelled if row["differs"]],
+        "distance": [row for row in labelled if row["distance"] is not None],
+    }.get(click, [row for row in labelled if " × ".join(row["cell"]) == click])
+    return disagreements.list_places(values.dataset, places, ["j"], viewer, limit=None), expected
 
 
 @pytest.mark.parametrize("criterion", [*CRITERIA, "all"])
@@ -266,31 +263,23 @@ def test_every_click_lists_the_targets_of_its_opinions(
     click: str, viewer: str | None, scenario: str | None, criterion: str
 ) -> None:
     kind, given = ("score", (1, 2, 3.5, 4, 5)) if click == "distance" else ("preference", (1, 2, 0))
-    values, places, expected = selected(given, JudgeQuery("j", kind, criterion, scenario), click)
-    drilldown = disagreements.list_targets(values, places, "j", viewer, limit=4)
+    drilldown, expected = selected(given, JudgeQuery("j", kind, criterion, scenario), click, viewer)
     visible = [row for row in expected if viewer is None or viewer in row["labels"]]
     assert expected and drilldown.selected == len(expected)
     assert (drilldown.total, drilldown.hidden) == (len(visible), len(expected) - len(visible))
-    for one, row in zip(drilldown.items, visible[:4], strict=True):
-        place = (one.target.item, one.target.criterion, one.trace, one.scenario)
-        assert place == tuple(row["row"][name] for name in ("item", "criterion", "trace", "scenario"))
+    rows = {(row["row"]["item"], row["row"]["criterion"]): row for row in visible}
+    for one in drilldown.items:
+        row = rows[one.target.item, one.target.criterion]
+        assert (one.trace, one.scenario) == (row["row"]["trace"], row["row"]["scenario"])
         opinions = (row["first"], row["judge"]) if click == "change" else (row["judge"],)
         of_judge = {"j": tuple(NO_VERDICT if value is None else value for value in opinions)}
         assert one.values == of_judge | {rater: (value,) for rater, value in row["labels"].items()}
+    if click == "distance":
+        listed = [rows[one.target.item, one.target.criterion]["distance"] for one in drilldown.items]
+        assert listed == pytest.approx(sorted(listed, reverse=True))
 
 
-def test_true_is_not_the_majority_of_ones() -> None:
-    data = planted("preference", (True, 1))
-    values = disagreements.load_values(data, JudgeQuery("j", "preference", "depth"), ["depth"])
-    rows = one_at_a_time((True, 1), JudgeQuery("j", "preference", "depth"), ("depth",))
-    assert values.cells.tolist() == [row["cell"] for row in rows]
-    assert {("true", "1"), ("1", "true")} <= set(values.cells.tolist())
-
-
-def test_a_judge_without_opinions_has_no_places() -> None:
+def test_a_judge_without_opinions_has_no_values() -> None:
     data = planted("preference", (1, 2, 0))
-    query = JudgeQuery("nobody", "preference", "depth")
-    values = disagreements.load_values(data, query, ["depth"])
-    assert not len(values) and not values.select(None, categorical=True).size and not values.labelled.any()
-    assert not len(disagreements.load_changes(data, query, []))
-    assert disagreements.list_targets(values, np.arange(0), "nobody", "ann", limit=4).selected == 0
+    nobody = JudgeQuery("nobody", "preference", "depth")
+    assert disagreements.load_values(data, nobody) is None and disagreements.load_changes(data, nobody) is None

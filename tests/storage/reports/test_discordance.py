@@ -24,9 +24,10 @@ def test_a_judge_of_length_differs_if_people_prefer_the_shorter_response(engine:
     (row,) = [row for row in rows if row.judge == "long" and row.slice == SHORTER]
     listed = discordance.differing_targets(data, QUERY, NONE, "long", SHORTER)
     assert len(listed.items) == row.differing and row.targets + row.targets_outside == 80
-    values = disagreements.load_values(data, JudgeQuery("long", *JUDGED), [JUDGED[1]])
+    values = disagreements.load_values(data, JudgeQuery("long", *JUDGED))
+    assert values is not None
     items = {item.target.item for item in listed.items}
-    assert items <= set(values.opinions["item"][values.differs])
+    assert items <= set(values.dataset.item[values.select()])
     assert discordance.differing_targets(data, QUERY, NONE, "long", ("no such", "slice")).items == ()
     stranger = discordance.differing_targets(data, QUERY, NONE, "long", SHORTER, "stranger")
     assert (stranger.items, stranger.hidden) == ((), row.differing)
