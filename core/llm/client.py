@@ -192,21 +192,15 @@ class LiteLLM:
                 await closing
 
 
-class SuggestedModel(Frozen):
-    """A model that a form can suggest."""
+def available_models() -> dict[str, str]:
+    """Return model -> note for the local model and models whose provider's key is in the environment.
 
-    model: str
-    note: str = ""
-
-
-def available_models() -> list[SuggestedModel]:
-    """Return the local model and models whose provider's key is in the environment; forms accept any other name."""
-    models = []
-    if local_server.is_installed():
-        models.append(SuggestedModel(model=local_server.MODEL_NAME, note=local_server.DESCRIPTION))
+    Forms suggest them, and accept any other name.
+    """
+    models = {local_server.MODEL_NAME: local_server.DESCRIPTION} if local_server.is_installed() else {}
     for variable, names in _SUGGESTED_MODELS.items():
         if os.environ.get(variable):
-            models += [SuggestedModel(model=name, note=f"key from {variable}") for name in names]
+            models |= dict.fromkeys(names, f"key from {variable}")
     return models
 
 

@@ -14,7 +14,6 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -202,21 +201,10 @@ REFUSED_STREAM = (400, 422)
 MAX_END = progress.SHOWN + 2_000
 
 
-@dataclass(frozen=True)
-class Route:
-    """Where the requests for a model go, and with which headers."""
-
-    url: URL
-    headers: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Response:
-    """A server's response: its status, its body, and the wait in seconds that it requests."""
-
-    status: int
-    body: bytes
-    retry_after: float | None
+# Where the requests for a model go, and with which headers.
+Route = tuple[URL, Mapping[str, str]]
+# A server's response: its status, its body, and the wait in seconds that it requests.
+Response = tuple[int, bytes, float | None]
 
 
 class OpenAICompatible:
@@ -265,18 +253,18 @@ class OpenAICompatible:
 
         async def request(omitted: frozenset[str]) -> Any:
             body = wire.chat_body(ask, omitted)
-            response = await self._send(route, body, ask)
-            data = parse_json(response.body)
-            error = parse_error(response.status, response.body, data)
+            status, content, retry_after = await self._send(route, body, ask)
+            data = parse_json(content)
+            error = parse_error(status, content, data)
             if error is None and data is None:
-                raise invalid_response(response.body, ask)
+                raise invalid_response(content, ask)
             if error is None:
                 return data
             if name := errors.refused_parameter(error, body):
                 raise errors.ParameterRefused(name)
             if errors.has_policy_code(error.codes):
                 return None
-            raise errors.server_problem(error, ask.spec, response.retry_after)
+            raise errors.server_problem(error, ask.spec, retry_after)
 
         data, notes = await self._refused.send(ask, frozenset(), request)
         if data is None:
@@ -289,14 +277,14 @@ class OpenAICompatible:
         call = progress.streamed_call(ask)
         if call is not None:
             response = await self._post(route, json.dumps({**body, **STREAMED}).encode(), ask.spec, call)
-            if response.status not in REFUSED_STREAM:
+            if response[0] not in REFUSED_STREAM:
                 return response
         return await self._post(route, json.dumps(body).encode(), ask.spec)
 
     async def _post(self, route: Route, body: bytes, spec: Spec, call: progress.OpenCall | None = None) -> Response:
         """Send a request; raises PermanentFailure for a redirect, and a problem for a response that is too large."""
-        data = io.BytesIO(body) if len(body) > LARGE_REQUEST else body
-        async with self._session().post(route.url, data=data, headers=route.headers, allow_redirects=False) as response:
+        data, (url, headers) = io.BytesIO(body) if len(body) > LARGE_REQUEST else body, route
+        async with self._session().post(url, data=data, headers=headers, allow_redirects=False) as response:
             if 300 <= response.status < 400:
                 raise PermanentFailure(
                     f"{spec.model} returned a redirect ({response.status}), and redirects are not followed: "
@@ -309,7 +297,7 @@ class OpenAICompatible:
                 content = await _read(response, MAX_ERROR_BYTES if failed else self._max_bytes, truncate=failed)
             if content is None:
                 raise too_large(spec, self._max_bytes)
-            return Response(response.status, content, errors.parse_retry_after(response.headers.get("Retry-After")))
+            return response.status, content, errors.parse_retry_after(response.headers.get("Retry-After"))
 
     def _session(self) -> aiohttp.ClientSession:
         """Return the session of this event loop: a session cannot be used in another one."""
@@ -331,11 +319,11 @@ class OpenAICompatible:
 async def route_to(spec: Spec) -> Route:
     """Return where the requests for a model go; start the local server for the local model."""
     if local_server.is_local(spec):
-        return Route(_endpoint(await asyncio.to_thread(local_server.start_server), spec.model), {})
+        return _endpoint(await asyncio.to_thread(local_server.start_server), spec.model), {}
     if spec.address is None:
         raise PermanentFailure(f"{spec.model} has no address.")
     url, key = _endpoint(spec.address, spec.model), api_key(spec)
-    return Route(url, {"Authorization": f"Bearer {key}"} if key else {})
+    return url, {"Authorization": f"Bearer {key}"} if key else {}
 
 
 @lru_cache(maxsize=256)

@@ -180,7 +180,7 @@ def _draw_model(study: Study, current: judges.CurrentJudge, cases: list[Case]) -
             st.caption("A model needs disagreements on development items.")
             return
         own = [spec.model for spec in variants.suggestion_specs(current.run)]
-        models = list(dict.fromkeys([*own, *(offer.model for offer in available_models())]))
+        models = list(dict.fromkeys([*own, *available_models()]))
         model = st.selectbox("Model", models, accept_new_options=True, key=f"improve_model_{current.run.id}")
         most = min(len(cases), 30)
         count = int(st.number_input("Disagreements", 1, most, min(DEFAULT_CASES, most), key=f"improve_cases_{most}"))

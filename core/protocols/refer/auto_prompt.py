@@ -14,7 +14,7 @@ from core.items import Criterion, Item
 from core.llm.client import Model
 from core.protocols.prompt_parts import describe_scale, is_numeric
 from core.protocols.refer.protocol import describe_criterion, schema_parts
-from core.protocols.refer.settings import Settings
+from core.protocols.refer.settings import Reviewer, Settings
 from core.templates import Material, Templates, load_templates, render
 from core.trace import Ask, Spec
 
@@ -53,29 +53,6 @@ def select_examples(rated: Sequence[RatedItem], count: int = DEFAULT_EXAMPLES) -
     return [ordered[round(index * (len(ordered) - 1) / (count - 1))] for index in range(count)]
 
 
-def prompt_structure(settings: Settings, templates: Templates) -> str:
-    """Return the prompt of a review without input and guidelines: the structure that the draft completes."""
-    parts = schema_parts(settings, templates, "peer")
-    return "{task}\n\nEvaluation criterion:\n{criteria}\n\nEvaluation steps:\n{steps}".format(**parts)
-
-
-def draft_request(criterion: Criterion, structure: str, examples: Sequence[RatedItem], spec: Spec) -> Ask:
-    """Ask a model for guidelines; raises TiebreakError if the criterion has no scale or the examples have one value."""
-    if criterion.scale is None or not is_numeric(criterion.scale):
-        raise TiebreakError(f"Criterion {criterion.name!r} needs a scale of numbers before guidelines can be drafted.")
-    if len({example.value for example in examples}) < 2:
-        raise TiebreakError("At least two items with different scores are needed to learn from.")
-    prompt = render(
-        load_templates(PROMPTS),
-        "draft",
-        values=describe_scale(criterion.scale),
-        criteria=Material("Criterion", describe_criterion(criterion)),
-        structure=Material("Prompt", structure),
-        examples=[Material(f"Example {n}", _example_text(example)) for n, example in enumerate(examples, start=1)],
-    )
-    return Ask(speaker="drafter", step="draft", round=0, spec=spec, prompt=prompt)
-
-
 def guidelines_request(
     criterion: Criterion,
     examples: Sequence[RatedItem],
@@ -84,18 +61,26 @@ def guidelines_request(
     task: str = "",
     steps: str = "",
 ) -> Ask:
-    """Ask for guidelines that complete a peer's prompt with this task and these steps; raises as `draft_request`."""
-    reviewer = {"name": "peer", "spec": spec}
-    settings = Settings.model_validate(
-        {
-            "peers": [reviewer],
-            "chair": {**reviewer, "name": "chair"},
-            "criterion": criterion,
-            "task": task,
-            "steps": steps,
-        }
+    """Ask a model for guidelines that complete a peer's prompt with this task and these steps.
+
+    Raises TiebreakError if the criterion has no scale or the examples have one value.
+    """
+    if criterion.scale is None or not is_numeric(criterion.scale):
+        raise TiebreakError(f"Criterion {criterion.name!r} needs a scale of numbers before guidelines can be drafted.")
+    if len({example.value for example in examples}) < 2:
+        raise TiebreakError("At least two items with different scores are needed to learn from.")
+    peer, chair = (Reviewer(name=name, spec=spec) for name in ("peer", "chair"))
+    settings = Settings(peers=(peer,), chair=chair, criterion=criterion, task=task, steps=steps)
+    structure = "{task}\n\nEvaluation criterion:\n{criteria}\n\nEvaluation steps:\n{steps}"
+    prompt = render(
+        load_templates(PROMPTS),
+        "draft",
+        values=describe_scale(criterion.scale),
+        criteria=Material("Criterion", describe_criterion(criterion)),
+        structure=Material("Prompt", structure.format(**schema_parts(settings, templates, "peer"))),
+        examples=[Material(f"Example {n}", _example_text(example)) for n, example in enumerate(examples, start=1)],
     )
-    return draft_request(criterion, prompt_structure(settings, templates), examples, spec)
+    return Ask(speaker="drafter", step="draft", round=0, spec=spec, prompt=prompt)
 
 
 async def draft_guidelines(model: Model, ask: Ask) -> Draft:

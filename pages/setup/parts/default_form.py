@@ -305,7 +305,7 @@ def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> Non
         f"A model reads examples from {numbers.format_count(len(rated), 'rated item')} and drafts the meaning of "
         "each score; held-out items are none of them. Exclude the examples when you compare judges with people."
     )
-    models = [offer.model for offer in available_models()]
+    models = list(available_models())
     model = st.selectbox("Model", models, accept_new_options=True, key=f"{field}_model", placeholder="any litellm name")
     most = min(20, len(rated))
     count = st.number_input("Examples", 2, most, min(auto_prompt.DEFAULT_EXAMPLES, most), key=f"{field}_few")

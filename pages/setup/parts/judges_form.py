@@ -113,9 +113,9 @@ def default_judges(count: int, noun: str = "judge") -> list[Draft]:
 
     The local model has different temperatures, because at one temperature it would repeat itself.
     """
-    remote_offers = [offer for offer in available_models() if offer.model != local_server.MODEL_NAME]
-    models_by_provider = list({offer.note: offer.model for offer in reversed(remote_offers)}.values())[::-1]
-    models = list(dict.fromkeys([*models_by_provider, *(offer.model for offer in remote_offers)]))
+    remote = {model: note for model, note in available_models().items() if model != local_server.MODEL_NAME}
+    models_by_provider = list({remote[model]: model for model in reversed(remote)}.values())[::-1]
+    models = list(dict.fromkeys([*models_by_provider, *remote]))
     local = {"model": local_server.MODEL_NAME, "max_tokens": LOCAL_MAX_TOKENS}
     temperatures = (0.2, 0.7, 1.0) if count > 1 else (0.0,)
     return [
@@ -152,7 +152,7 @@ def _draw_row(key: str, rows: dict[int, Draft], index: int, problems: list[str],
 
 def _draw_model(key: str, rows: dict[int, Draft], index: int) -> str | None:
     value = rows[index].get("spec", {}).get("model")
-    options = list(dict.fromkeys([*(offer.model for offer in available_models()), *([value] if value else [])]))
+    options = list(dict.fromkeys([*available_models(), *([value] if value else [])]))
     return st.selectbox(
         "Model",
         options,

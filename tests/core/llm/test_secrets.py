@@ -34,7 +34,7 @@ def test_ordinary_words_are_not_redacted() -> None:
 def test_models_are_suggested_when_their_key_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
-    notes = {suggested.model: suggested.note for suggested in available_models()}
+    notes = available_models()
     assert all(name == "local" or name.startswith("claude-") for name in notes)
     assert notes["claude-haiku-5-5"] == "key from ANTHROPIC_API_KEY"
 
@@ -46,7 +46,7 @@ def test_every_suggested_model_has_a_known_price(monkeypatch: pytest.MonkeyPatch
 
     for variable in _SUGGESTED_MODELS:
         monkeypatch.setenv(variable, "x")
-    assert [model.model for model in available_models() if model_price(Spec(model=model.model)) is None] == []
+    assert [model for model in available_models() if model_price(Spec(model=model)) is None] == []
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,17 @@ from core.llm.client import Reply, ScriptedModel
 from core.protocols.refer.auto_prompt import (
     RatedItem,
     draft_guidelines,
-    draft_request,
-    prompt_structure,
+    guidelines_request,
     read_guidelines,
     select_examples,
 )
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
-from tests.core.protocols.reviews import ENGAGING, make_item, make_settings
+from tests.core.protocols.reviews import ENGAGING, make_item
 from tests.golden.files import assert_golden
 
 SPEC = Spec(model="m")
+TEMPLATES = PROTOCOLS["refer"].prompts
 
 
 def rated(value: float, text: str = "Fine.") -> RatedItem:
@@ -28,11 +28,8 @@ def rated(value: float, text: str = "Fine.") -> RatedItem:
 
 
 def test_the_prompt_contains_structure_criterion_scale_and_examples() -> None:
-    text = prompt_structure(make_settings(), PROTOCOLS["refer"].prompts)
-    assert_golden(
-        "refer/auto_prompt.txt",
-        draft_request(ENGAGING, text, [rated(1, "It was fine."), rated(3, "Shrimp!")], SPEC).prompt,
-    )
+    request = guidelines_request(ENGAGING, [rated(1, "It was fine."), rated(3, "Shrimp!")], SPEC, TEMPLATES)
+    assert_golden("refer/auto_prompt.txt", request.prompt)
 
 
 def test_examples_are_selected_from_the_whole_range() -> None:
@@ -44,12 +41,12 @@ def test_examples_are_selected_from_the_whole_range() -> None:
 
 def test_examples_with_a_single_score_are_refused() -> None:
     with pytest.raises(TiebreakError, match="different scores"):
-        draft_request(ENGAGING, "", [rated(2), rated(2)], SPEC)
+        guidelines_request(ENGAGING, [rated(2), rated(2)], SPEC, TEMPLATES)
 
 
 def test_a_criterion_without_a_scale_is_refused() -> None:
     with pytest.raises(TiebreakError, match="needs a scale of numbers"):
-        draft_request(Criterion(name="tone"), "", [rated(1), rated(2)], SPEC)
+        guidelines_request(Criterion(name="tone"), [rated(1), rated(2)], SPEC, TEMPLATES)
 
 
 @pytest.mark.parametrize(
@@ -62,13 +59,13 @@ def test_a_criterion_without_a_scale_is_refused() -> None:
     ],
 )
 def test_a_draft_has_no_heading_and_no_fence(reply: str) -> None:
-    request = draft_request(ENGAGING, "", [rated(1), rated(3)], SPEC)
+    request = guidelines_request(ENGAGING, [rated(1), rated(3)], SPEC, TEMPLATES)
     draft = asyncio.run(draft_guidelines(ScriptedModel([reply]), request))
     assert draft.text == "- A score of 1: dull.\n- A score of 3: fun." and draft.complete
 
 
 def test_a_refusal_or_an_empty_reply_is_no_draft() -> None:
-    request = draft_request(ENGAGING, "", [rated(1), rated(3)], SPEC)
+    request = guidelines_request(ENGAGING, [rated(1), rated(3)], SPEC, TEMPLATES)
     with pytest.raises(TiebreakError, match="refused"):
         asyncio.run(draft_guidelines(ScriptedModel([Reply(text="", finish="refused")]), request))
     with pytest.raises(TiebreakError, match="empty"):
@@ -76,6 +73,6 @@ def test_a_refusal_or_an_empty_reply_is_no_draft() -> None:
 
 
 def test_a_truncated_draft_is_marked_incomplete() -> None:
-    request = draft_request(ENGAGING, "", [rated(1), rated(3)], SPEC)
+    request = guidelines_request(ENGAGING, [rated(1), rated(3)], SPEC, TEMPLATES)
     draft = asyncio.run(draft_guidelines(ScriptedModel([Reply(text="- A score of 1: du", finish="cut off")]), request))
     assert draft.text == "- A score of 1: du" and not draft.complete
