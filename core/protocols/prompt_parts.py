@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, get_args
 
+from core.answers.answer import listed
 from core.errors import check_literal
 from core.items import Criterion, CriterionFormat, Item
 from core.labels import Scale, Value
@@ -205,9 +206,6 @@ def rating_answer(scale: Scale, criterion: str, *, reasoning: bool = True) -> "R
 def describe_scale(scale: Scale) -> str:
     """Return `1, 2 or 3`, or `a number from 0 to 100`."""
     if scale.categories:
-        *most, last = [
-            f"{category:g}" if isinstance(category, float) else str(category) for category in scale.categories
-        ]
-        return f"{', '.join(most)} or {last}" if most else last
+        return listed(scale.categories)
     low, high = (None if end is None else f"{end:g}" for end in (scale.low, scale.high))
     return "a number" + (f" from {low}" if low else "") + (f" to {high}" if high else "")

@@ -31,9 +31,10 @@ def conclude(turns: Sequence[Turn], settings: Settings) -> Verdict:
     distance = measure_contention(last, settings)
     missing = _describe_missing(last, settings)
     value, reason = (None, missing) if missing else _CONCLUSIONS[settings.outcome](last, settings)
-    unread = len(settings.personas) * len(settings.orders) - sum(turn.reading is not None for turn in last.values())
+    asked = len(settings.personas) * len(settings.orders)
+    unread = asked - sum(turn.reading is not None for turn in last.values())
     if unread and not missing:
-        reason = f"{reason}; {_describe_count(unread, settings)} could not be read"
+        reason = f"{reason}; {unread} of {asked} replies could not be read"
     has_split = value is None and not missing
     outcome: Literal["agreed", "disputed", "no_verdict"]
     outcome = "no_verdict" if missing else "agreed"
@@ -154,18 +155,15 @@ def _describe_missing(last: TurnsByPersona, settings: Settings) -> str:
     readable = [turn for turn in last.values() if turn.reading is not None]
     personas = len({turn.speaker for turn in readable})
     if len({turn.shown for turn in readable}) < len(settings.orders):
-        return (
-            f"only {_describe_count(len(readable), settings)} could be read" if readable else _NOTHING[settings.outcome]
-        )
+        return f"only {len(readable)} of {len(settings.personas) * len(settings.orders)} replies could be read"
     if personas < min(2, len(settings.personas)):
-        return f"only {personas} of {len(settings.personas)} personas gave a readable {_NOUNS[settings.outcome]}"
+        return f"only {personas} of {len(settings.personas)} personas gave a readable reply"
     return ""
 
 
 def _conclude_scores(last: TurnsByPersona, settings: Settings) -> tuple[Value | None, str]:
     means = mean_scores(last, settings)
-    if means is None:
-        return None, _NOTHING["scores"]
+    assert means is not None, "every order has a readable turn"
     value = preferred_response(*means)
     if value == 0:
         return 0, f"both responses have {means[0]:.2f} on average"
@@ -175,16 +173,12 @@ def _conclude_scores(last: TurnsByPersona, settings: Settings) -> tuple[Value | 
 def _conclude_votes(last: TurnsByPersona, settings: Settings) -> tuple[Value | None, str]:
     """Return the choice with more than half of the readable votes, or None, and the reason."""
     counts = Counter(turn.reading for turn in last.values() if turn.reading is not None)
-    total = counts.total()
+    total, is_step = counts.total(), settings.outcome == "step"
     value, count = counts.most_common(1)[0]
     if count * 2 > total:
-        return value, f"{count} of {total} votes for {_describe(value, settings)}"
-    split = ", ".join(f"{count} for {_describe(value, settings)}" for value, count in counts.most_common())
+        return value, f"{count} of {total} votes for {describe_vote(value, is_step=is_step)}"
+    split = ", ".join(f"{count} for {describe_vote(value, is_step=is_step)}" for value, count in counts.most_common())
     return None, f"no majority of the {total} votes: {split}"
-
-
-def _describe(value: Value, settings: Settings) -> str:
-    return describe_vote(value, is_step=settings.outcome == "step")
 
 
 def _conclude_ratings(last: TurnsByPersona, settings: Settings) -> tuple[Value | None, str]:
@@ -198,18 +192,6 @@ _CONCLUSIONS = {
     "rating": _conclude_ratings,
     "step": _conclude_votes,
 }
-_NOUNS = {"scores": "scoring", "vote": "vote", "rating": "rating", "step": "vote"}
-_NOTHING = {
-    "scores": "no scores could be read",
-    "vote": "no vote could be read",
-    "rating": "no rating could be read",
-    "step": "no vote could be read",
-}
-
-
-def _describe_count(count: int, settings: Settings) -> str:
-    """Return `2 of 4 scorings`."""
-    return f"{count} of {len(settings.personas) * len(settings.orders)} {_NOUNS[settings.outcome]}s"
 
 
 def _opinion(name: str, stage: Literal["first", "last"], turns: TurnsByPersona, settings: Settings) -> Opinion:

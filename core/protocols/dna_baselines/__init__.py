@@ -71,15 +71,7 @@ def _judgement(judge: str, turn: Turn | None, responses: int) -> Judgement:
     reading = turn.reading if turn is not None and isinstance(turn.reading, dict) else None
     overalls = tuple(reading[number] for number in sorted(reading, key=int)) if reading else None
     problem = "has not finished" if turn is None else f"no scores: {turn.problem or 'nothing was read'}"
-    return Judgement(
-        judge=judge,
-        aspects=(),
-        weights=None,
-        weights_problem="",
-        scores=({},) * responses,
-        overalls=overalls,
-        problem="" if overalls else problem,
-    )
+    return Judgement(judge, ({},) * responses, overalls, "" if overalls else problem)
 
 
 PROTOCOL = Protocol(

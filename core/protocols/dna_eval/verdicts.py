@@ -11,14 +11,12 @@ from statistics import fmean
 from typing import Literal
 
 from core import aspects as aspect_scores
+from core.aspects import rank_responses
 from core.labels import Opinion, Value
 from core.protocols import Judge
 from core.protocols.dna_eval.settings import ScoringSettings, Settings
 from core.trace import Turn, Verdict
 from core.verdicts import contention, is_disputed
-
-# A value on which judges can agree: the better of two responses, or the ranks of more than two.
-Decision = int | tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -26,17 +24,17 @@ class Judgement:
     """One judge's aspects, weights and scores so far."""
 
     judge: str
-    aspects: tuple[str, ...]
-    weights: Mapping[str, float] | None
-    """The weights of the weighted sum: normalised to a sum of 100 unless the settings say otherwise."""
-    weights_problem: str
-    """Why there are no weights, if they were asked for."""
     scores: tuple[Mapping[str, float], ...]
     """Each response's readable scores by aspect."""
     overalls: tuple[float, ...] | None
     """Each response's overall score."""
     problem: str
     """Why there are no overall scores."""
+    aspects: tuple[str, ...] = ()
+    weights: Mapping[str, float] | None = None
+    """The weights of the weighted sum: normalised to a sum of 100 unless the settings say otherwise."""
+    weights_problem: str = ""
+    """Why there are no weights, if they were asked for."""
     weigher: str = ""
     """Who weighted the aspects: the judge, unless the settings name another model."""
     stated_weights: Mapping[str, float] | None = None
@@ -143,7 +141,7 @@ def conclude(judgements: Sequence[Judgement], settings: ScoringSettings, protoco
     A judge that ranks two responses differently in the two orders has a contention of 1.
     """
     criterion = settings.criterion_name
-    decisions = [_decision(judgement.overalls) for judgement in judgements if judgement.overalls]
+    decisions = [rank_responses(judgement.overalls) for judgement in judgements if judgement.overalls]
     has_flip = any(judgement.flipped for judgement in judgements)
     distance = contention(map(str, decisions), flipped=has_flip)
     majority = _majority(decisions)
@@ -152,7 +150,7 @@ def conclude(judgements: Sequence[Judgement], settings: ScoringSettings, protoco
     supporting = [
         judgement.overalls
         for judgement in judgements
-        if judgement.overalls and has_value and _decision(judgement.overalls) == majority
+        if judgement.overalls and has_value and rank_responses(judgement.overalls) == majority
     ]
     means = tuple(sum(column) / len(supporting) for column in zip(*supporting, strict=True)) if supporting else None
     reason = _describe_outcome(judgements, len(supporting), means, has_dispute)
@@ -191,7 +189,7 @@ def _judgement(
         for number in range(1, responses + 1)
     )
     weights_problem = "" if weights_turn is None or weights else weights_turn.problem or "nothing was read"
-    judgement = Judgement(judge, aspects, weights, weights_problem, scores, None, "", weigher, stated)
+    judgement = Judgement(judge, scores, None, "", aspects, weights, weights_problem, weigher, stated)
     overalls = _overall_scores(judgement, _dict_reading(by_step.get(("overall", 0))), settings)
     inputs = [_proposal(settings, turns, judge), weights_turn, *by_step.values()]
     problem = "" if overalls else _first_problem([turn for turn in inputs if turn is not None], judgement)
@@ -204,8 +202,8 @@ def _proposal(settings: Settings, turns: Sequence[Turn], judge: str) -> Turn | N
     return next((turn for turn in turns if turn.speaker == proposer and turn.step == "aspects"), None)
 
 
-def _majority(decisions: Sequence[Decision]) -> Decision | None:
-    """Return the most frequent decision; None if two are equally frequent, and without decisions."""
+def _majority(decisions: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """Return the most frequent ranks; None if two are equally frequent, and without any."""
     ranked = Counter(decisions).most_common(2)
     return ranked[0][0] if ranked and (len(ranked) == 1 or ranked[0][1] > ranked[1][1]) else None
 
@@ -234,13 +232,6 @@ def _first_problem(turns: Sequence[Turn], judgement: Judgement) -> str:
             missing = missing or f"score on {judgement.aspects[turn.round - 1]}"
             return f"no {missing}: {turn.problem or 'nothing was read'}"
     return "has not finished"
-
-
-def _decision(overalls: Sequence[float]) -> Decision:
-    """Return the better of two responses, 0 if they are equal, or the ranks of more than two."""
-    if len(overalls) == 2:
-        return aspect_scores.preferred_response(overalls)
-    return aspect_scores.rank_responses(overalls)
 
 
 def _verdict_value(means: Sequence[float] | None) -> Value | None:

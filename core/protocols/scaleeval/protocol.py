@@ -273,35 +273,23 @@ def _opinion(
     judge: str, stage: Literal["first", "last"], turns: Sequence[Mapping[str, Turn]], kind: Kind, criterion: str
 ) -> Opinion:
     """Return the opinion of a judge: the choice that it has in every order of the responses."""
-    choices = _choices(judge, turns)
-    problem = "" if choices else "has given no reply"
-    unread = next(
-        (round_turns[judge] for round_turns in turns if judge in round_turns and round_turns[judge].reading is None),
-        None,
-    )
+    choices, own = _choices(judge, turns), [of_order[judge] for of_order in turns if judge in of_order]
+    problem, unread = "" if choices else "has given no reply", next((one for one in own if one.reading is None), None)
     if len(choices) > 1:
         problem = f"its choice changes with the order of the responses: {' and '.join(map(describe_choice, choices))}"
     elif unread is not None:
         problem = unread.problem or "gave no opinion"
-    return Opinion(
-        kind=kind,
-        judge=judge,
-        stage=stage,
-        value=None if problem else choices[0],
-        criterion=criterion,
-        problem=problem,
-    )
+    value = None if problem else choices[0]
+    return Opinion(kind=kind, judge=judge, stage=stage, value=value, criterion=criterion, problem=problem)
 
 
 def _describe_outcome(counts: Counter[Value], value: Value | None, judges: int, about: About) -> str:
-    readable = counts.total()
+    readable, is_step = counts.total(), about == "step"
     unread = f"; {judges - readable} of {judges} judges gave no readable opinion" if readable < judges else ""
     if value is not None:
         share = f"all {judges} judges" if counts[value] == judges else f"{counts[value]} of {readable} judges"
-        return f"{share} chose {describe_vote(value, is_step=about == 'step')}{unread}"
+        return f"{share} chose {describe_vote(value, is_step=is_step)}{unread}"
     if len(counts) > 1:
-        choices = ", ".join(
-            f"{count} for {describe_vote(choice, is_step=about == 'step')}" for choice, count in counts.most_common()
-        )
+        choices = ", ".join(f"{n} for {describe_vote(one, is_step=is_step)}" for one, n in counts.most_common())
         return f"the judges still differ: {choices}{unread}"
     return f"only {readable} of {judges} judges gave a readable opinion"

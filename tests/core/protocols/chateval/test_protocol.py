@@ -190,7 +190,7 @@ def test_scores_are_averaged_and_disputed_where_they_are_apart(
     verdict = run_scripted(script, make_settings(names, **fields)).verdict
     assert verdict and (verdict.outcome, verdict.value) == (outcome, value)
     assert verdict.contention == pytest.approx(contention) and verdict.reason.startswith(reason)
-    assert ("1 of 3 scorings could not be read" in verdict.reason) is ("Both." in scores)
+    assert ("1 of 3 replies could not be read" in verdict.reason) is ("Both." in scores)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_scores_are_averaged_and_disputed_where_they_are_apart(
     [
         ("12", "disputed", None, "no majority of the 2 votes: 1 for response 1, 1 for response 2"),
         ("001", "agreed", 0, "2 of 3 votes for neither"),
-        ("11?", "agreed", 1, "2 of 2 votes for response 1; 1 of 3 votes could not be read"),
+        ("11?", "agreed", 1, "2 of 2 votes for response 1; 1 of 3 replies could not be read"),
         ("12?", "disputed", None, ""),
     ],
 )
@@ -265,8 +265,7 @@ def test_one_persona_with_a_readable_reply_is_no_consensus(outcome: str) -> None
     settings = make_settings(outcome=outcome, criterion=NATURAL)
     trace = run_scripted(lambda ask: replies[outcome] if ask.speaker == "a" else "Hm.", settings, item)
     assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("no_verdict", None)
-    noun = {"scores": "scoring"}.get(outcome, outcome)
-    assert trace.verdict.reason == f"only 1 of 3 personas gave a readable {noun}"
+    assert trace.verdict.reason == "only 1 of 3 personas gave a readable reply"
 
 
 def test_an_order_without_a_readable_reply_leaves_no_verdict() -> None:
@@ -275,7 +274,7 @@ def test_an_order_without_a_readable_reply_leaves_no_verdict() -> None:
 
     trace = run_scripted(unreadable_second_order, make_settings("ab", both_orders=True))
     assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("no_verdict", None)
-    assert trace.verdict.reason == "only 2 of 4 scorings could be read"
+    assert trace.verdict.reason == "only 2 of 4 replies could be read"
     votes = run_scripted(
         lambda ask: "1" if ask.shown == (1, 2) else "Hm.", make_settings("ab", outcome="vote", both_orders=True)
     )
