@@ -178,34 +178,11 @@ _ECHO = re.compile(
 _ITEM = re.compile(r"^[ ]{0,3}(?:\d{1,2}[.)]|[-*•])\s+\S", re.M)
 _BLOCKS = (_FENCE, _BLOCK_QUOTE, _ELEMENT, _BRACKETED, _TRIPLE, _ECHO)
 
-_VERDICT = (
-    r"(?:decide|tell|judge|say which|determine|choose|pick|select|rate|score|evaluate|assess|conclude|answer|commit|"
-    r"settle|extract|list|identify any|weigh|weight|(?:give|provide|make|assign|offer|state|reach|come to|arrive at|"
-    r"write|name)\s+(?:you\s+)?(?:an?|any|the|my|one)?\s*"
-    r"(?:\w+\s+)?(?:verdict|decision|rating|score|scores|answer|choice|judge?ment|preference|weights?|claims?|aspects?|"
-    r"list|critique|summary|text|number|letter|result))\b"
-)
-_UNDECIDED = re.compile(
-    r"\b(?:i|we)(?:'m|\s+am|\s+are)?\s+(?:(?:really|simply|just|still|therefore|thus|honestly|also|so)\s+)*"
-    r"(?:cannot|can't|can\s+not|could\s+not|couldn't|unable\s+to|not\s+able\s+to|won't|will\s+not|would\s+rather\s+not|"
-    r"refuse\s+to|decline\s+to|do\s+not|don't)\s+(?:\w+ly\s+)?(?:want\s+to\s+)?" + _VERDICT + r"|"
-    r"\b(?:i|we)\s+(?:must\s+|have\s+to\s+|will\s+)?(?:abstain|decline|refuse)\b|\bi(?:'m|\s+am)\s+(?:still\s+)?undecided\b|"
-    r"\bi\s+(?:really\s+|honestly\s+)?(?:don't|do\s+not)\s+know\b|"
-    r"\b(?:cannot|can't|can\s+not|could\s+not)\s+(?:be\s+(?:decided|judged|determined|rated|scored|chosen|answered|told)|"
-    r"tell|decide|judge)\b|"
-    r"\b(?:unable|impossible|not\s+possible)\s+(?:for\s+me\s+)?to\s+" + _VERDICT + r"|"
-    r"\bno\s+(?:verdict|decision|rating|score|answer|choice|judge?ment|preference|opinion)\s+"
-    r"(?:is\s+|can\s+be\s+|from\s+me|of\s+(?:my|mine)|here|yet|possible|given)|\bwithout\s+(?:a\s+)?verdict\b|"
-    r"\bkann\s+(?:ich\s+)?(?:\w+\s+){0,5}?nicht\s+(?:\w+\s+)?(?:entscheiden|beurteilen|sagen|bewerten|bestimmen)|"
-    r"\bnicht\s+entscheiden\s+kann\b|\bweiß\s+(?:ich\s+|es\s+)?nicht\b|"
-    r"\bne\s+(?:peux|saurais|puis)\s+(?:pas\s+)?(?:\w+\s+)?(?:décider|trancher|juger|dire|évaluer|noter|déterminer)|"
-    r"\bno\s+(?:puedo|me\s+es\s+posible|sé)\s+(?:\w+\s+)?(?:decidir|juzgar|decir|determinar|evaluar|puntuar|cuál)|"
-    r"\bnão\s+(?:consigo|posso|sei)\s+(?:\w+\s+)?(?:decidir|julgar|dizer|determinar|avaliar|qual)|"
-    r"\bnon\s+(?:posso|riesco\s+a|so)\s+(?:\w+\s+)?(?:decidere|giudicare|dire|determinare|valutare|quale)|"
-    r"无法(?:判断|决定|确定|评|做出|选择)|不能(?:判断|决定|确定)|無法(?:判斷|決定|確定)|判断できません|決められません|判断できない|決められない|"
-    r"판단할 수 없|결정할 수 없|не могу (?:\w+ )?(?:решить|сказать|определить|оценить|судить|выбрать)|"
-    r"لا أستطيع|لا يمكنني|तय नहीं कर|नहीं कह सकत",
-    re.I,
+_UNDECIDED = (
+    r"(?<!\w)(?:i|we)(?:'m|\s+am|\s+are)?\s+(?:\w+\s+){0,2}?(?&unable)\s+(?:\w+ly\s+)?(?:(?&decide)|"
+    r"(?:give|provide|make|assign|offer|state|reach|write|name|come\s+to|arrive\s+at)\s+(?:\w+\s+){0,3}?"
+    r"(?:(?&answer|rating|weight|claim)|aspects?|list|critique|summary|text|number|letter))|"
+    r"(?:can(?:no|'|\s+no)t|could\s+not)\s+(?:be\s+(?:decided|judged|rated|told)|tell|decide|judge)\b|(?&undecided)"
 )
 """The judge states that it gives no verdict."""
 _CONTAINS = (
@@ -251,9 +228,9 @@ _OPENED = re.compile(rf"\{{\s*(?:\"[\w -]{{1,40}}\"\s*:\s*[^{{}}\n]{{0,80}}?,\s*
 _CLOSED = re.compile(r"(?<!\\)\"\s*(?:(?P<field>,\s*\"[\w -]{1,40}\"\s*:)|\})")
 
 
-def undecided(text: str) -> bool:
+def undecided(text: str, words: Words) -> bool:
     """Return whether the reply's author says that there is no verdict."""
-    return _UNDECIDED.search(readable(text)) is not None
+    return words.pattern(_UNDECIDED).search(readable(text).lower()) is not None
 
 
 def introduces_others(line: str, words: Words) -> bool:
@@ -288,7 +265,7 @@ def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: 
     own = _without(text, found)
     if not re.search(r"[^\W\d_]", own):
         return []
-    refuses = undecided(own)
+    refuses = undecided(own, words)
     if lists:  # the block holds the list, unless the list is elsewhere
         return found if refuses or _ITEM.search(own) else []
     return [
@@ -528,7 +505,7 @@ class Text:
 
     @cached_property
     def _is_undecided(self) -> bool:
-        return undecided(self.spoken)
+        return undecided(self.spoken, self.words)
 
     def _within_a_line(self, before: str, end: int) -> bool:
         """Return whether words stand before and after JSON in its line."""
