@@ -10,7 +10,6 @@ model that is asked about unreadable replies; and `pairs`, which responses of an
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -25,40 +24,33 @@ from core.llm import secrets
 from core.protocols import Protocol
 from core.trace import Spec
 
-
-@dataclass(frozen=True)
-class RunFile:
-    """The content of a settings file."""
-
-    settings: Frozen
-    prompts: Mapping[str, str] = field(default_factory=dict)
-    """Template name -> the text that this run uses instead of the study's, under `prompts:`."""
-    extractor: Spec | None = None
-    """The model that is asked which value an unreadable reply states, under `extractor:`."""
-    pairs: Pairs | None = None
-    """Which pairs of an item's responses are compared, under `pairs:`."""
-
-
 _OCCURS_TWICE, _CONTAINS_ITSELF = "occurs twice.", "a value cannot contain itself."
 _OWN_PROBLEMS = (_OCCURS_TWICE, _CONTAINS_ITSELF)
 
 
-class _RunFields(Frozen):
+class RunFields(Frozen):
     """The fields of a settings file that concern the run and not the protocol."""
 
     prompts: dict[str, str] = Field(default_factory=dict)
+    """Template name -> the text that this run uses instead of the study's."""
     extractor: Spec | None = None
+    """The model that is asked which value an unreadable reply states."""
     pairs: Pairs | None = None
+    """Which pairs of an item's responses are compared."""
+
+
+# The content of a settings file: the settings of the protocol, and the fields that concern the run.
+RunFile = tuple[Frozen, RunFields]
 
 
 def load_settings(path: Path, protocol: Protocol, criteria: Sequence[Criterion]) -> Frozen:
     """Return the settings of the protocol in a file; see `parse_run_file`."""
-    return parse_run_file(read_text(path), protocol, criteria).settings
+    return parse_run_file(read_text(path), protocol, criteria)[0]
 
 
 def parse_settings(text: str, protocol: Protocol, criteria: Sequence[Criterion]) -> Frozen:
     """Return the settings of the protocol in a text; see `parse_run_file`."""
-    return parse_run_file(text, protocol, criteria).settings
+    return parse_run_file(text, protocol, criteria)[0]
 
 
 def parse_run_file(text: str, protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
@@ -108,8 +100,8 @@ def yaml_fields(text: str, expected: str) -> Mapping[str, Any]:
 
 def parse_run_fields(fields: Mapping[str, Any], protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
     """Return the run file with these fields; see `parse_run_file`."""
-    of_run = _RunFields.model_fields.keys() - protocol.settings.model_fields.keys()
-    own = _validate({name: value for name, value in fields.items() if name in of_run}, _RunFields)
+    of_run = RunFields.model_fields.keys() - protocol.settings.model_fields.keys()
+    own = _validate({name: value for name, value in fields.items() if name in of_run}, RunFields)
     others = {name: value for name, value in fields.items() if name not in of_run}
     settings = validate_settings(_expand_short_forms(others, protocol.settings, criteria), protocol)
     for checked in (settings, own):
@@ -117,7 +109,7 @@ def parse_run_fields(fields: Mapping[str, Any], protocol: Protocol, criteria: Se
         for name, problem in secrets.find_problems(checked):
             raise FileFormatError(problem, field=name)
     check_prompts(protocol, own.prompts)
-    return RunFile(settings, own.prompts, own.extractor, own.pairs)
+    return settings, own
 
 
 def check_models(settings: Frozen) -> None:

@@ -227,15 +227,15 @@ def request_from_file(
     if file is None:
         raise TiebreakError(f"Name the settings: --settings FILE.yaml (examples: {installed.folder / 'examples'}).")
     criteria = read(engine, partial(studies.criteria, study_id=study.id))
-    run = settings_file.parse_run_file(read_text(file), installed, criteria)
+    settings, own = settings_file.parse_run_file(read_text(file), installed, criteria)
     return RunRequest(
         study,
         installed,
-        with_seeds_of_repeat(run.settings, options.get("repeat", 1)),
+        with_seeds_of_repeat(settings, options.get("repeat", 1)),
         name or file.stem,
-        own_prompts=run.prompts,
-        extractor=run.extractor,
-        pairs=run.pairs,
+        own_prompts=own.prompts,
+        extractor=own.extractor,
+        pairs=own.pairs,
         **options,
     )
 

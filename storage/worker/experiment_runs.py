@@ -284,7 +284,7 @@ def _request(
     """Return the request for a run; raises FileFormatError that names the cell."""
     protocol = registry.get(cell.protocol)
     try:
-        file = settings_file.parse_run_fields(cell.settings, protocol, criteria)
+        settings, own = settings_file.parse_run_fields(cell.settings, protocol, criteria)
     except FileFormatError as error:
         raise FileFormatError(f"{cell.label}: {error}" if cell.label else str(error)) from None
     of_run = cell.run
@@ -294,16 +294,16 @@ def _request(
     return RunRequest(
         study,
         protocol,
-        with_seeds_of_repeat(file.settings, repeat) if seeds else file.settings,
+        with_seeds_of_repeat(settings, repeat) if seeds else settings,
         cell.run_name(definition.name, repeat, definition.repeats),
         seed=of_run["seed"],
         parallel=definition.parallel,
         selection=selection,
         repeat=repeat,
         fresh=definition.fresh,
-        extractor=file.extractor,
-        pairs=file.pairs,
-        own_prompts=file.prompts,
+        extractor=own.extractor,
+        pairs=own.pairs,
+        own_prompts=own.prompts,
     )
 
 

@@ -23,7 +23,7 @@ def item_of(*systems: str):
 
 
 def settings_of(protocol: str, text: str):
-    return parse_run_file(text, PROTOCOLS[protocol], ()).settings
+    return parse_run_file(text, PROTOCOLS[protocol], ())[0]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_pairs_are_text_in_files_and_in_the_database(text: str) -> None:
     pairs = Pairs.parse(text)
     assert pairs is not None
     assert str(pairs) == pairs.model_dump(mode="json") == text
-    assert parse_run_file(f"{DEBATE}\npairs: {text}", PROTOCOLS["scaleeval"], ()).pairs == pairs
+    assert parse_run_file(f"{DEBATE}\npairs: {text}", PROTOCOLS["scaleeval"], ())[1].pairs == pairs
 
 
 @pytest.mark.parametrize("text", ["some", "baseline", "[1]", "3"])

@@ -31,7 +31,7 @@ def name_of(file: Path) -> str:
 
 def settings_of(cell: Cell) -> Frozen:
     """Return the settings of a cell; raises FileFormatError for invalid ones."""
-    return settings_file.parse_run_fields(cell.settings, registry.get(cell.protocol), CRITERIA).settings
+    return settings_file.parse_run_fields(cell.settings, registry.get(cell.protocol), CRITERIA)[0]
 
 
 def models_in(value: Any) -> Iterator[str]:

@@ -111,7 +111,7 @@ class Evaluation:
 
     def next_jobs(self) -> list[Job]:
         """Return the questions that can be asked now, in parallel; empty if all are answered."""
-        for jobs in (self._writing_jobs(), self._later_extraction_jobs(), self.judging_jobs()):
+        for jobs in (self._writing_jobs(), self.judging_jobs()):
             unanswered = [job for job in jobs if job not in self.turns]
             if unanswered:
                 return unanswered
@@ -164,27 +164,20 @@ class Evaluation:
         )
 
     def _writing_jobs(self) -> list[Job]:
-        """Return the asks that depend on no reply: references, and AIUs of given critiques (Sections 2.1, 2.2)."""
+        """Return the asks for texts: references and critiques, and the AIUs of those there are (Sections 2.1, 2.2)."""
         jobs: list[Job] = []
         if self._needs_precision and self.settings.answer == "first" and self.item.reference is None:
             jobs.append(self._writing_job("reference_answer"))
         critiques = [*(hypothesis_critiques(self.item.critiques) if self._needs_precision else ())]
         if self._needs_recall:
-            reference = reference_critique(self.item.critiques)
-            jobs += [] if reference else [self._writing_job("reference_critique")]
-            critiques += [reference] if reference else []
+            jobs += [] if reference_critique(self.item.critiques) else [self._writing_job("reference_critique")]
+            critiques += [self.reference] if self.reference else []
         jobs += [Job("hypothesis_critique", critic.name) for critic in self._writing_critics()]
+        critiques += self._written_critiques() if self._needs_precision else []
         return jobs + [self._writing_job("extract", critique.id) for critique in critiques if critique.aius is None]
 
     def _writing_job(self, step: WritingStep, critique: str = "") -> Job:
         return Job(step, self.settings.writer_of(step).name, critique)
-
-    def _later_extraction_jobs(self) -> list[Job]:
-        """Return the extraction of AIUs from the critiques that were just written."""
-        reference = self.reference if self._needs_recall else None
-        critiques = [*([reference] if reference else ()), *(self._written_critiques() if self._needs_precision else ())]
-        jobs = [self._writing_job("extract", critique.id) for critique in critiques if critique.aius is None]
-        return [job for job in jobs if job not in self.turns]
 
     def _writing_critics(self) -> list[Judge]:
         """Return the critics that the item has no critique of."""

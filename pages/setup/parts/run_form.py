@@ -166,12 +166,12 @@ def _load(protocol: Protocol, criteria: list[Criterion]) -> None:
     if not isinstance(file, UploadedFile):  # it was removed
         return
     try:
-        loaded = settings_file.parse_run_file(upload.read_text(file), protocol, criteria)
+        settings, own = settings_file.parse_run_file(upload.read_text(file), protocol, criteria)
     except TiebreakError as error:
         st.session_state["settings_problem"] = f"{file.name} was not loaded: {error}"
         return
-    prefill(loaded.settings.model_dump(mode="json"), loaded.extractor, loaded.pairs)
-    use_in_run(protocol.name, loaded.prompts)
+    prefill(settings.model_dump(mode="json"), own.extractor, own.pairs)
+    use_in_run(protocol.name, own.prompts)
 
 
 def _draw_extractor(form: SettingsForm) -> Spec | None:

@@ -117,6 +117,6 @@ def test_the_example_of_a_replaced_prompt_can_be_used() -> None:
     text = (DOCS / "README.md").read_text(encoding="utf-8")
     example = next(block for block in re.findall(r"```yaml\n(.*?)```", text, re.S) if "prompts:" in block)
     debate = {"judges": [{"name": name, "model": name} for name in "ab"], "criterion": "helpfulness"}
-    run = parse_run_file(yaml.safe_dump(debate) + example, PROTOCOLS["scaleeval"], ())
-    templates = PROTOCOLS["scaleeval"].prompts_with(run.prompts)
-    assert estimate_run(PROTOCOLS["scaleeval"], [make_item()], run.settings, templates=templates).calls_at_least == 2
+    settings, own = parse_run_file(yaml.safe_dump(debate) + example, PROTOCOLS["scaleeval"], ())
+    templates = PROTOCOLS["scaleeval"].prompts_with(own.prompts)
+    assert estimate_run(PROTOCOLS["scaleeval"], [make_item()], settings, templates=templates).calls_at_least == 2

@@ -140,8 +140,8 @@ def sent(protocol: str, folder: Path, reply: str | dict[str, str], item: Item = 
             return [at_server(one) for one in value] if isinstance(value, list) else value
 
         fields = at_server({**found.settings, **settings}) | {"prompts": dict(found.prompts)}
-        run = parse_run_fields(fields, installed, ())
-        flow = start_flow(installed, item, run.settings, seed=0, templates=installed.prompts_with(run.prompts))
+        parsed, own = parse_run_fields(fields, installed, ())
+        flow = start_flow(installed, item, parsed, seed=0, templates=installed.prompts_with(own.prompts))
 
         async def record(event: Event) -> None:
             pass
