@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from core.wording import NameWrapper, format_estimate
 
@@ -30,6 +30,11 @@ class Mark:
     opens: Any = None
     """What a click on the point selects."""
 
+    @classmethod
+    def of(cls, name: str, found: Any, series: str = "", details: str = "", opens: Any = None) -> Self:
+        """Return the point of an estimate, or of a row with its value, low, high and items."""
+        return cls(name, found.value, found.low, found.high, series, f"{found.items:,}", details, opens)
+
 
 @dataclass(frozen=True)
 class IntervalChart:
@@ -49,6 +54,10 @@ class IntervalChart:
     """Values to compare with, with their names."""
     joined: bool = False
     """Whether the marks of a row are ends of a line, as two values of the same."""
+
+    def __post_init__(self) -> None:
+        """Leave out points without a value."""
+        object.__setattr__(self, "marks", [mark for mark in self.marks if mark.value is not None])
 
 
 # Names at the left: complete, in several lines, in rows that are as high as their names.

@@ -19,7 +19,7 @@ from pages.results import renderer
 from pages.results.parts import agreement_rows, alignment_data, alignment_rows, item_drilldown
 from pages.results.parts.agreement_rows import StatisticChoice
 from pages.results.parts.alignment_data import Version
-from pages.results.renderer import Cell, Intervals, Mark, Matrix
+from pages.results.renderer import Cell, Intervals, Mark, Matrix, Result
 from storage.reports import agreement
 from storage.reports.agreement import AgreementReport, PanelReport, TagRow
 from storage.reports.agreement_items import ItemQuery
@@ -236,6 +236,7 @@ def draw_points(
 ) -> None:
     """Draw points with intervals by scenario, or by criterion if there is only one scenario."""
     name, axis_kind = catalogue.name(choice.many_raters), "scenario" if by_scenario else "criterion"
+    parameter = "scenario" if by_scenario else "among"
     drawn = []
     for figures in stage_figures:
         if by_scenario:
@@ -247,9 +248,8 @@ def draw_points(
             drawn += [(STAGES[figures.stage], row.criterion, name, row) for name, row in zip(names, rows, strict=True)]
     last = {label: row.value for _, _, label, row in drawn if row.value is not None}
     marks = [
-        Mark(label, row.value, row.low, row.high, stage, f"{row.items:,}", opens=opens)
+        Mark.of(label, row, stage, opens=opens)
         for stage, opens, label, row in sorted(drawn, key=lambda entry: -last.get(entry[2], 0.0))
-        if row.value is not None
     ]
     people = None
     if query.group == "judges":
@@ -259,10 +259,10 @@ def draw_points(
     chart = Intervals(
         "points", f"{name}, by {axis_kind}", "Value and 95 % interval", SERIES, marks,
         lines=[] if people is None else [("people", people)], data=ChartData([row for *_, row in drawn]),
-        on_select=lambda: item_drilldown.select(**{axis_kind: charts.clicked_point("points")}),
-        selected=item_drilldown.selected(axis_kind),
+        on_select=lambda: item_drilldown.select(**{parameter: charts.clicked_point("points")}),
+        selected=st.query_params.get(parameter),
     )  # fmt: skip
-    if marks:
+    if not chart.is_empty:
         renderer.draw_chart(chart, f"{name}, by {axis_kind}, highest first: {', '.join(dict.fromkeys(last))}")
     numbers.draw_reasons({label: row.reason for _, _, label, row in drawn if row.value is None})
 
@@ -280,10 +280,11 @@ def draw_pairs(rows_by_stage: Sequence[Mapping[tuple[str, str], AgreementRow]], 
     rows = [{"rater_a": a, "rater_b": b} | vars(row) for stage in rows_by_stage for (a, b), row in stage.items()]
     names = agreement_rows.rater_names(rows_by_stage[-1])
     cells = agreement_rows.pair_cells(rows_by_stage[-1], first_rows, names, with_texts=len(names) <= FEW_RATERS)
+    pair = st.query_params.get("raters")
     matrix = Matrix(
         "pairs", title, names, names[:-1], [Cell(*cell) for cell in cells],
-        numbered=True, data=ChartData(rows), selected=item_drilldown.selected_raters() or None,
-        on_select=lambda: item_drilldown.select(raters=tuple(charts.clicked_point("pairs") or ())),
+        numbered=True, data=ChartData(rows), selected=pair and pair.split(" × ", 1),
+        on_select=lambda: item_drilldown.select(raters=charts.clicked_point("pairs") or ()),
     )  # fmt: skip
     renderer.draw_chart(matrix, f"{title}: {alt}")
 
@@ -304,9 +305,8 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
         Column("A", lambda entry: entry[0][0]),
         Column("B", lambda entry: entry[0][1]),
     )
-    key = f"pair_list_{st.session_state.get('opened', 0)}"
     table = Table("pair_list", ordered, columns, file_rows=())
-    tables.draw(table, lambda row, _: item_drilldown.select(raters=ordered[row][0]), key)
+    renderer.draw_result(Result(tables=[table], on_click=lambda row, _: item_drilldown.select(raters=ordered[row][0])))
 
 
 def draw_table(
@@ -316,11 +316,9 @@ def draw_table(
     lines = agreement_rows.table_lines(stage_figures, query, choice, by_scenario)
     several = not by_scenario or len({line.criterion for line in lines}) > 1
     columns = agreement_rows.table_columns(choice.table_statistics, with_criterion=several)
-    key = f"figures_{st.session_state.get('opened', 0)}"
-    tables.draw(
-        Table("agreement", lines, columns, file_rows=()),
-        lambda row, _: item_drilldown.select(criterion=lines[row].criterion, scenario=lines[row].scenario),
-        key,
+    table = Table("agreement", lines, columns, file_rows=())
+    renderer.draw_result(
+        Result(tables=[table], on_click=lambda row, _: item_drilldown.select(lines[row].scenario, lines[row].criterion))
     )
     downloads.draw_csv_download(
         lambda: rows_csv([row for figures in stage_figures for row in figures.rows()]), "agreement.csv"

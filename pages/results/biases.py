@@ -73,13 +73,9 @@ def format_result(rows: Sequence[FormatRow]) -> Result:
 def bias_chart(rows: Sequence[BiasRow]) -> Intervals:
     """Return a row for each bias of each judge; 0 is no bias."""
     marks = [
-        Mark(
-            f"{row.judge}, {row.bias}", effect.value, effect.low, effect.high,
-            "bias" if row.found else "no bias found", f"{effect.items:,}", details(row),
-        )
+        Mark.of(f"{row.judge}, {row.bias}", row.effect, "bias" if row.found else "no bias found", details(row))
         for row in rows
-        if (effect := row.effect).value is not None
-    ]  # fmt: skip
+    ]
     data = ChartData(judge_biases.table(rows), BIAS_TESTS, "verdicts")
     series = (("bias", "circle"), ("no bias found", "circle-open"))
     axis = "Effect and 95 % interval"

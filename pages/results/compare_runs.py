@@ -196,9 +196,7 @@ def _number(value: float | None, digits: int) -> str:
 def run_chart(statistic: str, titles: Mapping[str, str], comparison: RunComparison) -> Intervals:
     """Return a row for each run: its statistic against the reference."""
     found = [(titles[one.name], one.estimates[statistic]) for one in comparison.figures if statistic in one.estimates]
-    marks = [
-        Mark(name, one.value, one.low, one.high, "", f"{one.items:,}") for name, one in found if one.value is not None
-    ]
+    marks = [Mark.of(name, one) for name, one in found]
     short = catalogue.BY_ID[statistic].short
     rows = [{"run": name, **vars(estimate)} for name, estimate in found if estimate.value is not None]
     data = ChartData(rows, unit="targets")

@@ -51,11 +51,7 @@ def draw_page(study: Study) -> None:
 def draw_report(study: Study, report: LaboratoryReport) -> None:
     """Draw the answer in a sentence, the agreements, the curve over the number of aspects, and the mean weights."""
     unfitted = f":material/info: No fitted weights: {escape_markdown(report.unfitted)}." if report.unfitted else ""
-    marks = [
-        Mark(row.scheme, one.value, one.low, one.high, "", f"{one.items:,}")
-        for row in report.schemes
-        if not row.less and (one := row.agreement).value is not None
-    ]
+    marks = [Mark.of(row.scheme, row.agreement) for row in report.schemes if not row.less]
     schemes, data = ChartData(report.schemes), ChartData(report.curve)
     chart = Intervals("agreements", "Agreement by weights", AXIS, (("", "circle"),), marks, data=schemes)
     alt = f"Agreement with the 1 to {max((point.k for point in report.curve), default=0)} heaviest aspects"

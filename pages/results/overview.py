@@ -201,9 +201,9 @@ def people_charts(people: People) -> list[Intervals | Drawn]:
     rows, _, by_day = people
     drawn: list[Intervals | Drawn] = []
     marks = [
-        Mark(
-            agreement_rows.criterion_name(row.criterion), row.value, row.low, row.high, catalogue.name(row.statistic),
-            f"{row.items:,}", alignment_data.KINDS.get(row.kind, row.kind), row.criterion,
+        Mark.of(
+            agreement_rows.criterion_name(row.criterion), row, catalogue.name(row.statistic),
+            alignment_data.KINDS.get(row.kind, row.kind), row.criterion,
         )
         for row in rows[:MAX_JUDGES]
         if row.value is not None

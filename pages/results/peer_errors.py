@@ -10,7 +10,7 @@ from core.formats.tables import Column, Table, records
 from core.provenance import WILSON
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports import peer_errors as error_analysis
-from core.statistics.reports.peer_errors import OutcomeSlice, PeerInfluence, PeopleCompared, TraceOutcome
+from core.statistics.reports.peer_errors import OutcomeSlice, PeerInfluence, TraceOutcome
 from pages.parts import charts, colours, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.numbers import format_value
@@ -94,7 +94,7 @@ def draw_page(study: Study) -> None:
     with connections.reading(resources.engine()) as session:
         draw_influences(run, peer_reviews.load_influences(session, run, errors, criterion))
         draw_front(peer_reviews.load_front(session, run, errors, criterion))
-    draw_people(study, error_analysis.compare_with_people(outcomes, errors.misleading))
+    draw_people(study, *error_analysis.compare_with_people(outcomes, errors.misleading))
 
 
 def draw_missing_truth(study: Study, errors: PeerErrors) -> None:
@@ -254,19 +254,19 @@ def draw_front(points: Sequence[FrontPoint]) -> None:
     )
 
 
-def draw_people(study: Study, compared: PeopleCompared) -> None:
+def draw_people(study: Study, named: Sequence[tuple[str, int, int]], agreement: Estimate) -> None:
     """Draw which peers people say misled the chair, beside the estimate from the scores."""
     st.subheader("Which peer misled the chair, by people", anchor=False)
-    if not compared.agreement.items_total:
+    if not agreement.items_total:
         st.caption("No review has a label yet. A person can label each review after scoring its item.")
         shell.draw_link("label/peers.py", "Label", "checklist", study=study.name)
         return
-    rows = [{"Peer": name, "People": people, "Estimate": estimate} for name, people, estimate in compared.rows]
+    rows = [{"Peer": name, "People": people, "Estimate": estimate} for name, people, estimate in named]
     st.dataframe(rows, hide_index=True, width="content")
-    labelled = numbers.format_count(compared.agreement.items_total, "labelled review")
+    labelled = numbers.format_count(agreement.items_total, "labelled review")
     st.caption(
         f"The estimate, from scores on the same side of the truth, agrees with people in "
-        f"{format_share(compared.agreement)} of {labelled}. It can name several peers of a review."
+        f"{format_share(agreement)} of {labelled}. It can name several peers of a review."
     )
 
 

@@ -132,9 +132,7 @@ def draw_table(
 def figures(rows: Sequence[PublishedRow]) -> list[Intervals]:
     """Return the chart of rows of one statistic and group, the highest value first; none without values."""
     marks = [
-        Mark(row.scorer, row.value, row.low, row.high, "", f"{row.items:,}")
-        for row in sorted(rows, key=lambda row: -(row.value or 0.0))
-        if row.value is not None
+        Mark.of(row.scorer, row) for row in sorted(rows, key=lambda row: -(row.value or 0.0)) if row.value is not None
     ]
     if not marks:
         return []

@@ -21,6 +21,7 @@ from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import alignment_data, item_drilldown
 from pages.results.parts.alignment_data import Version
+from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData
 from storage.studies.studies import Study
 
@@ -158,7 +159,13 @@ def draw_sections(study: Study, sections: Sequence[Section[Any, Any]], opened: s
         row = alignment_data.draw_row()
     else:
         reference, row = alignment_data.draw_reference_choice(study, drawn_version)
-    data = alignment_data.load_first(study, page, drawn_version, reference)
+
+    def load(version: Version) -> AlignmentData:
+        loaded = alignment_data.load_data(url, study.id, version, reference)
+        judge_ranking.rankable(loaded)  # what all sections need is computed with it
+        return loaded
+
+    data = alignment_data.figures(study, page, drawn_version, load)
     if data is None:
         return
     section, place = _open_section(sections, opened)

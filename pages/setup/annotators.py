@@ -94,11 +94,7 @@ def draw_agreement(summaries: list[annotators.AnnotatorSummary]) -> None:
         st.caption("No target has labels of two annotators yet.")
         return
     ordered = sorted(measured, key=lambda summary: -(summary.others.value or 0.0))
-    marks = [
-        Mark(summary.name, others.value, others.low, others.high, "", f"{others.items:,}")
-        for summary in ordered
-        if (others := summary.others).value is not None
-    ]
+    marks = [Mark.of(summary.name, summary.others) for summary in ordered]
     title, axis = "Agreement with the other annotators", "Share of equal labels and 95 % interval"
     figure = charts.shared_interval_figure(IntervalChart("agreement", title, axis, [("", "circle")], marks))
     alt = "Agreement of each annotator with the others, with 95 % intervals"

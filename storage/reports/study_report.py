@@ -178,13 +178,10 @@ def _agreement(engine: Engine, study: Study) -> Section:
 def judge_points(ranking: Ranking) -> tuple[list[Mark], list[tuple[str, float]]]:
     """Return the accuracy of each judge with its coverage; as lines the human ceiling and the best baseline."""
     points = [
-        Mark(
-            one.judge, one.accuracy.value, one.accuracy.low, one.accuracy.high, "", f"{one.accuracy.items:,}",
-            "" if one.coverage.value is None else f"coverage {100 * one.coverage.value:.0f} %",
-        )
+        Mark.of(one.judge, one.accuracy, details=f"coverage {100 * (one.coverage.value or 0):.0f} %")
         for one in ranking.judges
         if one.accuracy.value is not None
-    ]  # fmt: skip
+    ]
     lines = [("human ceiling", ranking.ceiling.value)]
     lines += [(baseline.name.partition(":")[0], baseline.accuracy.value) for baseline in ranking.baselines[:1]]
     return points, [(name, value) for name, value in lines if value is not None]
@@ -201,12 +198,7 @@ def agreement_values(engine: Engine, study: Study, rows: Sequence[AgreementRow])
 
 def agreement_marks(rows: Sequence[AgreementRow]) -> list[Mark]:
     """Return the points of a chart."""
-    names = [", ".join(filter(None, (row.kind, row.criterion, row.group))) for row in rows]
-    return [
-        Mark(name, row.value, row.low, row.high, "", f"{row.items:,}")
-        for name, row in zip(names, rows, strict=True)
-        if row.value is not None
-    ]
+    return [Mark.of(", ".join(filter(None, (row.kind, row.criterion, row.group))), row) for row in rows]
 
 
 def _alignment(engine: Engine, study: Study, reference: str | None) -> Section:

@@ -141,19 +141,14 @@ def count_misleading_peers(outcomes: Sequence[TraceOutcome]) -> Counter[str]:
     return Counter(name for outcome in outcomes for name in outcome.misled_by)
 
 
-@dataclass(frozen=True)
-class PeopleCompared:
-    """The peers that people say misled the chair, compared with `TraceOutcome.misled_by`, on the same traces."""
+def compare_with_people(
+    outcomes: Iterable[TraceOutcome], labelled: Mapping[int, int]
+) -> tuple[list[tuple[str, int, int]], Estimate]:
+    """Compare the estimate with people's value of each labelled trace: a peer's number from 1, or 0 for none.
 
-    rows: tuple[tuple[str, int, int], ...]
-    """(peer or "none", traces in which people name it, traces in which the estimate does). The estimate can name
-    several peers of a trace."""
-    agreement: Estimate
-    """The share of traces in which the estimate names people's peer, or none if people do; Wilson's interval."""
-
-
-def compare_with_people(outcomes: Iterable[TraceOutcome], labelled: Mapping[int, int]) -> PeopleCompared:
-    """Compare the estimate with people's value of each labelled trace: a peer's number from 1, or 0 for none."""
+    Returns (peer or "none", traces in which people name it, traces in which the estimate does), and the share of traces
+    in which the estimate, which can name several peers, has people's peer, or none if people have none.
+    """
     named, estimated, equal = Counter[str](), Counter[str](), 0
     compared = [outcome for outcome in outcomes if outcome.reviewed.trace in labelled]
     for outcome in compared:
@@ -164,7 +159,7 @@ def compare_with_people(outcomes: Iterable[TraceOutcome], labelled: Mapping[int,
         estimated.update(estimate)
         equal += person in estimate
     names = list(dict.fromkeys([name for one in compared for name, _ in one.reviewed.peers] + [NO_PEER]))
-    return PeopleCompared(tuple((name, named[name], estimated[name]) for name in names), _share(equal, len(compared)))
+    return [(name, named[name], estimated[name]) for name in names], _share(equal, len(compared))
 
 
 @dataclass(frozen=True)

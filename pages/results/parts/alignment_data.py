@@ -13,7 +13,7 @@ from pages.parts import live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
 from storage.db import connections
-from storage.reports import agreement, alignment, disagreements, judge_ranking, overview, references
+from storage.reports import agreement, alignment, disagreements, overview, references
 from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData, StudyOpinions
 from storage.reports.judge_ranking import RankingQuery
@@ -102,18 +102,6 @@ def figures(
     found = compute(version)
     computed(study, page, version, start, compute)
     return found
-
-
-def load_first(study: Study, page: str, version: Version, reference: str) -> AlignmentData | None:
-    """Return the data for a page that cannot draw its choices before it has that of its figures; None as `figures`."""
-    url = str(resources.engine().url)
-
-    def load(newer: Version) -> AlignmentData:
-        data = load_data(url, study.id, newer, reference)
-        judge_ranking.rankable(data)  # what all sections need is computed with it
-        return data
-
-    return figures(study, page, version, load)
 
 
 def is_large(study: Study) -> bool:

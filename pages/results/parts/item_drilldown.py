@@ -22,8 +22,6 @@ from storage.studies.studies import Study
 
 # Rows that are drawn; the items with the most disagreement come first.
 MAX_ITEMS = 500
-# Selected field -> its URL parameter.
-PARAMETERS = {"scenario": "scenario", "criterion": "among", "raters": "raters"}
 HIDDEN_TEXT = "hidden"
 # Raters who have columns of their own if there are more of them, and the column of the others.
 MAX_COLUMNS, OTHERS = 6, "Others"
@@ -37,10 +35,9 @@ def pick(**parameters: str | None) -> None:
     st.session_state["clicked"] = {"item": None, "part": None} | parameters
 
 
-def select(scenario: str | None = None, criterion: str | None = None, raters: tuple[str, ...] = ()) -> None:
-    """Select the items of a scenario, criterion or pair in place of the last selection, or nothing."""
-    selection = {"scenario": scenario, "criterion": criterion, "raters": " × ".join(raters) or None}
-    pick(**{PARAMETERS[name]: value for name, value in selection.items()})
+def select(scenario: str | None = None, among: str | None = None, raters: Sequence[str] = ()) -> None:
+    """Select the items of a scenario, criterion (`among`) or pair in place of the last selection, or nothing."""
+    pick(scenario=scenario, among=among, raters=" × ".join(raters) or None)
 
 
 def apply_selection() -> None:
@@ -56,17 +53,6 @@ def apply_selection() -> None:
             del st.query_params[name]
 
 
-def selected(name: str) -> str | None:
-    """Return the selected scenario or criterion."""
-    return st.query_params.get(PARAMETERS[name])
-
-
-def selected_raters() -> tuple[str, ...]:
-    """Return the two raters whose cell is selected."""
-    value = st.query_params.get("raters")
-    return tuple(value.split(" × ", 1)) if value else ()
-
-
 @st.cache_resource(max_entries=4, show_spinner=False)
 def load_values(url: str, study_id: int, group: RaterGroup, version: tuple[int, ...]) -> RatedValues:
     """Return the values of people or judges at a version; shared by all visitors, so do not modify."""
@@ -76,7 +62,8 @@ def load_values(url: str, study_id: int, group: RaterGroup, version: tuple[int, 
 
 def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]) -> None:
     """Draw the items of the selection, or how to select."""
-    scenario, criterion, raters = selected("scenario"), selected("criterion"), selected_raters()
+    scenario, criterion, pair = (st.query_params.get(name) for name in ("scenario", "among", "raters"))
+    raters = tuple(pair.split(" × ", 1)) if pair else ()
     if scenario is None and criterion is None and not raters:
         st.caption("Click a point, a cell or a row of the table to list its targets.")
         return

@@ -35,13 +35,11 @@ NAMES = {"dollars": "price", "seconds": "duration"}
 def accuracy_chart(ranking: Ranking, files: ChartData) -> Intervals:
     """Return a row for each judge, with the human ceiling and the best baseline."""
     marks = [
-        Mark(
-            judge.judge, accuracy.value, accuracy.low, accuracy.high, judge.decision, f"{accuracy.items:,}",
-            f"{judge.decision}, coverage {judge.coverage.value or 0:.0%}", judge.judge,
+        Mark.of(
+            one.judge, one.accuracy, one.decision, f"{one.decision}, coverage {one.coverage.value or 0:.0%}", one.judge
         )
-        for judge in ranking.judges
-        if (accuracy := judge.accuracy).value is not None
-    ]  # fmt: skip
+        for one in ranking.judges
+    ]
     estimates = [("human ceiling", ranking.ceiling)]
     estimates += [(baseline.name.partition(":")[0], baseline.accuracy) for baseline in ranking.baselines[:1]]
     lines = [(name, estimate.value) for name, estimate in estimates if estimate.value is not None]

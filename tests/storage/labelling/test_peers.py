@@ -58,7 +58,8 @@ def test_the_estimate_is_compared_with_people_and_the_case_shows_the_reviews(eng
         [run] = peer_reviews.find_runs(session, study.id)
         errors = peer_reviews.load_errors(session, run)
         passages = adjudication._passages(session, study.id, MISLED, make_item())
-    compared = peer_errors.compare_with_people(peer_errors.classify_traces(errors.reviewed, 0.5), errors.misleading)
-    assert compared.rows == (("a", 1, 1), ("b", 0, 0), ("c", 0, 0), ("none", 0, 0))
-    assert (compared.agreement.value, compared.agreement.items_total) == (1, 1)
+    outcomes = peer_errors.classify_traces(errors.reviewed, 0.5)
+    rows, agreement = peer_errors.compare_with_people(outcomes, errors.misleading)
+    assert rows == [("a", 1, 1), ("b", 0, 0), ("c", 0, 0), ("none", 0, 0)]
+    assert (agreement.value, agreement.items_total) == (1, 1)
     assert [passage.id for passage in passages[-4:]] == ["chair", "peer-1", "peer-2", "peer-3"]
