@@ -384,15 +384,21 @@ def file_bytes(write: Callable[[TextIO], None]) -> bytes:
 
 # The design of a study: which pairs people label, and what that makes known.
 
-EVERYTHING, RANDOM, DISPUTES = "Every pair", "A random sample of all pairs", "Disputed pairs only"
-BY_SCENARIO, BY_GROUP, BY_UNCERTAINTY = "A share of each scenario", "A share of each group", "By uncertainty"
-HELP = {
-    EVERYTHING: "All pairs of all items, also those that no judge has seen.",
-    RANDOM: "Drawn from all pairs, also those that no judge has seen.",
-    BY_SCENARIO: "The same share of every scenario, with or without disputes.",
-    BY_GROUP: "The same share of every group of items, with or without disputes.",
-    BY_UNCERTAINTY: "The probability is this share times the contention of the judges, and at least 5 %.",
-}
+# The form of a design, by what it divides the pairs, and what it draws.
+DESIGNS: Mapping[str, tuple[Form, str, str]] = {
+    "A random sample of all pairs": (Form.random, "", "Drawn from all pairs, also those that no judge has seen."),
+    "Every pair": (Form.everything, "", "All pairs of all items, also those that no judge has seen."),
+    "Disputed pairs only": (Form.disputed, "", ""),
+    "A share of each scenario": (
+        Form.stratified, SCENARIO, "The same share of every scenario, with or without disputes.",
+    ),
+    "A share of each group": (
+        Form.stratified, GROUP, "The same share of every group of items, with or without disputes.",
+    ),
+    "By uncertainty": (
+        Form.weighted, "", "The probability is this share times the contention of the judges, and at least 5 %.",
+    ),
+}  # fmt: skip
 
 
 def draw_design(study: studies.Study) -> None:
@@ -452,33 +458,24 @@ def _draw_others(study: studies.Study, criterion: str, kind: Kind) -> None:
         return text if kind == offers.KIND else text.replace("pair", "score").replace("Pair", "Score")
 
     left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
-    choices = [RANDOM, EVERYTHING, DISPUTES, BY_SCENARIO, BY_GROUP, BY_UNCERTAINTY]
-    choice = left.selectbox(named("Pairs"), choices, format_func=named)
+    form, by, drawn = DESIGNS[left.selectbox(named("Pairs"), list(DESIGNS), format_func=named)]
     count, share = None, 0.0
-    if choice == RANDOM:
+    if form is Form.random:
         count = middle.number_input(named("Number of pairs"), 1, value=50, key="offer_pairs")
-    elif choice in (BY_SCENARIO, BY_GROUP, BY_UNCERTAINTY):
+    elif form in (Form.stratified, Form.weighted):
         share = middle.number_input("Share, %", 1, 100, 20, key="design_share") / 100
     seed = right.number_input("Random seed", 0, value=None, placeholder="the present one", key="offer_seed")
-    if choice == DISPUTES:
+    if form is Form.disputed:
         report = resources.read(label_designs.preview, study.id, criterion, disputes_only(), kind)
         st.caption(label_designs.consequence(report))
     else:
-        stays = " Every dispute stays in the queue." if choice == RANDOM and kind == offers.KIND else ""
-        st.caption(named(HELP[choice]) + stays)
+        stays = " Every dispute stays in the queue." if form is Form.random and kind == offers.KIND else ""
+        st.caption(named(drawn) + stays)
     if not st.button("Use this design", key="offer"):
         return
-    if choice in (RANDOM, EVERYTHING) and kind == offers.KIND:
+    if form in (Form.random, Form.everything) and kind == offers.KIND:
         _write(study, partial(offers.offer, study=study, criterion=criterion, count=count, seed=seed))
         return
-    form, by = {
-        RANDOM: (Form.random, ""),
-        EVERYTHING: (Form.everything, ""),
-        DISPUTES: (Form.disputed, ""),
-        BY_SCENARIO: (Form.stratified, SCENARIO),
-        BY_GROUP: (Form.stratified, GROUP),
-        BY_UNCERTAINTY: (Form.weighted, ""),
-    }[choice]
     change = partial(offers.change_design, study=study, criterion=criterion, kind=kind, form=form, by=by, seed=seed)
     _write(study, partial(change, shares={WHOLE: share} if share else {}, sizes={WHOLE: count} if count else None))
 
