@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqlalchemy import Integer, Select, and_, bindparam, case, delete, exists, func, or_, select, tuple_, update
 from sqlalchemy import cast as sql_cast
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core import designs
@@ -89,25 +89,19 @@ class Stratum:
 
 def rounds(session: Session, study_id: int) -> dict[Subject, list[Design]]:
     """Return the rounds of each design of a study, oldest first."""
-    query = select(*_design_columns(DesignRow)).where(col(DesignRow.study_id) == study_id)
+    rule = ("form", "seed", "shares", "by", "round", "cuts", "floor", "author", "created_at")
+    columns: list[Any] = [getattr(DesignRow, name) for name in ("kind", "criterion", "before", "between_runs", *rule)]
+    query = select(*columns).where(col(DesignRow.study_id) == study_id).order_by(col(DesignRow.round))
     found: dict[Subject, list[Design]] = defaultdict(list)
-    for kind, criterion, *columns in session.execute(query.order_by(col(DesignRow.round))):
-        found[kind, criterion].append(_design(*columns))
+    for kind, criterion, before, between_runs, form, *others in session.execute(query):
+        design = replace(Design(Form(form), *others), before=tuple(before), between_runs=between_runs)
+        found[kind, criterion].append(design)
     return dict(found)
 
 
 def current(session: Session, study_id: int) -> dict[Subject, Design]:
     """Return the newest round of the design of each kind and criterion that has one."""
     return {subject: own[-1] for subject, own in rounds(session, study_id).items()}
-
-
-def _design_columns(row: Any) -> list[Any]:
-    rule = ("form", "seed", "shares", "by", "round", "cuts", "floor", "author", "created_at")
-    return [col(getattr(row, name)) for name in ("kind", "criterion", "before", "between_runs", *rule)]
-
-
-def _design(before: Sequence[str], between_runs: bool, form: str, *columns: Any) -> Design:
-    return replace(Design(Form(form), *columns), before=tuple(before), between_runs=between_runs)
 
 
 def add_rounds(session: Session, study_id: int, subject: Subject, added: Iterable[Design]) -> None:
@@ -145,7 +139,7 @@ def add_records(session: Session, study_id: int, added: Iterable[DesignRecord]) 
             )
         add_rounds(session, study_id, subject, [design])
         if not set(design.before) <= set(known.before):
-            _add_chosen(session, {((study_id, *subject), record.round): set(design.before)})
+            _add_chosen(session, study_id, {(subject, record.round): set(design.before)})
 
 
 def unlabelled_defaults(session: Session, study_id: int) -> set[Subject]:
@@ -189,10 +183,16 @@ def apply(session: Session, target_ids: Collection[int]) -> None:
     if not target_ids:
         return
     targets.lock_targets(session, target_ids)
+    own, subjects = {"targets": list(target_ids)}, defaultdict[int, set[Subject]](set)
+    for study_id, kind, criterion in execute(session, _subjects_query(), own):
+        subjects[study_id].add((kind, criterion))
     with reading_for(QUEUE):
-        by_study = _designs_of_targets(session, target_ids)
-        if by_study:
-            _draw(session, by_study, _states(session, by_study, "targets", {"targets": list(target_ids)}))
+        for study_id, judged in subjects.items():
+            known = rounds(session, study_id)
+            _add_new(session, study_id, [criterion for kind, criterion in judged if kind == KIND], known)
+            by_subject = {subject: known[subject] for subject in judged & known.keys()}
+            if by_subject:
+                _draw(session, study_id, by_subject, _states(session, study_id, by_subject, "targets", own))
     targets.mark_disputed(session, target_ids)
 
 
@@ -203,9 +203,8 @@ def apply_to_study(session: Session, study_id: int) -> None:
         if kind == KIND and own[-1].draws_unjudged:
             create_pairs(session, study_id, criterion)
     if by_subject:
-        by_study = {(study_id, *subject): own for subject, own in by_subject.items()}
         with reading_for(QUEUE):
-            _draw(session, by_study, _states(session, by_study, "study", {"study": study_id}))
+            _draw(session, study_id, by_subject, _states(session, study_id, by_subject, "study"))
     targets.mark_disputed_of_study(session, study_id)
 
 
@@ -216,78 +215,36 @@ def add_defaults(session: Session, study_id: int) -> None:
     """
     if not studies.by_id(session, study_id).rules.agreed_share:
         return
-    is_known = or_(_is_decided(TargetRow), col(TargetRow.overlap).is_not(None))
-    query = select(col(TargetRow.criterion), func.max(case((is_known, 1), else_=0)))
-    own = query.where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == KIND)
-    designed = {name for kind, name in current(session, study_id) if kind == KIND}
-    for criterion, known in session.execute(own.group_by(col(TargetRow.criterion))).all():
-        if not known and criterion not in designed:
-            _add_default(session, (study_id, KIND, criterion))
-
-
-# A study, a kind and a criterion.
-Place = tuple[int, str, str]
-
-
-def _designs_of_targets(session: Session, target_ids: Collection[int]) -> dict[Place, list[Design]]:
-    """Return the rounds of the designs of targets; a default design is stored where the first verdicts make one."""
-    found: dict[Place, list[Design]] = defaultdict(list)
-    new: list[Place] = []
-    for study_id, is_new, kind, criterion, *columns in execute(
-        session, _designs_query(), {"targets": list(target_ids)}
-    ):
-        if columns[0] is not None:
-            found[study_id, kind, criterion].append(_design(*columns))
-        elif is_new:
-            new.append((study_id, kind, criterion))
-    for place in new:
-        if default := _add_default(session, place):
-            found[place] = default
-    return dict(found)
+    query = select(col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == KIND)
+    _add_new(session, study_id, session.scalars(query.distinct()).all(), rounds(session, study_id))
 
 
 @cache  # to build the query takes longer than to execute it
-def _designs_query() -> Select[Any]:
-    own: Any = (
-        select(col(TargetRow.study_id), col(TargetRow.kind), col(TargetRow.criterion))
-        .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
-        .distinct()
-        .subquery()
-    )
-    other = aliased(TargetRow)
-    is_known = exists().where(
-        col(other.study_id) == own.c.study_id,
-        col(other.kind) == own.c.kind,
-        col(other.criterion) == own.c.criterion,
-        or_(_is_decided(other), col(other.overlap).is_not(None)),
-    )
-    is_new = case((col(DesignRow.id).is_(None) & (own.c.kind == KIND), ~is_known), else_=False)
-    subject = (own.c.study_id, is_new, own.c.kind, own.c.criterion)
-    is_own = and_(
-        col(DesignRow.study_id) == own.c.study_id,
-        col(DesignRow.kind) == own.c.kind,
-        col(DesignRow.criterion) == own.c.criterion,
-    )
-    query = select(*subject, *_design_columns(DesignRow)[2:]).select_from(own).outerjoin(DesignRow, is_own)
-    return query.order_by(col(DesignRow.round))
+def _subjects_query() -> Any:
+    subject = (col(TargetRow.study_id), col(TargetRow.kind), col(TargetRow.criterion))
+    return select(*subject).where(col(TargetRow.id).in_(bindparam("targets", expanding=True))).distinct()
 
 
-def _add_default(session: Session, place: Place) -> list[Design]:
-    """Store the default design of a criterion; none for one with a queue of all of its targets."""
+def _add_new(session: Session, study_id: int, criteria: Iterable[str], known: dict[Subject, list[Design]]) -> None:
+    """Store the default design of criteria that have none, nor a label, gold or a request, and add it to `known`.
+
+    One with a queue of all of its targets has none.
+    """
     from core.protocols.critique_baselines.protocol import QUALITY, REFINED
 
-    study_id, kind, criterion = place
-    if criterion in (QUALITY, REFINED):
-        return []
-    study = studies.by_id(session, study_id)
-    default = designs.default_design(study.rules.agreed_share, study_seed(session, study_id))
-    before = len(rounds(session, study_id).get((kind, criterion), ()))
-    add_rounds(session, study_id, (kind, criterion), [default] if not before else [])
-    stored = rounds(session, study_id)[kind, criterion]  # another transaction may have been faster
-    if not before:
-        _record(session, study_id, (kind, criterion), stored[-1])
-        _draw(session, {place: stored}, _states(session, {place: stored}, "study", {"study": study_id}))
-    return stored
+    is_chosen = or_(_is_decided(TargetRow), col(TargetRow.overlap).is_not(None))
+    for criterion in sorted({*criteria} - {QUALITY, REFINED}):
+        own = _of_criterion(TargetRow, study_id, criterion)
+        subject: Subject = (KIND, criterion)
+        if subject in known or session.scalars(select(col(TargetRow.id)).where(*own, is_chosen).limit(1)).first():
+            continue
+        share = studies.by_id(session, study_id).rules.agreed_share
+        design = designs.default_design(share, study_seed(session, study_id))
+        add_rounds(session, study_id, subject, [design])
+        known[subject] = rounds(session, study_id)[subject]  # another transaction may have been faster
+        _record(session, study_id, subject, known[subject][-1])
+        new = {subject: known[subject]}
+        _draw(session, study_id, new, _states(session, study_id, new, "study"))
 
 
 def study_seed(session: Session, study_id: int) -> int:
@@ -297,49 +254,53 @@ def study_seed(session: Session, study_id: int) -> int:
 
 # Of which targets the states are read: some of them, those of a study, or the pairs of one of its criteria.
 Scope = Literal["targets", "study", "criterion"]
+NO_VALUES: Mapping[str, Any] = {}
 
 
 class _Known(NamedTuple):
     id: int
     number_key: str
-    place: Place
+    subject: Subject
     state: State
     stored: Drawn
     labelled: bool
 
 
 def _states(
-    session: Session, by_study: Mapping[Place, Sequence[Design]], scope: Scope, values: Mapping[str, Any]
+    session: Session,
+    study_id: int,
+    by_subject: Mapping[Subject, Sequence[Design]],
+    scope: Scope,
+    values: Mapping[str, Any] = NO_VALUES,
 ) -> list[_Known]:
     """Return the targets whose kind and criterion has a design, with their present states; `values` of the scope."""
-    query = _state_query(any(own[-1].form == Form.weighted for own in by_study.values()), scope)
-    scored = {study_id for study_id, kind, _ in by_study if kind == "score"}
-    distant = _distant_scores(session, scored, values.get("targets"))
+    query = _state_query(any(own[-1].form == Form.weighted for own in by_subject.values()), scope)
+    has_scores = any(kind == "score" for kind, _ in by_subject)
+    distant = _distant_scores(session, study_id, values.get("targets")) if has_scores else set()
     found = []
-    for id, study_id, kind, criterion, item, part, scenario, group, *others in execute(session, query, values):
-        place = (study_id, kind, criterion)
-        if place in by_study:
+    rows = execute(session, query, {"study": study_id, **values})
+    for id, kind, criterion, item, part, scenario, group, *others in rows:
+        subject = (kind, criterion)
+        if subject in by_subject:
             disputed, judged, uncertainty, differ, counted, *stored = others
             state = State(bool(disputed), bool(judged), scenario or "", group or "", uncertainty or 0.0)
             state = state._replace(between_runs=bool(differ) or id in distant)
-            found.append(_Known(id, f"{item}:{part}", place, state, Drawn(*stored), counted > 0))
+            found.append(_Known(id, f"{item}:{part}", subject, state, Drawn(*stored), counted > 0))
     return found
 
 
-def _distant_scores(session: Session, study_ids: Collection[int], target_ids: Collection[int] | None) -> set[int]:
+def _distant_scores(session: Session, study_id: int, target_ids: Collection[int] | None) -> set[int]:
     """Return the targets with scores of two runs that differ by more than half of their scale, as in a dispute.
 
     Of these targets alone, if they are given: a run asks after each of its verdicts.
     """
     from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed  # a tenth of a second
 
-    if not study_ids:
-        return set()
     query = (
         select(col(TargetRow.id), col(ScaleRow.id), col(ScaleRow.body), col(OpinionRow.run_id), col(OpinionRow.value))
         .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
         .join(ScaleRow, and_(*(col(getattr(ScaleRow, name)) == col(getattr(TargetRow, name)) for name in SUBJECT)))
-        .where(col(TargetRow.study_id).in_(study_ids), col(TargetRow.kind) == "score")
+        .where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == "score")
         .where(col(OpinionRow.stage) == "verdict", col(OpinionRow.value).is_not(None))
     )
     if target_ids is not None:
@@ -359,7 +320,7 @@ def _distant_scores(session: Session, study_ids: Collection[int], target_ids: Co
 
 @cache  # to build the query takes longer than to execute it
 def _state_query(weighted: bool, scope: Scope) -> Select[Any]:
-    target = (col(TargetRow.id), col(TargetRow.study_id), col(TargetRow.kind), col(TargetRow.criterion))
+    target = (col(TargetRow.id), col(TargetRow.kind), col(TargetRow.criterion))
     item = (col(ItemRow.key), col(TargetRow.part), col(ItemRow.scenario), col(ItemRow.cluster))
     verdict = exists().where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict")
     own = (col(TargetRow.stratum), col(TargetRow.probability), col(TargetRow.drawn), col(TargetRow.round))
@@ -367,9 +328,9 @@ def _state_query(weighted: bool, scope: Scope) -> Select[Any]:
     state = (targets.is_contested(), verdict.correlate(TargetRow), uncertainty, targets.runs_differ())
     columns = (*target, *item, *state, col(TargetRow.counted), *own)
     query = select(*columns).join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-    if scope == "targets":
-        return query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
     query = query.where(col(TargetRow.study_id) == bindparam("study", type_=Integer))
+    if scope == "targets":
+        query = query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
     if scope == "criterion":
         query = query.where(
             col(TargetRow.kind) == bindparam("kind"), col(TargetRow.criterion) == bindparam("criterion")
@@ -385,17 +346,19 @@ def _uncertainty() -> Any:
     return largest.where(*of_target).correlate(TargetRow).scalar_subquery()
 
 
-def _draw(session: Session, by_study: Mapping[Place, Sequence[Design]], known: Sequence[_Known]) -> None:
+def _draw(
+    session: Session, study_id: int, by_subject: Mapping[Subject, Sequence[Design]], known: Sequence[_Known]
+) -> None:
     """Store the draws of targets that differ from the stored ones."""
     changed: dict[Drawn, list[int]] = defaultdict(list)
-    chosen: dict[tuple[Place, int], set[str]] = defaultdict(set)
+    chosen: dict[tuple[Subject, int], set[str]] = defaultdict(set)
     for one in known:
-        found = _drawn(by_study[one.place], one.number_key, one.state)
+        found = _drawn(by_subject[one.subject], one.number_key, one.state)
         if found != one.stored:
             changed[found].append(one.id)
             if one.labelled and one.stored.probability is not None and found.round and not one.stored.drawn:
-                chosen[one.place, found.round].add(one.number_key)
-    _add_chosen(session, chosen)
+                chosen[one.subject, found.round].add(one.number_key)
+    _add_chosen(session, study_id, chosen)
     if len(changed) > FEW_DRAWS:
         rows = [{"id": id, **found._asdict()} for found, ids in changed.items() for id in ids]
         session.execute(update(TargetRow), sorted(rows, key=lambda row: row["id"]))
@@ -406,14 +369,16 @@ def _draw(session: Session, by_study: Mapping[Place, Sequence[Design]], known: S
             execute(session, _update_statement(), {"targets": list(batch), **values})
 
 
-def _add_chosen(session: Session, chosen: Mapping[tuple[Place, int], set[str]]) -> None:
+def _add_chosen(session: Session, study_id: int, chosen: Mapping[tuple[Subject, int], set[str]]) -> None:
     """Store with a round the targets that it draws since they are in another stratum, and that had a label before."""
     if not chosen:
         return
-    columns = (DesignRow.study_id, DesignRow.kind, DesignRow.criterion, DesignRow.round)
-    wanted = tuple_(*map(col, columns)).in_([(*place, number) for place, number in chosen])
-    for row in session.scalars(select(DesignRow).where(wanted).with_for_update()).all():
-        row.before = sorted({*row.before, *chosen[(row.study_id, row.kind, row.criterion), row.round]})
+    wanted = tuple_(col(DesignRow.kind), col(DesignRow.criterion), col(DesignRow.round)).in_(
+        [(*subject, number) for subject, number in chosen]
+    )
+    query = select(DesignRow).where(col(DesignRow.study_id) == study_id, wanted).with_for_update()
+    for row in session.scalars(query).all():
+        row.before = sorted({*row.before, *chosen[(row.kind, row.criterion), row.round]})
 
 
 @cache  # to build the statement takes longer than to execute it
@@ -450,7 +415,7 @@ def set_design(
     """
     _lock(session, study_id)
     design, known, own = _prepared(session, study_id, criterion, design, sizes or {}, kind)
-    place, subject = (study_id, kind, criterion), (kind, criterion)
+    subject = (kind, criterion)
     design = replace(design, author=audit.actor_name(), created_at=now(), round=1)
     chosen = [one for one in known if one.labelled]
     if own and chosen:
@@ -466,7 +431,7 @@ def set_design(
     _record(session, study_id, subject, design)
     session.get_one(StudyRow, study_id).removals += 1  # what was computed from the draws is out of date
     session.flush()
-    _draw(session, {place: [*own, design]}, known)
+    _draw(session, study_id, {subject: [*own, design]}, known)
     targets.mark_disputed_of_study(session, study_id)
     return design
 
@@ -521,8 +486,8 @@ def _states_of_criterion(
     session: Session, study_id: int, criterion: str, design: Design, kind: Kind = KIND
 ) -> list[_Known]:
     with reading_for(QUEUE):
-        values = {"study": study_id, "kind": kind, "criterion": criterion}
-        return _states(session, {(study_id, kind, criterion): [design]}, "criterion", values)
+        values = {"kind": kind, "criterion": criterion}
+        return _states(session, study_id, {(kind, criterion): [design]}, "criterion", values)
 
 
 def _of_criterion(row: Any, study_id: int, criterion: str, kind: Kind = KIND) -> tuple[Any, ...]:
