@@ -1,13 +1,16 @@
 """Scales, and the gold value that follows from labels."""
 
 import pytest
+from pydantic import ValidationError
 
 from core.labels import (
     PREFERENCE,
     TRUTH,
     Adjudication,
+    Label,
     Scale,
     Target,
+    Value,
     is_match,
     judges_gold,
     majority_value,
@@ -63,6 +66,20 @@ def test_gold_is_a_single_label_else_unanimous_else_majority_else_unresolved(
     assert (gold.value, gold.source, gold.reason, gold.annotators) == (value, source, reason, len(labels))
 
 
+def test_the_distribution_has_equally_frequent_values_in_one_order() -> None:
+    given: dict[str, Value] = {"a": 2, "b": 0, "c": 1, "d": 2}
+    for labels in (given, dict(reversed(given.items()))):
+        assert resolve_gold(TARGET, labels).distribution == ((2, 2), (0, 1), (1, 1))
+
+
+def test_an_order_of_texts_has_each_number_once() -> None:
+    for shown in ((), (1,), (2, 1, 3)):
+        assert Label(target=TARGET, annotator="ann", value=1, shown=shown).shown == shown
+    for shown in ((2,), (1, 1), (0, 1), (1, 3)):
+        with pytest.raises(ValidationError, match="an order has every number"):
+            Label(target=TARGET, annotator="ann", value=1, shown=shown)
+
+
 def test_an_adjudication_takes_precedence_over_unanimous_labels() -> None:
     decision = Adjudication(target=TARGET, value=2, rule="discussion", reason="", adjudicator="dee")
     gold = resolve_gold(TARGET, {"ann": 1, "ben": 1}, decision)
@@ -92,6 +109,7 @@ def test_gold_of_scores_is_their_mean_unless_the_scale_is_nominal(
 def test_verdicts_of_judges_are_gold_of_their_own_source_only_when_they_agree() -> None:
     agreed = judges_gold(TARGET, {"first": 1, "second": 1})
     assert (agreed.value, agreed.source, agreed.reason) == (1, "judges", "no label; the verdict of first, second")
+    assert judges_gold(TARGET, {"only": 2}).value == 2
     assert (agreed.annotators, policy_gold(TARGET, 1, "p").annotators) == (0, 0)
     differing = judges_gold(TARGET, {"first": 1, "second": 2})
     assert (differing.value, differing.source) == (None, "unresolved")
