@@ -137,7 +137,7 @@ def introduced(text: Text, start: int) -> bool:
             return False
         if heading == "json":  # the sign of a fence
             continue
-        if _is_foreign(heading, text.words) or heads_others(heading):
+        if _is_foreign(heading, text.words) or heads_others(heading, text.words):
             return True
         if not heading.endswith(":"):
             return False

@@ -235,7 +235,7 @@ def undecided(text: str, words: Words) -> bool:
 
 def introduces_others(line: str, words: Words) -> bool:
     """Return whether the last clause of a line announces the words of others: `Response 1 ends with:`."""
-    if attributed(line):
+    if attributed(line, words):
         return True
     clause = re.split(r"[.!?;,。，](?:\s+|$)|[。，]", line.rstrip(" \t:=\"'`*_([{<>|-–—")[-200:])[-1]
     verb = _FOREIGN.search(clause) or words.find("reported", clause)
@@ -291,10 +291,10 @@ def _is_foreign(own: str, span: Span, text: str, words: Words, shown: Sequence[s
     if introduces_others(line.rstrip(" ."), words) or text[span[0] : span[0] + 3] in ('"""', "'''"):
         return True
     first = next(filter(None, map(str.strip, after.split("\n"))), "")
-    follows = bool(re.search(r"[^\W\d_]", first)) and not words.starts("courtesy", first)
-    return follows and (
-        _DISOWNED.search(after) is not None or noted_as_others(first) or is_repeated(text[span[0] : span[1]], shown)
-    )
+    if not re.search(r"[^\W\d_]", first) or words.starts("courtesy", first):
+        return False
+    disowned = _DISOWNED.search(after) is not None or noted_as_others(first, words)
+    return disowned or is_repeated(text[span[0] : span[1]], shown)
 
 
 def cut_reasoning(text: str) -> list[Span]:
@@ -487,10 +487,11 @@ class Text:
         """
         begin = self.clean.rfind("\n", 0, max(0, start)) + 1
         before, stated = self.clean[begin : max(0, start)], self.raw[max(0, start) : end]
-        head = "" if rule == "json" else stated.partition("\n")[0].rpartition(":")[0]
-        if introduces_others(before + head, self.words) or (rule == "json" and self._within_a_line(before, end)):
+        line, after = stated.partition("\n")[0], self.clean[end:].partition("\n")[0]
+        head = "" if rule == "json" else line.rpartition(":")[0]
+        if introduces_others(before + head, self.words) or (rule == "json" and _is_within(before, after)):
             return True
-        if states_of_others(before + stated.partition("\n")[0]) or noted_as_others(self.clean[end:].partition("\n")[0]):
+        if states_of_others(before + line, self.words) or noted_as_others(after, self.words):
             return True
         within = re.search(r"[^\W_]", before) is not None
         repeated = is_repeated(stated, self.shown)
@@ -506,11 +507,6 @@ class Text:
     @cached_property
     def _is_undecided(self) -> bool:
         return undecided(self.spoken, self.words)
-
-    def _within_a_line(self, before: str, end: int) -> bool:
-        """Return whether words stand before and after JSON in its line."""
-        after = self.clean[end:].partition("\n")[0]
-        return bool(re.search(r"[^\W\d_]|[\"'`]\s*$", before) and re.search(r"[^\W\d_]", after))
 
     def _is_at_an_end(self, start: int, end: int) -> bool:
         """Return whether a place is in the first or in the last line that is no courtesy."""
@@ -544,6 +540,11 @@ class Text:
         if stated or (not before and not after.strip(_EDGES)):
             return quote[0]
         return _blank(quote)
+
+
+def _is_within(before: str, after: str) -> bool:
+    """Return whether words stand before and after JSON in its line."""
+    return bool(re.search(r"[^\W\d_]|[\"'`]\s*$", before) and re.search(r"[^\W\d_]", after))
 
 
 def shorten(text: str, longest: int = 40) -> str:

@@ -216,27 +216,13 @@ _BY = (
     rf"(?:(?:by|from|according\s+to)\s+|of\s+(?!(?:the\s+)?{_MODEL}))(?:the\s+|an?\s+)?{_PARTY}(?![\w'])|"
     rf"(?<!\w){_VERDICT}\s*\(\s*{_PARTY}\s*\)|(?<!\w)(?:verdict|decision)\s+of\s+{_MODEL}(?![\w'])"
 )
-_GERMAN = (
-    r"(?:urteil|endurteil|bewertung|note|antwort|entscheidung|wertung|punktzahl|ergebnis)\s+(?:de[sr]|eine[sr]|von|vom)\s+"
-    r"(?:(?:anderen?|vorherigen|vorigen|früheren|ersten|zweiten)\s+(?P<de>gutachter|richter|annotator|bewerter|prüfer|"
-    r"juror|schiedsrichter|modell)\w*|(?:gutachter|richter|annotator|bewerter|prüfer|juror)s?\s+(?:\d|[a-h])\b)"
+_ABROAD = (
+    r"(?&answer|rating)(?:\s+finale?)?\s+(?:(?&of)\s*){1,3}"
+    r"(?:(?&other)\s+(?&judge)|(?&judge)\s+(?:(?&other)|(?:\d|[a-h])(?!\w)))|"
+    r"(?:(?&other)[位个名]?的?(?&judge)|(?&judge)\s*[a-h\d]+)们?的?.{0,4}?(?&answer|rating)"
 )
-_FRENCH = (
-    r"(?:verdict|note|réponse|décision|jugement|score|évaluation|choix)(?:\s+finale?)?\s+(?:du|de\s+la|des?|d'une?|de\s+l')\s*"
-    r"(?:(?:autres?|précédente?|premiere?|premier|second)\s+(?:juge|évaluateur|annotateur|relecteur|arbitre|modèle)|"
-    r"(?:juge|évaluateur|annotateur|relecteur|arbitre|modèle)\s+(?:précédent|antérieur|\d\b|[a-h]\b))"
-)
-_SPANISH = (
-    r"(?:veredicto|respuesta|puntuación|decisión|nota|calificación|elección)(?:\s+final)?\s+(?:del?)(?:\s+l[ao]s?)?\s+(?:un\s+)?"
-    r"(?:(?:otr[oa]s?|anterior|primer|segundo)\s+(?:juez|jueces|evaluador|revisor|anotador|árbitro|modelo)\w*|"
-    r"(?:juez|evaluador|revisor|anotador|árbitro)\s+(?:anterior|\d\b|[a-h]\b))"
-)
-_CHINESE_JUDGE = r"(?:评委|评审|裁判|法官|评估者|评估员|标注者|标注员|评分者|评价者|审稿人)"
-_CHINESE = (
-    rf"(?:(?:另一|其他|其它|之前|前一|上一|先前|别的|第[一二三])[位个名]?的?(?:{_CHINESE_JUDGE}|模型|人)|"
-    rf"{_CHINESE_JUDGE}\s*[A-Ha-h\d]+)们?的?.{{0,4}}?(?:答案|评分|判断|裁决|结论|分数|选择|打分|决定|判定)"
-)
-_OTHERS_LABEL = re.compile("|".join((_POSSESSIVE, _BY, _GERMAN, _FRENCH, _SPANISH, _CHINESE)), re.I)
+"""In other languages than English; the nouns that name a judge are read only there."""
+_OTHERS_LABEL = "|".join((_POSSESSIVE, _BY, _ABROAD))
 _PASSAGE = re.compile(
     r"\W*(?:the\s+)?(?:(?:text|excerpt|quote|quotation|passage|content|ending|end|wording|(?:last|closing|final)\s+"
     rf"(?:line|lines|words|sentence))\s+(?:of|from|in)\s+(?:the\s+)?(?:\w+\s+)?{_TEXT}(?:\s+{_MARK})?|"
@@ -244,28 +230,9 @@ _PASSAGE = re.compile(
     re.I,
 )
 """`Submission text:`, `Last line of response 2:`"""
-_SAYS = (
-    r"(?:ends?|ended|closes?|closed|concludes?|concluded|says?|said|contains?|contained|states?|stated|reads?|writes?|wrote|"
-    r"includes?|included|claims?|claimed|finish(?:es|ed)|begins?|starts?|asserts?|declares?|adds?|announces?|repeats?|"
-    r"quotes?|instructs|tells|asks|demands)"
-)
-_TAIL = (
-    r"(?:\s+(?:with|by|as|follows|the|this|these|those|following|an?|its|own|at|in|end|words?|lines?|sentences?|"
-    r"statement|verdict|rating|scores?|instructions?|text|that|literally|verbatim|last|final|closing|note|claim|"
-    r"answer|me|us|judges?|to|write|read|and|i|quote))*"
-)
-_ANNOUNCEMENT = re.compile(
-    rf"(?<!\w)(?:(?:response|submission|candidate|critique|solution|text|author|writer|essay|reply|passage|document|prompt|"
-    rf"material|item|assistant)(?:\s+{_MARK})?|answer\s+{_MARK}|(?:judged|first|second|third)\s+(?:answer|one))"
-    rf"(?:\s+(?:itself|also|then|even|only|simply|just|literally|actually|explicitly))*\s+{_SAYS}{_TAIL}\W*$|"
-    r"(?<!\w)(?:antwort(?:\s+\d)?|einreichung(?:\s+\d)?|text|beitrag)\s+(?:endet|schließt|sagt|lautet|enthält|schreibt|"
-    r"behauptet)(?:\s+(?:mit|am|ende|wie|folgt|den|die|das|satz|zeile|worten|so))*\W*$|"
-    r"(?<!\w)(?:réponse(?:\s+\d)?|texte|soumission(?:\s+\d)?)\s+(?:se\s+termine|finit|dit|contient|affirme|conclut|écrit)"
-    r"(?:\s+(?:par|avec|ceci|la|le|les|ligne|phrase|mots|ainsi|suivante?))*\W*$|"
-    r"(?<!\w)(?:respuesta(?:\s+\d)?|texto|envío(?:\s+\d)?)\s+(?:termina|dice|contiene|afirma|concluye|escribe|acaba)"
-    r"(?:\s+(?:con|por|así|esto|la|el|línea|frase|siguiente|palabras))*\W*$|"
-    r"(?:回答|文本|提交|文章|原文|作者)\s*\d?(?:的?(?:结尾|末尾|最后(?:一句|一行)?)(?:是|写着|写道|为)?|(?:最后)?(?:写道|写着|说|声称|称|包含|指出))\W*$",
-    re.I,
+_ANNOUNCEMENT = (
+    rf"(?:(?&judged)(?:\s*{_MARK})?|(?<!\w)answer\s+{_MARK})"
+    r"(?:\s+(?:itself|also|then|even|only|simply|just|literally|actually|explicitly))*[\s的]*(?&says)(?:\s+[^\s:]+){0,7}\W*$"
 )
 _OWN = re.compile(
     r"(?<!\w)(?:i|we|my|mine|our|ours|ich|wir|mein\w*|unser\w*|je|nous|mon|ma|mes|notre|yo|mi|mis|nuestr[oa])(?!\w)|我|本人",
@@ -284,43 +251,42 @@ _COMPARED = re.compile(
 """`Considering what each response says:` announces the judge's own words."""
 _STATES = re.compile(r"[\"'*_)\]]*\s*(?:[:：=|–—]|-\s|(?:is|was|ist|war|est|es|fue|为|是)(?!\w))")
 _SENTENCE = re.compile(r"(?<!\bno)[.!?;。！？；](?=\s|$)|[。！？；]|\n")
-_NOTED = re.compile(
+_NOTED = (
     rf"\W*?(?:[(\[]|\s[-–—]\s)\s*(?:{_POSSESSIVE}|(?:by|from|according\s+to|says|said)\s+(?:the\s+|an?\s+)?{_PARTY}(?![\w']))|"
-    rf"\W*?(?:(?:this|that|it|(?:the\s+)?(?:above|block|line|json))\s+){{0,2}}(?:is|was|are)\s+(?:what|how)\s+(?:the\s+|an?\s+)?(?:\w+\s+)?(?:{_TEXT}|assistant|{_PARTY})(?:\s+{_MARK})?\s+{_SAYS}|"
-    r"\W*?(?:is|was|are)\s+(?:what|how)\s+i\s+(?:found|saw|read|see)\s+in(?!\w)",
-    re.I,
+    rf"\W*?(?:(?:this|that|it|(?:the\s+)?(?:above|block|line|json))\s+){{0,2}}(?:is|was|are)\s+(?:what|how)\s+(?:the\s+|an?\s+)?(?:\w+\s+)?(?:{_TEXT}|assistant|{_PARTY})(?:\s+{_MARK})?\s+(?&says)|"
+    r"\W*?(?:is|was|are)\s+(?:what|how)\s+i\s+(?:found|saw|read|see)\s+in(?!\w)"
 )
 
 
-def attributed(head: str) -> bool:
+def attributed(head: str, words: Words) -> bool:
     """Return whether the words before a value, up to its label's sign, give it to somebody else."""
     sentence = _SENTENCE.split(head[-1000:].rstrip(" .:：=\t\n"))[-1]  # a line has any length, and is searched often
     if _OWN.search(sentence) or _WEIGHED.search(sentence):
         return False
-    labels = [label.end() for label in _OTHERS_LABEL.finditer(sentence)]
+    labels = [label.end() for label in words.pattern(_OTHERS_LABEL, re.I).finditer(sentence)]
     if labels and not re.search(_VERDICT, sentence[labels[-1] :], re.I):
         return True
     passage, _, rest = sentence.partition(":")
     return len(rest.split()) <= LABEL and _PASSAGE.fullmatch(passage) is not None
 
 
-def states_of_others(sentence: str) -> bool:
+def states_of_others(sentence: str, words: Words) -> bool:
     """Return whether a sentence states the verdict of somebody else: `Judge A's final answer is 2.`"""
     if _OWN.search(sentence) or _WEIGHED.search(sentence):
         return False
-    return any(_STATES.match(sentence, label.end()) for label in _OTHERS_LABEL.finditer(sentence))
+    return any(_STATES.match(sentence, label.end()) for label in words.pattern(_OTHERS_LABEL, re.I).finditer(sentence))
 
 
-def heads_others(heading: str) -> bool:
+def heads_others(heading: str, words: Words) -> bool:
     """Return whether a line directly above a value gives it to somebody else: `The response ends with:`."""
     if not heading.rstrip().endswith((":", "：")):
-        label = _OTHERS_LABEL.search(heading)
-        return label is not None and not re.search(r"\w", heading[label.end() :]) and attributed(heading)
+        label = words.pattern(_OTHERS_LABEL, re.I).search(heading)
+        return label is not None and not re.search(r"\w", heading[label.end() :]) and attributed(heading, words)
     sentence = _SENTENCE.split(heading)[-1]
-    announced = _ANNOUNCEMENT.search(sentence)
-    return attributed(heading) or (announced is not None and not _COMPARED.search(sentence[: announced.start()]))
+    announced = words.pattern(_ANNOUNCEMENT, re.I).search(sentence)
+    return attributed(heading, words) or (announced is not None and not _COMPARED.search(sentence[: announced.start()]))
 
 
-def noted_as_others(after: str) -> bool:
+def noted_as_others(after: str, words: Words) -> bool:
     """Return whether the words after a value give it to somebody else: `2 (judge A's verdict)`."""
-    return _NOTED.match(after) is not None
+    return words.pattern(_NOTED, re.I).match(after) is not None
