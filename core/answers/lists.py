@@ -184,32 +184,21 @@ _FRAME = re.compile(
 )
 """A line that introduces or closes a list: `The critique makes two claims.`, `Total: 2 claims`."""
 _ERROR = re.compile(
-    r"\W*(?:(?:fatal |unexpected |internal |server |api |http |model |runtime )?error\b(?!s?\s+(?:of|in|bars?))|"
-    r"\d{3}[:\s-]+(?:[A-Z]\w+|error)|internal server error|service (?:temporarily )?unavailable|"
-    r"bad (?:gateway|request)|"
-    r"gateway time-?out|too many requests|(?:the )?request (?:timed out|timeout|failed)|time-?out\b|upstream\b|"
-    r"rate[- ]?limit|traceback\b|an? (?:\w+ )?error (?:has )?occurred(?:\W*$| while| when| during|:)|"
-    r"something went wrong|"
-    r"connection (?:reset|refused|error|aborted|closed)|(?:your |the |invalid )?api key|invalid (?:request|"
-    r"api|model)|"
-    r"no response (?:from|was)|(?:empty|null) response|\d{3} (?:bad|gateway)|<!?(?:html|doctype)|"
-    r"this model's maximum|(?:maximum )?context length|(?:\w+\.)*\w*(?:Error|Exception)\b\s*[:(]|"
-    r"the (?:server|model|service|request|engine) (?:is|was|had|has|could|did|cannot)\s+(?:currently |not |"
-    r"an? )?(?:overloaded|"
-    r"loading|unavailable|busy|blocked|complete|completed|be completed|be processed|error|internal|not found|failed)|"
-    r"your (?:request|prompt|account) (?:was|has|is|could)|(?:you )?exceeded your|quota\b|"
-    r"insufficient (?:quota|credits)|"
-    r"not (?:found|authenticated|authorized)\W*$|unauthorized\b|forbidden\W*$|model not found)",
+    r"^\W*(?:(?:\w+ )?error\b(?!s?\s+(?:of|in|bars?))|traceback\b|(?:\w+\.)*\w*(?:Error|Exception)\b\s*[:(]|"
+    r"\d{3}[:\s-]+[A-Z]\w+|(?:bad|invalid) (?:gateway|request|api|model)|gateway time-?out|time-?out\b|upstream\b|"
+    r"(?:the )?request (?:timed out|timeout|failed)|service (?:temporarily )?unavailable|<!?(?:html|doctype)|quota\b|"
+    r"an? (?:\w+ )?error (?:has )?occurred(?:\W*$| while| when| during|:)|something went wrong|(?:your |the )?api key|"
+    r"connection (?:reset|refused|error|aborted|closed)|(?:no|empty|null) response\b|(?:this model's )?maximum context|"
+    r"the (?:server|model|service|request|engine) (?:is|was|had|has|could|did|cannot)\s+(?:currently |not |an? )?"
+    r"(?:overloaded|loading|unavailable|busy|blocked|complete|completed|be \w+ed|error|internal|not found|failed)|"
+    r"your (?:request|prompt|account) (?:was|has|is|could)|(?:you )?exceeded your|insufficient (?:quota|credits)|"
+    r"(?:not (?:found|authenticated|authorized)|unauthorized|forbidden)\W*$|model not found)|"
+    r"\bhttp(?:/\d\S*)?\s+\d{3}\b|\b(?:status code|internal (?:server )?error|returned (?:an? )?error|rate[- ]limit|"
+    r"token (?:rate )?limit|too many requests|(?:try|retry) (?:again|later|in)|contact support|request id|"
+    r"do(?:es)? not exist or|have access to (?:it|this model)|context (?:length|window) (?:is )?exceeded)\b",
     re.I,
 )
-_SERVER = re.compile(
-    r"\bhttp(?:/\d\S*)?\s+\d{3}\b|\bstatus code\b|\binternal (?:server )?error\b|"
-    r"\breturned (?:an? )?error\b|\brate[- ]limit|"
-    r"\btoken (?:rate )?limit\b|\btoo many requests\b|\b(?:try|retry) (?:again|later|in)\b|"
-    r"\bcontact support\b|\brequest id\b|"
-    r"\bdo(?:es)? not exist or\b|\bhave access to (?:it|this model)\b|\bcontext (?:length|window) (?:is )?exceeded\b",
-    re.I,
-)
+"""An error of a provider or of a server."""
 _OPENED = re.compile(r"^[ \t]*(?:```\w*[ \t]*\n\s*)?(?:\{\s*(?:[\"'][\w -]{1,40}[\"']\s*:|$)|\[\s*(?:[\"'{]|$))", re.M)
 
 
@@ -220,7 +209,8 @@ def answered_items(text: Text, noun: str) -> list[Item]:
     if text.words.find("refusal", begins[:120]) and not marked(lines):
         raise UnreadableReply("it declines to answer")
     first = plain(lines[0].text) if lines and not marked(lines) else ""
-    if _ERROR.match(first) or (len(lines) == 1 and _SERVER.search(first)):
+    error = _ERROR.search(first)
+    if error and (len(lines) == 1 or not re.search(r"\w", first[: error.start()])):
         raise UnreadableReply("it is an error message")
     opened = _OPENED.search(text.raw)
     if opened and not any(document.end > opened.start() for document in text.documents):
