@@ -121,19 +121,7 @@ def measure(text: str, words: Words) -> Measure | None:
 
 T = TypeVar("T")
 
-_STATED = re.compile(r"\s*(?:[^\W\d]+\s*){0,3}(?:[:=(|%–-]|\d|$)")
-_ABOUT_ITSELF = re.compile(
-    r"\W*(?:(?:reliability|security|strength|difficulty|ease|certainty|likelihood|degree|level)\s+(?:of|"
-    r"that)\s+(?:i\b[^\d:=]{0,30}|"
-    r"(?:confidence|certainty|preference|error|(?:this|my|the)\s+(?:\w+\s+)?(?:rating|judge?ment|verdict|"
-    r"answer|score|evaluation|"
-    r"decision|choice|preference|item))|(?:rating|judge?ment)s?\b)|how\s+(?:sure|certain|"
-    r"confident)[^\d:=?]{0,30}\??|conf|"
-    r"preference\s+(?:strength|margin)|p\s*\(\s*correct\s*\)|(?:estimated|expected)\s+(?:accuracy|agreement)|"
-    r"self[- ](?:rating|assessment))\W{0,4}[:=]|\W*(?:how\s+(?:sure|certain|confident)[^\d:=?]{0,30}\?)",
-    re.I,
-)
-"""`Strength of preference: 1`, `Reliability of this rating: 5`: a line about the answer."""
+_STATED = re.compile(r"\s*(?:[^\W\d]+\s*){0,3}(?:[:=(|%?–-]|\d|$)")
 MARKED, SENTENCE, WEAK = FINAL, 1, 0
 
 
@@ -204,14 +192,11 @@ def without_confidence(text: Text, line: str) -> str:
 
 def _is_confidence_heading(text: Text, line: str) -> bool:
     """Return whether a line announces the confidence on the next one: `## Confidence`, `How sure am I?`"""
-    is_heading = len(line) <= 40 and not re.search(r"\d", line)
-    return is_heading and bool(_ABOUT_ITSELF.match(line) or text.words.starts("confidence", line))
+    return len(line) <= 40 and not re.search(r"\d", line) and text.words.starts("confidence", line) is not None
 
 
 def is_confidence(text: Text, line: str) -> bool:
     """Return whether a line states the model's confidence."""
-    if _ABOUT_ITSELF.match(line):
-        return True
     phrase = text.words.find("confidence", line[:40])
     if phrase is None:
         return False
