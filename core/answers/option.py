@@ -149,20 +149,11 @@ class Option(Single[str]):
         return {letter for letter in letters if letter in self.letters}
 
 
-_NOT = re.compile(r"(?:not|nicht|pas|no|non|não|niet|не)\s+(?=\w)")
 _ATTRIBUTE = re.compile(
     r"(?:true|false|correct|incorrect|accurate|inaccurate|valid|invalid)\s+(?!(?:because|since|as|by|based|according|in|for|from|given|to|"
     r"though|although|and|or|here|due|on|with|when|if|unless|but|while|under|overall|too|indeed|after)\b)[a-z]{2,}"
 )
 _REPLY = re.compile(r"\W*(?P<word>[^\W\d_]+)\s*[,.:;–—-]\s")
-_RIGHT = r"(?:true|correct|accurate|right)"
-_DENIED = re.compile(
-    rf"\b(?:is|are|was|ist|est|es)(?:n't|\s+not)\s+{_RIGHT}\b|"
-    r"\b(?:is|are|was)\s+(?:\w+ly\s+)?(?:refuted|disproved|disproven|untrue)\b|"
-    r"\b(?:does|do)(?:n't|\s+not)\s+(?:hold|follow)\b|"
-    r"\bist nicht (?:wahr|richtig|korrekt|zutreffend)\b|\bn'est pas (?:vraie?|correcte?|exacte?)\b|"
-    r"\bno es (?:verdader[ao]|correct[ao]|ciert[ao])\b|\bnão é (?:verdadeir[ao]|corret[ao])\b"
-)
 _AFFIRMED = re.compile(
     r"\b(?:is|are|was)\s+(?:\w+ly\s+)?(?:proved|proven)\b|\b(?:claim|statement)\s+(?:therefore\s+|thus\s+)?(?:holds|follows)\b"
 )
@@ -244,11 +235,9 @@ class Truth(Single[bool]):
     def _alone(self, line: str) -> Parsed[bool] | None:
         """Read `True`, `**False**.`, `No`, `Not true`."""
         bare = line.strip(EDGE).lower()
-        denied = _NOT.match(bare)
-        bare = bare[denied.end() :] if denied else bare
         if (named := self._named(bare)) and not bare[named[1] :].strip(EDGE):
-            return Parsed(named[0] is not bool(denied), len(line))
-        said = None if denied else self._said(bare)
+            return Parsed(named[0], len(line))
+        said = self._said(bare)
         return None if said is None else Parsed(said, len(line))
 
     def _named(self, text: str) -> tuple[bool, int] | None:
@@ -266,7 +255,8 @@ class Truth(Single[bool]):
         """Read `True, because`, `false (not in the text)`, `the claim is true`; not `partly true`, `true / false`."""
         first = re.split(r"[.;\n。](?=\s|$)", rest, maxsplit=1)[0]
         head = _head(first)
-        if self.words.find("partly", head) or (self.words.find("true", head) and self.words.find("false", head)):
+        other = self.words.without("false", head)  # "not true" is false
+        if self.words.find("partly", head) or (self.words.find("true", other) and self.words.find("false", head)):
             both = Parsed[bool](None, len(first), f"“{shorten(first)}” is neither true nor false")
             return both if self._value(head) is not None or self.words.find("true", head) else None
         value = self._value(head)
@@ -331,7 +321,7 @@ class Truth(Single[bool]):
         clause = _OTHER.sub("", clause)
         clause = _CONSIDERED.sub(" is ", clause)
         low = _CLAIMED.sub(lambda match: match[1] + " " * len(match[2]), clause.lower())
-        low = _AFFIRMED.sub("claim is true", _DENIED.sub("is false", low))
+        low = _AFFIRMED.sub("claim is true", low)
         concluding = self.words.starts("therefore", low)
         about = concluding and re.match(r"[\s,]*(?:it|this|that|es|das|dies|c'est|это)\b", low[concluding.end() :])
         if not (about or self.words.find("claim", low)) or _OTHER_CLAIM.search(low) or _PURPOSE.search(low):
