@@ -85,15 +85,6 @@ FAULT = re.compile(
 """`Verdict: Response 2 is wrong` does not choose it."""
 RANKING = re.compile(r"\W*(?:I'd|I|I would|my|the|so,?|final|overall)\s[\w ]{0,20}\brank\w*(?:\s+\w+){0,2}:\s*", re.I)
 """`I'd rank them: ` before `A > B`."""
-FORCED = re.compile(
-    r"^\W*(?:but |so |still, )?(?:if (?:I (?:had to|have to|must|(?:were|am) (?:forced|pressed) to)|forced to|pressed)|"
-    r"wenn ich mich [^,]{0,20}?entscheiden (?:muss|müsste)|si je (?:devais|dois)|si (?:tuviera|tengo) que|"
-    r"se (?:dovessi|devo)|se (?:tivesse|tenho) (?:de|que))"
-    r"(?:\s(?:choose|pick|decide|select|say|choisir|trancher|elegir|decidir|escolher|scegliere|decidere)"
-    r"(?:\s(?:one|a winner|between (?:them|the two|these two)))?)?,\s*",
-    re.I,
-)
-"""`If I had to choose, ` before a choice that is made nevertheless."""
 MOVED = re.compile(
     r"\bI(?:'m|'ve| am| have)?\s+(?:now\s+)?(?:switch|chang|mov|shift)\w*\b.{0,40}\bfrom\b.{1,40}\bto\b", re.I
 )
@@ -377,7 +368,9 @@ class Choice(Single[int]):
     def _stated(self, sentence: str) -> int | None:
         if self._about_a_part(sentence):
             return None
-        sentence = FORCED.sub("", sentence)
+        condition, comma, rest = sentence.partition(",")
+        if comma and self.words.find("supposition", condition[:10]) and is_forced(condition):
+            sentence = rest.lstrip()  # `If I had to choose, ` before a choice that is made nevertheless
         if (bare := _MARK_ALONE.match(sentence)) and not in_doubt(sentence, self.words):
             mark = self._bare(bare[1])
             return mark if 1 <= mark <= self.count and (bare[1].isdigit() or self.letters) else None

@@ -154,9 +154,6 @@ _ATTRIBUTE = re.compile(
     r"though|although|and|or|here|due|on|with|when|if|unless|but|while|under|overall|too|indeed|after)\b)[a-z]{2,}"
 )
 _REPLY = re.compile(r"\W*(?P<word>[^\W\d_]+)\s*[,.:;–—-]\s")
-_AFFIRMED = re.compile(
-    r"\b(?:is|are|was)\s+(?:\w+ly\s+)?(?:proved|proven)\b|\b(?:claim|statement)\s+(?:therefore\s+|thus\s+)?(?:holds|follows)\b"
-)
 _CONSIDERED = re.compile(
     r"\s(?:can|must|should|has to|is to) (?:\w+ )?be (?:considered|deemed|regarded as|judged|classified as) ", re.I
 )
@@ -321,7 +318,6 @@ class Truth(Single[bool]):
         clause = _OTHER.sub("", clause)
         clause = _CONSIDERED.sub(" is ", clause)
         low = _CLAIMED.sub(lambda match: match[1] + " " * len(match[2]), clause.lower())
-        low = _AFFIRMED.sub("claim is true", low)
         concluding = self.words.starts("therefore", low)
         about = concluding and re.match(r"[\s,]*(?:it|this|that|es|das|dies|c'est|это)\b", low[concluding.end() :])
         if not (about or self.words.find("claim", low)) or _OTHER_CLAIM.search(low) or _PURPOSE.search(low):
