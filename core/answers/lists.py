@@ -157,32 +157,9 @@ _ABOUT = (
 )
 _REASON = re.compile(rf"\W*(?P<label>{_ABOUT})(?:\W{{0,3}}[:：]|\s[-–—]\s)", re.I)
 _REMARK = re.compile(rf"\s*[(\[]\s*{_ABOUT}\s*[:：][^()\[\]]*[)\]]\s*[.。]?\s*$", re.I)
-_LISTED = (
-    r"(?:claims?|statements?|aius?|units?|aussagen?|behauptungen|affirmations?|afirmaciones|afirmações|affermazioni)"
-)
-_FRAME = re.compile(
-    rf"\W*(?:(?:okay|ok|sure|certainly|of course|alright|well)[,.!]?\s+)?(?:"
-    rf"(?:here|below|these|those|the following|following)(?:'s|\s+(?:is|are|"
-    rf"were))\b[^\n]{{0,60}}?\b{_LISTED}\b|here is what\b|"
-    rf"(?:the )?following (?:\w+ )?{_LISTED}\b[^\n]{{0,40}}\b(?:can|could|found|extracted|identified|listed|"
-    rf"made|follow)\b|"
-    rf"there (?:is|are) (?:\w+ )?{_LISTED}(?: in (?:the|this) critique)?\W*$|"
-    rf"(?:a )?list of (?:all )?(?:the )?{_LISTED}\b|"
-    rf"(?:the )?extracted {_LISTED}\W*$|all (?:the )?{_LISTED}\b[^\n]{{0,40}}\b(?:listed|extracted|covered|"
-    rf"above|included)\W*$|"
-    rf"(?:in )?total\b[^\n]{{0,20}}(?:\d|\b{_LISTED})\W*$|that makes \w+ {_LISTED}\b|\d+ {_LISTED}(?: in total)?\W*$|"
-    rf"(?:the )?(?:only|single) {_LISTED}\b[^\n]{{0,40}}(?:following\W*|:\s*)$|{_LISTED}\s*[:：]?\s*\d*\W*$|"
-    rf"(?:the|this|die|diese|la|esta|cette|il|a) (?:critique|comment|kritik|critica|crítica)\b[^\n]{{0,30}}"
-    rf"\b(?:makes?|contains?|has|includes?|states?|consists? of|enthält|macht|contient|contiene|"
-    rf"contém)\b[^\n]{{0,30}}\b{_LISTED}\W*$|"
-    rf"(?:hier sind|die folgenden|voici|estas? son|estos son|aqui estão|ecco)\b[^\n]{{0,40}}\b{_LISTED}\b|"
-    rf"(?:i|we)(?:'ve| have)?\s+(?:found|split|extracted|identified|listed|see|counted|divided)\b|let me\b|let's\b|"
-    rf"(?:from|based on|in) (?:the|this) (?:critique|comment)\b[^\n]{{0,60}}\b(?:claims?|following|"
-    rf"extract\w*|found)\b|"
-    rf"{_LISTED}\s+(?:extracted |found |made )?(?:from|in|of|by) (?:the|this) (?:critique|comment)\W*$)",
-    re.I,
-)
-"""A line that introduces or closes a list: `The critique makes two claims.`, `Total: 2 claims`."""
+FRAME = 12
+"""Maximum number of words of such a line."""
+_COUNTED = re.compile(r"\W*\d+ (?:claims|statements|aius)\b", re.I)
 _ERROR = re.compile(
     r"^\W*(?:(?:\w+ )?error\b(?!s?\s+(?:of|in|bars?))|traceback\b|(?:\w+\.)*\w*(?:Error|Exception)\b\s*[:(]|"
     r"\d{3}[:\s-]+[A-Z]\w+|(?:bad|invalid) (?:gateway|request|api|model)|gateway time-?out|time-?out\b|upstream\b|"
@@ -231,7 +208,7 @@ def own_documents(text: Text) -> Iterator[Document]:
     return (one for one in reversed(text.documents) if not text.is_foreign(one.start, one.end, "json"))
 
 
-def without_remarks(lines: list[Item]) -> list[Item]:
+def without_remarks(words: Words, lines: list[Item]) -> list[Item]:
     """Return the lines without reasons below items, and without a frame around lines that are no marked list."""
     kept: list[Item] = []
     labels = [match["label"].lower() if (match := _REASON.match(plain(item.text))) else "" for item in lines]
@@ -242,11 +219,20 @@ def without_remarks(lines: list[Item]) -> list[Item]:
             kept.append(item)
     if marked(kept):
         return kept
-    while len(kept) > 1 and _FRAME.match(plain(kept[0].text)):
+    while len(kept) > 1 and _is_frame(words, plain(kept[0].text)):
         kept.pop(0)
-    while len(kept) > 1 and _FRAME.match(plain(kept[-1].text)):
+    while len(kept) > 1 and _is_frame(words, plain(kept[-1].text)):
         kept.pop()
     return kept
+
+
+def _is_frame(words: Words, line: str) -> bool:
+    """Return whether a line introduces or closes a list: `The critique makes two claims.`, `Total: 2 claims`."""
+    if len(line.split()) > FRAME or not words.has(line, "claims"):
+        return False
+    start = words.starts("preamble", line) or words.starts("total", line)
+    listed = start is not None and words.has(line[start.end() :], "claims")
+    return listed or words.starts("framing", line) is not None or _COUNTED.match(line) is not None
 
 
 # A list of claims, which may be empty.
@@ -317,7 +303,7 @@ class Claims(Answer[tuple[str, ...]]):
         first = everything[0] if len(everything) > 1 and not marked(everything) else None
         if first and self._is_nothing(plain(_LABEL.sub("", first.text))):  # the other lines explain it
             return Reading((), "list", text.span(first.start, first.end))
-        lines = without_remarks(_after_label(without_frame(text, everything)))
+        lines = without_remarks(self.words, _after_label(without_frame(text, everything)))
         if not lines:
             announced = f"it announces {self.noun}s and lists none"
             raise UnreadableReply(announced if everything else f"it holds no {self.noun}")
