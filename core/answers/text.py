@@ -185,11 +185,7 @@ _UNDECIDED = (
     r"(?:can(?:no|'|\s+no)t|could\s+not)\s+(?:be\s+(?:decided|judged|rated|told)|tell|decide|judge)\b|(?&undecided)"
 )
 """The judge states that it gives no verdict."""
-_MINE = re.compile(
-    r"\b(?:my|i|mine|our|we|here(?:'s|\s+is|\s+are)|mein\w*|ich|meu|minha|mon|ma|je|mi|mio|mia|io|eu|yo|final|verdict|"
-    r"output|result|conclusion)\b|^\W*claims\b|我|私|제|мой|моя|мои",
-    re.I,
-)
+_MINE = r"(?&self)|\b(?:here(?:'s|\s+is|\s+are)|final|verdict|output|result|conclusion)\b|^\W*claims\b"
 _FOUND = re.compile(
     r"\b(?:see|finds?|found|notice[sd]?|discover(?:ed)?)\s+(?:this|these|the\s+(?:following|lines?|words?|text|sentence))\b",
     re.I,
@@ -222,7 +218,7 @@ def introduces_others(line: str, words: Words) -> bool:
     verb = words.find("says", clause) or words.find("reported", clause)
     if verb is None or len(clause[verb.end() :].split()) > FAR:
         return False
-    return words.has(clause, "judged", "somebody") or not _MINE.search(clause)
+    return words.has(clause, "judged", "somebody") or not words.pattern(_MINE).search(clause.lower())
 
 
 def copies_others(above: str, words: Words, shown: Sequence[str]) -> bool:
@@ -232,7 +228,7 @@ def copies_others(above: str, words: Words, shown: Sequence[str]) -> bool:
     if not above.rstrip().endswith(":"):
         return False
     verb = words.find("says", above) or words.find("reported", above)
-    return _FOUND.search(above) is not None or (verb is not None and not _MINE.search(above))
+    return _FOUND.search(above) is not None or (verb is not None and not words.pattern(_MINE).search(above.lower()))
 
 
 def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: bool = False) -> list[Span]:

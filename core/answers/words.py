@@ -234,10 +234,6 @@ _ANNOUNCEMENT = (
     rf"(?:(?&judged)(?:\s*{_MARK})?|(?<!\w)answer\s+{_MARK})"
     r"(?:\s+(?:itself|also|then|even|only|simply|just|literally|actually|explicitly))*[\s的]*(?&says)(?:\s+[^\s:]+){0,7}\W*$"
 )
-_OWN = re.compile(
-    r"(?<!\w)(?:i|we|my|mine|our|ours|ich|wir|mein\w*|unser\w*|je|nous|mon|ma|mes|notre|yo|mi|mis|nuestr[oa])(?!\w)|我|本人",
-    re.I,
-)
 _WEIGHED = re.compile(
     r"(?<!\w)(?:agree\w*|concur\w*|confirm\w*|uphold\w*|adopt\w*|follow(?:ing)?(?=\s+(?:the|judge|peer|another))|endors\w*|shar(?:e|es|ing)|same|"
     r"in\s+line|contrary|unlike|against|consistent|overrul\w*|despite|like|given\s+(?:the|that)|based|weigh\w*|"
@@ -261,7 +257,7 @@ _NOTED = (
 def attributed(head: str, words: Words) -> bool:
     """Return whether the words before a value, up to its label's sign, give it to somebody else."""
     sentence = _SENTENCE.split(head[-1000:].rstrip(" .:：=\t\n"))[-1]  # a line has any length, and is searched often
-    if _OWN.search(sentence) or _WEIGHED.search(sentence):
+    if words.find("self", sentence) or _WEIGHED.search(sentence):
         return False
     labels = [label.end() for label in words.pattern(_OTHERS_LABEL, re.I).finditer(sentence)]
     if labels and not re.search(_VERDICT, sentence[labels[-1] :], re.I):
@@ -272,7 +268,7 @@ def attributed(head: str, words: Words) -> bool:
 
 def states_of_others(sentence: str, words: Words) -> bool:
     """Return whether a sentence states the verdict of somebody else: `Judge A's final answer is 2.`"""
-    if _OWN.search(sentence) or _WEIGHED.search(sentence):
+    if words.find("self", sentence) or _WEIGHED.search(sentence):
         return False
     return any(_STATES.match(sentence, label.end()) for label in words.pattern(_OTHERS_LABEL, re.I).finditer(sentence))
 
