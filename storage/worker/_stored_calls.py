@@ -10,7 +10,7 @@ make it; each trace then has the reply it received.
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
@@ -37,22 +37,8 @@ Locks = WeakValueDictionary[str, asyncio.Lock]
 _locks: WeakKeyDictionary[asyncio.AbstractEventLoop, Locks] = WeakKeyDictionary()
 
 
-@dataclass(frozen=True)
-class _Recorded:
-    """A call that is about to be sent."""
-
-    found: list[Reply | None]
-    """Its stored replies; those that are missing are recorded as sent."""
-    caller: ExitStack
-    """Holds the locks of its keys."""
-
-
-@dataclass(frozen=True)
-class _Ended:
-    """The end of calls: their replies by key, or keys without a reply."""
-
-    replies: dict[str, Reply] = field(default_factory=dict)
-    failed: tuple[str, ...] = ()
+# The end of calls: their replies by key, and the keys without a reply.
+Ended = tuple[dict[str, Reply], Sequence[str]]
 
 
 class StoredCalls:
@@ -71,8 +57,8 @@ class StoredCalls:
         self._finding = Batches(self._find)
         self._beginning = Operation(Order.calls_begin, self._begin)
         self._ending = Operation(Order.calls_end, self._end)
-        self._recorded: dict[tuple[str, ...], _Recorded] = {}
-        """Calls that wait to be sent, by their keys."""
+        self._recorded: dict[tuple[str, ...], tuple[list[Reply | None], ExitStack]] = {}
+        """Calls that wait to be sent, by their keys: their stored replies, and what holds the locks of the keys."""
         self._storing: dict[int, tuple[Reply, set[asyncio.Future[None]]]] = {}
         """The id of a reply that was just received -> the reply, and the futures of its storing."""
         self._known: dict[int, tuple[ref[Ask], Ask | None, list[str]]] = {}
@@ -100,7 +86,7 @@ class StoredCalls:
             await self._become_only_caller(keys, caller)
             with _without_outage():
                 found = await self._transactions.submit(self._beginning, keys)
-            self._recorded[tuple(keys)] = _Recorded(found, caller)
+            self._recorded[tuple(keys)] = found, caller
             try:
                 yield
             finally:
@@ -147,8 +133,8 @@ class StoredCalls:
         A call that fails with the provider's error is not stored.
         """
         ask, keys = await self._sent(ask)
-        recorded = self._recorded.pop(tuple(keys))
-        found = [None if reply is None else _of_request(reply, ask) for reply in recorded.found]
+        recorded, caller = self._recorded.pop(tuple(keys))
+        found = [None if reply is None else _of_request(reply, ask) for reply in recorded]
         missing = [position for position, reply in enumerate(found) if reply is None]
         if missing:
             called = [keys[position] for position in missing]
@@ -156,14 +142,14 @@ class StoredCalls:
                 draws = tuple(ask.draws[position] for position in missing)
                 ask = replace(ask, samples=len(missing), draws=draws)
             replies = await self._send(called, ask, sampler)
-            self._store(called, replies, recorded.caller.pop_all())
+            self._store(called, replies, caller.pop_all())
             for position, reply in zip(missing, replies, strict=False):
                 found[position] = reply
         return _prefix(found)
 
     def _withdraw(self, keys: Sequence[str]) -> None:
         """Start to remove the records of calls that were not sent; if that fails, they count as interrupted."""
-        future = self._transactions.submit(self._ending, _Ended(failed=tuple(keys)))
+        future = self._transactions.submit(self._ending, ({}, keys))
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _send(self, keys: Sequence[str], ask: Ask, sampler: Sampler | None) -> list[Reply]:
@@ -173,14 +159,13 @@ class StoredCalls:
                 return [await self.model.complete(ask)] if sampler is None else await sampler.sample(ask)
         except (TemporaryFailure, PermanentFailure):
             with _without_outage():
-                await self._transactions.submit(self._ending, _Ended(failed=tuple(keys)))
+                await self._transactions.submit(self._ending, ({}, keys))
             raise
 
     def _store(self, keys: Sequence[str], replies: Sequence[Reply], caller: ExitStack) -> None:
         """Start to store the replies to calls, before their events; others may need the same calls afterwards."""
         received = dict(zip(keys, replies, strict=False))
-        ended = _Ended(received, tuple(key for key in keys if key not in received))
-        future = self._transactions.submit(self._ending, ended)
+        future = self._transactions.submit(self._ending, (received, [key for key in keys if key not in received]))
         for reply in replies:
             self._storing.setdefault(id(reply), (reply, set()))[1].add(future)
 
@@ -219,11 +204,11 @@ class StoredCalls:
         calls.begin(session, self._run.id, self._worker, sent)
         return replies
 
-    def _end(self, session: Session, requests: list[_Ended], repeated: bool) -> list[None]:
-        replies = {key: reply for ended in requests for key, reply in ended.replies.items()}
-        calls.save(session, self._run.id, self._worker, replies)
-        failed = [key for ended in requests for key in ended.failed]
-        if failed:
+    def _end(self, session: Session, requests: list[Ended], repeated: bool) -> list[None]:
+        calls.save(
+            session, self._run.id, self._worker, {k: reply for replies, _ in requests for k, reply in replies.items()}
+        )
+        if failed := [key for _, without in requests for key in without]:
             calls.abandon(session, self._worker, failed)
         return [None] * len(requests)
 

@@ -45,13 +45,8 @@ class Operation(Generic[Request, Result]):
     attempt may have been committed, because the connection was lost after it."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Waiting(Generic[Request, Result]):
-    request: Request
-    result: asyncio.Future[Result]
-
-
-Batch = list[_Waiting[Request, Result]]
+# Requests, each with the future of its result.
+Batch = list[tuple[Request, asyncio.Future[Result]]]
 
 
 class Batches(Generic[Request, Result]):
@@ -65,7 +60,7 @@ class Batches(Generic[Request, Result]):
     def add(self, request: Request) -> asyncio.Future[Result]:
         """Return the future of a request's result."""
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(request, result))
+        self._waiting.append((request, result))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._work())
         return result
@@ -88,7 +83,7 @@ class Batches(Generic[Request, Result]):
     async def _execute(self, batch: Batch[Request, Result]) -> None:
         """Resolve the futures of a batch, also after an error: no task waits forever."""
         try:
-            _resolve(batch, await self._operation([one.request for one in batch]))
+            _resolve(batch, await self._operation([request for request, _ in batch]))
         except Exception as error:
             _refuse(batch, error)
 
@@ -110,7 +105,7 @@ class Transactions(Batches[tuple[Operation[Any, Any], Any], Any]):
 
     def _next(self) -> Batch[tuple[Operation[Any, Any], Any], Any]:
         # Calls that are about to be sent come first, alone: a place among the concurrent calls waits for them.
-        calls = [one for one in self._waiting if one.request[0].order == Order.calls_begin]
+        calls = [one for one in self._waiting if one[0][0].order == Order.calls_begin]
         return (calls or self._waiting)[:MAX_BATCH]
 
     async def _execute(self, batch: Batch[tuple[Operation[Any, Any], Any], Any], *, repeated: bool = False) -> None:
@@ -119,7 +114,7 @@ class Transactions(Batches[tuple[Operation[Any, Any], Any], Any]):
         def commit() -> list[Any]:
             nonlocal attempts
             attempts += 1
-            requests = [one.request for one in batch]
+            requests = [request for request, _ in batch]
             return write(self.engine, lambda session: _apply(session, requests, repeated or attempts > 1))
 
         try:
@@ -147,15 +142,15 @@ def _apply(session: Session, requests: list[tuple[Operation[Any, Any], Any]], re
 
 
 def _resolve(batch: Batch[Any, Any], results: Sequence[Any]) -> None:
-    for one, result in zip(batch, results, strict=True):
-        if not one.result.done():  # its task was cancelled
-            one.result.set_result(result)
+    for (_, future), result in zip(batch, results, strict=True):
+        if not future.done():  # its task was cancelled
+            future.set_result(result)
 
 
 def _refuse(batch: Batch[Any, Any], error: Exception) -> None:
-    for one in batch:
-        if not one.result.done():
-            one.result.set_exception(error)
+    for _, future in batch:
+        if not future.done():
+            future.set_exception(error)
 
 
 # States the open calls of the traces that somebody watches, while a worker executes them.

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("tiebreak")
+ONLY_FAILURES = "only failures"
 
 
 @dataclass
@@ -68,7 +69,6 @@ class _RunExecution:
     """The reason why the run ends early; empty while it may continue."""
     ended: int = 0
     failed: int = 0
-    has_only_failures: bool = False
     setup: RunSetup = field(init=False)
 
     async def execute(self) -> None:
@@ -111,8 +111,7 @@ class _RunExecution:
     def _count(self, *, failed: bool) -> None:
         self.ended, self.failed = self.ended + (not failed), self.failed + failed
         if not self.ended and self.failed == MAX_INITIAL_FAILURES:
-            self.stopped = "only failures"
-            self.has_only_failures = True
+            self.stopped = ONLY_FAILURES
 
     def _claim(self, limit: int, rest: int) -> list[LoadedTrace]:
         claim = partial(claims.claim_traces, run_id=self.run.id, worker=self.worker, limit=limit, rest=rest)
@@ -187,7 +186,7 @@ async def _outcome(execution: _RunExecution, must_end: Callable[[], bool]) -> tu
         return "stopped", describe(error)
     if must_end():
         return None, ""
-    if execution.has_only_failures:
+    if execution.stopped == ONLY_FAILURES:
         describe_all = partial(claims.describe_failures, run_id=execution.run.id)
         return "stopped", await _outages.through_outage(partial(read, execution.engine, describe_all))
     return ("stopped", execution.stopped) if execution.stopped else (None, "")
