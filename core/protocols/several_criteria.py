@@ -4,7 +4,7 @@ Each criterion has its own asks, which are those of a run with this criterion al
 a run has stored are reused.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any, Self
@@ -12,7 +12,7 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from core.frozen import Frozen
-from core.items import Criterion, Item
+from core.items import Item
 from core.protocols import run_in_parallel
 from core.templates import Templates
 from core.trace import Flow, Turn, Verdict
@@ -21,25 +21,17 @@ from core.verdicts import combine_verdicts
 FlowFunction = Callable[[Item, Any, Random, Templates], Flow]
 
 
-def further_criteria_problem(criterion: Criterion | None, criteria: Sequence[Criterion]) -> str:
-    """Return why further criteria cannot be judged in addition to the first; empty if they can."""
-    if not criteria:
-        return ""
-    if criterion is None or not criterion.name:
-        return "further criteria need a first one: set criterion"
-    names = [criterion.name, *(one.name for one in criteria)]
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    return "" if repeated is None else f"the criterion {repeated!r} occurs twice"
-
-
 class WithCriteria(Frozen):
     """Settings with a `criterion` and further `criteria`, which differ."""
 
     @model_validator(mode="after")
     def _has_distinct_criteria(self) -> Self:
         fields: Any = self
-        if problem := further_criteria_problem(fields.criterion, fields.criteria):
-            raise ValueError(problem)
+        names = [one.name for one in (fields.criterion, *fields.criteria) if one is not None]
+        if fields.criteria and (len(names) == len(fields.criteria) or not names[0]):
+            raise ValueError("further criteria need a first one: set criterion")
+        if repeated := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"the criterion {repeated!r} occurs twice")
         return self
 
 

@@ -9,7 +9,7 @@ from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import Judge, check_unique_names
 from core.protocols.prompt_parts import is_numeric
-from core.protocols.several_criteria import further_criteria_problem
+from core.protocols.several_criteria import WithCriteria
 from core.trace import Spec
 from core.verdicts import DISPUTE_THRESHOLD
 
@@ -70,7 +70,7 @@ class Summariser(Frozen):
     spec: Spec
 
 
-class Settings(Frozen):
+class Settings(WithCriteria):
     """A discussion's configuration; every default is the paper's (Section 3.2)."""
 
     personas: tuple[Persona, ...] = Field(min_length=1, max_length=20)
@@ -127,8 +127,6 @@ class Settings(Frozen):
         check_unique_names(speakers, "speakers")
         if self.lowest >= self.highest:
             raise ValueError("the best score has to be above the worst one")
-        if problem := further_criteria_problem(self.criterion, self.criteria):
-            raise ValueError(problem)
         if self.outcome == "step":
             from core.protocols.steps import step_problem  # a discussion of responses loads no transcripts
 

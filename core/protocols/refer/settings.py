@@ -6,12 +6,11 @@ from typing import Any, Literal, Self
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
-from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import Judge, check_unique_names
 from core.protocols.prompt_parts import is_numeric
-from core.protocols.several_criteria import further_criteria_problem
+from core.protocols.several_criteria import WithCriteria
 from core.verdicts import DISPUTE_THRESHOLD
 
 VerdictForm = Literal["score", "option", "number"]
@@ -22,7 +21,7 @@ class Reviewer(Judge):
     """A peer, or the area chair. The chair sees the peers as "Reviewer n": no model knows whose review it reads."""
 
 
-class Settings(Frozen):
+class Settings(WithCriteria):
     """A review's configuration; every default is the paper's."""
 
     peers: tuple[Reviewer, ...] = Field(max_length=20)
@@ -116,8 +115,6 @@ class Settings(Frozen):
     def _check_criteria(self) -> None:
         if self.verdict == "score" and not self.criterion.name:
             raise ValueError("a score needs a criterion")
-        if problem := further_criteria_problem(self.criterion, self.criteria):
-            raise ValueError(problem)
         every = (self.criterion, *self.criteria)
         unscaled = next((one for one in every if not is_numeric(one.scale)), None)
         if self.verdict == "score" and unscaled:
