@@ -1,6 +1,6 @@
 """Charts of values with their intervals, a row for each name: for pages and notebooks, and as SVG for the report."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -118,14 +118,13 @@ def interval_figure(chart: IntervalChart, accent: str = ACCENT) -> "go.Figure":
     """Return the figure: the rows in the order of the marks, n beside each name."""
     import plotly.graph_objects as go
 
-    counts: dict[str, dict[str, int]] = {}
+    numbers = defaultdict[str, list[str]](list)
     for mark in chart.marks:
-        counts.setdefault(mark.name, {})
-        if mark.n:
-            counts[mark.name][mark.n] = counts[mark.name].get(mark.n, 0) + 1
-    most = max((sum(of_row.values()) for of_row in counts.values()), default=1)
-    endings = {name: f" · n {', '.join(of_row)}" for name, of_row in counts.items()}
-    rows = place_rows(counts, row_height=ROW_HEIGHT + MARK_HEIGHT * (most - 1), endings=endings)
+        numbers[mark.name].append(mark.n)
+    most = 1 if chart.joined else max(map(len, numbers.values()), default=1)
+    texts = {name: ", ".join(filter(None, dict.fromkeys(own))) for name, own in numbers.items()}
+    endings = {name: f" · n {text}" for name, text in texts.items() if text}
+    rows = place_rows(numbers, row_height=ROW_HEIGHT + MARK_HEIGHT * (most - 1), endings=endings)
     heights = [rows.positions[mark.name] for mark in chart.marks] if chart.joined else _heights(chart.marks, rows)
     figure = go.Figure()
     if chart.joined:

@@ -188,16 +188,6 @@ def _add(key: Hashable, entry: _Entry) -> None:
     _entries[key] = entry
 
 
-def is_pending(key: Hashable, newest: Hashable, drawn: Hashable) -> bool:
-    """Return whether a page that has drawn a version waits for a newer one; False if it can draw the newest now."""
-    with _changed:
-        entry = _entries.get(key)
-        if entry is None or entry.seconds <= LIMIT or entry.ready != drawn or entry.ready == newest:
-            return False
-        _request(entry, newest)
-        return True
-
-
 def _request(entry: _Entry, version: Hashable) -> None:
     """Start to compute a version, unless one is being computed or has only just been: others need the processor too."""
     entry.wanted = version

@@ -142,7 +142,7 @@ def rerun_on_change(
             if is_outdated is not None and is_outdated():
                 st.rerun()
             return
-        if not live.is_pending(figures_key(study, page), newest, drawn_version):
+        if live.shown_version(figures_key(study, page), newest) != drawn_version:
             st.rerun()
         st.caption(f":material/sync: {describe_newer(drawn_version, newest)}")
 

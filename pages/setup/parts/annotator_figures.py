@@ -50,7 +50,7 @@ def load_shown(study: Study) -> list[annotators.AnnotatorSummary] | None:
     live.computed(key, shown, time.thread_time() - start, compute)
     if shown != newest:
         st.caption(f":material/sync: {NEWER}")
-        permissions.rerun_when(lambda: not live.is_pending(key, newest, shown), INTERVAL)
+        permissions.rerun_when(lambda: live.shown_version(key, newest) != shown, INTERVAL)
     return summaries
 
 

@@ -76,7 +76,7 @@ def draw_chart(trace_id: int, completed_turns: Sequence[Turn], settings: Setting
         scores = [(turn, value) for turn in completed_turns if (value := _score(turn, side)) is not None]
         means = {number: _mean(completed_turns, number, side, settings) for number in rounds}
         marks = [charts.Point(turn.round + 1, value, (f"{turn.speaker}: {value:g}",)) for turn, value in scores]
-        options: Any = {"opacity": 0.45, "showlegend": False}
+        options: Any = {"opacity": 0.45, "marker_size": 6, "showlegend": False}
         figure.add_trace(charts.scatter(marks, colour, symbol=SYMBOLS[side], **options))
         hovers = {number: f"{name}, mean of {_turn_name(number)}: {mean or 0:.2f}" for number, mean in means.items()}
         line = [charts.Point(number + 1, mean, (hovers[number],)) for number, mean in means.items()]

@@ -5,6 +5,7 @@ import pytest
 from core.formats.charts import (
     GAP,
     LINE_HEIGHT,
+    MARK_HEIGHT,
     ROW_HEIGHT,
     IntervalChart,
     Mark,
@@ -33,6 +34,11 @@ def test_a_row_has_the_full_name_with_each_n_and_a_further_mark_is_below_the_fir
         == "<b>a</b><br>one<br>coverage 97 %<br>0.50 [0.40, 0.70]<br>n 85<br>Click to list the targets"
     )
     assert first.customdata[0] == "a" and figure.layout.showlegend
+
+
+def test_marks_without_n_have_rows_of_their_number_and_names_alone() -> None:
+    one, three = (interval_figure(a_chart([Mark("a", 0.5, None, None, "one", "")] * count)).layout for count in (1, 3))
+    assert list(three.yaxis.ticktext) == ["a"] and three.height == one.height + 2 * MARK_HEIGHT
 
 
 def test_lines_that_are_near_each_other_have_names_in_different_rows() -> None:

@@ -34,10 +34,9 @@ def finish(key):
 
 def test_the_newest_version_is_drawn_if_its_figures_took_a_moment_or_nothing_is_known_of_them():
     assert live.shown_version("judges", 1) == 1
-    assert not live.is_pending("judges", 2, drawn=1)
+    assert live.shown_version("judges", 2) == 2
     live.computed("judges", 1, 0.1, lambda version: None)
     assert live.shown_version("judges", 2) == 2
-    assert not live.is_pending("judges", 2, drawn=1)
 
 
 def test_the_earlier_version_is_drawn_until_the_newest_is_complete(monkeypatch):
@@ -53,11 +52,9 @@ def test_the_earlier_version_is_drawn_until_the_newest_is_complete(monkeypatch):
     assert live.shown_version("judges", 2) == 1
     assert has_begun.wait(5)
     assert live.shown_version("judges", 3) == 1  # one computation at a time
-    assert live.is_pending("judges", 3, drawn=1)
     may_end.set()
     finish("judges")
     assert computed == [2]
-    assert not live.is_pending("judges", 3, drawn=1)  # the page can draw version 2
     monkeypatch.setattr(live, "LIMIT", -1.0)
     assert live.shown_version("judges", 2) == 2
 
@@ -103,7 +100,7 @@ def test_a_newer_version_is_computed_with_the_permissions_of_the_page_and_nothin
 
     copy_context().run(draw)
     live._entries["overview"].ended -= SLOW
-    assert live.is_pending("overview", 2, drawn=1)
+    assert live.shown_version("overview", 2) == 1
     finish("overview")
     assert computed == [(2, {(1, "view")}, True, "")]
 
@@ -118,8 +115,8 @@ def test_a_computation_that_waits_for_another_one_is_of_the_newest_version():
     for key in ("judges", "causes"):
         live.computed(key, 1, 2.0, compute)
         live._entries[key].ended -= SLOW
-        assert live.is_pending(key, 2, drawn=1)
-    assert live.is_pending("causes", 3, drawn=1)
+        assert live.shown_version(key, 2) == 1
+    assert live.shown_version("causes", 3) == 1
     may_end.set()
     finish("judges")
     finish("causes")
@@ -132,7 +129,7 @@ def test_figures_that_take_long_do_not_delay_others():
     live.computed("judges", 1, 2.0, lambda version: None)
     for key in ("alignment", "judges"):
         live._entries[key].ended -= SLOW
-        assert live.is_pending(key, 2, drawn=1)
+        assert live.shown_version(key, 2) == 1
     finish("judges")
     assert not live._entries["alignment"].job.done()
     may_end.set()
