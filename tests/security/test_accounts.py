@@ -3,12 +3,15 @@
 import gettext
 import logging
 import re
+from datetime import timedelta
 from html import unescape
 from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
 import streamlit as st
+from sqlalchemy import select, update
+from sqlalchemy.exc import OperationalError
 from starlette.applications import Starlette
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
@@ -18,6 +21,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 import app
 from core import texts
+from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from pages.account import routes
 from pages.account.routes import local_path
@@ -26,6 +30,7 @@ from pages.parts.account_guard import COOKIE, SESSION_COOKIE
 from storage.accounts import logins, registry, tokens
 from storage.db import audit
 from storage.db.connections import reading, write
+from storage.db.tables import LoginRow, now
 from tests.accounts import PASSWORD, add_account, enter, fast_hashes
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
@@ -231,8 +236,20 @@ def test_a_stolen_cookie_is_worth_nothing_after_the_sign_out(engine):
     assert browser(stolen).get("/api/label/session", params=QUEUE).status_code == 401
 
 
+def test_a_session_that_is_used_goes_on_and_its_use_is_stored_now_and_then(engine):
+    cookie = enter(engine, "ann")
+    almost = now() - logins.IDLE + timedelta(hours=1)
+    write(engine, lambda session: session.execute(update(LoginRow).values(used_at=almost)))
+    used = []
+    for _ in range(2):
+        assert browser(cookie).get("/api/label/session", params=QUEUE).status_code == 200
+        with reading(engine) as session:
+            used += session.scalars(select(LoginRow.used_at))
+    assert used[0] == used[1] > almost + timedelta(days=6)
+
+
 def test_a_page_is_loaded_again_when_its_session_is_revoked(engine, monkeypatch):
-    clock = [0.0]
+    clock = [100.0]
     monkeypatch.setattr(account_guard, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     cookie = enter(engine, "ann")
     with reading(engine) as session:
@@ -258,16 +275,32 @@ def test_a_page_is_loaded_again_when_its_session_is_revoked(engine, monkeypatch)
         assert socket.receive_text() == "answered"
         assert socket.receive_text() == "answered"
         write(engine, lambda session: logins.revoke(session, login_id))
-        clock[0] = 1.9
+        clock[0] = 101.9
         socket.send_text("before the next check")
         assert socket.receive_text() == "answered"
-        clock[0] = 2.0
+        clock[0] = 102.0
         socket.send_text("second")
         check_reloaded(socket)
     with client.websocket_connect("/_stcore/stream", **visitor) as again:
         assert again.accepted_subprotocol == "streamlit", "otherwise browsers read no message"
         check_reloaded(again)
     assert len(served) == 1, "a page without a session is not served"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (TiebreakError("The file is gone."), "The file is gone."),
+        (OperationalError("SELECT a secret", {}, ValueError("locked")), "The database reported an error: locked."),
+    ],
+)
+def test_nobody_is_let_in_while_the_database_cannot_be_read(monkeypatch, error, message):
+    def fail(_):
+        raise error
+
+    monkeypatch.setattr(account_guard, "identify", fail)
+    reply = browser().get("/api/label/session")
+    assert (reply.status_code, reply.json()) == (503, {"error": "unavailable", "message": message})
 
 
 def test_a_server_without_accounts_serves_this_machine_only():

@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 
+from core.statistics.data.patterns import Units
+from core.statistics.data.sample import Draw
 from core.statistics.measures.means import count_aius, critique_scores, harmonic_mean, mean_estimate
 from core.statistics.measures.resampling import (
     NoInterval,
     SumStatistic,
+    bootstrap,
     difference,
     mean_by_items,
     on_subset,
+    percentile_interval,
     pooled_match_rate,
     stack_statistics,
     weighted_mean,
@@ -48,6 +52,18 @@ def test_sums_of_whole_numbers_are_the_same_in_single_precision():
 def test_other_sums_stay_in_double_precision(feature, largest):
     statistic = SumStatistic(np.full((4, 1), feature), lambda sums: sums[:, 0])
     assert statistic.of_counts(largest) is statistic
+
+
+def test_weights_of_a_design_are_summed_in_double_precision():
+    draw = Draw(np.zeros(3, int), np.array([10 / 3, 10 / 3, 0.1]), np.array([6.7 + 1 / 15]))
+    (result,) = bootstrap(SumStatistic(VALUES[:, None], lambda sums: sums.T), Units(np.ones(3), draw=draw), 0)
+    assert result.value == pytest.approx(10.6, rel=1e-14)
+
+
+def test_an_interval_needs_two_resamples():
+    assert percentile_interval(0.5, np.array([0.4, np.nan])).missing == NoInterval.FEW_RESAMPLES
+    two = percentile_interval(0.5, np.array([0.4, 0.6]))
+    assert two.low is not None and two.low < 0.5 < two.high
 
 
 def test_a_mean_by_items_has_their_numbers_as_weights():
