@@ -72,7 +72,7 @@ BATCH_PREFIX = re.compile(r"^((Input|Answer)\.|(INPUT|OUTPUT|GOLDEN|ASSIGNMENT|H
 REMARK = re.compile(r"\((?!\w\))[^()]*\)")
 
 
-def suggest_mapping(columns: Sequence[str], explode: str | None = None) -> Draft:
+def suggest_mapping(columns: Sequence[str], explode: str | Sequence[str] | None = None) -> Draft:
     """Return a draft for the user to correct, with only those fields for which a column has a usual name."""
     names = names_of([column for column in columns if not column.startswith(("OUTPUT:", "GOLDEN:"))])
     draft: Draft = {"explode": explode, "id": "{row}-{element}" if explode else first_of(names, IDS) or "{row}"}

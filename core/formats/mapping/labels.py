@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.fields import source_name
+from core.formats.mapping.fields import is_template, source_name
 from core.formats.mapping.mapping import (
     Block,
     GoldBlock,
@@ -287,7 +287,7 @@ def part_of(scope: Scope, block: Block, omissions: Omissions) -> str | None:
         response = str(number) if len(scope.systems) > 1 else ""
     if not block.steps or not block.step:
         return response
-    cell = scope.get(block.step)
+    cell = scope.resolve(block.step) if is_template(block.step) else scope.get(block.step)
     if step := scope.named_step(cell, block.steps, block.step):
         return step_part(step, response)
     if not is_empty(cell):

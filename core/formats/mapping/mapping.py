@@ -111,7 +111,8 @@ class Block(Frozen):
     steps: StepCount | None = None
     """How steps of the transcript are named, in `step` or, without it, by the value."""
     step: FieldPath | None = None
-    """The field with the step that the value is about, instead of the whole response."""
+    """The field with the step that the value is about, instead of the whole response; "{element}": the key of the
+    element of `each`."""
     response: int | Literal["element"] | None = None
     """The number of the response that a value is about, if an item has several; "element": that of the element of
     `each`. Otherwise it is about all of them."""
@@ -145,8 +146,8 @@ class Block(Frozen):
 class LongLabels(Block):
     """One row per label."""
 
-    NAMES = ("annotator", "criterion_field")
-    OTHERS = ("value", "reason", "seconds", "step")
+    NAMES = ("annotator", "criterion_field", "step")
+    OTHERS = ("value", "reason", "seconds")
     layout: Literal["long"]
     annotator: Source
     value: ValueSource
@@ -169,7 +170,8 @@ class LongLabels(Block):
 class WideLabels(Block):
     """One column per annotator."""
 
-    OTHERS = ("annotators", "step")
+    NAMES = ("step",)
+    OTHERS = ("annotators",)
     layout: Literal["wide"]
     annotators: Columns = Field(min_length=1)
 
@@ -181,7 +183,8 @@ class WideLabels(Block):
 class ListLabels(Block):
     """A list in a cell: position i is the value of annotator i."""
 
-    OTHERS = ("value", "annotators_field", "step")
+    NAMES = ("step",)
+    OTHERS = ("value", "annotators_field")
     layout: Literal["list"]
     value: FieldPath
     annotators: tuple[str, ...] | str = "annotator {n}"
@@ -240,8 +243,8 @@ Labels = Annotated[LongLabels | WideLabels | ListLabels | RankingLabels, Field(d
 class JudgeBlock(Block):
     """Verdicts of judges, which are stored as recorded runs."""
 
-    NAMES = ("criterion_field", "judge", "model")
-    OTHERS = ("columns", "value", "confidence", "ranking", "reason", "cost", "order", "swapped", "step")
+    NAMES = ("criterion_field", "judge", "model", "step")
+    OTHERS = ("columns", "value", "confidence", "ranking", "reason", "cost", "order", "swapped")
     judge: Source | None = None
     """The judge's name, with `value`: one verdict per row."""
     value: ValueSource | None = None
@@ -305,8 +308,8 @@ class JudgeBlock(Block):
 class GoldBlock(Block):
     """Gold values of the file, which are stored as adjudications."""
 
-    NAMES = ("criterion_field", "adjudicator", "reason")
-    OTHERS = ("value", "step")
+    NAMES = ("criterion_field", "adjudicator", "reason", "step")
+    OTHERS = ("value",)
     value: ValueSource
     criterion_field: Source | None = None
     source: str = "gold of the imported file"

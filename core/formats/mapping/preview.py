@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -20,6 +21,8 @@ MAX_FIELDS = 10_000
 MANY_FIELDS = f"Only {MAX_FIELDS:,} fields are looked at; the file has more."
 # Objects in a record from which on they can be the items.
 MIN_OBJECTS = 2
+# Objects in a record up to which they can be those of systems, of which each has a response.
+MAX_SYSTEMS = 12
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,18 @@ def _whole_record(path: Path, separator: str | None, quotes: bool | None) -> lis
     return [EVERY_ELEMENT] if len(values) >= MIN_OBJECTS and are_lists else []
 
 
+def every_key(path: Path) -> str | list[str] | None:
+    """Return how the only record of a file is exploded if it has many objects with a common field, such as an object
+    for each document, or for each document of each system; None for another file."""
+    rows = [] if has_header(path) else [row for _, row in islice(read_rows(path), 2)]
+    objects, levels = [dict(row) for row in rows[:1]], 0
+    while objects and all(own and all(isinstance(value, dict) for value in own.values()) for own in objects):
+        objects, levels = [value for own in objects for value in own.values()], levels + 1
+    shared = Counter(key for own in objects for key in own).most_common(1)
+    is_map = levels > 0 and len(rows) == 1 and len(objects) > MAX_SYSTEMS and 2 * shared[0][1] > len(objects)
+    return None if not is_map else EVERY_KEY if levels == 1 else [EVERY_KEY] * levels
+
+
 def _iter_rows(path: Path, mapping: Mapping) -> Iterator[Row]:
     explode = mapping.explode
     for number, (line, row) in enumerate(read_joined(path, mapping), 1):
@@ -101,14 +116,15 @@ def flatten(row: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-def preview_elements(preview: Preview, each: str) -> Preview:
-    """Return a row for each element of the list at `each`, with its fields beside those of the row it is in."""
+def preview_elements(preview: Preview, each: str, *, alone: bool = False) -> Preview:
+    """Return a row for each element of the list at `each`, with its fields beside those of the row it is in, or
+    `alone`."""
     name, rows = parse_path(each)[-1], []
     for row in preview.rows:
         cell = parse_cell(row.get(each, ""))
         for element in cell if isinstance(cell, list) else ():
             fields = element if isinstance(element, dict) else {name: element}
-            rows.append(row | {column: _format_cell(value) for column, value in flatten(fields)})
+            rows.append(({} if alone else row) | {column: _format_cell(value) for column, value in flatten(fields)})
     return replace(preview, columns=tuple({column: None for row in rows for column in row}), rows=tuple(rows))
 
 

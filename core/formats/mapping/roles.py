@@ -4,189 +4,56 @@ A prompt or a document repeats over rows where its responses differ; a label has
 of a system or of a person. What is suggested so is not confirmed: a person states what the file does not.
 """
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
+from core.formats.mapping.columns import (
+    ASIDE,
+    CONTEXT,
+    CRITERION,
+    FACT,
+    LABEL,
+    PERSON,
+    PROMPT,
+    REFERENCE,
+    RESPONSE,
+    SYSTEM,
+    TRUTH,
+    Column,
+    compared_with_zero,
+    count_groups,
+    depends,
+    families,
+    name_words,
+    narrow_scale,
+    number_marks,
+    profile,
+    stem,
+)
 from core.formats.mapping.fields import key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
-    MAX_CATEGORIES,
     MODEL,
-    REMARK,
     Draft,
     guess_block,
     last_key,
     meanings,
-    scale_of,
-    with_value,
 )
 from core.formats.mapping.preview import Preview, parse_cell
-from core.formats.mapping.suggest_blocks import INPUT, PEOPLE, RATED, SEPARATOR, TRUTH, BlockSuggester, stated_scale
+from core.formats.mapping.suggest_blocks import PEOPLE, SEPARATOR, BlockSuggester, stated_scale
 
 # Usual keys of a text in an object.
 TEXT_KEYS = ("text", "content", "response", "output", "answer", "summary")
-# Mean words from which on a column is prose; structured prompts such as `inform(name=X, near=Y)` are prose, too.
-PROSE = 3.5
-# Characters of scripts without blanks between words, of which a word has about two.
-UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff\u1780-\u17ff]")
-LETTERS = re.compile(r"[^\W\d_]")
-SEPARATORS = re.compile(r"[\s,;=()\[\]{}|]+")
-# Characters of the longest id.
-MAX_ID = 200
-# Parts of names, at the beginning of a word.
-RESPONSE = re.compile(
-    r"\b(summ|simp|output|generat|candidate|hyp|completion|repl|response|utterance|answer|transl|mt\b|decoded|predict|story)"
-)
-PROMPT = re.compile(
-    r"\b(prompt|question|quer|instruction|input|orig|src|sources?\b|doc|article|passage|message|topic|title|complex"
-    r"|problem|text\b|mr\b|post\b)"
-)
-CONTEXT = re.compile(r"\b(context|knowledge|background|evidence|facts?\b|history|passage|article|doc)")
-REFERENCE = re.compile(r"\b(refs?\b|reference|gold|target|ground)")
-ASIDE = re.compile(r"\b(comment|note|reason|rational|justif|feedback|span|why|url|link|time|date|path|file|explan)")
-SYSTEM = re.compile(r"\b(sys|system|model|team|submission|method|bot|generator|agent|policy)(s|id|name)?\b")
-PERSON = re.compile(
-    r"\b(ann(ot)?\b|assignment|worker|rater|annotator|coder|label+er|judge|assessor|user|evaluator|participant|turker)"
-)
-CRITERION = re.compile(r"\b(criteri|aspect|dimension|metric|attribute)")
-LABEL = re.compile(
-    r"\b(label|rat(e|ing)|score|quality|annotation|decision|verdict|judge?ment|prefer|winner|better|choice|is|has|error|hallucin|"
-    r"success|correct|simpl|gramma|meaning|adequa|natural|inform|fluen|coher|relevan|consist|faith|factual)"
-)
 TIME = re.compile(r"\b(at|time|timestamp|date|datetime|created|updated|submitted)\b")
-FACT = re.compile(
-    r"\b(id|idx|index|count|num|n|len|length|size|time|date|day|seconds?|start|end|turn|seed|split|fold|version|age|year"
-    r"|tokens?|page|price|cost|duration|lead|norm|normalized|zscore|z|std|sd|avg|category|domain|topic|subset|dataset"
-    r"|genre|\w*lang|language|country|region|city|channel|gender|type|row|rank|ranking|total"
-    r"|number|conf|confidence|name|benchmark|task)\b"
-)
-NO_VALUE = re.compile(r"\b(z ?score|norm|normalized|std|sd|rank|ranking|id)s?$")
-RATING = re.compile(r"\b(rating|score)s?$")
 RANK = re.compile(r"\brank(s|ing)?\b")
-# What a batch of Amazon Mechanical Turk or Toloka has beside the input and the answers, apart from who answered.
-OF_BATCH = re.compile(r"(Input|Answer|Output|Golden)\b|(assignment:)?(worker_?|hit)id$", re.IGNORECASE)
-COUNTED = re.compile(r"\.?[^.]*(^|[\W_])counts?([\W_][^.]*)?\.", re.IGNORECASE)
 # How many times more ids than texts there are at most, if the ids are those of the texts.
 ALIKE = 1.02
 # Rows whose lists are searched for the names of their fields.
 ROWS = 50
-FEW_ROWS = 10
 BEST = re.compile(r"^(best|preferred|winner|choice|chosen|selected)\b")
 # Between two systems in one cell.
 PAIRS = (" vs. ", " vs ", ",", ";", "|")
-SPLITS = frozenset(("train", "training", "val", "valid", "validation", "dev", "test", "eval", "evaluation"))
-SCALES = ((0, 1), (0, 2), (0, 3), (1, 3), (0, 4), (1, 5), (0, 5), (1, 6), (1, 7), (0, 10), (1, 10), (0, 100))
-# Values of numbers that people choose: round ones, or means of a few.
-ROUND, MEANS = 5, (1, 2, 3, 4, 5, 6)
-
-
-@dataclass(frozen=True)
-class Column:
-    """What the values of a column are."""
-
-    path: str
-    words: str
-    """The words of its name, in lower case."""
-    cells: tuple[str, ...]
-    distinct: frozenset[str]
-    """Without empty cells."""
-
-    def is_called(self, *names: re.Pattern[str]) -> bool:
-        """Return whether the name has a word of one of the patterns."""
-        return any(name.search(self.words) for name in names)
-
-    @cached_property
-    def filled(self) -> int:
-        return sum(cell in self.distinct for cell in self.cells)
-
-    @cached_property
-    def is_nested(self) -> bool:
-        return any(isinstance(parse_cell(text), list | dict) for text in self.distinct)
-
-    @cached_property
-    def is_prose(self) -> bool:
-        sizes = [
-            max(len([word for word in SEPARATORS.split(text) if word]), len(UNSPACED.findall(text)) / 2)
-            for text in self.distinct
-        ]
-        if not any(map(LETTERS.search, self.distinct)):  # lists of numbers, such as those of systems
-            return False
-        are_few = len(sizes) <= MAX_CATEGORIES < len(self.cells) / 2
-        return not self.is_nested and sum(sizes) / len(sizes) >= (2 * PROSE if are_few else PROSE)
-
-    @cached_property
-    def is_short(self) -> bool:
-        return not self.is_prose and not self.is_nested and max(map(len, self.distinct)) < MAX_ID
-
-    @cached_property
-    def numbers(self) -> list[float]:
-        """The distinct values, if all of them are numbers."""
-        try:
-            found = [float(text) for text in self.distinct]
-        except ValueError:
-            return []
-        return found if all(map(math.isfinite, found)) else []
-
-    @cached_property
-    def is_label(self) -> bool:
-        """Whether the values are few words, or numbers as people give them."""
-        is_named = self.is_called(LABEL) or self.words.replace(" ", "_") in RATED or self.path.startswith("OUTPUT:")
-        is_fact = self.is_called(NO_VALUE) or (self.is_called(FACT) and not is_named)
-        is_fact = is_fact or COUNTED.match(self.path) is not None or self.words.startswith("number of")
-        # One value in all of many rows says how the rows were chosen.
-        is_stated = self.distinct <= TRUTH and self.words.startswith("is ") and len(self.cells) < FEW_ROWS
-        is_fact = is_fact or {text.lower() for text in self.distinct} <= SPLITS
-        is_stated |= self.words.replace(" ", "_") in RATED and bool(self.numbers)
-        is_fact |= INPUT.match(key_of(self.path)) is not None
-        if (len(self.distinct) < 2 and not is_stated) or not self.is_short or is_fact:
-            return False
-        if self.numbers:
-            return self._is_given(is_named=is_named)
-        most = sum(
-            count for text, count in Counter(self.cells).most_common(MAX_CATEGORIES + 1) if text in self.distinct
-        )
-        share = 2 if len(self.distinct) <= MAX_CATEGORIES else 10
-        return most >= 0.9 * self.filled and len(self.distinct) <= max(self.filled / share, 2)
-
-    def _is_given(self, *, is_named: bool) -> bool:
-        """Return whether numbers are few whole ones, means of a few, or mostly round: other ones are measured."""
-        low, high = min(self.numbers), max(self.numbers)
-        are_few = len(self.numbers) <= MAX_CATEGORIES and all(number.is_integer() for number in self.numbers)
-        if are_few and high <= MAX_CATEGORIES:
-            return low >= -MAX_CATEGORIES
-        are_means = len(self.numbers) <= 30 and any(
-            all(abs(number * n - round(number * n)) < 0.01 for number in self.numbers) for n in MEANS
-        )
-        round_ones = sum(float(cell) % ROUND == 0 for cell in self.cells if cell in self.distinct)
-        is_likely = is_named or (are_means and high <= MAX_CATEGORIES) or (high > 10 and 2 * round_ones > self.filled)
-        return low >= -MAX_CATEGORIES and high <= 100 and is_likely
-
-
-def profile(preview: Preview) -> list[Column]:
-    """Return the columns with values."""
-    found = []
-    for path in preview.columns:
-        words = " ".join(
-            re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", REMARK.sub(" ", last_key(path)) or last_key(path))
-        ).lower()
-        cells = tuple(row.get(path, "").strip() for row in preview.rows)
-        found.append(Column(path, words, cells, frozenset(with_value(cells))))
-    is_batch = {"assignmentid", "workerid"} <= {last_key(path).lower().replace("_", "") for path in preview.columns}
-    return [own for own in found if own.distinct and (not is_batch or OF_BATCH.match(parse_path(own.path)[0]))]
-
-
-def count_groups(columns: Iterable[Column]) -> int:
-    """Return how many different combinations of values rows have in some columns."""
-    return len(set(zip(*(own.cells for own in columns), strict=True)))
-
-
-def depends(on: Sequence[Column], column: Column) -> bool:
-    """Return whether rows with the same values of some columns have the same one of another."""
-    return count_groups(on) == count_groups((*on, column))
 
 
 class RoleSuggester:
@@ -241,10 +108,12 @@ class RoleSuggester:
         are_two = len(responses) == 2 and not any("system" in own or "name" in own for own in responses)
         for own in systems or self.short:
             mark = next((mark for mark in PAIRS if all(cell.count(mark) == 1 for cell in own.distinct)), None)
+            if mark is None:
+                continue
             names = {name.strip() for cell in own.distinct for name in cell.split(mark)}
             is_named = own in systems or own.is_called(SYSTEM) or self._name_winner(names, own)
-            is_alone = not self._has_texts() and texts in ([], [own.path]) and self._name_winner(names, own)
-            if mark is None or "" in names or not (is_alone or (are_two and is_named)):
+            is_alone = not self._has_texts and texts in ([], [own.path]) and self._name_winner(names, own)
+            if "" in names or not (is_alone or (are_two and is_named)):
                 continue
             self.pair = names
             parts = [{"field": own.path, "before_last": mark}, {"field": own.path, "after_last": mark}]
@@ -289,10 +158,10 @@ class RoleSuggester:
         if len(nested := self._nested()) > 1:
             return nested
         found: dict[tuple[str, ...], list[tuple[str, Column]]] = {}
-        numbered = {mark for own in self.short if own.is_called(SYSTEM) for mark in _marks(own)}
-        rated = {mark for own in self.short if own.is_label for mark in _marks(own)}
+        numbered = {mark for own in self.short if own.is_called(SYSTEM) for mark in number_marks(own)}
+        rated = {mark for own in self.short if own.is_label for mark in number_marks(own)}
         for own in self.prose:
-            for at, word in enumerate(names := _names(own)):
+            for at, word in enumerate(names := name_words(own)):
                 is_number = re.fullmatch(r"\d+|[a-h]", word) is not None
                 rest = (*names[:at], "*", *names[at + 1 :])
                 is_response = RESPONSE.search(" ".join(rest)) or (is_number and word in {*numbered, *rated})
@@ -374,9 +243,9 @@ class RoleSuggester:
 
     def _without_text(self) -> list[Draft]:
         """Return the system, or each of two systems, as the response of a file without texts."""
-        if self._has_texts():
+        if self._has_texts:
             return []
-        numbered = [own for own in self.short if own.is_called(SYSTEM) and _marks(own) and not own.numbers]
+        numbered = [own for own in self.short if own.is_called(SYSTEM) and number_marks(own) and not own.numbers]
         system = self.system(None).get("system")
         are_compared = len(numbered) == 2 or self._ranks(numbered)
         paths = [own.path for own in numbered] if are_compared else [system] if system else []
@@ -387,6 +256,7 @@ class RoleSuggester:
             return [{"text": response.path}]
         return [{"text": path, "system": path} for path in paths]
 
+    @cached_property
     def _has_texts(self) -> bool:
         texts = [own for own in self.columns if not own.is_label and any(text.count(" ") > 1 for text in own.distinct)]
         return any(own not in self.aside for own in texts)
@@ -394,7 +264,7 @@ class RoleSuggester:
     def _set_key(self) -> bool:
         """Let what names a text be the prompt of its item, if the file has none; return whether there is one."""
         chosen = self.draft.get("prompt")
-        key = None if self._has_texts() or chosen else self._key()
+        key = None if self._has_texts or chosen else self._key()
         if key or chosen:
             self.draft |= {"id": key.path if key else chosen, "prompt": key.path if key else chosen}
         return bool(key or chosen)
@@ -516,12 +386,12 @@ class RoleSuggester:
         labels = self._further(str(found), suggester)
         criterion = next((own for own in self.short if own.is_called(CRITERION) and own is not self.annotator), None)
         about = [own for own in labels if len(self.texts) > 1 and not self._is_preference([own])]
-        stems = {_stem([own, own]) for own in about if _marks(own) and self._about(own)}
+        stems = {stem([own, own]) for own in about if number_marks(own) and self._about(own)}
         # A value of a numbered text that the file lacks is about none of the others.
-        left = [own for own in about if _marks(own) and not self._about(own) and _stem([own, own]) in stems]
+        left = [own for own in about if number_marks(own) and not self._about(own) and stem([own, own]) in stems]
         labels, about = ([own for own in of if own not in left] for of in (labels, about))
         one_each = labels if self.annotator is not None else about
-        for columns in [*([own] for own in one_each), *_families([own for own in labels if own not in one_each])]:
+        for columns in [*([own] for own in one_each), *families([own for own in labels if own not in one_each])]:
             name, block = self._block(columns, criterion)
             found.setdefault(name, []).append(block)
         self._aggregate(found["labels"], criterion)
@@ -560,6 +430,7 @@ class RoleSuggester:
         free = [own for own in free if "." not in own.path or last_key(own.path) not in keys]
         options = {path for columns in suggester.options.values() for path in columns}
         free = [own for own in free if own.path not in {*suggester.about, *options}]
+        free = [own for own in free if f"'each': '{own.path.rpartition('.')[0]}'" not in used]
         free += [own for own in self._beside(free, used) if own not in free]
         # Ratings in objects: the file does not say whose they are.
         parents = tuple(f"{own.path.rpartition('.')[0]}." for own in self.texts if "." in own.path)
@@ -599,7 +470,11 @@ class RoleSuggester:
         for at, own in enumerate(self.columns):
             near = [self.columns[n] for n in (at - 1, at + 1) if 0 <= n < len(rated) and rated[n]]
             is_other = own.is_called(FACT) or own.is_called(ASIDE) or f"'{own.path}'" in used
-            if own.numbers and not is_other and any(_scale(own.numbers) == _scale(one.numbers) for one in near):
+            if (
+                own.numbers
+                and not is_other
+                and any(narrow_scale(own.numbers) == narrow_scale(one.numbers) for one in near)
+            ):
                 yield own
 
     @staticmethod
@@ -615,7 +490,7 @@ class RoleSuggester:
         if preference := self._is_preference(columns):
             block = {name: value for name, value in preference.items() if value}
         elif all(own.numbers for own in columns):
-            block = {"kind": "score", "scale": _scale([number for own in columns for number in own.numbers])}
+            block = {"kind": "score", "scale": narrow_scale([number for own in columns for number in own.numbers])}
             if columns[0].is_called(RANK) and (categories := block["scale"].get("categories")):
                 block["scale"]["categories"] = categories[::-1]
         else:
@@ -625,7 +500,7 @@ class RoleSuggester:
         response = self._about(columns[0]) if block["kind"] != "preference" else None
         block = stated_scale(block, [own.path for own in columns], cells)
         block |= {"confirmed": False} | ({"response": response} if response else {})
-        path, name = columns[0].path, {"criterion": _stem([*columns, *columns] if response else columns)}
+        path, name = columns[0].path, {"criterion": stem([*columns, *columns] if response else columns)}
         if self.annotator:
             name = {"criterion_field": criterion.path} if criterion else name
             return "labels", {"layout": "long", "annotator": self.annotator.path, "value": path, **name, **block}
@@ -640,6 +515,8 @@ class RoleSuggester:
         if len(columns) == 1 and _is_winner(columns[0], self.pair):
             ties = dict.fromkeys(sorted(columns[0].distinct - self.pair), 0)
             return {"kind": "preference", "value": {"system": columns[0].path}, "values": ties}
+        if len(self.texts) == 2 and len(columns) == 1 and (signed := compared_with_zero(columns[0])):
+            return signed
         block = guess_block(cell for own in columns for cell in own.cells) if len(self.texts) == 2 else None
         return block if block and block["kind"] == "preference" else None
 
@@ -648,9 +525,9 @@ class RoleSuggester:
         texts = self.texts if texts is None else texts
         if len(texts) < 2:
             return None
-        names = [_names(own) for own in texts]
+        names = [name_words(own) for own in texts]
         marks = [[word for word in own if any(word not in other for other in names)] for own in names]
-        found = [number for number, own in enumerate(marks, 1) if {*own} & {*_names(column)}]
+        found = [number for number, own in enumerate(marks, 1) if {*own} & {*name_words(column)}]
         return found[0] if len(found) == 1 else None
 
     def _aggregate(self, blocks: Sequence[Draft], criterion: Column | None) -> None:
@@ -669,37 +546,3 @@ def _is_winner(column: Column, systems: set[str]) -> bool:
     """Return whether the values of a column are systems or words for a tie."""
     others = column.distinct - systems
     return len(others) < len(column.distinct) and all(meanings([text]) == {text: 0} for text in others)
-
-
-def _names(column: Column) -> list[str]:
-    """Return the words of all keys of a path."""
-    keys = parse_path(column.path)[:-1]
-    return [*(key.lower() for key in keys), *column.words.split()]
-
-
-def _marks(column: Column) -> set[str]:
-    return {word for word in column.words.split() if re.fullmatch(r"\d+|[a-h]", word)}
-
-
-def _families(columns: Sequence[Column]) -> list[list[Column]]:
-    """Return the columns whose names differ only in a number together: they are of several annotators."""
-    found: dict[str, list[Column]] = {}
-    for own in columns:
-        found.setdefault(_stem([own, own]) if _marks(own) else own.path, []).append(own)
-    return [*found.values()]
-
-
-def _stem(columns: Sequence[Column]) -> str:
-    words = columns[0].words.split()
-    kept = [word for word in words if not re.fullmatch(r"\d+|[a-h]", word)] if len(columns) > 1 else words
-    return " ".join(kept) or last_key(columns[0].path)
-
-
-def _scale(numbers: Sequence[float]) -> Draft:
-    """Return the narrowest usual scale that contains all numbers."""
-    low, high = min(numbers), max(numbers)
-    most = math.ceil(max(-low, high))
-    ends = [(-most, most)] if low < 0 else [own for own in SCALES if own[0] <= low and high <= own[1]]
-    ends = ends or [(math.floor(low), math.ceil(high))]
-    low, high = min(ends, key=lambda own: (own[1] - own[0], -own[0]))
-    return scale_of(low, high, numbers)

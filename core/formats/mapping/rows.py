@@ -12,7 +12,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from core.annotator_names import normalize_name
 from core.errors import FileFormatError, TiebreakError
@@ -248,7 +248,8 @@ def read_delimited(
         if default is None and data_suffix(path) == ".csv":
             lines = _sample(path)
             # The one with which the first rows have as many cells as the header, the most columns first.
-            default = max(SEPARATORS, key=lambda separator: _fit(lines, separator))
+            # In a file with tabs, quotation marks can be text.
+            default = max(SEPARATORS, key=lambda own: max(_fit(lines, own, quotes=on) for on in {True, own != "\t"}))
         used = default or "\t"
         quotes = _has_quotes(path, used) if quotes is None else quotes
         header = stated_header.get() if header is None else header
@@ -266,6 +267,8 @@ def _rows(file: TextIO, separator: str, skipped: int, quotes: bool, has_names: b
             if any(map(str.strip, cells)):
                 if not header and not has_names:
                     header = [NUMBERED.format(number) for number in range(1, len(cells) + 1)]
+                if len(header) == 1 and len(cells) == len(names := _names(header)) > 1:
+                    header = _header(names, line)
                 if header:
                     yield line, _row(header, map(unescape_formula, cells) if is_own else cells, line, separator)
                 else:
@@ -295,6 +298,11 @@ def _has_names(lines: list[str], separator: str, quotes: bool) -> bool:
     are_alike = any(MEASURED.match(one) and MEASURED.match(two) for one, two in zip(texts, below, strict=False))
     are_texts = len(texts) > 1 and all(sentences) and all(text.count(" ") >= SENTENCE_BLANKS for text in below)
     return not ((has_values and any(sentences)) or are_alike or (are_texts and below))
+
+
+def _names(cells: list[str]) -> list[str]:
+    """Return the names in the only cell of a first line that blanks divide, after a mark of a comment."""
+    return cells[0].removeprefix("# ").split()
 
 
 def _header(cells: list[str], line: int) -> list[str]:
@@ -341,13 +349,17 @@ def _fit(lines: list[str], separator: str, *, quotes: bool = True) -> tuple[bool
     """Return whether the rows are consistent in at least two columns, and the number of columns of the header."""
     lengths: list[int] = []
     is_valid = True
+    names: list[str] = []
     try:
         for cells in _delimited_reader(lines, separator, quotes):
             if any(cell.strip() for cell in cells):
+                names = names or cells
                 lengths.append(len(cells))
     except csv.Error as error:  # in an incomplete sample it can be that the last row is not complete
         is_cut_off = "unexpected end" in str(error) and len(lines) == SAMPLE_LINES
         is_valid = is_cut_off and len(lengths) > 1
+    if len(names) == 1 and lengths[1:2] == [len(_names(names))]:
+        lengths[0] = lengths[1]
     columns = lengths[0] if lengths else 0
     return is_valid and columns > 1 and len(set(lengths)) == 1, columns
 
@@ -546,12 +558,14 @@ def _value(text: str, at: int, line: int) -> tuple[Any, int]:
         raise FileFormatError("expected a number of at most 15 digits", line=line) from None
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise NotANumber(name)
+def _read_constant(name: str) -> None:
+    """Return None for NaN, an empty cell of pandas; raises NotANumber for an infinite number."""
+    if name != "NaN":
+        raise NotANumber(name)
 
 
 class NotANumber(ValueError):
-    """NaN or Infinity, which Python's json module accepts and JSON does not."""
+    """Infinity, which Python's json module accepts and JSON does not."""
 
 
 class DuplicateKey(ValueError):
@@ -569,7 +583,7 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_object_of)
+DECODER = json.JSONDecoder(parse_constant=_read_constant, object_pairs_hook=_object_of)
 
 
 def _fields(value: Any, line: int) -> Row:

@@ -2,13 +2,15 @@
 
 import re
 from collections import abc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping import guess, roles, suggest_blocks, suggest_steps
+from core.formats.mapping import declared, guess, roles, suggest_blocks, suggest_steps
+from core.formats.mapping.columns import INPUT, RATING, profile
 from core.formats.mapping.fields import (
     CONTENT_KEYS,
     is_template,
@@ -19,7 +21,7 @@ from core.formats.mapping.fields import (
     spell_path,
 )
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
-from core.formats.mapping.preview import Preview, parse_cell, preview_table, unused_fields
+from core.formats.mapping.preview import Preview, every_key, parse_cell, preview_table, unused_fields
 from core.formats.mapping.rows import parse_number, stated_header
 from core.formats.mapping.scope import EVERY_KEY, WHOLE_RECORD
 from core.formats.mapping.suggest_blocks import distinguish
@@ -61,16 +63,19 @@ UNUSED = {
     "step": "its values are not known as steps of the transcript; state that with `--role transcript=FIELD`",
     "system": "there are fewer responses than systems; state each with `--role response=FIELD`",
 }
+# The list whose elements are the items, or the lists in lists.
+Levels = str | list[str] | None
 # A row of a preview.
 Cells = abc.Mapping[str, str]
 
 
-def suggest_table(path: Path, explode: str | None = None, join: Sequence[guess.Draft] = ()) -> guess.Draft:
+def suggest_table(path: Path, explode: Levels = None, join: Sequence[guess.Draft] = ()) -> guess.Draft:
     """Return a suggested mapping of a file; without responses in a row, those of a list of records are tried."""
-    instances = suggest_blocks.INSTANCES
-    if explode in (None, instances) and (metrics := suggest_blocks.declared_metrics(preview_table(path, 2))):
-        return suggest_blocks.suggest_declared(preview_table(path, ROWS, instances), metrics)
+    instances = declared.INSTANCES
+    if explode in (None, instances) and (metrics := declared.declared_metrics(preview_table(path, 2))):
+        return declared.suggest_declared(preview_table(path, ROWS, instances), metrics)
     joined = {"join": [*join]} if join else {}
+    explode = explode or every_key(path)
     preview = preview_table(path, ROWS, explode, join=join)
     if explode is None and preview.rows and (parallel := suggest_blocks.suggest_parallel(preview)):
         return parallel | joined
@@ -112,7 +117,7 @@ def _leaves_texts(path: Path, draft: guess.Draft) -> bool:
         return False
     unused = unused_fields(path, mapping)
     preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes)
-    left = [own for own in roles.profile(preview) if own.path in unused]
+    left = [own for own in profile(preview) if own.path in unused]
     are_left = any(own.is_prose or (own.is_label and not _has_blocks(draft)) for own in left)
     return are_left or bool(state_row_names(path, mapping))
 
@@ -318,22 +323,31 @@ def _by_values(path: Path, draft: guess.Draft, join: Sequence[guess.Draft]) -> g
     """
     known = {field: value for field, value in draft.items() if field not in ("labels", "judges", "gold", "id")}
     preview = preview_table(path, MANY_ROWS, draft.get("explode"), join=join)
-    prompt = next((own for own in roles.profile(preview) if own.path == draft.get("prompt")), None)
+    prompt = next((own for own in profile(preview) if own.path == draft.get("prompt")), None)
     if not {"prompt", "responses"} <= known.keys() or (prompt and prompt.is_label):  # a prompt of few short words
-        known, preview = {}, preview_table(path, MANY_ROWS, join=join)
+        whole = {"explode": draft["explode"]} if set(draft.get("explode", ())) == {EVERY_KEY} else {}
+        known, preview = whole, preview_table(path, MANY_ROWS, whole.get("explode"), join=join)
     explode = known.get("explode")
     numbered = dict.fromkeys(column.split(".")[0] for column in preview.columns if NUMBERED.match(column))
-    levels = [explode] if known else [*numbered, None, *preview.lists]
-    named: guess.Draft | None = None  # a file without texts
+    levels = iter([explode]) if known else chain((*numbered, None), _lists(path, preview, join))
+    named: guess.Draft | None = None  # a file without texts, or without labels
     for column in levels:
         rows = preview_table(path, MANY_ROWS, column, join=join) if column != explode else preview
         own = {"explode": column} if column else {}
         found = roles.RoleSuggester(rows, known | own).suggest()
-        if found and _has_blocks(found):
+        if found and (_has_blocks(found) or found.get("responses")):
             named = named or (found if draft.keys().isdisjoint(("prompt", "responses")) else None)
-            if found.get("responses"):
+            if _has_blocks(found) and found.get("responses"):
                 return {"confirmed": False, **found}
     return {"confirmed": False, **named} if named else draft
+
+
+def _lists(path: Path, preview: Preview, join: Sequence[guess.Draft]) -> Iterator[Levels]:
+    """Yield the lists of records, and then those in their elements with the list that these are in."""
+    yield from preview.lists
+    for column in () if preview.lists[:1] and preview.lists[0] in WHOLE_RECORD else preview.lists:
+        inner = preview_table(path, ROWS, column, join=join).lists
+        yield from ([column, own] for own in inner if own not in preview.lists)
 
 
 def build_suggested(draft: guess.Draft) -> tuple[Mapping, bool]:
@@ -352,7 +366,7 @@ def suggested_annotators(path: Path, mapping: Mapping) -> set[str]:
     return named | set(wide)
 
 
-def suggest(preview: Preview, explode: str | None = None) -> guess.Draft:
+def suggest(preview: Preview, explode: Levels = None) -> guess.Draft:
     """Return a suggested mapping of the columns; labels, judges and gold whose values are not clear are left out."""
     filled = [column for column in preview.columns if any(row.get(column, "").strip() for row in preview.rows)]
     preview = replace(preview, columns=tuple(filled or preview.columns))  # a column without a value is no response
@@ -384,7 +398,7 @@ def suggest(preview: Preview, explode: str | None = None) -> guess.Draft:
     return {field: value for field, value in draft.items() if value}
 
 
-def _settle_prompt(draft: guess.Draft, preview: Preview, columns: Sequence[str], explode: str | None) -> None:
+def _settle_prompt(draft: guess.Draft, preview: Preview, columns: Sequence[str], explode: Levels) -> None:
     """Replace a prompt that is the name of a source, take a task as prompt, and leave out references true and false."""
     prompt = draft.get("prompt")
     if isinstance(prompt, str) and (META.match(prompt) or not _have_blanks(preview, prompt)):
@@ -507,7 +521,7 @@ def _refer_to_parts(draft: guess.Draft, preview: Preview) -> None:
         if all(isinstance(cell, list) and cell and render_messages(cell) for cell in parsed):
             draft.setdefault("prompt", f"{field}.:-1")
             response["text"] = f"{field}.-1"
-        elif _are_texts(parsed) and not suggest_blocks.INPUT.match(key_of(field)):
+        elif _are_texts(parsed) and not INPUT.match(key_of(field)):
             response["text"] = f"{field}.0"
         elif cells and all(ASSISTANT in cell and "Human:" in cell for cell in cells):
             draft.setdefault("prompt", {"field": field, "before_last": ASSISTANT})
@@ -570,7 +584,8 @@ def _transcript(preview: Preview, draft: guess.Draft) -> guess.Draft:
     speakers = {part.role for cell in cells for part in message_parts(cell)}
     if "assistant" not in speakers and not (is_of_agents and speakers - {"user", "system", "tool"}):
         return {} if draft.get("prompt") else {"prompt": column}
-    if "responses" in draft:
+    calls = any(part.kind == "tool_call" for cell in cells for part in message_parts(cell))
+    if "responses" in draft and not (calls and len(draft["responses"]) == 1):  # of an agent, a text is its last answer
         return {}
     others = {field: None for field in ("prompt", "context", "group") if draft.get(field) == column}
     system = guess.first_of(names, ("system", "model", "model_name", "agent"))
@@ -686,8 +701,8 @@ def state_unused_labels(path: Path, mapping: Mapping) -> str:
     """Return a sentence on the fields that a mapping does not use and whose values look like labels; "" for none."""
     unused = unused_fields(path, mapping)
     preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes)
-    left = [own for own in roles.profile(preview) if own.path in unused]
-    labels = [spell_path(own.path) for own in left if own.is_label or (own.numbers and own.is_called(roles.RATING))]
+    left = [own for own in profile(preview) if own.path in unused]
+    labels = [spell_path(own.path) for own in left if own.is_label or (own.numbers and own.is_called(RATING))]
     return f"Not used, and the values look like labels: {join_names(labels)}." if labels else ""
 
 
@@ -697,7 +712,7 @@ def state_row_names(path: Path, mapping: Mapping) -> str:
         return ""
     unused = unused_fields(path, mapping)
     preview = preview_table(path, MANY_ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes)
-    named = [own for own in roles.profile(preview) if own.path in unused and guess.normalize(own.path) in guess.IDS]
+    named = [own for own in profile(preview) if own.path in unused and guess.normalize(own.path) in guess.IDS]
     repeated = [spell_path(own.path) for own in named if len(own.distinct) < own.filled == len(preview.rows)]
     if not repeated:
         return ""

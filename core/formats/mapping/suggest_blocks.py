@@ -3,11 +3,20 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from core.errors import FileFormatError
-from core.formats.mapping.confirmation import BARE_NUMBER, is_position
+from core.formats.mapping.columns import (
+    ASIDE,
+    CRITERION,
+    INPUT,
+    PERSON,
+    RATED,
+    TRUTH,
+    Column,
+    compared_with_zero,
+    profile,
+)
+from core.formats.mapping.confirmation import is_position
 from core.formats.mapping.fields import Excerpt, key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
     ANNOTATORS,
@@ -36,25 +45,14 @@ from core.formats.mapping.guess import (
     names_of,
     normalize,
     scale_of,
-    suggest_mapping,
     with_value,
 )
-from core.formats.mapping.preview import Preview, flatten, parse_cell
-from core.formats.mapping.rows import format_value, parse_number
+from core.formats.mapping.preview import Preview, parse_cell, preview_elements
+from core.formats.mapping.rows import format_value
 from core.formats.mapping.scope import EACH
 from core.formats.mapping.suggest_steps import StepSuggester
+from core.formats.transcripts.messages import is_messages
 
-# Usual names of criteria.
-RATED = frozenset(
-    (
-        *("accuracy", "clarity", "coherence", "complexity", "completeness", "conciseness", "consistency"),
-        *("correctness", "creativity", "depth", "empathy", "engagement", "engaging", "factuality", "faithfulness"),
-        *("fluency", "grammar", "groundedness", "harmlessness", "helpfulness", "honesty", "informativeness"),
-        *("instruction_following", "natural", "naturalness", "overall", "overall_quality", "quality", "readability"),
-        *("relevance", "safety", "surprise", "tone", "truthfulness", "understandable", "usefulness", "verbosity"),
-        *("reliability", "security", "instruction_adherence", "plan_opt"),
-    )
-)
 SCORED = re.compile(r"_(score|rating)$")
 # What a column such as `is_safe`, with true and false, states of a response.
 FACTS = frozenset(
@@ -85,9 +83,6 @@ RATED_BY = re.compile(rf"(?P<criterion>.+)_{RATER}|{RATER}_(?P<other>.+)")
 MAX_WORD = 40
 # The ends of a scale in the name of a column: `(0-4)`, `1 to 5`, `out of 5`, `/10`.
 RANGE = re.compile(r"(?<!\d)(?:(?P<low>\d)\s*(?:-|\u2013|to)\s*|(?:out[ _]of|/)[ _]?)(?P<high>\d{1,3})(?!\d)")
-TRUTH = frozenset(("true", "false"))
-# What a batch shows its workers.
-INPUT = re.compile(r"input[.:]", re.IGNORECASE)
 # Questions of a form that are about who answers it.
 ABOUT_PERSON = re.compile(
     r"\b(age|gender|sex|education|country|nationality|native|language|occupation|ethnicity|income|consent)\b"
@@ -107,6 +102,8 @@ PEOPLE_LISTS = (
 )
 # Between the values of lists that are texts.
 SEPARATOR = ","
+# The share of labels that their person and criterion name, if the others are repeated ones.
+ALONE = 0.95
 PEOPLE_OF_LIST = re.compile(r"[ _-]?(annotation|rating|preference|label|score)s?$")
 
 
@@ -336,7 +333,7 @@ class BlockSuggester:
             # A list of a judge's scores is not one of several people's.
             are_values = all(isinstance(cell, list) for cell in lists) and not _are_numbers_of_others(lists)
             if lists and are_values and not MODEL.match(key_of(column)):
-                texts = [_text(value) for cell in lists for value in cell]
+                texts = [cell_text(value) for cell in lists for value in cell]
                 is_truth = bool(named) and {*texts} <= TRUTH
                 truth = {"kind": "answer", "scale": {"level": "nominal", "categories": [True, False]}}
                 block = truth if is_truth else guess_scores(texts)
@@ -458,40 +455,61 @@ class BlockSuggester:
                     yield name, {"columns": {column: parent}, "criterion": keys[1], **block}
 
     def _lists(self) -> Iterator[Draft]:
-        """Yield the blocks of lists with an object for each annotator."""
+        """Yield the blocks of lists with an object for each label, or for each response that has scores."""
+        texts = [str(one.get("text")) for one in self.draft.get("responses", [])]
         for column in self.preview.lists:
-            cells = [cell for cell in map(parse_cell, self._cells(column)) if isinstance(cell, list)]
-            records = [dict(flatten(own)) for cell in cells for own in cell if isinstance(own, dict)]
-            paths = dict.fromkeys(path for record in records for path in record)
-            person = PEOPLE_OF_LIST.sub("", normalize(column)) or "annotator"
-            own = [path for path in paths if normalize(parse_path(path)[0]) in ANNOTATORS]
-            named = next((path for path in own if parse_path(path)[-1] == "name"), next(iter(own), None))
-            who = next((path for path in paths if normalize(path) == "evaluator"), None)
-            shared = {"layout": "long", "each": column, "annotator": named or f"{person} {{element}}"}
-            texts = {path: [_text(record.get(path)) for record in records] for path in paths}
-            if len(self.draft.get("responses", [])) == 2:
-                yield from _preferences(shared | {"annotator": named or who or shared["annotator"]}, texts)
-            is_named = named is not None and len({name for name in texts if _criterion(name) in SCORES}) == 1
-            usual = {*RATED, *(SCORES if is_named else ())}
-            texts = {path: own for path, own in texts.items() if SCORED.sub("", _criterion(path)) in usual}
-            if any(str(one.get("text")).startswith(f"{column}.") for one in self.draft.get("responses", [])):
-                yield from self._of_elements(column, texts)
-                continue
-            numbers = [path for path, own in texts.items() if guess_scores(own)]
-            block = guess_scores([text for path in numbers for text in texts[path]])
-            for path in texts:
-                words = sorted({text for text in texts[path] if text})
-                answer = {"kind": "answer", "scale": {"level": "nominal", "categories": words}}
-                if chosen := block if path in numbers else answer if 1 < len(words) <= MAX_CATEGORIES else None:
-                    name = "" if path in SCORES else parse_path(path)[-1]
-                    yield {**shared, "value": path, "criterion": name, **chosen}
+            elements = preview_elements(self.preview, column, alone=True)
+            cells = [parse_cell(cell) for cell in self._cells(column)]
+            if any(text.startswith(f"{column}.") for text in texts):
+                yield from self._of_elements(column, profile(elements))
+            elif elements.rows and not any(map(is_messages, cells)):
+                sizes = [len(cell) if isinstance(cell, list) else 0 for cell in cells]
+                yield from self._of_people(column, profile(elements), sizes)
 
-    def _of_elements(self, column: str, texts: Mapping[str, Sequence[str]]) -> Iterator[Draft]:
+    def _of_people(self, column: str, fields: Sequence[Column], sizes: Sequence[int]) -> Iterator[Draft]:
+        """Yield the blocks of a list of labels: their person is a field of the objects, or their place in the list.
+
+        A place stands for a person only in lists of the same length; of other lists, only the values of usual criteria
+        are labels. Several values of one person for one criterion are none of these: they are such as errors.
+        """
+        people = [own for own in fields if normalize(quote_key(parse_path(own.path)[0])) in ANNOTATORS]
+        people = people or [own for own in fields if own.is_short and own.is_called(PERSON)]
+        who = next((own for own in people if parse_path(own.path)[-1] == "name"), next(iter(people), None))
+        criterion = next((own for own in fields if own.is_short and own.is_called(CRITERION) and own is not who), None)
+        if who is None and any(own.is_prose and not own.is_called(ASIDE) for own in fields):
+            return  # they are texts that are judged
+        known = [own for own in (who, criterion) if own]
+        rows = [number for number, size in enumerate(sizes) for _ in range(size)]
+        keys = {*zip(rows, *(own.cells for own in known), strict=True)}
+        is_certain = len(keys) >= ALONE * len(rows) if who else len({*sizes} - {0}) == 1 and max(sizes) > 1
+        person = PEOPLE_OF_LIST.sub("", normalize(column)) or "annotator"
+        shared: Draft = {"layout": "long", "each": column, "annotator": who.path if who else f"{person} {{element}}"}
+        if reason := next((own.path for own in fields if own.is_prose and own.is_called(ASIDE)), None):
+            shared |= {"reason": reason}
+        usual = {*RATED, *(SCORES if who else ())}
+        for own in fields:
+            is_usual = SCORED.sub("", _criterion(own.path)) in usual and own.is_short
+            is_value = is_usual or (is_certain and own.is_label and not own.is_called(ASIDE))
+            if own in known or not is_value:
+                continue
+            name = {"criterion_field": criterion.path} if criterion else {"criterion": _criterion_name(own.path)}
+            if block := self._preferences(own) or _scores_or_answers(own.cells):
+                yield {**shared, "value": own.path, **name} | block
+
+    def _preferences(self, column: Column) -> Draft | None:
+        """Return the block of values that name one of two responses."""
+        if len(self.draft.get("responses", [])) != 2:
+            return None
+        block = compared_with_zero(column) or guess_values(column.cells)
+        return block if block and block["kind"] == "preference" else None
+
+    def _of_elements(self, column: str, fields: Sequence[Column]) -> Iterator[Draft]:
         """Yield the blocks of a list whose elements are the responses, each with its own scores."""
-        for path, cells in texts.items():
-            if block := guess_scores(cells):
-                place = {"each": column, "response": "element", "criterion": _criterion(path)}
-                yield {"layout": "wide", "annotators": {path: PEOPLE}, **place, **block}
+        for own in fields:
+            is_usual = SCORED.sub("", _criterion(own.path)) in RATED
+            if block := guess_scores(own.cells) if is_usual else None:
+                place = {"each": column, "response": "element", "criterion": _criterion(own.path)}
+                yield {"layout": "wide", "annotators": {own.path: PEOPLE}, **place, **block}
 
     def _weights(self) -> Draft:
         """Return the weights of columns such as `clarity_weight`, with numbers or percentages."""
@@ -523,14 +541,6 @@ def _system(row: Mapping[str, str], source: str | Draft) -> str | None:
     return row.get(source) if isinstance(source, str) else Excerpt(**source).cut(row.get(source["field"], ""))
 
 
-def _preferences(shared: Draft, texts: Mapping[str, Sequence[str]]) -> Iterator[Draft]:
-    """Yield the blocks of an annotator's preferences, one for each criterion."""
-    for path, cells in texts.items():
-        match, block = PREFERRED.fullmatch(normalize(path)), guess_values(cells)
-        if match and block and block["kind"] == "preference":
-            yield {**shared, "value": path, "criterion": match["criterion"], **block}
-
-
 def _words(name: str) -> list[str]:
     """Return the words and the numbers of the last key of a path."""
     return re.findall(r"[^\W\d_]+|\d+", normalize(name))
@@ -550,6 +560,13 @@ def _criterion(path: str) -> str:
     """Return the name of a criterion from the path of its number: `annotations.helpfulness.Rating` is helpfulness."""
     keys = [normalize(quote_key(key)) for key in parse_path(path)]
     return keys[-2] if keys[-1] in ("rating", "score", "value") and len(keys) > 1 else keys[-1]
+
+
+def _criterion_name(path: str) -> str:
+    """Return the criterion of a value in an object; "" if its name says nothing of what is judged."""
+    match = PREFERRED.fullmatch(normalize(path))
+    name = match["criterion"] if match else parse_path(path)[-1]
+    return "" if name in SCORES else name
 
 
 def suggest_parallel(preview: Preview) -> Draft | None:
@@ -595,7 +612,9 @@ def _parallel_path(name: str, cells: Sequence[list[Any]], lengths: Sequence[int]
 
 def _numbers(cells: Iterable[list[Any]]) -> list[str]:
     """Return the texts of the values of lists, or of the lists in them."""
-    return [_text(own) for cell in cells for value in cell for own in (value if isinstance(value, list) else [value])]
+    return [
+        cell_text(own) for cell in cells for value in cell for own in (value if isinstance(value, list) else [value])
+    ]
 
 
 def _are_numbers_of_others(lists: Sequence[list[Any]]) -> bool:
@@ -696,7 +715,7 @@ def _guess_numbers(distinct: Collection[str]) -> Draft | None:
     return block if block and block["kind"] == "score" else None
 
 
-def _text(cell: Any) -> str:
+def cell_text(cell: Any) -> str:
     return "" if cell is None else format_value(cell) if isinstance(cell, bool | int | float) else str(cell)
 
 
@@ -707,102 +726,3 @@ def _are_between(cells: Iterable[str], low: float, high: float) -> bool:
         return False
     numbers = [float(text) for text in texts]
     return low <= min(numbers) and max(numbers) <= high and not all(number.is_integer() for number in numbers)
-
-
-# Suggests a mapping for a file that declares its metrics, as JUDGE-BENCH's do (https://github.com/dmg-illc/JUDGE-BENCH).
-#
-# The record has `annotations` (for each metric its name, and `labels_list`, or `worst` and `best`) and `instances`:
-# each has `instance`, a text or an object, and `annotations` with `individual_human_scores` for each metric.
-
-INSTANCES, INSTANCE, ANNOTATIONS = "instances", "instance", "annotations"
-HUMAN_SCORES = "individual_human_scores"
-# What a file has of people if it lacks their own values.
-SUMMARIES = ("majority_human", "mean_human")
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What a file declares of one metric."""
-
-    name: str
-    labels: tuple[str, ...] = ()
-    worst: float | None = None
-    best: float | None = None
-
-
-def declared_metrics(preview: Preview) -> list[Metric]:
-    """Return the metrics that the record of a file declares; none if it is no such file."""
-    if len(preview.rows) != 1 or INSTANCES not in preview.lists:
-        return []
-    declared = parse_cell(preview.rows[0].get(ANNOTATIONS, ""))
-    if not isinstance(declared, list):
-        return []
-    metrics = []
-    for own in declared:
-        if isinstance(own, dict) and isinstance(own.get("metric"), str):
-            labels = own.get("labels_list")
-            texts = [format_value(label) for label in labels] if isinstance(labels, list) else []
-            ends = (_number(own.get("worst")), _number(own.get("best")))
-            metrics.append(Metric(own["metric"], tuple(dict.fromkeys(texts)), *ends))
-    return metrics
-
-
-def suggest_declared(preview: Preview, metrics: Sequence[Metric]) -> Draft:
-    """Return the mapping of the exploded instances, with the labels of people on the scales that the file declares."""
-    columns = [column for column in preview.columns if column.split(".")[0] == INSTANCE]
-    ids = [row.get("id", "") for row in preview.rows]
-    id_field = "id" if all(ids) and len(set(ids)) == len(ids) else "{row}-{element}"
-    draft = {"explode": INSTANCES, "id": id_field, **_content(columns)}
-    is_pair = len(draft.get("responses", [])) == 2
-    for metric in metrics:
-        path = f"{ANNOTATIONS}.{quote_key(metric.name)}"
-        lists = [parse_cell(row.get(f"{path}.{HUMAN_SCORES}", "")) for row in preview.rows]
-        cells = {HUMAN_SCORES: [_text(cell) for own in lists if isinstance(own, list) for cell in own]}
-        cells |= {name: [row.get(f"{path}.{name}", "") for row in preview.rows] for name in SUMMARIES}
-        if name := next((name for name, own in cells.items() if any(own)), None):
-            target = {"value": f"{path}.{name}", "criterion": metric.name}
-            target |= _target(metric, cells[name], is_pair=is_pair)
-            if name == HUMAN_SCORES:
-                draft.setdefault("labels", []).append({"layout": "list", **target})
-            else:
-                draft.setdefault("gold", []).append(target | {"source": f"{name} of the file"})
-    return draft
-
-
-def _content(columns: Sequence[str]) -> Draft:
-    """Return prompt and responses: a text is what is judged, and the fields of an object have usual names, or none."""
-    if columns == [INSTANCE]:
-        return {"responses": [{"text": INSTANCE}]}
-    draft = suggest_mapping(columns)
-    if "responses" not in draft:
-        return {"prompt": columns[0] if len(columns) == 1 else list(columns)}
-    return {field: draft[field] for field in ("prompt", "responses", "context", "reference") if field in draft}
-
-
-def _target(metric: Metric, cells: Sequence[str], *, is_pair: bool) -> Draft:
-    """Return kind, scale and values; a scale that the file does not declare is left open."""
-    if metric.labels:
-        words = meanings(metric.labels)
-        if is_pair and len(words) == len(metric.labels) and not any(map(BARE_NUMBER.fullmatch, metric.labels)):
-            return {"kind": "preference", "values": words}
-        return {"kind": "answer", "scale": {"level": "nominal", "categories": list(metric.labels)}}
-    if metric.worst is None or metric.best is None or metric.worst == metric.best:
-        guess = guess_scores(cells) or {"kind": "score", "scale": {"level": "interval", "low": 0, "high": 1}}
-        return guess | {"confirmed": False}
-    return {"kind": "score", "scale": _scale(metric.worst, metric.best, cells)}
-
-
-def _scale(worst: float, best: float, cells: Sequence[str]) -> Draft:
-    """Return the categories from the worst on, or the ends if a value is no whole number."""
-    low, high = sorted((worst, best))
-    numbers = [float(cell) for cell in cells if BARE_NUMBER.fullmatch(cell) and cell.strip("+-.")]
-    scale = scale_of(low, high, numbers)
-    return scale | ({"categories": scale["categories"][::-1]} if worst > best and "categories" in scale else {})
-
-
-def _number(cell: Any) -> float | None:
-    try:
-        number = parse_number(cell, 0, "")
-    except FileFormatError:
-        return None
-    return None if number is None else float(number)

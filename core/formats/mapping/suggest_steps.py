@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from core.errors import FileFormatError
 from core.formats.mapping.fields import key_of, quote_key
-from core.formats.mapping.guess import ANNOTATORS, REASONS, Draft, first_of, names_of, with_value
+from core.formats.mapping.guess import ANNOTATORS, MAX_CATEGORIES, REASONS, Draft, first_of, names_of, with_value
 from core.formats.mapping.mapping import StepCount
 from core.formats.mapping.preview import Preview, parse_cell
 from core.formats.mapping.scope import Scope
@@ -41,7 +41,7 @@ class StepSuggester:
 
     def blocks(self) -> Iterator[tuple[str, Draft]]:
         """Yield the blocks, each with the list of the mapping that it belongs to."""
-        yield from (("labels", block) for block in self._errors())
+        yield from (("labels", block) for block in (*self._errors(), *self._keyed()))
         yield from self._first()
 
     def _first(self) -> Iterator[tuple[str, Draft]]:
@@ -107,6 +107,35 @@ class StepSuggester:
                 block |= {"criterion": ERROR_CATEGORY, "step": place, "value": category, "scale": scale, **counted}
                 reason = first_of(keys, WHY)
                 yield block | {"aggregate": "first"} | ({"reason": reason} if reason else {})
+
+    def _keyed(self) -> Iterator[Draft]:
+        """Yield the block of an object with a value for each of several steps, whose numbers are its keys."""
+        found: dict[str, list[str]] = {}
+        for column in self.preview.columns:
+            parent, _, key = column.rpartition(".")
+            if parent and key.isdecimal():
+                found.setdefault(parent, []).append(column)
+        for parent, columns in found.items():
+            cells = [
+                (own, name, cell)
+                for own, row in zip(self.transcripts, self.preview.rows, strict=True)
+                for name in columns
+                if own and (cell := row.get(name, "").strip())
+            ]
+            values = {cell for _, _, cell in cells}
+            counted = _counted([(own, name.rpartition(".")[2], "") for own, name, _ in cells])
+            if counted and 1 < len(values) <= MAX_CATEGORIES:
+                numbers = [number for cell in values if (number := _whole(cell)) is not None]
+                is_ordered = len(numbers) == len(values)
+                scale = {"level": "ordinal", "categories": sorted(numbers)} if is_ordered else None
+                scale = scale or {"level": "nominal", "categories": sorted(values)}
+                block: Draft = {"layout": "long", "each": parent, "annotator": {"constant": self.people}}
+                block |= {"kind": "answer", "criterion": key_of(parent), "scale": scale, "step": "{element}"}
+                yield block | {"value": key_of(parent), **counted, "confirmed": False}
+
+
+def _whole(cell: str) -> int | None:
+    return int(cell) if re.fullmatch(r"-?\d{1,3}", cell) else None
 
 
 def _transcript(cell: str) -> Transcript | None:

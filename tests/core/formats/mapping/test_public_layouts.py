@@ -116,7 +116,7 @@ SUGGESTED: dict[str, dict[str, list[Any]]] = {
     "shp": {"labels": [1, 1]},
     "reward_bench": {"gold": [2, 2, 1, 1, 2, 2, 2, 2]},
     "hh_rlhf": {"gold": [2, 1, 1, 2, 2, 2, 2, 1]},
-    "helpsteer3": {},
+    "helpsteer3": {"labels": [1, 0]},
     "ultrafeedback": {},
     "alignbench": {},
 }

@@ -158,7 +158,7 @@ def test_parquet_is_read_with_nested_fields(tmp_path: Path) -> None:
         ("t.json", '{"a":\n 1} 2', "line 2: expected nothing after the first JSON value"),
         ("t.json", "[1]", "line 1: expected a record with named fields, not 1"),
         ("t.json", '"text"', "line 1: expected a record with named fields, not text"),
-        ("t.json", '[{"a": NaN}]', "line 1: expected JSON: NaN is not a number in JSON"),
+        ("t.json", '[{"a": Infinity}]', "line 1: expected JSON: Infinity is not a number in JSON"),
         ("t.json", '[{"a": ' + "9" * 5000 + "}]", "line 1: expected a number of at most 15 digits"),
         ("t.json", "[" * 100_000, "line 1: expected JSON that is not nested so deep"),
         ("t.jsonl", '{"a": 1}\n{"a"', "line 2: expected JSON: Expecting ':' delimiter"),
