@@ -46,7 +46,7 @@ REFERENCE = re.compile(r"\b(refs?\b|reference|gold|target|ground)")
 ASIDE = re.compile(r"\b(comment|note|reason|rational|justif|feedback|span|why|url|link|time|date|path|file|explan)")
 SYSTEM = re.compile(r"\b(sys|system|model|team|submission|method|bot|generator|agent|policy)(s|id|name)?\b")
 PERSON = re.compile(
-    r"\b(ann(ot)?\b|assignment|worker|rater|annotator|coder|label+er|judge|assessor|user|evaluator|participant|turker)"
+    r"\b(ann(ot)?\b|assignment|worker|rater|annotator|coder|label+er|judge|assessor|user|evaluator|participant|turker|expert)"
 )
 CRITERION = re.compile(r"\b(criteri|aspect|dimension|metric|attribute)")
 LABEL = re.compile(
@@ -102,6 +102,8 @@ class Column:
         if not any(map(LETTERS.search, self.distinct)):  # lists of numbers, such as those of systems
             return False
         are_few = len(sizes) <= MAX_CATEGORIES < len(self.cells) / 2
+        if are_few and self.path.rstrip().endswith("?"):  # the answers to a question of a form
+            return False
         return not self.is_nested and sum(sizes) / len(sizes) >= (2 * PROSE if are_few else PROSE)
 
     @cached_property
@@ -122,6 +124,7 @@ class Column:
         """Whether the values are few words, or numbers as people give them."""
         is_named = self.is_called(LABEL) or self.words.replace(" ", "_") in RATED or self.path.startswith("OUTPUT:")
         is_fact = self.is_called(NO_VALUE) or (self.is_called(FACT) and not is_named)
+        is_fact = is_fact or (self.distinct <= TRUTH and self.words.startswith("agree"))  # of others of the row
         is_fact = is_fact or COUNTED.match(self.path) is not None or self.words.startswith("number of")
         # One value in all of many rows says how the rows were chosen.
         is_stated = self.distinct <= TRUTH and self.words.startswith("is ") and len(self.cells) < FEW_ROWS

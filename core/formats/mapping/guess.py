@@ -75,7 +75,7 @@ REMARK = re.compile(r"\((?!\w\))[^()]*\)")
 def suggest_mapping(columns: Sequence[str], explode: str | Sequence[str] | None = None) -> Draft:
     """Return a draft for the user to correct, with only those fields for which a column has a usual name."""
     names = names_of([column for column in columns if not column.startswith(("OUTPUT:", "GOLDEN:"))])
-    draft: Draft = {"explode": explode, "id": "{row}-{element}" if explode else first_of(names, IDS) or "{row}"}
+    draft: Draft = {"explode": explode, "id": element_id(explode) if explode else first_of(names, IDS) or "{row}"}
     draft["responses"], prefix = _suggest_responses(names)
     texts = {response["text"] for response in draft["responses"]}
     others = {name: column for name, column in names.items() if column not in texts}
@@ -85,6 +85,12 @@ def suggest_mapping(columns: Sequence[str], explode: str | Sequence[str] | None 
     fields = {field: first_of(names, usual) for field, usual in USUAL.items()}
     draft |= {field: column for field, column in fields.items() if column not in prompts}
     return {field: guess for field, guess in draft.items() if guess}
+
+
+def element_id(explode: str | Sequence[str]) -> str:
+    """Return the name of an element by its number or key, and those of the lists that its list is in."""
+    outer = 0 if isinstance(explode, str) else len(explode) - 1
+    return "-".join(["{row}", *(f"{{element_{level}}}" for level in range(1, outer + 1)), "{element}"])
 
 
 def names_of(columns: Sequence[str]) -> dict[str, str]:

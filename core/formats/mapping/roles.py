@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 from core.formats.mapping.columns import (
     ASIDE,
@@ -36,12 +37,13 @@ from core.formats.mapping.fields import key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
     MODEL,
     Draft,
+    element_id,
     guess_block,
     last_key,
     meanings,
 )
 from core.formats.mapping.preview import Preview, parse_cell
-from core.formats.mapping.suggest_blocks import PEOPLE, SEPARATOR, BlockSuggester, stated_scale
+from core.formats.mapping.suggest_blocks import PEOPLE, SEPARATOR, BlockSuggester, share_scales, stated_scale
 
 # Usual keys of a text in an object.
 TEXT_KEYS = ("text", "content", "response", "output", "answer", "summary")
@@ -51,6 +53,12 @@ RANK = re.compile(r"\brank(s|ing)?\b")
 ALIKE = 1.02
 # Rows whose lists are searched for the names of their fields.
 ROWS = 50
+# How many times as many rows as different texts there are at least, if these are categories.
+FEW = 4
+# Different criteria in the rows of a file at most.
+MAX_CRITERIA = 50
+# Words for an empty cell that are no category.
+NOTHING = ("nan", "na", "n/a")
 BEST = re.compile(r"^(best|preferred|winner|choice|chosen|selected)\b")
 # Between two systems in one cell.
 PAIRS = (" vs. ", " vs ", ",", ";", "|")
@@ -154,7 +162,11 @@ class RoleSuggester:
         )
 
     def _family(self) -> list[Draft]:
-        """Return several responses: like columns whose names differ in one word, number or letter."""
+        """Return several responses: columns that values name, or like ones whose names differ in one word or number."""
+        named = {key_of(own.path): own.path for own in self.prose}
+        for own in self.short:
+            if len(texts := [named[name] for name in named if name in own.distinct]) > 1 and _is_winner(own, {*named}):
+                return [{"text": text} for text in texts]
         if len(nested := self._nested()) > 1:
             return nested
         found: dict[tuple[str, ...], list[tuple[str, Column]]] = {}
@@ -259,6 +271,7 @@ class RoleSuggester:
     @cached_property
     def _has_texts(self) -> bool:
         texts = [own for own in self.columns if not own.is_label and any(text.count(" ") > 1 for text in own.distinct)]
+        texts = [own for own in texts if own.is_prose or FEW * len(own.distinct) > self.rows]  # others are categories
         return any(own not in self.aside for own in texts)
 
     def _set_key(self) -> bool:
@@ -348,7 +361,7 @@ class RoleSuggester:
         elif not any(re.search(r"\bid\b", own.words) for option in fits for own in option):
             fits = []
         if not fits or (self.annotator is None and count_groups(fits[0]) < self.rows):
-            self.draft["id"] = "{row}" if not self.draft.get("explode") else "{row}-{element}"
+            self.draft["id"] = element_id(self.draft["explode"]) if self.draft.get("explode") else "{row}"
             return
         names = [own.path for own in fits[0]]
         self.draft["id"] = names[0] if len(names) == 1 else "-".join(f"{{{name}}}" for name in names)
@@ -385,6 +398,7 @@ class RoleSuggester:
         self.by_people = [own["scale"] for own in unnamed if "response" not in own]
         labels = self._further(str(found), suggester)
         criterion = next((own for own in self.short if own.is_called(CRITERION) and own is not self.annotator), None)
+        criterion = criterion or self._apart(labels)
         about = [own for own in labels if len(self.texts) > 1 and not self._is_preference([own])]
         stems = {stem([own, own]) for own in about if number_marks(own) and self._about(own)}
         # A value of a numbered text that the file lacks is about none of the others.
@@ -395,7 +409,23 @@ class RoleSuggester:
             name, block = self._block(columns, criterion)
             found.setdefault(name, []).append(block)
         self._aggregate(found["labels"], criterion)
+        share_scales(found)
         return {name: blocks for name, blocks in found.items() if blocks}
+
+    def _apart(self, labels: Sequence[Column]) -> Column | None:
+        """Return the column of few words that alone tells the values of each annotator for each item apart."""
+        key = [
+            *self.texts,
+            *self._of(_as_list(self.draft.get("prompt"))),
+            *([self.annotator] if self.annotator else []),
+        ]
+        if self.annotator is None or not labels or count_groups(key) == self.rows:
+            return None
+        free = [
+            own for own in self.short if own not in (*key, *labels) and not own.numbers and not own.is_called(SYSTEM)
+        ]
+        free = [own for own in free if 1 < len(own.distinct) <= MAX_CRITERIA and own.filled == self.rows]
+        return next((own for own in free if count_groups([*key, own]) == self.rows), None)
 
     def _ranks(self, texts: Sequence[Column]) -> list[Column]:
         """Return the column with the rank of each of several responses."""
@@ -455,6 +485,9 @@ class RoleSuggester:
             return False
         if f"'{column.path}'" in names or f"{{{column.path}}}" in names:
             return False
+        asked = [own.path.rpartition(".")[0] for own in self._of(_as_list(self.draft.get("prompt")))]
+        if column.path.rpartition(".")[0] in {*asked} - {""}:  # beside the prompt, in an object of the task
+            return False
         prompt = self.draft.get("group") or self.draft.get("prompt")
         whole = self._of([prompt] if isinstance(prompt, str) else prompt or [])
         systems = self._of([own["system"] for own in self.draft.get("responses", []) if own.get("system")])
@@ -494,9 +527,11 @@ class RoleSuggester:
             if columns[0].is_called(RANK) and (categories := block["scale"].get("categories")):
                 block["scale"]["categories"] = categories[::-1]
         else:
-            # A word such as `none` is a category beside filled cells; `nan` is an empty cell.
-            words = sorted({*cells} - {"", "nan", "NaN"})
+            # A word such as `none` is a category beside filled cells; `nan` and `N/A` are empty cells.
+            nothing = {text for text in cells if text.lower() in NOTHING}
+            words = sorted({*cells} - {""} - nothing)
             block["scale"] = {"level": "nominal", "categories": [True, False] if {*words} <= TRUTH else words}
+            block |= {"values": dict.fromkeys(sorted(nothing))} if nothing else {}
         response = self._about(columns[0]) if block["kind"] != "preference" else None
         block = stated_scale(block, [own.path for own in columns], cells)
         block |= {"confirmed": False} | ({"response": response} if response else {})
@@ -515,6 +550,9 @@ class RoleSuggester:
         if len(columns) == 1 and _is_winner(columns[0], self.pair):
             ties = dict.fromkeys(sorted(columns[0].distinct - self.pair), 0)
             return {"kind": "preference", "value": {"system": columns[0].path}, "values": ties}
+        named = {key_of(own.path): number for number, own in enumerate(self.texts, 1)}
+        if len(columns) == 1 and len(named) == 2 and _is_winner(columns[0], {*named}):
+            return {"kind": "preference", "values": {text: named.get(text, 0) for text in sorted(columns[0].distinct)}}
         if len(self.texts) == 2 and len(columns) == 1 and (signed := compared_with_zero(columns[0])):
             return signed
         block = guess_block(cell for own in columns for cell in own.cells) if len(self.texts) == 2 else None
@@ -540,6 +578,10 @@ class RoleSuggester:
             for block in blocks:
                 if block["layout"] == "long" and "each" not in block:
                     block.setdefault("aggregate", "first")
+
+
+def _as_list(source: Any) -> list[Any]:
+    return source if isinstance(source, list) else [source] if source else []
 
 
 def _is_winner(column: Column, systems: set[str]) -> bool:

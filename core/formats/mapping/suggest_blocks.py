@@ -646,6 +646,41 @@ def distinguish(draft: Draft) -> Draft:
     return draft
 
 
+def share_scales(blocks: Draft) -> None:
+    """Let blocks of one criterion have one scale, and gold and judges on the scale of people's only criterion have it.
+
+    What is adjudicated or judged on the same words or numbers as people's labels is the same criterion.
+    """
+    people = [own for own in blocks.get("labels", ()) if own.get("scale") and "criterion_field" not in own]
+    for own in (*blocks.get("gold", ()), *blocks.get("judges", ())):
+        same = {one["criterion"] for one in people if _are_within(own, one)}
+        if len(same) == len({one["criterion"] for one in people}) == 1 and _are_categories(own):
+            own["criterion"] = same.pop()
+            if isinstance(path := own.get("value"), str) and MODEL.match(key_of(path)):
+                blocks["gold"].remove(own)
+                shared = {name: value for name, value in own.items() if name not in ("value", "source", "reason")}
+                blocks.setdefault("judges", []).append({"columns": {path: key_of(path)}, **shared})
+    found: dict[str, list[Draft]] = {}
+    for own in (block for name in ("labels", "gold", "judges") for block in blocks.get(name, ())):
+        if _are_categories(own) and "criterion_field" not in own:
+            found.setdefault(str([own.get("criterion"), own["kind"], own["scale"]["level"]]), []).append(own)
+    for several in found.values():
+        categories = dict.fromkeys(value for own in several for value in own["scale"]["categories"])
+        ordered = sorted(categories) if several[0]["scale"]["level"] == "nominal" else None
+        for own in several if any({*own["scale"]["categories"]} != {*categories} for own in several) else ():
+            own["scale"] = own["scale"] | {"categories": ordered or sorted(categories)}
+
+
+def _are_categories(block: Draft) -> bool:
+    return block.get("kind") == "answer" and bool(block["scale"].get("categories"))
+
+
+def _are_within(block: Draft, other: Draft) -> bool:
+    """Return whether the categories of a block are among those of another."""
+    own, all_of = (set(one.get("scale", {}).get("categories", ())) for one in (block, other))
+    return block.get("kind") == other.get("kind") and bool(own) and own <= all_of
+
+
 def _fields(block: Draft) -> list[str]:
     named = [*block.get("annotators", ()), *block.get("columns", ()), block.get("value")]
     return [field for field in named if isinstance(field, str)]
