@@ -44,6 +44,7 @@ PROMPT = re.compile(
 CONTEXT = re.compile(r"\b(context|knowledge|background|evidence|facts?\b|history|passage|article|doc)")
 REFERENCE = re.compile(r"\b(refs?\b|reference|gold|target|ground)")
 ASIDE = re.compile(r"\b(comment|note|reason|rational|justif|feedback|span|why|url|link|time|date|path|file|explan)")
+WHY = re.compile(r"\b(comment|note|reason|rational|justif|feedback|why|explan)")
 SYSTEM = re.compile(r"\b(sys|system|model|team|submission|method|bot|generator|agent|policy)(s|id|name)?\b")
 PERSON = re.compile(
     r"\b(ann(ot)?\b|assignment|worker|rater|annotator|coder|label+er|judge|assessor|user|evaluator|participant|turker|expert)"
@@ -120,14 +121,18 @@ class Column:
         return found if all(map(math.isfinite, found)) else []
 
     @cached_property
+    def is_truth(self) -> bool:
+        return {text.lower() for text in self.distinct} <= TRUTH
+
+    @cached_property
     def is_label(self) -> bool:
         """Whether the values are few words, or numbers as people give them."""
         is_named = self.is_called(LABEL) or self.words.replace(" ", "_") in RATED or self.path.startswith("OUTPUT:")
         is_fact = self.is_called(NO_VALUE) or (self.is_called(FACT) and not is_named)
-        is_fact = is_fact or (self.distinct <= TRUTH and self.words.startswith("agree"))  # of others of the row
+        is_fact = is_fact or (self.is_truth and self.words.startswith("agree"))  # of others of the row
         is_fact = is_fact or COUNTED.match(self.path) is not None or self.words.startswith("number of")
         # One value in all of many rows says how the rows were chosen.
-        is_stated = self.distinct <= TRUTH and self.words.startswith("is ") and len(self.cells) < FEW_ROWS
+        is_stated = self.is_truth and self.words.startswith("is ") and len(self.cells) < FEW_ROWS
         is_fact = is_fact or {text.lower() for text in self.distinct} <= SPLITS
         is_stated |= self.words.replace(" ", "_") in RATED and bool(self.numbers)
         is_fact |= INPUT.match(key_of(self.path)) is not None

@@ -446,6 +446,8 @@ class Mapping(Frozen):
     explode: tuple[FieldPath, ...] = ()
     """A field with a list or an object: each element becomes an item, with access to the fields of its row. "*" is the
     record itself, and "*.*" the lists in it. Several: lists in the elements of lists, the outer one first."""
+    divider: str | None = Field(default=None, min_length=1)
+    """What divides a text into the elements of the last field of `explode`, such as the "|" of two systems."""
     parallel: tuple[FieldPath, ...] = ()
     """Other lists of the record with a value for each element of the exploded one: in an element, that value."""
     where: Where = Field(default_factory=dict)
@@ -487,6 +489,8 @@ class Mapping(Frozen):
 
     @model_validator(mode="after")
     def _check_parallel(self) -> Self:
+        if self.divider and not self.explode:
+            raise ValueError("`divider` is between the elements of a text to `explode`")
         if self.parallel and (len(self.explode) != 1 or self.explode[0].startswith("*")):
             raise ValueError("`parallel` needs one list to `explode`, whose elements the other lists have values for")
         return self

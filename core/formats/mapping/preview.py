@@ -47,6 +47,7 @@ def preview_table(
     parallel: Sequence[str] = (),
     join: Any = (),
     quotes: bool | None = None,
+    divider: str | None = None,
 ) -> Preview:
     """Return the first rows, or the first elements of their exploded lists; `join` and `quotes` are those of a mapping.
 
@@ -55,7 +56,7 @@ def preview_table(
     columns: dict[str, None] = {}
     lists: dict[str, None] = dict.fromkeys(_whole_record(path, separator, quotes))
     rows, has_more = [], False
-    levels = {"explode": explode, "parallel": parallel} if explode else {}
+    levels = {"explode": explode, "parallel": parallel, "divider": divider} if explode else {}
     reading = {"separator": separator, "join": join, "quotes": quotes, **levels}
     mapping = build_mapping({"id": "{row}", "prompt": {"constant": ""}, **reading})
     keys = {f"{own.name}.{key}" for own in mapping.join for key in own.other_keys}  # the same as in the table
@@ -69,6 +70,12 @@ def preview_table(
         lists.update({column: None for column, cell in cells.items() if _is_record_list(cell)})
         rows.append({column: _format_cell(cell) for column, cell in cells.items()})
     return Preview(columns=tuple(columns), rows=tuple(rows), has_more=has_more, lists=tuple(lists))
+
+
+def preview_of(path: Path, rows_shown: int, mapping: Mapping) -> Preview:
+    """Return the first rows as a mapping reads them."""
+    reading = (mapping.separator, (), mapping.join, mapping.quotes, mapping.divider)
+    return preview_table(path, rows_shown, mapping.explode or None, *reading)
 
 
 def _whole_record(path: Path, separator: str | None, quotes: bool | None) -> list[str]:
@@ -101,7 +108,7 @@ def _iter_rows(path: Path, mapping: Mapping) -> Iterator[Row]:
         if not explode or (explode[0] not in WHOLE_RECORD and get_value(row, explode[0]) is MISSING):
             yield row
         else:
-            for scope in iter_scopes(row, line, number, explode):
+            for scope in iter_scopes(row, line, number, explode, mapping.divider):
                 scope = with_parallel(scope, row, explode[0], mapping.parallel) if mapping.parallel else scope
                 yield {key: value for key, value in scope.row.items() if key not in ("parent", *explode)}
 
@@ -163,7 +170,7 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
     A list of objects is one field, which is used if any part of its elements is. Of a list of texts of which the
     mapping uses one, the others are a field too.
     """
-    preview = preview_table(path, ROWS, mapping.explode, mapping.separator, (), mapping.join, mapping.quotes)
+    preview = preview_of(path, ROWS, mapping)
     columns, used = preview.columns, set(_used_paths(mapping))
     unused = []
     read = {block.each for block in (*mapping.labels, *mapping.judges, *mapping.gold)}  # their fields are in the block

@@ -22,6 +22,7 @@ from core.formats.mapping.columns import (
     RESPONSE,
     SYSTEM,
     TRUTH,
+    WHY,
     Column,
     compared_with_zero,
     count_groups,
@@ -95,7 +96,8 @@ class RoleSuggester:
             systems = self._by_response(systems or named, texts) or systems
             for own, system in zip(self.draft["responses"], systems, strict=False):
                 own["system"] = system.path
-        paths = [own.get("text", "") for own in self.draft["responses"] if not isinstance(own.get("text"), dict)]
+        paths = [own.get("transcript") or own.get("text", "") for own in self.draft["responses"]]
+        paths = [own for own in paths if not isinstance(own, dict)]
         self.texts = self._of(paths)
         if len(self.texts) < len(paths) or not (self.texts or self._set_key()):
             return None
@@ -409,6 +411,10 @@ class RoleSuggester:
             name, block = self._block(columns, criterion)
             found.setdefault(name, []).append(block)
         self._aggregate(found["labels"], criterion)
+        long = [own for own in found["labels"] if own["layout"] == "long" and "each" not in own]
+        reasons = [own.path for own in self.aside if own.is_called(WHY)]
+        if len(long) == len(reasons) == 1:
+            long[0].setdefault("reason", reasons[0])
         share_scales(found)
         return {name: blocks for name, blocks in found.items() if blocks}
 
@@ -416,7 +422,7 @@ class RoleSuggester:
         """Return the column of few words that alone tells the values of each annotator for each item apart."""
         key = [
             *self.texts,
-            *self._of(_as_list(self.draft.get("prompt"))),
+            *self._of(as_list(self.draft.get("prompt"))),
             *([self.annotator] if self.annotator else []),
         ]
         if self.annotator is None or not labels or count_groups(key) == self.rows:
@@ -460,8 +466,8 @@ class RoleSuggester:
         free = [own for own in free if "." not in own.path or last_key(own.path) not in keys]
         options = {path for columns in suggester.options.values() for path in columns}
         free = [own for own in free if own.path not in {*suggester.about, *options}]
-        free = [own for own in free if f"'each': '{own.path.rpartition('.')[0]}'" not in used]
         free += [own for own in self._beside(free, used) if own not in free]
+        free = [own for own in free if f"'each': '{own.path.rpartition('.')[0]}'" not in used]
         # Ratings in objects: the file does not say whose they are.
         parents = tuple(f"{own.path.rpartition('.')[0]}." for own in self.texts if "." in own.path)
         free = [] if any(len(parse_path(own.path)) > 2 and not own.path.startswith(parents) for own in free) else free
@@ -472,7 +478,7 @@ class RoleSuggester:
         people = [own.path for own in self.columns if own.is_nested and own.is_called(PERSON)]
         if block["layout"] == "list" and people and not (isinstance(block["value"], str) and "." in block["value"]):
             block.setdefault("annotators_field", people[0])
-        parents = [own["text"].rpartition(".")[0] for own in self.draft.get("responses", [])]
+        parents = [own.get("text", "").rpartition(".")[0] for own in self.draft.get("responses", [])]
         if "each" in block and len(parents) > 1 and (parent := block["each"].rpartition(".")[0]) in parents:
             block.setdefault("response", parents.index(parent) + 1)
         return block.get("value") not in people
@@ -485,7 +491,7 @@ class RoleSuggester:
             return False
         if f"'{column.path}'" in names or f"{{{column.path}}}" in names:
             return False
-        asked = [own.path.rpartition(".")[0] for own in self._of(_as_list(self.draft.get("prompt")))]
+        asked = [own.path.rpartition(".")[0] for own in self._of(as_list(self.draft.get("prompt")))]
         if column.path.rpartition(".")[0] in {*asked} - {""}:  # beside the prompt, in an object of the task
             return False
         prompt = self.draft.get("group") or self.draft.get("prompt")
@@ -580,7 +586,8 @@ class RoleSuggester:
                     block.setdefault("aggregate", "first")
 
 
-def _as_list(source: Any) -> list[Any]:
+def as_list(source: Any) -> list[Any]:
+    """Return the fields of a draft's text: none, one or several."""
     return source if isinstance(source, list) else [source] if source else []
 
 

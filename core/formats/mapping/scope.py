@@ -208,15 +208,18 @@ class Scope:
         return text.strip()
 
 
-def iter_scopes(row: Row, line: int, number: int, explode: Sequence[str]) -> Iterator[Scope]:
+def iter_scopes(
+    row: Row, line: int, number: int, explode: Sequence[str], divider: str | None = None
+) -> Iterator[Scope]:
     """Yield one scope for a row, or one for each element of its list, or of the lists in its elements.
 
     An element's field hides the row's field of the same name, which is still available as `parent.<name>`. With several
-    lists, `element_1` is the number or key in the outermost one.
+    lists, `element_1` is the number or key in the outermost one. The last one may be a text with `divider` in it.
     """
     scopes: Iterator[Scope] = iter((Scope(row, line, number),))
     for level, path in enumerate(explode, 1):
-        scopes = _explode_all(scopes, path, f"element_{level}" if level < len(explode) else None)
+        is_last = level == len(explode)
+        scopes = _explode_all(scopes, path, None if is_last else f"element_{level}", divider if is_last else None)
     yield from scopes
 
 
@@ -241,13 +244,13 @@ def with_parallel(scope: Scope, record: Row, explode: str, parallel: Sequence[st
     return replace(scope, row=row)
 
 
-def _explode_all(scopes: Iterator[Scope], path: str, name: str | None) -> Iterator[Scope]:
+def _explode_all(scopes: Iterator[Scope], path: str, name: str | None, divider: str | None) -> Iterator[Scope]:
     for scope in scopes:
-        for element in _explode(scope, path):
+        for element in _explode(scope, path, divider):
             yield element if name is None else replace(element, row={**element.row, name: element.element})
 
 
-def _explode(scope: Scope, explode: str) -> Iterator[Scope]:
+def _explode(scope: Scope, explode: str, divider: str | None = None) -> Iterator[Scope]:
     """Yield a scope for each element of a list or an object."""
     row, line, number = scope.row, scope.line, scope.number
     cell = row if explode in WHOLE_RECORD else get_value(row, explode)
@@ -257,7 +260,9 @@ def _explode(scope: Scope, explode: str) -> Iterator[Scope]:
     name = "value" if explode in WHOLE_RECORD else parse_path(explode)[-1]
     outer = {} if explode in WHOLE_RECORD else {"parent": row, **row}
     is_object = isinstance(cell, dict)
-    for name_or_number, element in cell.items() if is_object else enumerate(parse_list(cell, line, explode), 1):
+    for name_or_number, element in (
+        cell.items() if is_object else enumerate(parse_list(cell, line, explode, divider), 1)
+    ):
         key = str(name_or_number) if is_object else name_or_number
         if explode == EVERY_ELEMENT:
             for position, inner in enumerate(parse_list(element, line, str(key)), 1):

@@ -10,7 +10,7 @@ from typing import Any
 
 from core.errors import FileFormatError
 from core.formats.mapping import declared, guess, roles, suggest_blocks, suggest_steps
-from core.formats.mapping.columns import INPUT, RATING, profile
+from core.formats.mapping.columns import INPUT, LABEL, RATING, profile
 from core.formats.mapping.fields import (
     CONTENT_KEYS,
     is_template,
@@ -21,7 +21,7 @@ from core.formats.mapping.fields import (
     spell_path,
 )
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
-from core.formats.mapping.preview import Preview, every_key, parse_cell, preview_table, unused_fields
+from core.formats.mapping.preview import Preview, every_key, parse_cell, preview_of, preview_table, unused_fields
 from core.formats.mapping.rows import parse_number, stated_header
 from core.formats.mapping.scope import EVERY_KEY, WHOLE_RECORD
 from core.formats.mapping.suggest_blocks import distinguish
@@ -40,6 +40,8 @@ ASSISTANT = "\n\nAssistant:"
 META = re.compile(r"(.+_)?meta(data)?\.", re.IGNORECASE)
 # The gold of a file whose first response is the preferred one.
 CHOSEN = {"kind": "preference", "value": {"constant": "1"}, "source": "the chosen response of the file"}
+# Between several systems of which each has the response of a row.
+DIVIDERS = ("|", ";", ",", "/", "+")
 # What marks errors in translations.
 MARKS = ("<v>", "</v>")
 # Usual names of columns with the transcript of the only response.
@@ -94,9 +96,28 @@ def suggest_table(path: Path, explode: Levels = None, join: Sequence[guess.Draft
             if "responses" in inner:
                 draft = inner
                 break
-    draft = distinguish(_completed(path, draft, preview, join)) | joined
+    draft = _divided(path, distinguish(_completed(path, draft, preview, join)), join) | joined
     draft |= {} if (header := stated_header.get()) is None else {"header": header}
     return draft | ({"confirmed": False} if _leaves_texts(path, draft) else {})
+
+
+def _divided(path: Path, draft: guess.Draft, join: Sequence[guess.Draft]) -> guess.Draft:
+    """Return the draft with an item for each system of a cell with several, such as `gpt|claude` beside `gpt`."""
+    responses = draft.get("responses", ())
+    system = responses[0].get("system") if len(responses) == 1 and "transcript" not in responses[0] else None
+    if not isinstance(system, str) or is_template(system):
+        return draft
+    rows = preview_table(path, ROWS, draft.get("explode"), join=join).rows
+    cells = {text for row in rows if (text := row.get(system, "").strip())}
+    for mark in DIVIDERS:
+        names = {name.strip() for cell in cells for name in cell.split(mark) if mark in cell}
+        # Two of three are in other cells alone: a name can have the mark, too.
+        if names and 3 * len(names & cells) >= 2 * len(names):
+            explode = [*roles.as_list(draft.get("explode")), system]
+            id = draft["id"] if f"{{{system}}}" in draft["id"] else f"{draft['id']}-{{{system}}}"
+            id = id if "{" in draft["id"] else f"{{{draft['id']}}}-{{{system}}}"
+            return draft | {"explode": explode, "divider": mark, "id": id, "confirmed": False}
+    return draft
 
 
 def _completed(path: Path, draft: guess.Draft, preview: Preview, join: Sequence[guess.Draft]) -> guess.Draft:
@@ -107,7 +128,14 @@ def _completed(path: Path, draft: guess.Draft, preview: Preview, join: Sequence[
         draft.pop("prompt", None)
     if are_records or _is_one_of_several(draft, preview):
         draft = {field: own for field, own in draft.items() if field not in ("responses", "labels", "judges", "gold")}
-    return _with_system(draft, preview) if _is_whole(draft, preview) else _by_values(path, draft, join)
+    if not _is_whole(draft, preview):
+        return _by_values(path, draft, join)
+    mapping, is_complete = build_suggested(draft)
+    unused = unused_fields(path, mapping) if is_complete else []
+    # Values that have the name of a label, too.
+    if any(own.path in unused and own.is_label and own.is_called(LABEL) for own in profile(preview)):
+        draft = _by_values(path, draft, join)
+    return _with_system(draft, preview)
 
 
 def _leaves_texts(path: Path, draft: guess.Draft) -> bool:
@@ -116,7 +144,7 @@ def _leaves_texts(path: Path, draft: guess.Draft) -> bool:
     if not is_complete or any("transcript" in own for own in draft.get("responses", ())):
         return False
     unused = unused_fields(path, mapping)
-    preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes)
+    preview = preview_of(path, ROWS, mapping)
     left = [own for own in profile(preview) if own.path in unused]
     are_left = any(own.is_prose or (own.is_label and not _has_blocks(draft)) for own in left)
     return are_left or bool(state_row_names(path, mapping))
@@ -136,7 +164,7 @@ def apply_roles(
     columns = tuple(column for column in preview.columns if column not in left_out)
     known: guess.Draft = {field: draft[field] for field in KNOWN if field in draft}
     for field in ("prompt", "context", "reference"):
-        own = chosen.get(field) or [path for path in _as_list(draft.get(field)) if path not in named]
+        own = chosen.get(field) or [path for path in roles.as_list(draft.get(field)) if path not in named]
         known |= {field: own[0] if len(own) == 1 else own} if own else {}
     responses = [{kind: field} for kind, role in FORMS.items() for field in chosen.get(role, ())]
     if not responses and not any(own.get("text") in named for own in draft.get("responses", ())):
@@ -279,10 +307,6 @@ def _blocks_of(draft: guess.Draft, field: str) -> list[guess.Draft]:
     return [one for one in blocks if field in (*one.get("annotators", ()), *one.get("columns", ()), one.get("value"))]
 
 
-def _as_list(source: Any) -> list[Any]:
-    return source if isinstance(source, list) else [source] if source else []
-
-
 def _with_system(draft: guess.Draft, preview: Preview) -> guess.Draft:
     """Return the draft with the system of its only response, if a column with another name has it."""
     (response, *others), is_plain = draft["responses"], draft.keys().isdisjoint(("explode", "judges"))
@@ -309,10 +333,10 @@ def _is_one_of_several(draft: guess.Draft, preview: Preview) -> bool:
 def _is_whole(draft: guess.Draft, preview: Preview) -> bool:
     """Return whether the names of columns suffice: the draft has responses and values, or is of transcripts."""
     responses = draft.get("responses", [])
-    if any("transcript" in own or "each" in own or not isinstance(own.get("text"), str) for own in responses):
+    if any("each" in own or not isinstance(own.get("transcript") or own.get("text"), str) for own in responses):
         return True
     is_text = [own.get("text") for own in responses] == ["text"] and "prompt" not in draft
-    is_inside = any(NUMBERED.match(own["text"]) for own in responses)
+    is_inside = any(NUMBERED.match(own.get("text", "")) for own in responses)
     return bool(responses) and _has_blocks(draft) and not is_text and not is_inside
 
 
@@ -359,7 +383,7 @@ def build_suggested(draft: guess.Draft) -> tuple[Mapping, bool]:
 
 def suggested_annotators(path: Path, mapping: Mapping) -> set[str]:
     """Return the annotators of a mapping's labels in the first rows of a file."""
-    rows = preview_table(path, ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes).rows
+    rows = preview_of(path, ROWS, mapping).rows
     long = [block.annotator for block in mapping.labels if isinstance(block, LongLabels)]
     wide = [name for block in mapping.labels if isinstance(block, WideLabels) for name in block.annotators.values()]
     named = {row.get(field, "") for field in long if isinstance(field, str) for row in rows}
@@ -531,6 +555,11 @@ def _refer_to_parts(draft: guess.Draft, preview: Preview) -> None:
             if isinstance(prompt := draft.get("prompt"), str):
                 draft["prompt"] = {"field": prompt, "remove": list(MARKS)}
     _refer_to_first(draft, preview)
+    for field in ("context", "reference"):
+        cells = [parse_cell(row.get(str(draft.get(field)), "")) for row in preview.rows]
+        if any(isinstance(cell, list) and not is_messages(cell) for cell in cells):
+            are_single = all(cell == "" or (isinstance(cell, list) and len(cell) == 1) for cell in cells)
+            draft |= {field: f"{draft[field]}.0" if are_single else None}
 
 
 def _refer_to_last_turn(draft: guess.Draft, preview: Preview) -> None:
@@ -700,7 +729,7 @@ def _content(row: Cells, source: Any) -> str:
 def state_unused_labels(path: Path, mapping: Mapping) -> str:
     """Return a sentence on the fields that a mapping does not use and whose values look like labels; "" for none."""
     unused = unused_fields(path, mapping)
-    preview = preview_table(path, ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes)
+    preview = preview_of(path, ROWS, mapping)
     left = [own for own in profile(preview) if own.path in unused]
     labels = [spell_path(own.path) for own in left if own.is_label or (own.numbers and own.is_called(RATING))]
     return f"Not used, and the values look like labels: {join_names(labels)}." if labels else ""
@@ -711,7 +740,7 @@ def state_row_names(path: Path, mapping: Mapping) -> str:
     if not isinstance(mapping.id, str) or not mapping.id.startswith("{row}"):
         return ""
     unused = unused_fields(path, mapping)
-    preview = preview_table(path, MANY_ROWS, mapping.explode or None, join=mapping.join, quotes=mapping.quotes)
+    preview = preview_of(path, MANY_ROWS, mapping)
     named = [own for own in profile(preview) if own.path in unused and guess.normalize(own.path) in guess.IDS]
     repeated = [spell_path(own.path) for own in named if len(own.distinct) < own.filled == len(preview.rows)]
     if not repeated:

@@ -180,7 +180,7 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
             omissions.without_header = NUMBERED.format(1) in row
         if number <= MAX_PYTHON_ROWS:
             omissions.note_python(row)
-        for scope in iter_scopes(row, line, number, mapping.explode):
+        for scope in iter_scopes(row, line, number, mapping.explode, mapping.divider):
             if mapping.parallel:
                 scope = with_parallel(scope, row, mapping.explode[0], mapping.parallel)
             is_selected = all(scope.have(mapping.where)) and not any(scope.have(mapping.where_not))

@@ -367,7 +367,19 @@ PREVIEW_ROWS = 200  # rows that are searched for columns and values
 TABLE_ROWS = 5
 # Fields of a mapping that are written in YAML and not chosen here.
 OTHER_FIELDS = (
-    *("image", "category_of", "parallel", "separator", "quotes", "where", "where_not", "shuffle", "join", "aspects"),
+    *(
+        "image",
+        "category_of",
+        "parallel",
+        "divider",
+        "separator",
+        "quotes",
+        "where",
+        "where_not",
+        "shuffle",
+        "join",
+        "aspects",
+    ),
 )
 # The field of a block of labels -> its name in the form.
 REQUIRED_COLUMNS = {
