@@ -77,8 +77,9 @@ Roles = Annotated[
     list[str] | None,
     typer.Option(
         "--role",
-        help="ROLE=FIELD: what a field is in place of what is suggested; ROLE is prompt, context, reference, response, "
-        "system, annotator, label, criterion, transcript, step or none; response=A+B is one of two fields. Repeat it.",
+        help="ROLE=FIELD: what a field is in place of what is suggested; ROLE is items (their list), prompt, context, "
+        "reference, response, system, annotator, label, judge, criterion, transcript, step or none; response=A+B is "
+        "one of two fields. Repeat it.",
     ),
 ]
 
@@ -100,8 +101,8 @@ Scales = Annotated[
     list[str] | None,
     typer.Option(
         "--scale",
-        help="FIELD=LOW-HIGH: the scale of a field's scores in place of what is suggested, the best last: 5-1 if 1 is "
-        "the best. Repeat it.",
+        help="FIELD=LOW-HIGH or FIELD=WORD,WORD: the scale of a field in place of what is suggested, the best last, "
+        "as in 5-1 if 1 is the best. Repeat it.",
     ),
 ]
 

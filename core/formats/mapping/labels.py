@@ -51,13 +51,13 @@ def ranked_pairs(scope: Scope, ranking: Ranking, values: Mapping[str, Value | No
     """Yield (part, preference) of each pair of ranked responses: 1, 2, or 0 for equal ranks.
 
     The part of the only pair of two responses is "", otherwise "1-3". Responses without a rank are left out, as are
-    those whose rank `values` turns into None. Raises FileFormatError if there are not as many ranks as responses, and
-    for a rank below 0 that is no score: it can stand for none.
+    those whose rank `values` turns into None; it can turn words into ranks. Raises FileFormatError if there are not as
+    many ranks as responses, and for a rank below 0 that is no score: it can stand for none.
     """
     low, noun = -math.inf, "a rank"
     if not ranking.higher_is_better:
         low, noun = 0, "a rank from 0 on (if this stands for none, add it to `values` with null)"
-    cells = [(None if _is_no_label(cell, values) else cell, field) for cell, field in _cells(scope, ranking)]
+    cells = [(_rank(cell, values), field) for cell, field in _cells(scope, ranking)]
     ranks = [expect_number(cell, scope.line, field, noun, low) for cell, field in cells]
     if len(ranks) != len(scope.systems):
         message = f"expected a rank for each of {len(scope.systems)} responses, not {len(ranks)}"
@@ -70,9 +70,9 @@ def ranked_pairs(scope: Scope, ranking: Ranking, values: Mapping[str, Value | No
             yield part, 0 if ours == theirs else 1 if is_first else 2
 
 
-def _is_no_label(cell: Any, values: Mapping[str, Value | None]) -> bool:
-    """Return whether `values` turns a rank into None."""
-    return isinstance(cell, str | int | float) and values.get(format_value(cell), 0) is None
+def _rank(cell: Any, values: Mapping[str, Value | None]) -> Any:
+    """Return a rank as `values` states it: the number of a word, or None for what is no rank."""
+    return values.get(format_value(cell), cell) if isinstance(cell, str | int | float) else cell
 
 
 def _cells(scope: Scope, ranking: Ranking) -> list[tuple[Any, str]]:

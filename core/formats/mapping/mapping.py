@@ -128,14 +128,18 @@ class Block(Frozen):
             raise ValueError("a `response` is a number from 1 on, for values of another kind than preference")
         if self.response == "element" and self.each is None:
             raise ValueError("the `response` element needs `each`: the list with an element for each response")
-        for text, value in self.values.items():
-            if value is not None and not self.scale.contains(value):
-                raise ValueError(f"`values` turns {text!r} into {value!r}, which is not on the scale")
-        if getattr(self, "ranking", None) and any(value is not None for value in self.values.values()):
-            raise ValueError("`values` of a `ranking` names, with null, the ranks that are none")
+        self._check_meanings()
         if self.kind != "preference" and isinstance(getattr(self, "value", None), Comparison | SystemName):
             raise ValueError(f"`compare` and `system` give a preference, not a {self.kind}")
         return self
+
+    def _check_meanings(self) -> None:
+        is_ranking = getattr(self, "ranking", None) is not None
+        if is_ranking and not all(isinstance(value, int | float | None) for value in self.values.values()):
+            raise ValueError("`values` of a `ranking` names the ranks of words, and with null what is no rank")
+        for text, value in self.values.items():
+            if value is not None and not is_ranking and not self.scale.contains(value):
+                raise ValueError(f"`values` turns {text!r} into {value!r}, which is not on the scale")
 
     def value_sources(self) -> list[ValueSource]:
         """Return where its values are."""

@@ -401,6 +401,7 @@ class RoleSuggester:
         labels = self._further(str(found), suggester)
         criterion = next((own for own in self.short if own.is_called(CRITERION) and own is not self.annotator), None)
         criterion = criterion or self._apart(labels)
+        labels = [own for own in labels if own is not criterion]
         about = [own for own in labels if len(self.texts) > 1 and not self._is_preference([own])]
         stems = {stem([own, own]) for own in about if number_marks(own) and self._about(own)}
         # A value of a numbered text that the file lacks is about none of the others.
@@ -427,9 +428,9 @@ class RoleSuggester:
         ]
         if self.annotator is None or not labels or count_groups(key) == self.rows:
             return None
-        free = [
-            own for own in self.short if own not in (*key, *labels) and not own.numbers and not own.is_called(SYSTEM)
-        ]
+        others = [own for own in labels if own.is_called(LABEL)] if len(labels) > 1 else labels
+        free = [own for own in self.short if own not in (*key, *others) and not own.numbers]
+        free = [own for own in free if not own.is_called(SYSTEM)]
         free = [own for own in free if 1 < len(own.distinct) <= MAX_CRITERIA and own.filled == self.rows]
         return next((own for own in free if count_groups([*key, own]) == self.rows), None)
 

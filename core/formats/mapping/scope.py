@@ -1,5 +1,6 @@
 """The fields available to one item of a table: its row, or an element of the row's list together with the row."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -51,6 +52,8 @@ EACH = ".*"
 # `position` the number in the list, from 1, if the element has no such field.
 EVERY_ELEMENT = "*.*"
 WHOLE_RECORD = (EVERY_KEY, EVERY_ELEMENT)
+# The field with the number or the key of an element whose elements are exploded, too.
+LEVEL = re.compile(r"element_\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +256,14 @@ def _explode_all(scopes: Iterator[Scope], path: str, name: str | None, divider: 
 def _explode(scope: Scope, explode: str, divider: str | None = None) -> Iterator[Scope]:
     """Yield a scope for each element of a list or an object."""
     row, line, number = scope.row, scope.line, scope.number
-    cell = row if explode in WHOLE_RECORD else get_value(row, explode)
+    levels = {name: value for name, value in row.items() if LEVEL.fullmatch(name)} if explode == EVERY_KEY else {}
+    cell = {name: value for name, value in row.items() if name not in levels} if levels else row
+    cell = cell if explode in WHOLE_RECORD else get_value(row, explode)
     if cell is MISSING:
         message = f"this field is missing, and its elements are the items; there are {join_keys(row)}"
         raise FileFormatError(message, line=line, field=explode)
     name = "value" if explode in WHOLE_RECORD else parse_path(explode)[-1]
-    outer = {} if explode in WHOLE_RECORD else {"parent": row, **row}
+    outer = levels if explode in WHOLE_RECORD else {"parent": row, **row}
     is_object = isinstance(cell, dict)
     for name_or_number, element in (
         cell.items() if is_object else enumerate(parse_list(cell, line, explode, divider), 1)

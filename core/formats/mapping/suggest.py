@@ -52,8 +52,8 @@ REJECTED = "Rejected"
 KNOWN = ("explode", "parallel", "scenario", "header")
 # What a person can say that a field is.
 ROLES = (
-    *("prompt", "context", "reference", "response", "transcript", "system", "annotator", "label", "criterion", "step"),
-    "none",
+    *("items", "prompt", "context", "reference", "response", "transcript", "system", "annotator", "label", "judge"),
+    *("criterion", "step", "none"),
 )
 # Field of a response -> the role of the field that it refers to.
 FORMS = {"text": "response", "transcript": "transcript"}
@@ -157,8 +157,14 @@ def apply_roles(
 
     Raises FileFormatError for a role or a field that there is not.
     """
+    if items := chosen.get("items"):  # a list, or the lists in its elements: `A+B`
+        lists, others = items[0].split("+"), {role: fields for role, fields in chosen.items() if role != "items"}
+        draft = suggest_table(path, lists[0] if len(lists) == 1 else lists, join)
+        return apply_roles(path, draft, others, join) if others else draft
     preview = preview_table(path, MANY_ROWS, draft.get("explode"), join=join)
     chosen, further = _known_fields(preview, chosen)
+    judges = chosen.get("judge", [])
+    chosen |= {"label": [*chosen.get("label", ()), *judges]} if judges else {}
     named = {field for fields in chosen.values() for field in fields}
     left_out = {*chosen.get("none", ()), *(field for fields in further.values() for field in fields)}
     columns = tuple(column for column in preview.columns if column not in left_out)
@@ -179,8 +185,8 @@ def apply_roles(
     found = suggester.suggest() or rest | {field: own for field, own in known.items() if own}
     criteria = chosen.get("criterion", ())
     found = _with_steps(_without(found, [*chosen.get("none", ()), *criteria]), preview, chosen)
-    if criteria:
-        _name_criteria(found, criteria[0])
+    _name_criteria(found, criteria)
+    suggest_blocks.attribute_to_judges(found, judges)
     _refuse_unused(found, chosen)
     for own in found.get("responses", ()):
         own |= {"text": [own["text"], *further[own["text"]]]} if own.get("text") in further else {}
@@ -196,13 +202,15 @@ def _without(draft: guess.Draft, fields: Sequence[str]) -> guess.Draft:
     return {name: own for name, own in found.items() if own}
 
 
-def _name_criteria(draft: guess.Draft, field: str) -> None:
-    """Let a field name the criterion of each label that is in a row of its own."""
+def _name_criteria(draft: guess.Draft, fields: Sequence[str]) -> None:
+    """Let the first of some fields name the criterion of each label that is in a row of its own."""
+    if not fields:
+        return
     rows = [block for block in draft.get("labels", ()) if block.get("layout") == "long"]
     for block in (*rows, *draft.get("gold", ())):
         for own in ("criterion", "aggregate"):
             block.pop(own, None)
-        block["criterion_field"] = field
+        block["criterion_field"] = fields[0]
 
 
 def _known_fields(
@@ -252,7 +260,13 @@ def _refuse_unused(draft: guess.Draft, chosen: abc.Mapping[str, Sequence[str]]) 
     blocks = [draft.get(name, ()) for name in ("labels", "judges", "gold")]
     responses = draft.get("responses", ())
     places: dict[str, Any] = {role: [draft.get(role)] for role in ("prompt", "context", "reference")}
-    places |= {"label": blocks, "annotator": blocks, "criterion": blocks, "step": blocks}
+    places |= {
+        "label": blocks,
+        "judge": draft.get("judges", ()),
+        "annotator": blocks,
+        "criterion": blocks,
+        "step": blocks,
+    }
     places |= {"response": responses, "transcript": responses}
     places["system"] = [own.get("system") for own in responses]
     for role, fields in chosen.items():
@@ -263,13 +277,20 @@ def _refuse_unused(draft: guess.Draft, chosen: abc.Mapping[str, Sequence[str]]) 
 
 
 def apply_scales(draft: guess.Draft, scales: abc.Mapping[str, str]) -> guess.Draft:
-    """Return a suggestion with the scales that a person states: field -> its ends, such as `1-5`, the best last."""
+    """Return a suggestion with the scales that a person states: field -> its ends such as `1-5`, or its words such as
+    `bad,fair,good`, the best last."""
     for field, text in scales.items():
+        own, words = _blocks_of(draft, field), [word.strip() for word in text.split(",")]
+        if len(words) > 1 and own and all(block["kind"] == "answer" for block in own):
+            for block in own:
+                block["scale"] = {"level": "ordinal", "categories": words}
+                block.pop("confirmed", None)
+            continue
         match = re.fullmatch(r"\s*(-?\d+)\s*(?:-|to)\s*(-?\d+)\s*", text)
         is_reversed = match is not None and int(match[1]) > int(match[2])
-        own = _blocks_of(draft, field)
         if match is None or not own or match[1] == match[2]:
-            raise FileFormatError("expected a field with scores, and its scale such as `1-5`", field=field)
+            message = "expected a field with scores, and its scale such as `1-5`, or its words such as `bad,fair,good`"
+            raise FileFormatError(message, field=field)
         low, high = sorted((int(match[1]), int(match[2])))
         are_whole = all(block["scale"]["level"] != "interval" for block in own)
         scale = guess.scale_of(low, high, () if are_whole else (0.5,))
@@ -304,7 +325,7 @@ def apply_values(draft: guess.Draft, values: abc.Mapping[str, str]) -> guess.Dra
 def _blocks_of(draft: guess.Draft, field: str) -> list[guess.Draft]:
     """Return the labels, judges and gold whose values are in a field."""
     blocks = (block for name in ("labels", "judges", "gold") for block in draft.get(name, ()))
-    return [one for one in blocks if field in (*one.get("annotators", ()), *one.get("columns", ()), one.get("value"))]
+    return [one for one in blocks if field in (*suggest_blocks.fields_of(one), *suggest_blocks.ranks_of(one))]
 
 
 def _with_system(draft: guess.Draft, preview: Preview) -> guess.Draft:
@@ -555,6 +576,11 @@ def _refer_to_parts(draft: guess.Draft, preview: Preview) -> None:
             if isinstance(prompt := draft.get("prompt"), str):
                 draft["prompt"] = {"field": prompt, "remove": list(MARKS)}
     _refer_to_first(draft, preview)
+    _refer_to_only_text(draft, preview)
+
+
+def _refer_to_only_text(draft: guess.Draft, preview: Preview) -> None:
+    """Refer to the only text of a list that is context or reference; without one, it is no text."""
     for field in ("context", "reference"):
         cells = [parse_cell(row.get(str(draft.get(field)), "")) for row in preview.rows]
         if any(isinstance(cell, list) and not is_messages(cell) for cell in cells):

@@ -102,6 +102,18 @@ PEOPLE_LISTS = (
 )
 # Between the values of lists that are texts.
 SEPARATOR = ","
+# What a block of labels or gold has and one of judges does not.
+NOT_OF_JUDGES = (
+    "layout",
+    "annotator",
+    "annotators",
+    "aggregate",
+    "seconds",
+    "value",
+    "source",
+    "adjudicator",
+    "reason",
+)
 # The share of labels that their person and criterion name, if the others are repeated ones.
 ALONE = 0.95
 PEOPLE_OF_LIST = re.compile(r"[ _-]?(annotation|rating|preference|label|score)s?$")
@@ -141,10 +153,7 @@ class BlockSuggester:
         blocks: dict[str, list[Draft]] = {"judges": [], "gold": [], "labels": []}
         judges, gold = guess_roles(self.columns, self.preview.rows)
         gold = gold if gold != self._right_answer() else None
-        if judges and (own := self._block(judges)):
-            confidence = guess_confidence(self.columns, judges)
-            own |= {"columns": {column: key_of(column) for column in judges}}
-            blocks["judges"].append(own | ({"confidence": confidence} if confidence else {}))
+        blocks["judges"] += self._judges(judges)
         if "gold" not in self.draft:
             if gold and (own := self._block([gold])):
                 blocks["gold"].append(own | {"value": gold})
@@ -161,6 +170,16 @@ class BlockSuggester:
         for name, own in self._further():
             blocks[name].append(own)
         return {name: [self._leave_open(own) for own in found] for name, found in blocks.items() if found}
+
+    def _judges(self, judges: Sequence[str]) -> Iterator[Draft]:
+        """Yield the block of columns with verdicts; of one response they are no preferences."""
+        own = self._block(judges)
+        if own and own["kind"] == "preference" and len(self.draft.get("responses", [])) == 1:
+            own = _scores_or_answers([cell for column in judges for cell in self._cells(column)])
+        if judges and own:
+            confidence = guess_confidence(self.columns, judges)
+            own |= {"columns": {column: key_of(column) for column in judges}}
+            yield own | ({"confidence": confidence} if confidence else {})
 
     def _radio_buttons(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield a question and its columns, such as `q1.yes` and `q1.no`, of which at most one is true."""
@@ -238,7 +257,7 @@ class BlockSuggester:
         return self.draft.get("reference") if has_transcript else None
 
     def _leave_open(self, block: Draft) -> Draft:
-        fields = _fields(block)
+        fields = fields_of(block)
         cells = [cell for field in fields for cell in self._cells(field)]
         return leave_open(stated_scale(block, fields, cells), cells)
 
@@ -637,12 +656,12 @@ def distinguish(draft: Draft) -> Draft:
     for name in ("labels", "gold"):
         for block in draft.get(name, ()):
             is_option = {text.lower(): value for text, value in block.get("values", {}).items()}.get("false", 0) is None
-            if len(_fields(block)) == 1 and not is_option and block.keys().isdisjoint(("criterion_field", "where")):
+            if len(fields_of(block)) == 1 and not is_option and block.keys().isdisjoint(("criterion_field", "where")):
                 place = [block.get(key) for key in ("kind", "criterion", "response", "each", "annotator", "step")]
                 found.setdefault(str([name, *place]), []).append(block)
     for blocks in found.values():
         for block in blocks if len(blocks) > 1 else ():
-            block["criterion"] = " ".join(parse_path(_fields(block)[0]))
+            block["criterion"] = " ".join(parse_path(fields_of(block)[0]))
     return draft
 
 
@@ -657,9 +676,7 @@ def share_scales(blocks: Draft) -> None:
         if len(same) == len({one["criterion"] for one in people}) == 1 and _are_categories(own):
             own["criterion"] = same.pop()
             if isinstance(path := own.get("value"), str) and MODEL.match(key_of(path)):
-                blocks["gold"].remove(own)
-                shared = {name: value for name, value in own.items() if name not in ("value", "source", "reason")}
-                blocks.setdefault("judges", []).append({"columns": {path: key_of(path)}, **shared})
+                attribute_to_judges(blocks, [path])
     found: dict[str, list[Draft]] = {}
     for own in (block for name in ("labels", "gold", "judges") for block in blocks.get(name, ())):
         if _are_categories(own) and "criterion_field" not in own:
@@ -669,6 +686,23 @@ def share_scales(blocks: Draft) -> None:
         ordered = sorted(categories) if several[0]["scale"]["level"] == "nominal" else None
         for own in several if any({*own["scale"]["categories"]} != {*categories} for own in several) else ():
             own["scale"] = own["scale"] | {"categories": ordered or sorted(categories)}
+
+
+def attribute_to_judges(blocks: Draft, fields: Collection[str]) -> None:
+    """Let the values of labels and gold in some fields be those of judges with the names of the fields."""
+    for name in ("labels", "gold") if fields else ():
+        own = [block for block in blocks.get(name, ()) if {*fields_of(block)} <= {*fields}]
+        blocks[name] = [block for block in blocks.get(name, ()) if block not in own]
+        for block in own:
+            shared = {field: value for field, value in block.items() if field not in NOT_OF_JUDGES}
+            columns = {field: key_of(field) for field in fields_of(block)}
+            blocks.setdefault("judges", []).append({"columns": columns, **shared})
+
+
+def ranks_of(block: Draft) -> list[str]:
+    """Return the fields with the ranks of a block."""
+    ranks = block.get("ranking", {}).get("ranks", ())
+    return [ranks] if isinstance(ranks, str) else [*ranks]
 
 
 def _are_categories(block: Draft) -> bool:
@@ -681,7 +715,8 @@ def _are_within(block: Draft, other: Draft) -> bool:
     return block.get("kind") == other.get("kind") and bool(own) and own <= all_of
 
 
-def _fields(block: Draft) -> list[str]:
+def fields_of(block: Draft) -> list[str]:
+    """Return the fields with the values of a block."""
     named = [*block.get("annotators", ()), *block.get("columns", ()), block.get("value")]
     return [field for field in named if isinstance(field, str)]
 

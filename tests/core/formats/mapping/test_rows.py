@@ -173,6 +173,16 @@ def test_an_invalid_file_is_refused(tmp_path: Path, name: str, content: str | by
     assert str(caught.value) == message
 
 
+def test_names_divided_by_blanks_are_those_of_cells_divided_by_tabs(tmp_path: Path) -> None:
+    content = '# #id    who    label\n1\tx\t"a" tie\n2\ty\t"b"\n'
+    rows = [row for _, row in read_content(tmp_path / "t.csv", content)]
+    assert rows == [{"#id": "1", "who": "x", "label": '"a" tie'}, {"#id": "2", "who": "y", "label": '"b"'}]
+
+
+def test_a_cell_of_pandas_without_a_value_is_empty(tmp_path: Path) -> None:
+    assert read_content(tmp_path / "t.jsonl", '{"a": NaN}\n') == [(1, {"a": None})]
+
+
 def test_an_invalid_parquet_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"^expected a Parquet file: "):
         read_content(tmp_path / "t.parquet", "a,b\n1,2\n")

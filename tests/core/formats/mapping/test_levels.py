@@ -1,0 +1,143 @@
+"""The level of the items, of the labels and of the systems in nested data is suggested from the values."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import FileFormatError
+from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.suggest import apply_roles, apply_scales, apply_values, suggest_table
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
+from core.formats.registry import read_records
+from tests.core.formats.mapping.test_public_layouts import confirmed
+from tests.core.formats.mapping.test_roles import RANGE, WORDS, text, write
+
+
+def labels(path: Path, draft: dict[str, Any] | None = None) -> list[tuple[str, str, str, Any]]:
+    """Return item, part, annotator and value of the labels, with the suggestion confirmed."""
+    mapping = confirmed(path, {}) if draft is None else build_mapping(draft | {"confirmed": True})
+    records = read_records(path, mapping=mapping)
+    own = [record.label for record in records if isinstance(record, LabelRecord)]
+    return [(label.target.item, label.target.part, label.annotator, label.value) for label in own]
+
+
+def test_elements_of_a_list_are_the_items_and_the_lists_in_them_the_labels(tmp_path: Path) -> None:
+    answers = [{"worker_id": who, "response": "yes" if who else "no"} for who in (0, 1)]
+    sentences = [{"sentence": text(word), "responses": answers} for word in WORDS]
+    path = write(tmp_path, [{"article": text("long", n, "article"), "sentences": sentences} for n in RANGE])
+    found = labels(path)
+    assert found[:3] == [("1-1", "", "0", "no"), ("1-1", "", "1", "yes"), ("1-2", "", "0", "no")]
+    assert len(found) == 2 * len(WORDS) * len(RANGE)
+
+
+def test_an_object_with_many_objects_is_the_list_of_the_items(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    books = {word: {"summary": text(word), "rating": n % 5 + 1} for n, word in enumerate(WORDS * 2)}
+    systems = {
+        name: {f"{n}": {"output": text(name, n), "rating": n % 5 + 1} for n in range(10)} for name in ("x", "y", "z")
+    }
+    for content, first in ((dict.fromkeys([*books, "red2"], books["red"]) | books, "1-red"), (systems, "1-x-0")):
+        path.write_text(json.dumps(content), encoding="utf-8")
+        records = list(read_records(path, mapping=confirmed(path, {})))
+        items = [record.item for record in records if isinstance(record, ItemRecord)]
+        golds = [record.ruling.value for record in records if isinstance(record, AdjudicationRecord)]
+        assert items[0].id == first and len(items) == len(golds) == len({item.id for item in items}) > 12
+
+
+def test_keys_of_an_object_can_be_the_steps_that_its_values_are_about(tmp_path: Path) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+    turns = [
+        {"role": "user", "content": text("asked")},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "content": "found", "tool_call_id": "1"},
+        {"role": "assistant", "content": "done"},
+    ]
+    row = {"messages": turns, "answer_text": "done", "truth": {"target": ["one"]}}
+    steps = [{"1": -1, "3": 1}, {"1": 0, "3": 1}]
+    path = write(tmp_path, [row | {"question": text(n), "marks": steps[n % 2], "label": n % 2} for n in RANGE])
+    draft = suggest_table(path)
+    (block,) = draft["labels"]
+    assert (block["each"], block["step"], block["steps"]) == ("marks", "{element}", "message from 0")
+    assert draft["responses"] == [{"transcript": "messages"}] and [own["value"] for own in draft["gold"]] == ["label"]
+    parts = [("step 2", "annotators", -1), ("step 4", "annotators", 1), ("step 2", "annotators", 0)]
+    assert [own[1:] for own in labels(path)[:3]] == parts
+
+
+def test_values_that_name_two_fields_prefer_one_of_them(tmp_path: Path) -> None:
+    rows = [
+        {"a1": text("first", n), "a2": text("second", n), "turker": f"t{n // 6}", "label": ("a1", "a2", "equal")[n % 3]}
+        for n in RANGE
+    ]
+    assert Counter(value for *_, value in labels(write(tmp_path, rows))) == {1: 4, 2: 4, 0: 4}
+
+
+def test_systems_of_one_cell_are_an_item_each(tmp_path: Path) -> None:
+    systems = ["bart", "gpt", "bart|gpt", "t5"]
+    rows = [{"context": text(n // 4), "question": text("q", n), "model": systems[n % 4], "label": n % 2} for n in RANGE]
+    path = write(tmp_path, rows)
+    draft = suggest_table(path)
+    assert (draft["explode"], draft["divider"], draft["confirmed"]) == (["model"], "|", False)
+    records = read_records(path, mapping=confirmed(path, {}))
+    found = [record.item.responses[0].system for record in records if isinstance(record, ItemRecord)]
+    assert found == ["bart", "gpt", "bart", "gpt", "t5"] * 3
+    with pytest.raises(FileFormatError, match="`divider` is between the elements of a text to `explode`"):
+        build_mapping({"id": "{row}", "prompt": "context", "divider": "|"})
+
+
+def test_the_criterion_is_what_tells_the_values_of_a_person_apart(tmp_path: Path) -> None:
+    tests = ("plot", "style")
+    rows = [
+        {"story_id": WORDS[n // 4], "test": tests[n % 2], "expert": n // 2 % 2, "passed": ("yes", "no")[n // 3 % 2]}
+        | {"comment": text("because", n)}
+        for n in range(4 * len(WORDS))
+    ]
+    (block,) = suggest_table(write(tmp_path, rows))["labels"]
+    found = [block[name] for name in ("annotator", "value", "criterion_field", "reason")]
+    assert found == ["expert", "passed", "test", "comment"]
+
+
+RATED = [
+    {"id": n, "prompt": text(n), "answer": text("said", n), "annotation_1": "abc"[n % 3], "annotation_2": "abc"[n % 2]}
+    | {"agreement": n % 2 == 0, "final": "abc"[n % 3], "gpt4_label": "ab"[n % 2], "other": "NA" if n % 3 else "good"}
+    for n in range(24)
+]
+
+
+def test_gold_and_judges_on_the_scale_of_people_are_of_their_criterion(tmp_path: Path) -> None:
+    draft = suggest_table(write(tmp_path, RATED))
+    gold = [(own["value"], own["criterion"], own["scale"]["categories"]) for own in draft["gold"]]
+    assert gold == [("final", "annotation", ["a", "b", "c"])]
+    (judge,) = draft["judges"]
+    assert (judge["columns"], judge["criterion"]) == ({"gpt4_label": "gpt4_label"}, "annotation")
+    assert judge["scale"]["categories"] == ["a", "b", "c"]
+
+
+def test_a_person_states_the_list_of_items_a_judge_and_the_order_of_words(tmp_path: Path) -> None:
+    path = write(tmp_path, RATED)
+    draft = apply_roles(path, suggest_table(path), {"judge": ["final"]})
+    assert [[*own["columns"]] for own in draft["judges"]] == [["gpt4_label"], ["final"]]
+    draft = apply_scales(draft, {"final": "c, b, a"})
+    assert draft["judges"][1]["scale"] == {"level": "ordinal", "categories": ["c", "b", "a"]}
+    records = list(read_records(path, mapping=build_mapping(_confirm(draft))))
+    assert sum(isinstance(record, TraceRecord) for record in records) == 2 * len(RATED)
+    nested = write(tmp_path, [{"who": "x", "left": {"parts": [{"text": text(n), "score": n % 3} for n in RANGE]}}] * 2)
+    draft = apply_roles(nested, {}, {"items": ["left.parts"], "response": ["text"]})
+    assert (draft["explode"], draft["responses"]) == ("left.parts", [{"text": "text"}])
+
+
+def test_words_of_a_ranking_are_the_ranks_that_a_person_states(tmp_path: Path) -> None:
+    path = write(tmp_path, [{"prompt": "p", "a": text("a"), "b": text("b"), "rank_a": "last", "rank_b": "best"}])
+    block = {"layout": "ranking", "annotator": {"constant": "x"}, "ranking": {"ranks": ["rank_a", "rank_b"]}}
+    draft = {"id": "{row}", "prompt": "prompt", "responses": [{"text": "a"}, {"text": "b"}], "labels": [block]}
+    with pytest.raises(FileFormatError, match="a rank"):
+        labels(path, draft)
+    draft = apply_values(draft, {"rank_a:last": "2", "rank_a:best": "1"})
+    assert labels(path, draft) == [("1", "", "x", 2)]
+
+
+def _confirm(draft: dict[str, Any]) -> dict[str, Any]:
+    blocks = {name: [own | {"confirmed": True} for own in draft.get(name, ())] for name in ("labels", "judges", "gold")}
+    return draft | blocks | {"confirmed": True}
