@@ -72,12 +72,18 @@ Cells = abc.Mapping[str, str]
 
 
 def suggest_table(path: Path, explode: Levels = None, join: Sequence[guess.Draft] = ()) -> guess.Draft:
+    """Return a suggested mapping of a file; with an empty list each row is an item, although it has lists."""
+    if explode == []:
+        return suggest(preview_table(path, ROWS, join=join)) | ({"join": [*join]} if join else {})
+    return _suggest_levels(path, explode or every_key(path), join)
+
+
+def _suggest_levels(path: Path, explode: Levels, join: Sequence[guess.Draft]) -> guess.Draft:
     """Return a suggested mapping of a file; without responses in a row, those of a list of records are tried."""
     instances = declared.INSTANCES
     if explode in (None, instances) and (metrics := declared.declared_metrics(preview_table(path, 2))):
         return declared.suggest_declared(preview_table(path, ROWS, instances), metrics)
     joined = {"join": [*join]} if join else {}
-    explode = explode or every_key(path)
     preview = preview_table(path, ROWS, explode, join=join)
     if explode is None and preview.rows and (parallel := suggest_blocks.suggest_parallel(preview)):
         return parallel | joined
@@ -354,10 +360,10 @@ def _is_one_of_several(draft: guess.Draft, preview: Preview) -> bool:
 def _is_whole(draft: guess.Draft, preview: Preview) -> bool:
     """Return whether the names of columns suffice: the draft has responses and values, or is of transcripts."""
     responses = draft.get("responses", [])
-    if any("each" in own or not isinstance(own.get("transcript") or own.get("text"), str) for own in responses):
+    if any("transcript" in own or "each" in own or not isinstance(own.get("text"), str) for own in responses):
         return True
     is_text = [own.get("text") for own in responses] == ["text"] and "prompt" not in draft
-    is_inside = any(NUMBERED.match(own.get("text", "")) for own in responses)
+    is_inside = any(NUMBERED.match(own["text"]) for own in responses)
     return bool(responses) and _has_blocks(draft) and not is_text and not is_inside
 
 

@@ -502,7 +502,7 @@ def _form_state(source: FileSource) -> dict[str, Any]:
     return state
 
 
-def _start_suggested(source: FileSource, explode: str | None = None) -> dict[str, Any]:
+def _start_suggested(source: FileSource, explode: str | list[str] | None = None) -> dict[str, Any]:
     """Start the form with a suggested mapping, in which judges are columns if they can be."""
     draft = source.read(suggest_table, explode, source.join)
     return reset_form(source, draft, judges=judge_columns(draft))
@@ -527,8 +527,8 @@ def _restart(state: dict[str, Any], draft: Draft, *, as_text: bool) -> None:
 
 def _load_preview(source: FileSource, draft: Draft) -> Preview:
     parallel = tuple(draft.get("parallel", ()))
-    others = (draft.get("explode"), draft.get("separator"), parallel, draft.get("join", ()))
-    return source.read(preview_table, PREVIEW_ROWS, *others)
+    levels = (draft.get("explode"), draft.get("separator"), parallel, draft.get("join", ()))
+    return source.read(preview_table, PREVIEW_ROWS, *levels, draft.get("quotes"), draft.get("divider"))
 
 
 def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft: Draft) -> str | list[str] | None:
@@ -537,16 +537,16 @@ def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft:
     if not preview.lists and explode is None:
         return None
     current = ", ".join(explode) if isinstance(explode, list) else explode
-    options = list(dict.fromkeys([*preview.lists, *([current] if current else [])]))
+    options = list(dict.fromkeys([None, *preview.lists, current]))
     selected = st.selectbox(
         "Items are the elements of",
         options,
-        index=options.index(current) if current else None,
+        index=options.index(current),
         key=chooser.key("explode"),
-        placeholder="none: each row is an item",
+        format_func=lambda name: name or "none: each row is an item",
     )
     if selected != current:
-        _start_suggested(source, selected)
+        _start_suggested(source, selected or [])
         st.rerun()
     return explode
 

@@ -162,8 +162,10 @@ def test_a_text_that_is_no_mapping_has_its_reason_on_the_page(tmp_path: Path) ->
 
 def test_a_file_that_is_one_object_of_records_offers_its_fields_as_items(tmp_path: Path) -> None:
     app, _ = loaded("id: '{element}'\nexplode: '*'\nprompt: q\nresponses: [{text: a}]", tmp_path, OBJECT)
-    assert app.selectbox[0].options == ["*"]
+    assert app.selectbox[0].options == ["none: each row is an item", "*"]
     assert app.dataframe[0].value["q"].tolist() == ["Why?", "How?"]
+    app.selectbox[0].set_value(None).run()
+    assert not app.exception and "explode" not in app.session_state["made"]
 
 
 @pytest.mark.parametrize("winner", [0, 2])
