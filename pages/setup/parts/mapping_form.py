@@ -537,15 +537,15 @@ def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft:
     if not preview.lists and explode is None:
         return None
     current = ", ".join(explode) if isinstance(explode, list) else explode
-    options = list(dict.fromkeys([None, *preview.lists, current]))
+    options = list(dict.fromkeys(["", *preview.lists, current or ""]))
     selected = st.selectbox(
         "Items are the elements of",
         options,
-        index=options.index(current),
+        index=options.index(current or ""),
         key=chooser.key("explode"),
         format_func=lambda name: name or "none: each row is an item",
     )
-    if selected != current:
+    if selected != (current or ""):
         _start_suggested(source, selected or [])
         st.rerun()
     return explode
