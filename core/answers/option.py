@@ -23,36 +23,28 @@ _REMARK = re.compile(r"[\"')\]]*\s*,\s*[\"'(]*[A-Z][\"')]*\s+(?:is|was|has)\b")
 _AFTER = re.compile(
     r"[\"')\]>|\s]*(?:$|[).:,;\]–—=!。]|\s*[-–—(:]|\s+(?:because|since|as|is\s+(?:the\s+)?(?:correct|right|best|answer)|which|for|on|in|weil|da|car|porque|perché|ist|est|es)\b|\s*(?:입니다|です|है|が|を|선택))"
 )
-_CORRECT = re.compile(
-    rf"(?:^\W*(?i:{_NOUN})|[,:;]\s*|\b(?i:that|so|hence|thus|therefore|and|think|believe|say|option|answer|choice|letter)\s+)"
-    r"[(\"']*(?P<letter>[A-Z])[)\"']*\s+(?:is|ist|est|es|é|è)\s+(?:the\s+|clearly\s+|therefore\s+|thus\s+|die\s+|la\s+)*"
-    r"(?:correct|right|best|answer|richtig|korrekt|correcte?|bonne|correcta|correto|correta|corretta)(?!\w)"
-)
 _MARKED = re.compile(r"[\"'(]*(?P<letter>[A-Z])[\"')]*\s*[:–-]\s*(?:correct|right|true|yes|richtig|korrekt)\W*$", re.I)
 _REJECTED = re.compile(r"[).:]\s+(?:in|not\b|un|wrong|false|no\b|falsch|nicht\b)", re.I)
-_CHOSEN = re.compile(
-    r"(?:\b(?:choose|pick|select|I say|I'd say|go with|going with|settle on|opt for|leaves|left with|leaves us with|"
-    r"wähle|choisis|elijo|escolho|scelgo)\b|选择?|выбираю)\s*"
-    rf"(?:the\s+)?(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])(?!\w)"
-)
+_ONE = rf"(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*"
 _PLAINLY = re.compile(
     r"\W*(?i:clearly|definitely|obviously|it's|it is|it must be|it has to be|i'd say|i would say|i say|so it's),?\s+"
-    rf"(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])\W*"
+    rf"{_ONE}\W*"
 )
-_IT_IS = re.compile(
-    rf"\W*(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*\s+(?:it is|it must be|it has to be)(?:,? then)?\W*"
+_CHOSEN = (
+    r"(?:\b(?:choose|pick|select|I say|I'd say|go with|going with|settle on|opt for|leaves|left with|leaves us with|"
+    rf"wähle|choisis|elijo|escolho|scelgo)\b|选择?|выбираю)\s*(?:the\s+)?{_ONE}(?!\w)"
 )
+_CORRECT = (
+    rf"(?:^\W*|[,:;]\s*|\b(?i:that|so|hence|thus|therefore|and|think|believe|say|option|answer|choice|letter)\s+){_ONE}\s+"
+    r"(?:is|ist|est|es|é|è)\s+(?:the\s+|clearly\s+|therefore\s+|thus\s+|die\s+|la\s+)*"
+    r"(?:correct|right|best|answer|richtig|korrekt|correcte?|bonne|correcta|correto|correta|corretta)(?!\w)"
+)
+_ONLY = rf"\b[Oo]nly\s+{_ONE}\s+(?:is|satisfies|fits|works|holds|meets|remains|matches|can)\b"
+_IT_IS = rf"^\W*{_ONE}\s+(?:it is|it must be|it has to be)(?:,? then)?\W*$"
+_STATED = tuple(map(re.compile, (_CHOSEN, _CORRECT, _ONLY, _IT_IS, rf"^{_PLAINLY.pattern}$")))
 _BARE = re.compile(rf"(?i:{_NOUN})[(\"']*[A-Za-z]")
 _EXPLAINED = re.compile(r"[\"'(\[]*([A-Z])(?:[).:]\s+\S|\W{1,3}(?:because|since|weil|car|porque)\b)")
 _LISTED = re.compile(r"[\"'(\[]*[A-Z][).:]\s+\S")
-_HENCE = re.compile(
-    rf"(?:[,;:]\s*|\band\s+)(?:therefore|hence|so|thus|also|donc|daher)[,:]?\s+(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*\W*$"
-)
-_ONLY = re.compile(
-    rf"\b[Oo]nly\s+(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])[\"')\]]*\s+(?:is|satisfies|fits|works|holds|meets|remains|matches|can)\b"
-)
-
-_SO = re.compile(rf"^\W*(?i:{_NOUN})[\"'(\[]*(?P<letter>[A-Z])(?=[)\"'\]]*\s*(?:[.:]|$))")
 
 
 @dataclass(frozen=True)
@@ -125,9 +117,10 @@ class Option(Single[str]):
     def _stated(self, sentence: str) -> str | None:
         if (match := _MARKED.match(sentence)) and match["letter"] in self.letters:
             return match["letter"]
-        hence = _HENCE.search(sentence)
-        if hence and hence["letter"] in self.letters and not in_doubt(sentence[: hence.start()], self.words):
-            return hence["letter"]
+        for hence in self.words.finditer("therefore", sentence):  # `..., hence A.`
+            alone = self._alone(sentence[hence.end() :].lstrip(" ,:"))
+            if alone and alone.value and not in_doubt(sentence[: hence.start()], self.words):
+                return alone.value
         letters = {letter for clause in clauses(sentence, self.words) for letter in self._concluded(clause)}
         return letters.pop() if len(letters) == 1 else None
 
@@ -135,17 +128,9 @@ class Option(Single[str]):
         """Read `Option D is correct`, `I choose B`, `Therefore, D.`"""
         if in_doubt(clause, self.words):
             return set()
-        letters = {
-            match["letter"]
-            for pattern in (_CORRECT, _CHOSEN, _ONLY)
-            for match in pattern.finditer(clause)
-            if pattern is not _CHOSEN or not by_others(clause[: match.start()], match[0], self.words)
-        }
-        rest = self.words.after("therefore", clause)
-        if match := _PLAINLY.fullmatch(clause.strip()) or _IT_IS.fullmatch(rest.strip()):
-            letters.add(match["letter"])
-        if rest != clause and (match := _SO.match(rest)):  # `Therefore, D.`
-            letters.add(match["letter"])
+        rest = self.words.after("therefore", clause).strip()
+        stated = [match for pattern in _STATED for match in pattern.finditer(rest)]
+        letters = {one["letter"] for one in stated if not by_others(rest[: one.start()], one[0], self.words)}
         return {letter for letter in letters if letter in self.letters}
 
 
