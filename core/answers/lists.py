@@ -327,7 +327,7 @@ class Claims(Answer[tuple[str, ...]]):
                 raise UnreadableReply(f"it holds no {self.noun}")
             if _ADDRESS.match(lines[0].text):
                 raise UnreadableReply(f"it speaks to the reader, and lists no {self.noun}")
-            if len(sentences) > 1:
+            if sum(not unit.text[:1].islower() for unit in sentences) > 1:  # a quotation can end with a mark
                 raise UnreadableReply(f"it is a paragraph, not one {self.noun} a line")
         return [item for item in lines if not plain(item.text).endswith((":", "："))]
 

@@ -317,15 +317,15 @@ _BLOCK_EDGES = " \t-=|:+.>'\"()[],;!?。*_#`"
 
 
 def quotations(plain: str, words: Words) -> Iterator[Span]:
-    """Yield quotations that hold a label or a mark of an answer, unless they are the reply's own statement.
+    """Yield quotations of three words, or with a label or mark of an answer, unless they are the reply's own statement.
 
     `plain` is the reply with plain signs. Own is a quotation alone on its line, or one that the author announces.
     """
     for match in _QUOTES.finditer(plain):
         inner = match["a"] or match["b"] or match["c"] or match["d"]
-        if not _LABELLED.search(inner):
+        if not _LABELLED.search(inner) and len(inner.split()) < 3:
             continue
-        begin = plain.rfind("\n", 0, match.start()) + 1
+        begin = max(plain.rfind("\n", 0, match.start()) + 1, match.start() - 200)  # a line has any length
         end = plain.find("\n", match.end())
         before = plain[begin : match.start()].strip(_BLOCK_EDGES)
         after = plain[match.end() : end if end >= 0 else len(plain)].strip(_BLOCK_EDGES)
@@ -396,8 +396,6 @@ _MARKS = re.compile(
 _END = re.compile(
     r"(?<!^\w)(?<!^\d\d)(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?!(?<=\bNo)\.\s\d)[.!?;][\"')\]]*(?=\s)|[。！？；।][\"')\]]*"
 )
-_QUOTE = re.compile(r"\"([^\"\n]{6,400})\"|(?<!\w)'([^'\n]{6,400})'(?!\w)")
-_INTRODUCED = re.compile(r"(?:[:=]|\b(?:is|are|ist|est|es|choose|be))\s*$")
 _MARKUP = re.compile(
     rf"{_TOKENS}|\*\*|__|~~|^\s*`(?=[^`]*`\s*$)|(?<=[^`])`\s*$|</?[a-zA-Z][\w-]{{0,20}} ?/?>|(?<!\w)[*_]|[*_](?!\w)"
 )
@@ -450,7 +448,7 @@ class Text:
     def spoken(self) -> str:
         """`plain` with quotations of others blank as well."""
         plain = _without(self.plain, self._quotations)
-        return _QUOTE.sub(self._unquoted, _without_block_quotes(plain, self.clean))
+        return _without_block_quotes(plain, self.clean)
 
     @cached_property
     def _quotations(self) -> list[tuple[int, int]]:
@@ -504,19 +502,6 @@ class Text:
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return a span of `plain` as a span of the reply."""
         return start + self.offset, end + self.offset
-
-    def _unquoted(self, quote: re.Match[str]) -> str:
-        if len((quote[1] or quote[2]).split()) < 3:
-            return quote[0]
-        text = quote.string
-        begin = text.rfind("\n", max(0, quote.start() - LONGEST), quote.start()) + 1
-        before = text[max(begin, quote.start() - 200) : quote.start()].strip(" -")
-        end = text.find("\n", quote.end(), quote.end() + LONGEST)
-        after = text[quote.end() : end if end >= 0 else quote.end() + 200]
-        stated = _INTRODUCED.search(before) and len(before) < 60 and not self.words.find("reported", before)
-        if stated or (not before and not after.strip(_EDGES)):
-            return quote[0]
-        return _blank(quote)
 
 
 def _is_within(before: str, after: str) -> bool:
