@@ -409,9 +409,8 @@ _BOLD = re.compile(r"^\s*(\*\*|__|\*|`)(?P<name>[^*`\n]{1,200}?)\s*[:：]?\s*\1\
 _SPLIT = re.compile(r"^(?P<name>[^?？:：]{1,80}?)\s*(?:[:：]|\s[-–—]\s|\s=\s)\s*(?P<definition>\S.*)$", re.S)
 _ASIDE = re.compile(r"^(?P<name>[^()?？]{2,60}?)\s*\((?P<definition>[^()]*[?？])\)\W*$")
 _NAMES = ("name", "aspect", "title", "criterion", "label", "dimension")
-_FIELD = re.compile(
-    r"(?:(?P<name>name|aspect|criterion)|definition|description|explanation)\s*:\s*(?P<text>\S.*)", re.I
-)
+_FIELD = re.compile(r"^(?:name|aspect|criterion|definition|description)\s*:\s*(?=\S)", re.I)
+"""`- name: Accuracy`, and `definition: Is it right?` on the line below."""
 _SEPARATOR = re.compile(r"\s*[,;、，；]\s*(?:and\s+)?|\s+and\s+")
 _INLINE = re.compile(r"(?:^|[\s;,])\(?\d{1,2}[.)]\s*")
 
@@ -496,7 +495,7 @@ class Aspects(Answer[dict[str, str]]):
         lines = without_frame(text, answered_items(text, "aspect"))
         if not lines:
             raise UnreadableReply("it names no aspects")
-        named = (self._inline(lines) if len(lines) == 1 else None) or _fields(lines) or _grouped(lines)
+        named = (self._inline(lines) if len(lines) == 1 else None) or _grouped(lines)
         return named, "list", lines[0].start, lines[-1].end
 
     def _inline(self, lines: list[Item]) -> list[Named] | None:
@@ -507,20 +506,6 @@ class Aspects(Answer[dict[str, str]]):
             if len(pieces) == (self.count or 0) > 1 and all(len(piece.split()) < 5 for piece in pieces):
                 return [(piece, "") for piece in pieces]
         return None
-
-
-def _fields(lines: list[Item]) -> list[Named] | None:
-    """Read `- name: Accuracy`, and `definition: Is it right?` on the line below."""
-    fields = [field for item in lines if (field := _FIELD.match(plain(item.text)))]
-    if not 1 < len(fields) == len(lines):
-        return None
-    named: list[Named] = []
-    for field in fields:
-        if field["name"]:
-            named.append((_name(field["text"]), ""))
-        elif named:
-            named[-1] = (named[-1][0], _definition(field["text"]))
-    return named
 
 
 def _grouped(lines: list[Item]) -> list[Named]:
@@ -544,7 +529,7 @@ def _grouped(lines: list[Item]) -> list[Named]:
             below = [line for line in below if line.kind != "plain" or line.indent > item.indent]
         nested = nested or (item is tops[0] and bool(below))
         name, definition = _split(item.text)
-        named.append((name, definition or (plain(below[0].text) if below else "")))
+        named.append((name, definition or (_FIELD.sub("", plain(below[0].text)) if below else "")))
     return named
 
 
@@ -555,7 +540,7 @@ def _cells(item: Item) -> Named:
 
 def _split(text: str) -> Named:
     """Return a name and its definition."""
-    text = re.sub(r"^\s*#+\s*", "", text)
+    text = _FIELD.sub("", re.sub(r"^\s*#+\s*", "", text))
     bare = plain(text)
     if (match := _BOLD.match(text)) and not match["name"].rstrip().endswith(("?", "？")):
         match = (None if match["definition"].strip() else _SPLIT.match(match["name"])) or match
