@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
@@ -17,7 +17,7 @@ from sqlmodel import col
 
 from core.critiques import critique_targets, hypothesis_critiques, reference_critique
 from core.errors import TiebreakError
-from core.labels import Kind, Target, Value
+from core.labels import Target, Value
 from core.texts import _, mark
 from storage.db.connections import insert_all, upsert
 from storage.db.opaque_ids import OpaqueIds
@@ -296,30 +296,24 @@ class ListedItem:
     """A training item as the owner of a study sees it."""
 
     target_id: int
-    item: str
-    kind: Kind
-    queue: QueueName
-    criterion: str
-    part: str
+    target: Target
     value: Value
     reason: str
+
+    @property
+    def queue(self) -> QueueName | None:
+        """The queue in which it is labelled."""
+        return queue_of(self.target.kind, self.target.criterion)
 
 
 def list_items(session: Session, study_id: int) -> list[ListedItem]:
     """Return the training items of a study in the order of the items."""
-    query = (
-        select(KnownAnswerRow, TargetRow, col(ItemRow.key))
-        .join(TargetRow, col(TargetRow.id) == col(KnownAnswerRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(KnownAnswerRow.study_id) == study_id)
-        .order_by(col(ItemRow.position), col(TargetRow.id))
-    )
+    rows = session.scalars(select(KnownAnswerRow).where(col(KnownAnswerRow.study_id) == study_id))
+    known = {row.target_id: row for row in rows}
     return [
-        ListedItem(
-            target.id, item, cast(Kind, target.kind), name, target.criterion, target.part, known.value, known.reason
-        )
-        for known, target, item in session.execute(query)
-        if (name := queue_of(target.kind, target.criterion)) is not None
+        ListedItem(id, target, known[id].value, known[id].reason)
+        for id, target in targets.of_study(session, study_id)
+        if id in known
     ]
 
 
@@ -372,43 +366,30 @@ def candidate_items(session: Session, study_id: int) -> list[tuple[int, Value, s
     return sorted(unused, key=rank)
 
 
-def possible_targets(session: Session, study_id: int) -> list[Target]:
-    """Return the targets of a study that can be training items and are not, in the order of the items; AIUs last."""
-    query = (
-        select(TargetRow, col(ItemRow.key), col(KnownAnswerRow.id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .outerjoin(KnownAnswerRow, col(KnownAnswerRow.target_id) == col(TargetRow.id))
-        .where(col(TargetRow.study_id) == study_id)
-        .order_by(col(ItemRow.position), col(TargetRow.id))
-    )
-    used: set[Target] = set()
-    unused: list[Target] = []
-    for row, item, known in session.execute(query):
-        target = targets.from_columns(item, row.kind, row.criterion, row.part)
-        if known is not None:
-            used.add(target)
-        elif target.kind not in AIU_KINDS and _has_training(target.kind, target.criterion):
-            unused.append(target)
-    aius = (Target(item=item, kind=kind, part=part) for item, kind, part in aiu_texts(session, study_id))
-    return [*unused, *(target for target in aius if target not in used)]
+def possible_targets(session: Session, study_id: int) -> dict[Target, str]:
+    """Return the targets of a study that can be training items and are not, with the AIU or the name of their part.
+
+    In the order of the items; AIUs, as all edits made them, last.
+    """
+    possible = {
+        target: target.part
+        for _, target in targets.of_study(session, study_id)
+        if target.kind not in AIU_KINDS and _has_training(target.kind, target.criterion)
+    }
+    for item, state in critique_queue.current_states(session, study_id).items():
+        reference = reference_critique(state.critiques)
+        for critique in hypothesis_critiques(state.critiques):
+            aius = (*(critique.aius or ()), *((reference.aius or ()) if reference else ()))
+            own = critique_targets(item, critique, reference)
+            possible |= {target: aiu.text for target, aiu in zip(own, aius, strict=True)}
+    used = {one.target for one in list_items(session, study_id)}
+    return {target: text for target, text in possible.items() if target not in used}
 
 
 def _has_training(kind: str, criterion: str) -> bool:
     """Return whether targets of a kind can be training items: the ratings of a critique's texts cannot."""
     queue = queue_of(kind, criterion)
     return queue is not None and (queue != "aius" or kind in AIU_KINDS)
-
-
-def aiu_texts(session: Session, study_id: int) -> dict[tuple[str, Kind, str], str]:
-    """Return (item, kind, part) -> the text of the AIU, for the targets of AIUs after all edits."""
-    found: dict[tuple[str, Kind, str], str] = {}
-    for item, state in critique_queue.current_states(session, study_id).items():
-        reference = reference_critique(state.critiques)
-        for critique in hypothesis_critiques(state.critiques):
-            aius = (*(critique.aius or ()), *((reference.aius or ()) if reference else ()))
-            for target, aiu in zip(critique_targets(item, critique, reference), aius, strict=True):
-                found[item, target.kind, target.part] = aiu.text
-    return found
 
 
 def draw_items(session: Session, study_id: int, count: int) -> int:

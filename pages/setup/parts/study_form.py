@@ -532,9 +532,9 @@ def _draw_training_items(study: studies.Study, items: list[training.ListedItem])
     table = st.dataframe(
         [
             {
-                "Item": item.item,
-                "Judgement": _pair_name((item.kind, item.criterion)),
-                "Part": item.part,
+                "Item": item.target.item,
+                "Judgement": _pair_name((item.target.kind, item.target.criterion)),
+                "Part": item.target.part,
                 "Known answer": verdicts.get(str(item.value), numbers.format_value(item.value))
                 if item.queue == "disagreements"
                 else numbers.format_value(item.value),
@@ -579,15 +579,13 @@ def _draw_new_item(study: studies.Study) -> None:
     with connections.reading(resources.engine()) as session:
         possible = training.possible_targets(session, study.id)
         scales = studies.scales(session, study.id)
-        texts = training.aiu_texts(session, study.id)
     if not possible:
         st.caption("This study has no targets yet: run or import judges first.")
         return
     pairs = sorted({(target.kind, target.criterion) for target in possible})
     kind, criterion = st.selectbox("Judgement", pairs, format_func=_pair_name, key="training_pair")
     listed = [target for target in possible if (target.kind, target.criterion) == (kind, criterion)]
-    parts = {one: texts.get((one.item, one.kind, one.part), one.part) for one in listed}
-    names = {one: f"{one.item} · {part}" if part else one.item for one, part in parts.items()}
+    names = {one: " · ".join(filter(None, (one.item, possible[one]))) for one in listed}
     target = st.selectbox("Item", listed, format_func=names.__getitem__, key="training_target")
     value: Value | None
     if kind == "aspect_weights":

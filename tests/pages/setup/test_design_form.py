@@ -129,7 +129,7 @@ def test_the_rules_are_saved(page):
 def test_items_are_taken_from_gold_and_entered(page):
     assert "no training items" in page_text(page)
     page.button(key="training_draw").click().run()
-    assert [(item.item, item.value, item.reason) for item in listed()] == [
+    assert [(item.target.item, item.value, item.reason) for item in listed()] == [
         ("item 0", 2, "because"),
         ("item 1", 2, "because"),
     ]
@@ -137,4 +137,4 @@ def test_items_are_taken_from_gold_and_entered(page):
     page.selectbox(key="training_value").set_value(0)
     page.text_area(key="training_reason").set_value("They are equal.")
     page.button(key="training_save").click().run()
-    assert [(item.item, item.value, item.reason) for item in listed()][2:] == [("item 3", 0, "They are equal.")]
+    assert [(item.target.item, item.value, item.reason) for item in listed()][2:] == [("item 3", 0, "They are equal.")]
