@@ -107,38 +107,45 @@ class _Walk:
     flow: Flow
     asks: Sequence[Ask]
     counter: DrawCounter = field(default_factory=DrawCounter)
-    requests: list[dict[str, Ask]] = field(default_factory=list)
-    """Key -> request of each ask of the round, by format."""
+
+    def requests(self, repeat: int, folder: Path) -> list[dict[str, Ask]]:
+        """Return key -> request, by format, of each ask of the round; none if an image cannot be read."""
+        draws = self.counter.draws(self.asks)
+        return [_requests(ask, draw, repeat, folder) for ask, draw in zip(self.asks, draws, strict=True)]
+
+    def is_continued(self, turns: list[Turn]) -> bool:
+        """Send the turns of a round to the flow; return False if one is missing or unread, or at the end."""
+        if len(turns) < len(self.asks) or any(turn.problem for turn in turns):
+            return False
+        try:
+            self.asks = self.flow.send(turns)
+        except StopIteration:
+            return False
+        return True
 
 
 def find_paid(engine: Engine, request: RunRequest, traces: Sequence[tuple[Item, str]]) -> PaidCalls:
     """Return the stored calls of the (item, part) traces of a planned run."""
-    folder = media_folder(request.study.name)
+    folder, prompts = media_folder(request.study.name), request.prompts
     walks = []
     for item, part in traces:
-        flow = start_flow(
-            request.protocol, item, request.settings, seed=request.seed, templates=request.prompts, part=part
-        )
+        flow = start_flow(request.protocol, item, request.settings, seed=request.seed, templates=prompts, part=part)
         walks.append(_Walk(flow, next(flow)))
     count, dollars, first_keys = 0, 0.0, None
     while walks:
-        for walk in walks:
-            walk.requests = [
-                _requests(ask, draw, request.repeat, folder)
-                for ask, draw in zip(walk.asks, walk.counter.draws(walk.asks), strict=True)
-            ]
-        stored = (
-            {}
-            if request.fresh
-            else _find(engine, request.study.id, [key for walk in walks for r in walk.requests for key in r])
-        )
+        asked = [(walk, walk.requests(request.repeat, folder)) for walk in walks]
+        keys = [key for _, requests in asked for one in requests for key in one]
+        stored = {} if request.fresh else _find(engine, request.study.id, keys)
         if first_keys is None:
-            missing = [r for walk in walks for r in walk.requests if r and not stored.keys() & r.keys()]
-            first_keys = tuple(list(requests)[-1] for requests in missing)
-        found = [reply for walk in walks for reply in _replies(walk, stored)]
-        count += len(found)
-        dollars += sum(reply.usage.dollars or 0.0 for _, reply in found)
-        walks = [walk for walk in walks if _advance(walk, stored)]
+            missing = [one for _, requests in asked for one in requests if one and not stored.keys() & one.keys()]
+            first_keys = tuple(list(one)[-1] for one in missing)
+        walks = []
+        for walk, requests in asked:
+            found = [(one[key], stored[key]) for one in requests for key in [key for key in one if key in stored][:1]]
+            count += len(found)
+            dollars += sum(reply.usage.dollars or 0.0 for _, reply in found)
+            if walk.is_continued([make_turn(sent, reply) for sent, reply in found]):
+                walks.append(walk)
     return PaidCalls(count, dollars, first_keys or ())
 
 
@@ -159,24 +166,6 @@ def _find(engine: Engine, study_id: int, keys: Sequence[str]) -> dict[str, Reply
         for batch in batches(keys, KEYS_IN_QUERY):
             found |= calls.find(session, batch, study_id)
     return found
-
-
-def _replies(walk: _Walk, stored: dict[str, Reply]) -> list[tuple[Ask, Reply]]:
-    """Return (request, reply) of the asks of a round whose replies are stored."""
-    found = (next((key for key in requests if key in stored), None) for requests in walk.requests)
-    return [(requests[key], stored[key]) for key, requests in zip(found, walk.requests, strict=True) if key is not None]
-
-
-def _advance(walk: _Walk, stored: dict[str, Reply]) -> bool:
-    """Send the stored replies of a round to the flow; return False if one is missing or unread, or at the end."""
-    turns: list[Turn] = [make_turn(ask, reply) for ask, reply in _replies(walk, stored)]
-    if len(turns) < len(walk.asks) or any(turn.problem for turn in turns):
-        return False
-    try:
-        walk.asks = walk.flow.send(turns)
-    except StopIteration:
-        return False
-    return True
 
 
 # Means over the recorded calls of a protocol in a study, which estimates of new runs use.
