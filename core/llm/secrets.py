@@ -83,15 +83,14 @@ def looks_like_key(text: str) -> bool:
 
 
 def find_problems(settings: Frozen) -> Iterator[tuple[str, str]]:
-    """Yield (dotted path, reason) of every model in the settings whose fields cannot be stored."""
+    """Yield (dotted path, reason) of what no call can use in the models of settings, and of what cannot be stored."""
     for path, spec in model_specs(settings):
+        yield from ((f"{path}.{name}" if path else name, reason) for name, reason in describe_problems(spec))
         problem = describe_problem(spec.model, spec.address or "", spec.key_variable or "")
         words = (word for text in _texts((spec.system, spec.extra)) for word in text.split())
         if problem or any(looks_like_key(word) for word in words):
-            yield (
-                path,
-                problem or f"its system message or extra parameters contain something that looks like a key. {ADVICE}",
-            )
+            where = "its system message or extra parameters contain"
+            yield path, problem or f"{where} something that looks like a key. {ADVICE}"
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -153,13 +152,6 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 # Parameters with a setting of their own. `reasoning_effort` may be in `extra`, for a level that only a server has.
 OWN_SETTINGS = ("temperature", "top_p", "seed", "max_tokens")
-
-
-def find_setting_problems(settings: Frozen) -> Iterator[tuple[str, str]]:
-    """Yield (dotted path, reason) of every value in the settings that no call can use."""
-    for path, spec in model_specs(settings):
-        for name, reason in describe_problems(spec):
-            yield f"{path}.{name}" if path else name, reason
 
 
 def describe_problems(spec: Spec) -> Iterator[tuple[str, str]]:

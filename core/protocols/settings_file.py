@@ -106,15 +106,16 @@ def parse_run_fields(fields: Mapping[str, Any], protocol: Protocol, criteria: Se
     settings = validate_settings(_expand_short_forms(others, protocol.settings, criteria), protocol)
     for checked in (settings, own):
         check_models(checked)
-        for name, problem in secrets.find_problems(checked):
-            raise FileFormatError(problem, field=name)
     check_prompts(protocol, own.prompts)
     return settings, own
 
 
 def check_models(settings: Frozen) -> None:
-    """Raise FileFormatError for the first setting of a model that no call can use. Stored settings are not checked."""
-    for name, problem in secrets.find_setting_problems(settings):
+    """Raise FileFormatError for the first setting of a model that no call can use, or that cannot be stored.
+
+    Stored settings are not checked.
+    """
+    for name, problem in secrets.find_problems(settings):
         raise FileFormatError(problem, field=name)
 
 
