@@ -66,7 +66,11 @@ def criteria_of(settings: Any) -> Sequence[Criterion]:
 
 
 def scales_of(settings: Any) -> Scales:
-    """Return a score scale for each criterion that declares one."""
+    """Return a score scale for each criterion that declares one, or the scale of the steps that a debate is about."""
+    if getattr(settings, "outcome", "") == "step":
+        from core.protocols.steps import STEP_SCALES  # a debate about responses loads no transcripts
+
+        return STEP_SCALES
     return {("score", criterion.name): criterion.scale for criterion in criteria_of(settings) if criterion.scale}
 
 

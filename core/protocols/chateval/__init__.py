@@ -2,20 +2,11 @@
 
 from pathlib import Path
 
-from core.protocols import Protocol, Scales, scales_of
+from core.protocols import Protocol
 from core.protocols.chateval.protocol import flow, turns_in_history
 from core.protocols.chateval.settings import Settings
 from core.protocols.chateval.verdicts import NAME
 from core.protocols.several_criteria import for_each_criterion
-
-
-def _scales(settings: Settings) -> Scales:
-    if settings.outcome != "step":
-        return scales_of(settings)
-    from core.protocols.steps import STEP_SCALES  # a debate about responses loads no transcripts
-
-    return STEP_SCALES
-
 
 PROTOCOL = Protocol(
     name=NAME,
@@ -26,7 +17,6 @@ PROTOCOL = Protocol(
     flow=for_each_criterion(flow),
     judges="pair",
     comparison=lambda settings: "" if settings.outcome in ("rating", "step") else "two",
-    scales=_scales,
     reply_words=lambda settings: int(settings.words),
     folder=Path(__file__).parent,
     examples=("chateval", "chateval-local"),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.protocols import Protocol, Scales, scales_of
+from core.protocols import Protocol
 from core.protocols.scaleeval.protocol import NAME, flow, turns_in_history
 from core.protocols.scaleeval.settings import Settings
 from core.protocols.several_criteria import for_each_criterion
@@ -10,14 +10,6 @@ from core.protocols.several_criteria import for_each_criterion
 REPLY = "submission_1 submission_2 criteria discussion number speakers words"
 # How a raw reply quotes a turn: of this round, of the first opinions, of an earlier round of discussion.
 QUOTE = "number round text"
-
-
-def _scales(settings: Settings) -> Scales:
-    if settings.outcome != "step":
-        return scales_of(settings)
-    from core.protocols.steps import STEP_SCALES  # a debate about responses loads no transcripts
-
-    return STEP_SCALES
 
 
 PROTOCOL = Protocol(
@@ -29,7 +21,6 @@ PROTOCOL = Protocol(
     flow=for_each_criterion(flow),
     judges="pair",
     comparison=lambda settings: "" if settings.outcome == "step" else "two",
-    scales=_scales,
     reply_words=lambda settings: int(settings.words),
     folder=Path(__file__).parent,
     examples=("scaleeval", "scaleeval-local"),
