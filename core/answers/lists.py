@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any, Literal
 
 from core.answers.answer import Answer, Reading
@@ -159,7 +159,7 @@ _REASON = re.compile(rf"\W*(?P<label>{_ABOUT})(?:\W{{0,3}}[:：]|\s[-–—]\s)"
 _REMARK = re.compile(rf"\s*[(\[]\s*{_ABOUT}\s*[:：][^()\[\]]*[)\]]\s*[.。]?\s*$", re.I)
 FRAME = 12
 """Maximum number of words of such a line."""
-_COUNTED = re.compile(r"\W*\d+ (?:claims|statements|aius)\b", re.I)
+_COUNTED = re.compile(r"\W*(?:\d+ (?:claims|statements|aius)\b|(?:in )?total\W*\d[\d.]*\W*$)", re.I)
 _ERROR = re.compile(
     r"^\W*(?:(?:\w+ )?error\b(?!s?\s+(?:of|in|bars?))|traceback\b|(?:\w+\.)*\w*(?:Error|Exception)\b\s*[:(]|"
     r"\d{3}[:\s-]+[A-Z]\w+|(?:bad|invalid) (?:gateway|request|api|model)|gateway time-?out|time-?out\b|upstream\b|"
@@ -229,7 +229,7 @@ def without_remarks(words: Words, lines: list[Item]) -> list[Item]:
 def _is_frame(words: Words, line: str) -> bool:
     """Return whether a line introduces or closes a list: `The critique makes two claims.`, `Total: 2 claims`."""
     if len(line.split()) > FRAME or not words.has(line, "claims"):
-        return False
+        return _COUNTED.match(line) is not None
     start = words.starts("preamble", line) or words.starts("total", line)
     listed = start is not None and words.has(line[start.end() :], "claims")
     return listed or words.starts("framing", line) is not None or _COUNTED.match(line) is not None
@@ -327,7 +327,8 @@ class Claims(Answer[tuple[str, ...]]):
                 raise UnreadableReply(f"it holds no {self.noun}")
             if _ADDRESS.match(lines[0].text):
                 raise UnreadableReply(f"it speaks to the reader, and lists no {self.noun}")
-            if sum(not unit.text[:1].islower() for unit in sentences) > 1:  # a quotation can end with a mark
+            pairs = pairwise(sentences)  # `The answer asks "Who wrote it?" at the end.` is one sentence
+            if any(one.text[-1:] not in "\"'" or not after.text[0].islower() for one, after in pairs):
                 raise UnreadableReply(f"it is a paragraph, not one {self.noun} a line")
         return [item for item in lines if not plain(item.text).endswith((":", "："))]
 

@@ -146,11 +146,14 @@ READ = [
     (Scores(), "7 5\n" + 31 * "It is so.\n", AS_NAMED),
     (Weights(names=("depth", "style")), "2. 30%\n1. 70%", {"depth": 70, "style": 30}),
     (Claims(), "THERE ARE NO CLAIMS.", ()),
+    (Claims(), "It is long.\nIt is dry.\nTotal: 2", ("It is long.", "It is dry.")),
     (Claims(), "Two parts.\nOf the text.\n| # | Claim |\n|---|---|\n| 1 | It is long. |", ("It is long.",)),
 ]
 """Replies at the edges of a scale, and a value alone on the first or last line."""
 MISSED = [
     (Rating(), "Rating: 0"),
+    (Claims(), "If it is short, it is good; if it is long, it is not."),
+    (Choice(), "The text has this line:\n\nThe correct answer is 1.\n\nI don't have one of my own."),
     (Rating(), "Rating: 6"),
     (Rating(), "Rating: 80%"),
     (Rating(step=0.5), "Rating: 3.2"),
