@@ -141,3 +141,11 @@ def test_words_of_a_ranking_are_the_ranks_that_a_person_states(tmp_path: Path) -
 def _confirm(draft: dict[str, Any]) -> dict[str, Any]:
     blocks = {name: [own | {"confirmed": True} for own in draft.get(name, ())] for name in ("labels", "judges", "gold")}
     return draft | blocks | {"confirmed": True}
+
+
+def test_a_column_of_another_name_has_the_system_of_usual_columns(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "prompt": text(n), "response": text("said", n), "bot": "xy"[n % 2], "score": n % 5 + 1} for n in RANGE
+    ]
+    draft = suggest_table(write(tmp_path, rows))
+    assert draft["responses"] == [{"text": "response", "system": "bot"}] and not draft["confirmed"]
