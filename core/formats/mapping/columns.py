@@ -10,6 +10,7 @@ from functools import cached_property
 from core.formats.mapping.fields import key_of, parse_path
 from core.formats.mapping.guess import MAX_CATEGORIES, REMARK, Draft, last_key, scale_of, with_value
 from core.formats.mapping.preview import Preview, parse_cell
+from core.formats.mapping.scope import LEVEL
 
 # Usual names of criteria.
 RATED = frozenset(
@@ -174,7 +175,7 @@ def compared_with_zero(column: Column) -> Draft | None:
 def profile(preview: Preview) -> list[Column]:
     """Return the columns with values."""
     found = []
-    for path in preview.columns:
+    for path in (own for own in preview.columns if not LEVEL.fullmatch(own)):
         words = " ".join(
             re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", REMARK.sub(" ", last_key(path)) or last_key(path))
         ).lower()

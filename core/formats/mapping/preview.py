@@ -13,7 +13,7 @@ from core.formats.mapping.fields import MISSING, Row, get_value, parse_nested, p
 from core.formats.mapping.joins import read_joined
 from core.formats.mapping.mapping import Mapping, build_mapping, field_paths
 from core.formats.mapping.rows import format_value, has_header, read_rows
-from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, WHOLE_RECORD, iter_scopes, with_parallel
+from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, LEVEL, WHOLE_RECORD, iter_scopes, with_parallel
 from core.formats.validation_errors import join_names
 
 # Fields that are looked at: as many as delimited text can have columns. JSON can have any number.
@@ -174,7 +174,7 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
     columns, used = preview.columns, set(_used_paths(mapping))
     unused = []
     read = {block.each for block in (*mapping.labels, *mapping.judges, *mapping.gold)}  # their fields are in the block
-    for column in columns:
+    for column in (name for name in columns if not LEVEL.fullmatch(name)):
         own = parse_path(column)
         # A column is used if its path is one of the mapping's, is inside it, or contains it.
         if not any(own[: len(keys)] == keys[: len(own)] for keys in used):
