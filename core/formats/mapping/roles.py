@@ -479,7 +479,7 @@ class RoleSuggester:
         people = [own.path for own in self.columns if own.is_nested and own.is_called(PERSON)]
         if block["layout"] == "list" and people and not (isinstance(block["value"], str) and "." in block["value"]):
             block.setdefault("annotators_field", people[0])
-        parents = [own.get("text", "").rpartition(".")[0] for own in self.draft.get("responses", [])]
+        parents = [str(own.get("text", "")).rpartition(".")[0] for own in self.draft.get("responses", [])]
         if "each" in block and len(parents) > 1 and (parent := block["each"].rpartition(".")[0]) in parents:
             block.setdefault("response", parents.index(parent) + 1)
         return block.get("value") not in people

@@ -102,6 +102,8 @@ PEOPLE_LISTS = (
 )
 # Between the values of lists that are texts.
 SEPARATOR = ","
+# Words in the names of columns with values that no person gave.
+OF_MACHINES = frozenset(("auto", "automatic", "automated", "machine", "pred", "predicted", "prediction"))
 # What a block of labels or gold has and one of judges does not.
 NOT_OF_JUDGES = (
     "layout",
@@ -672,11 +674,12 @@ def share_scales(blocks: Draft) -> None:
     """
     people = [own for own in blocks.get("labels", ()) if own.get("scale") and "criterion_field" not in own]
     for own in (*blocks.get("gold", ()), *blocks.get("judges", ())):
-        same = {one["criterion"] for one in people if _are_within(own, one)}
-        if len(same) == len({one["criterion"] for one in people}) == 1 and _are_categories(own):
+        same = {one.get("criterion", "") for one in people if _are_within(own, one)}
+        if len(same) == len({one.get("criterion", "") for one in people}) == 1 and _are_categories(own):
             own["criterion"] = same.pop()
-            if isinstance(path := own.get("value"), str) and MODEL.match(key_of(path)):
-                attribute_to_judges(blocks, [path])
+            attribute_to_judges(blocks, [path for path in fields_of(own) if MODEL.match(key_of(path))])
+    judged = (path for own in blocks.get("gold", ()) for path in fields_of(own))
+    attribute_to_judges(blocks, [path for path in judged if OF_MACHINES & {*_words(path)}])
     found: dict[str, list[Draft]] = {}
     for own in (block for name in ("labels", "gold", "judges") for block in blocks.get(name, ())):
         if _are_categories(own) and "criterion_field" not in own:
