@@ -187,8 +187,8 @@ PEOPLE = frozenset(("human", "annotator", "rater", "worker", "coder", "expert", 
 GOLD = re.compile(r"gold|gold_label|gold_answer|adjudicated|ground_truth|human_majority|majority|final_label|expert")
 # Words for a preference that name the response: `Response A`, `A-is-clearly-better`.
 DIRECTED = re.compile(
-    r"(?:slightly_|strongly_)?(?:prefer_)?(?:(?:assistant|model|response|answer|output|completion|system)_)?(?P<which>[ab12])"
-    r"(?:_is|_was)?(?:_(?:slightly|somewhat|clearly|much|far|significantly|strongly))?(?:_(?:better|preferred|wins|won))?"
+    r"(?:slightly_|strongly_)?(?:prefer_)?(?:(?:assistant|model|response|answer|output|completion|system|text)_?)?(?P<which>[ab12])"
+    r"(?:_is|_was)?(?:_(?:slightly|somewhat|clearly|much|far|significantly|strongly))?(?:_(?:better|preferred|winner|wins|won))?"
 )
 # Other usual words for a preference -> the response, or 0 for a tie.
 PREFERENCES: Mapping[str, int] = {

@@ -1,7 +1,7 @@
 """The fields available to one item of a table: its row, or an element of the row's list together with the row."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -311,6 +311,8 @@ class Omissions:
     """Values of a target and an annotator beyond the one that counts."""
     without_header: bool = False
     """Whether the columns are numbered, because the first row has values and no names."""
+    unused: list[str] = field(default_factory=list)
+    """Fields of another tool's tasks that are no part of an item."""
     python_fields: list[str] = field(default_factory=list)
     """Fields of the first MAX_PYTHON_ROWS rows with lists or objects in Python's spelling, which is no JSON."""
 
@@ -323,6 +325,10 @@ class Omissions:
         """Note the fields of one of the first rows that hold lists or objects in Python's spelling."""
         found = (name for name, cell in row.items() if isinstance(cell, str) and is_python(cell))
         self.python_fields += [name for name in found if name not in self.python_fields]
+
+    def note_fields(self, names: Iterable[str]) -> None:
+        """Note fields of a task that are no part of its item."""
+        self.unused += [name for name in names if name not in self.unused]
 
     def notes(self) -> list[str]:
         """Return a phrase for each count that is not 0."""
@@ -345,6 +351,7 @@ class Omissions:
                 self.without_header,
                 "the first row has values and no names, so the columns are numbered from `column 1`",
             ),
+            (len(self.unused), f"not used: {join_keys(self.unused)}"),
             (
                 len(self.python_fields),
                 f"read as Python prints lists and objects: {join_keys(self.python_fields)}",

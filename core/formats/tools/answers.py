@@ -15,8 +15,10 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from core.errors import FileFormatError
-from core.formats.mapping.guess import RESPONSES, suggest_mapping
+from core.formats.mapping.guess import RESPONSES, meanings, suggest_mapping
 from core.formats.mapping.judges import JudgeReader
+from core.formats.mapping.preview import parse_cell
+from core.formats.mapping.scope import current_omissions
 from core.formats.records import (
     AdjudicationRecord,
     CriterionRecord,
@@ -33,10 +35,6 @@ from core.labels import PREFERENCE, STEPS, Adjudication, Kind, Label, Opinion, S
 from core.trace import Turn, VerdictReached, current_events
 from core.transcripts import FIRST_WRONG_STEP, Transcript, render, step_of
 
-FIRST = ("1", "a", "left", "first", "response 1", "response a", "model a", "answer 1", "answer a", "text1", "text 1")
-SECOND = ("2", "b", "right", "second", "response 2", "response b", "model b", "answer 2", "answer b", "text2", "text 2")
-TIE = ("tie", "tied", "equal", "same", "draw", "both", "neither", "no preference")
-PREFERENCES: dict[str, int] = dict.fromkeys(FIRST, 1) | dict.fromkeys(SECOND, 2) | dict.fromkeys(TIE, 0)
 # Stands between the criterion and the step or response in the name of a question about one.
 SEPARATOR = " · "
 # The end of the name of a question about one of several responses; Argilla's names have neither spaces nor dots.
@@ -86,11 +84,15 @@ def item_from_fields(id: str, fields: Mapping[str, Any]) -> Item:
     names = [prompts] if isinstance(prompts, str) else prompts
     labelled = [texts[name] if isinstance(prompts, str) else f"{name}: {texts[name]}" for name in names]
     others = {name: texts[draft[name]] for name in ("context", "reference", "scenario", "group") if name in draft}
+    current_omissions().note_fields(name for name in texts if name not in {*used, *names})
     return Item(id=id, prompt="\n\n".join(labelled), responses=responses, **others)
 
 
 def _text(value: Any) -> str:
-    """Return a field as text; a list of messages as "role: text" lines."""
+    """Return a field as text; a list of messages as "role: text" lines, one of texts with blank lines between them."""
+    value = parse_cell(value) if isinstance(value, str) else value
+    if isinstance(value, list) and all(isinstance(element, str) for element in value):
+        return "\n\n".join(value)
     if isinstance(value, list) and all(isinstance(element, dict) for element in value):
         return "\n".join(
             f"{element.get('role', '')}: {_text(element.get('content', ''))}".strip(": ") for element in value
@@ -172,11 +174,10 @@ def _preference(value: Any, item: Item) -> int | None:
     """Return 1, 2 or 0 for a word that names one of two responses; None for any other value."""
     if len(item.responses) != 2 or not isinstance(value, str):
         return None
-    word = " ".join(value.replace("_", " ").replace("-", " ").split()).casefold()
     systems = [(response.system or "").casefold() for response in item.responses]
     if systems[0] != systems[1] and value.casefold() in systems:
         return systems.index(value.casefold()) + 1
-    return PREFERENCES.get(word)
+    return meanings([value]).get(value)
 
 
 def _plain(value: Any) -> Value:

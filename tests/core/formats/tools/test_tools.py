@@ -72,6 +72,18 @@ def test_texts_of_label_studio_under_unusual_names_are_the_prompt_and_texts_alon
     assert omissions.labels == 1
 
 
+def test_words_for_a_response_are_a_preference_and_fields_without_a_role_are_named(tmp_path: Path) -> None:
+    choice = {"from_name": "best", "type": "choices", "value": {"choices": ["b_winner"]}}
+    data = {"prompt": '["Why?", "Really?"]', "response_a": "x", "response_b": "y", "vote": "model_a"}
+    task = {"data": data, "annotations": [{"completed_by": 1, "result": [choice]}]}
+    (tmp_path / "t.json").write_text(json.dumps([task]))
+    with recording_omissions() as omissions:
+        records = list(read_records(tmp_path / "t.json", "label-studio"))
+    (label,) = [record.label for record in of(records, LabelRecord)]
+    assert (label.target.kind, label.value, omissions.notes()) == ("preference", 2, ["not used: vote"])
+    assert of(records, ItemRecord)[0].item.prompt == "Why?\n\nReally?"
+
+
 def test_the_values_of_label_studio_are_read() -> None:
     records = list(read_records(FOLDER / "label_studio.json"))
     values = {
