@@ -2,9 +2,9 @@
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from typing import Self
+from typing import Self, TypeVar
 
 # The display name of the items without a scenario.
 NO_SCENARIO = "(no scenario)"
@@ -18,6 +18,9 @@ RESERVED_CRITERIA = (NO_CRITERION, ALL_CRITERIA, ALL_CRITERIA.lower(), "all")
 
 # Names that a note lists; of more it gives the number.
 MAX_NAMES = 5
+
+
+T = TypeVar("T")
 
 
 class Described(StrEnum):
@@ -150,6 +153,15 @@ PART = " · "
 def join_notes(*notes: str) -> str:
     """Return the notes that are not empty, as one text."""
     return "; ".join(filter(None, notes))
+
+
+def group_by_note(rows: Iterable[T], notes: Callable[[T], Iterable[str]]) -> dict[str, list[T]]:
+    """Return each note that is not empty -> the rows that have it."""
+    found: dict[str, list[T]] = {}
+    for row in rows:
+        for note in filter(None, notes(row)):
+            found.setdefault(note, []).append(row)
+    return found
 
 
 def repeats_note(repeats: int) -> str:

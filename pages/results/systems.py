@@ -8,6 +8,7 @@ import streamlit as st
 from core.formats.tables import Table
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
+from core.wording import group_by_note
 from pages.parts import numbers, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
@@ -73,13 +74,9 @@ def describe_design(report: SystemReport) -> str:
 
 def describe_caveats(rows: Sequence[SystemRow]) -> str:
     """Return each caveat once as Markdown, with the systems that it is about if it is not about all."""
-    of_systems: dict[str, list[str]] = {}
-    for row in rows:
-        for caveat in filter(None, row.reason.split("; ")):
-            of_systems.setdefault(caveat, []).append(row.system)
     lines = []
-    for caveat, names in of_systems.items():
-        prefix = "All systems" if len(names) == len(rows) else ", ".join(names)
+    for caveat, concerned in group_by_note(rows, lambda row: row.reason.split("; ")).items():
+        prefix = "All systems" if len(concerned) == len(rows) else ", ".join(row.system for row in concerned)
         lines.append(f":material/info: {escape_markdown(f'{prefix}: {caveat}')}.")
     return "  \n".join(lines)
 

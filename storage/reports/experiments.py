@@ -26,7 +26,7 @@ from core.statistics.reports.experiment_differences import (
     with_bounds,
 )
 from core.statistics.reports.experiments import CellResult, Levels, RunOfCell, cell_statistics
-from core.wording import MAX_NAMES, format_count
+from core.wording import MAX_NAMES, format_count, group_by_note
 from storage.db.connections import reading
 from storage.db.tables import EventRow, ItemRow, TraceRow
 from storage.reports.alignment import AlignmentData, comparable_scales, load_data
@@ -479,10 +479,8 @@ def _incomplete(results: Results, statistic: str) -> Iterator[str]:
 
 def _caveats(cells: Sequence[CellResult]) -> list[str]:
     """Return the caveats of values, each with the cells that it concerns."""
-    concerned: dict[str, list[CellResult]] = {}
-    for cell in cells:
-        for caveat in cell.reason.split("; ") if cell.value is not None and cell.reason else ():
-            concerned.setdefault(caveat, []).append(cell)
+    valued = [cell for cell in cells if cell.value is not None]
+    concerned = group_by_note(valued, lambda cell: cell.reason.split("; "))
     return [caveat + _named(of_caveat, cells) for caveat, of_caveat in concerned.items()]
 
 

@@ -33,7 +33,7 @@ from core.statistics.reports.judges import (
     has_verdict,
     rank_judges,
 )
-from core.wording import format_estimate, join_notes, scenario_name
+from core.wording import format_estimate, group_by_note, join_notes, scenario_name
 from storage.reports import alignment, chosen_labels, judge_costs, opinions
 from storage.reports.alignment import AlignmentData, categorical_scales, load_data
 from storage.reports.chosen_labels import ALL_TARGETS, Population
@@ -104,11 +104,8 @@ def describe_method(report: JudgeReport) -> str:
 
 def notes_of(not_compared: Mapping[str, str]) -> list[str]:
     """Return sentences that name judges (judge -> reason), one for each reason."""
-    reasons = dict.fromkeys(not_compared.values())
-    return [
-        f"Not compared: {', '.join(name for name, why in not_compared.items() if why == reason)} ({reason})."
-        for reason in reasons
-    ]
+    judges = group_by_note(not_compared, lambda judge: [not_compared[judge]])
+    return [f"Not compared: {', '.join(names)} ({reason})." for reason, names in judges.items()]
 
 
 def rankable(data: AlignmentData) -> list[tuple[str, str]]:

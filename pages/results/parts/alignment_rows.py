@@ -13,7 +13,7 @@ from core.formats.tables import Column, Form, Table
 from core.provenance import INTERVALS
 from core.statistics.data.frames import ALL
 from core.statistics.reports.alignment import AlignmentRow
-from core.wording import NO_SCENARIO, format_n, scenario_group
+from core.wording import NO_SCENARIO, format_n, group_by_note, list_names, scenario_group
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, truncate
@@ -363,11 +363,9 @@ def table_line(line: Line, statistic: str, *, by_scenario: bool) -> dict[str, st
 
 def describe_undefined(line: Line, columns: Mapping[str, str]) -> list[str]:
     """Return `Kappa: both used one and the same category` for the undefined columns, and why there is no price."""
-    by_reason: dict[str, list[str]] = {}
-    for name, title in columns.items():
-        if name in line.rows and not line.has(name):
-            by_reason.setdefault(line.rows[name].reason, []).append(title)
-    reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in by_reason.items()]
+    undefined = [name for name in columns if name in line.rows and not line.has(name)]
+    by_reason = group_by_note(undefined, lambda name: [line.rows[name].reason])
+    reasons = [f"{', '.join(columns[name] for name in names)}: {reason}" for reason, names in by_reason.items()]
     if line.cost is None:
         return [*reasons, "$: no calls were recorded"]
     unpriced = numbers.format_count(line.cost.unpriced, "call")
@@ -411,42 +409,35 @@ def compare_with_ceiling(line: Line, view: View) -> str:
 
 def describe(lines: Sequence[Line], statistic: str) -> list[str]:
     """Return the references, the order and the undefined values, as Markdown."""
-    mixes = judges_by(lines, partial(reference_of, statistic=statistic))
+    mixes = group_by_note(lines, partial(reference_of, statistic=statistic))
     sentences = []
-    for mix, judges in mixes.items():
-        subject = "Reference" if len(mixes) == 1 else f"{list_names(judges)}: reference"
+    for mix, concerned in mixes.items():
+        subject = "Reference" if len(mixes) == 1 else f"{list_judges(concerned)}: reference"
         sentences.append(f":material/flag: {subject} {escape_markdown(mix)}.")
     if len({line.often_abstains for line in lines if line.has(statistic)}) > 1:
         sentences.append(f":material/sort: {ORDER}")
-    for reason, judges in judges_by(lines, partial(why_undefined, statistic=statistic)).items():
-        sentences.append(f":material/help: No value for {list_names(judges)}: {escape_markdown(reason)}.")
+    for reason, concerned in group_by_note(lines, partial(why_undefined, statistic=statistic)).items():
+        sentences.append(f":material/help: No value for {list_judges(concerned)}: {escape_markdown(reason)}.")
     return sentences
 
 
 def list_notes(lines: Sequence[Line], statistic: str) -> list[str]:
     """Return what applies to the intervals, the values and the human ceiling, as Markdown."""
     notes = [f"{INTERVALS}."]
-    reasons = {line.judge: line.rows[statistic].reason.split("; ") for line in lines if line.has(statistic)}
-    for note, judges in judges_by(lines, lambda line: reasons.get(line.judge, [])).items():
-        prefix = "" if 1 < len(judges) == len(lines) else f"{list_names(judges)}: "
+    valued = [line for line in lines if line.has(statistic)]
+    for note, concerned in group_by_note(valued, lambda line: line.rows[statistic].reason.split("; ")).items():
+        prefix = "" if 1 < len(concerned) == len(lines) else f"{list_judges(concerned)}: "
         notes.append(f":material/info: {prefix}{escape_markdown(note)}.")
     if any(line.no_verdict for line in lines):
         notes.append(f":material/info: {MISSING_VERDICTS}")
     if VIEWS[statistic].difference:
         notes.append(HUMAN_CEILING)
-        tests = {line.judge: [line.rows["winning_rate"].reason] for line in lines if "winning_rate" in line.rows}
-        for note, judges in judges_by(lines, lambda line: tests.get(line.judge, [])).items():
-            notes.append(f":material/group: Alternative-annotator test, {list_names(judges)}: {escape_markdown(note)}.")
+        tested = [line for line in lines if "winning_rate" in line.rows]
+        for note, concerned in group_by_note(tested, lambda line: [line.rows["winning_rate"].reason]).items():
+            notes.append(
+                f":material/group: Alternative-annotator test, {list_judges(concerned)}: {escape_markdown(note)}."
+            )
     return notes
-
-
-def judges_by(lines: Sequence[Line], find: Callable[[Line], Iterable[str]]) -> dict[str, list[str]]:
-    """Return each text that `find` returns of a judge -> the judges that it is about."""
-    judges: dict[str, list[str]] = {}
-    for line in lines:
-        for text in filter(None, find(line)):
-            judges.setdefault(text, []).append(line.judge)
-    return judges
 
 
 def reference_of(line: Line, statistic: str) -> list[str]:
@@ -465,10 +456,9 @@ def why_undefined(line: Line, statistic: str) -> list[str]:
     return [row.reason if row else "its scores are means, which lie between the categories of the scale"]
 
 
-def list_names(judges: Sequence[str]) -> str:
-    """Return the first four names, and the number of the others."""
-    names = ", ".join(escape_markdown(judge) for judge in judges[:4])
-    return f"{names} and {len(judges) - 4} more" if len(judges) > 4 else names
+def list_judges(lines: Sequence[Line]) -> str:
+    """Return the names of the judges, as Markdown."""
+    return escape_markdown(list_names([line.judge for line in lines]))
 
 
 # Where one judge differs from people: tables of values whose cells list their targets, and changed opinions.
