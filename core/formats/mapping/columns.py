@@ -57,7 +57,7 @@ LABEL = re.compile(
 )
 FACT = re.compile(
     r"\b(id|idx|index|count|num|n|len|length|size|time|date|day|seconds?|start|end|turn|seed|split|fold|version|age|year"
-    r"|tokens?|page|price|cost|duration|lead|norm|normalized|zscore|z|std|sd|avg|category|domain|topic|subset|dataset"
+    r"|tokens?|page|price|cost|duration|lead|norm|normalized|zscore|z|std|sd|ave|avg|category|domain|topic|subset|dataset"
     r"|genre|\w*lang|language|country|region|city|channel|gender|type|row|rank|ranking|total"
     r"|number|conf|confidence|name|benchmark|task)\b"
 )
@@ -202,6 +202,13 @@ def name_words(column: Column) -> list[str]:
     """Return the words of all keys of a path."""
     keys = parse_path(column.path)[:-1]
     return [*(key.lower() for key in keys), *column.words.split()]
+
+
+def name_parts(column: Column) -> list[str]:
+    """Return what underscores, hyphens and blanks divide in the keys of a path, or its words without these."""
+    *parents, key = parse_path(column.path)
+    parts = [part for part in re.split(r"[_\s-]+", key.lower()) if part]
+    return [*map(str.lower, parents), *parts] if len(parts) > 1 else name_words(column)
 
 
 def number_marks(column: Column) -> set[str]:

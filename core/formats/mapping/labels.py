@@ -265,7 +265,10 @@ def _list_cells(block: ListLabels, scope: Scope) -> Iterator[Cell]:
 
 
 def cell_of(scope: Scope, block: Block, cell: Any, field: str, omissions: Omissions) -> Any:
-    """Return the cell of a value; of one that names a step its number in the transcript, None for no such step."""
+    """Return the cell of a value; of one that names a step its number in the transcript, None for no such step, and of
+    a preference that is the name of a response's system the number of the response."""
+    if block.kind == "preference" and isinstance(cell, str) and scope.systems.count(cell.strip()) == 1:
+        return cell if cell in block.values else scope.systems.index(cell.strip()) + 1
     if not block.steps or block.step:
         return cell
     if (step := scope.named_step(cell, block.steps, field)) is None and not is_empty(cell):

@@ -458,6 +458,8 @@ class Mapping(Frozen):
     """Field -> its values in the rows to import; other rows are left out."""
     where_not: Where = Field(default_factory=dict)
     """Field -> its values in the rows to leave out."""
+    fill: tuple[FieldPath, ...] = ()
+    """Columns whose empty cells have the value of the nearest filled one above, as merged cells of a spreadsheet."""
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     """The character between the cells of a .csv, .tsv or .tab file; by default it is detected."""
     quotes: bool | None = None
@@ -570,7 +572,16 @@ def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
     texts = (*as_tuple(mapping.prompt), *as_tuple(mapping.context), *as_tuple(mapping.reference))
     aspects = mapping.aspects.field if isinstance(mapping.aspects, AspectFields) else mapping.aspects
     group = mapping.group if isinstance(mapping.group, tuple) else ()
-    for source in (*group, *texts, mapping.image, mapping.category_of, aspects, *mapping.where, *mapping.where_not):
+    for source in (
+        *group,
+        *texts,
+        *mapping.fill,
+        mapping.image,
+        mapping.category_of,
+        aspects,
+        *mapping.where,
+        *mapping.where_not,
+    ):
         yield from value_paths(source)
     for response in mapping.responses:
         yield from response_paths(response)

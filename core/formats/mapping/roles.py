@@ -28,6 +28,7 @@ from core.formats.mapping.columns import (
     count_groups,
     depends,
     families,
+    name_parts,
     name_words,
     narrow_scale,
     number_marks,
@@ -93,9 +94,11 @@ class RoleSuggester:
             texts = self._of([str(own.get("text")) for own in self.draft["responses"]])
             known = any("system" in own or "name" in own for own in self.draft["responses"])
             named = [] if known else [own for own in self.short if own.is_called(SYSTEM) and not own.numbers]
-            systems = self._by_response(systems or named, texts) or systems
+            systems = self._by_response(systems or named, texts) or systems or self._named_systems(texts)
             for own, system in zip(self.draft["responses"], systems, strict=False):
                 own["system"] = system.path
+        if len(systems) == 2 == len(self.draft["responses"]):
+            self.pair = self.pair or {*systems[0].distinct, *systems[1].distinct}
         paths = [own.get("transcript") or own.get("text", "") for own in self.draft["responses"]]
         paths = [own for own in paths if not isinstance(own, dict)]
         self.texts = self._of(paths)
@@ -132,6 +135,16 @@ class RoleSuggester:
             return True
         return False
 
+    def _named_systems(self, texts: Sequence[Column]) -> list[Column]:
+        """Return the columns of two responses whose values others name as the better one."""
+        known = any("system" in own or "name" in own for own in self.draft["responses"])
+        pair = (
+            [] if known or len(texts) != 2 else self._by_response([own for own in self.short if not own.numbers], texts)
+        )
+        names = {name for own in pair for name in own.distinct}
+        named = [own for own in self.short if own not in pair and len(own.distinct) > 1 and _is_winner(own, names)]
+        return pair if named else []
+
     def _name_winner(self, names: set[str], pair: Column) -> bool:
         return any(own is not pair and _is_winner(own, names) for own in self.short)
 
@@ -141,6 +154,9 @@ class RoleSuggester:
         several = [own for own in several if not any(SEPARATOR in text for text in own.distinct)]  # lists of people
         named = [own for own in several if own.is_called(PERSON) and not own.is_called(RESPONSE)]
         named = [own for own in named if not LABEL.match(own.words.split()[-1])]
+        # One column of several like ones has the values of a person, not persons.
+        numbered = [stem([own, own]) for own in named if number_marks(own)]
+        named = [own for own in named if not number_marks(own) or numbered.count(stem([own, own])) == 1]
         # Scores or verdicts instead of names.
         named = [own for own in named if not own.distinct <= TRUTH and (own.words != "judge" or not own.numbers)]
         if named:
@@ -175,7 +191,7 @@ class RoleSuggester:
         numbered = {mark for own in self.short if own.is_called(SYSTEM) for mark in number_marks(own)}
         rated = {mark for own in self.short if own.is_label for mark in number_marks(own)}
         for own in self.prose:
-            for at, word in enumerate(names := name_words(own)):
+            for at, word in enumerate(names := name_parts(own)):
                 is_number = re.fullmatch(r"\d+|[a-h]", word) is not None
                 rest = (*names[:at], "*", *names[at + 1 :])
                 is_response = RESPONSE.search(" ".join(rest)) or (is_number and word in {*numbered, *rated})
@@ -554,9 +570,10 @@ class RoleSuggester:
 
     def _is_preference(self, columns: Sequence[Column]) -> Draft | None:
         """Return the block of columns whose values name one of two responses; None for others."""
-        if len(columns) == 1 and _is_winner(columns[0], self.pair):
-            ties = dict.fromkeys(sorted(columns[0].distinct - self.pair), 0)
-            return {"kind": "preference", "value": {"system": columns[0].path}, "values": ties}
+        if self.pair and all(_is_winner(own, self.pair) for own in columns):
+            ties = dict.fromkeys(sorted({text for own in columns for text in own.distinct} - self.pair), 0)
+            value = {"value": {"system": columns[0].path}} if len(columns) == 1 else {}
+            return {"kind": "preference", **value, "values": ties}
         named = {key_of(own.path): number for number, own in enumerate(self.texts, 1)}
         if len(columns) == 1 and len(named) == 2 and _is_winner(columns[0], {*named}):
             return {"kind": "preference", "values": {text: named.get(text, 0) for text in sorted(columns[0].distinct)}}

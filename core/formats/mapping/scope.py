@@ -294,6 +294,12 @@ class Omissions:
     rows: int = 0
     """All rows."""
     rows_left_out: int = 0
+    empty_lists: int = 0
+    """Records whose list of items is empty."""
+    blank: int = 0
+    """Rows without any text."""
+    empty_prompts: int = 0
+    """Rows or elements whose prompt is an empty field."""
     labels: int = 0
     """Values that are no label, because `values` maps them to null."""
     verdicts: int = 0
@@ -336,6 +342,9 @@ class Omissions:
         values = {"label": self.labels, "verdict": self.verdicts, "gold": self.gold}
         phrases = [
             (self.rows_left_out, f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where` or `where_not`"),
+            (self.empty_lists, f"{self.empty_lists:,} records have an empty list, and no item"),
+            (self.blank, f"{self.blank:,} rows left out: prompt and responses are empty"),
+            (self.empty_prompts, f"{self.empty_prompts:,} rows have an empty prompt"),
             (self.rows_without_record, f"{self.rows_without_record:,} rows have no record in a joined file"),
             (
                 self.records_without_row,

@@ -49,7 +49,7 @@ TRANSCRIPTS = ("transcript", "trajectory", "messages", "conversation", "history"
 # The status of an assignment of Amazon Mechanical Turk that is no label.
 REJECTED = "Rejected"
 # Fields of a suggestion that stand when a person says what others are.
-KNOWN = ("explode", "parallel", "scenario", "header")
+KNOWN = ("explode", "divider", "parallel", "scenario", "header")
 # What a person can say that a field is.
 ROLES = (
     *("items", "prompt", "context", "reference", "response", "transcript", "system", "annotator", "label", "judge"),
@@ -167,7 +167,7 @@ def apply_roles(
         lists, others = items[0].split("+"), {role: fields for role, fields in chosen.items() if role != "items"}
         draft = suggest_table(path, lists[0] if len(lists) == 1 else lists, join)
         return apply_roles(path, draft, others, join) if others else draft
-    preview = preview_table(path, MANY_ROWS, draft.get("explode"), join=join)
+    preview = preview_table(path, MANY_ROWS, draft.get("explode"), join=join, divider=draft.get("divider"))
     chosen, further = _known_fields(preview, chosen)
     judges = chosen.get("judge", [])
     chosen |= {"label": [*chosen.get("label", ()), *judges]} if judges else {}

@@ -100,6 +100,9 @@ PEOPLE_LISTS = (
     *("annotators", "raters", "workers", "annotator_ids", "rater_ids", "worker_ids", "expert_ids", "physician_ids"),
     "anonymized_physician_ids",
 )
+# Rows from which on lists of as many numbers each are those of as many people.
+MIN_ROWS = 5
+DIGITS = re.compile(r"\s*-?\d")
 # Between the values of lists that are texts.
 SEPARATOR = ","
 # Words in the names of columns with values that no person gave.
@@ -369,13 +372,16 @@ class BlockSuggester:
             yield {**own, "criterion": last_key(column), **(block or {})}
 
     def _separated(self) -> Iterator[Draft]:
-        """Yield a block for each column with a value of each person whom another column lists: `1,0,1` of `a,b,c`."""
+        """Yield a block for each column with a value of each person whom another column lists, `1,0,1` of `a,b,c`, or
+        of as many people in each row."""
         people = first_of(self.names, PEOPLE_LISTS)
         names = self._cells(people) if people else []
         sizes = [] if any(cell[:1] == "[" for cell in names) else [cell.count(SEPARATOR) for cell in names]
-        for column in self.preview.columns if any(sizes) else ():
+        for column in self.preview.columns:
             cells = self._cells(column)
-            if column == people or [cell.count(SEPARATOR) for cell in cells] != sizes:
+            counts = [cell.count(SEPARATOR) for cell in cells]
+            are_alike = any(counts) and len({*counts}) == 1 and len(cells) > MIN_ROWS and bool(DIGITS.match(cells[0]))
+            if column == people or (counts != sizes if any(sizes) else not are_alike):
                 continue
             values = [value.strip() for cell in cells for value in cell.split(SEPARATOR)]
             block = _scores_or_answers(values)
@@ -383,7 +389,7 @@ class BlockSuggester:
                 numbers = [int(value) for value in values]
                 block = {"kind": "score", "scale": scale_of(min(numbers), max(numbers), numbers)}
             if block:
-                named = {"annotators_field": people, "separator": SEPARATOR}
+                named = {"separator": SEPARATOR} | ({"annotators_field": people} if any(sizes) else {})
                 yield {"layout": "list", "value": column, "criterion": last_key(column), **named, **block}
 
     def _of_responses(self) -> Iterator[Draft]:
@@ -424,6 +430,11 @@ class BlockSuggester:
         for criterion, annotators in found.items():
             cells = [cell for column in annotators for cell in self._cells(column)]
             block = _scores_or_answers(cells)
+            if all(map(self._are_systems, annotators)):
+                block = {
+                    "kind": "preference",
+                    "values": {cell: 0 for cell in meanings(cells) if not meanings([cell])[cell]},
+                }
             if block and len(annotators) > 1:
                 yield {"layout": "wide", "annotators": annotators, "criterion": criterion, **block}
 

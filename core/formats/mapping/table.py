@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from core.errors import FileFormatError
 from core.formats.mapping.confirmation import (
@@ -24,9 +25,9 @@ from core.formats.mapping.items import ItemReader, shuffle_responses
 from core.formats.mapping.joins import read_joined
 from core.formats.mapping.judges import JudgeReader, WeightsReader
 from core.formats.mapping.labels import GoldReader, LabelReader
-from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, field_paths
+from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, as_tuple, field_paths
 from core.formats.mapping.preview import unused_fields
-from core.formats.mapping.rows import NUMBERED, SUFFIXES, files_of_records, has_header
+from core.formats.mapping.rows import NUMBERED, SUFFIXES, files_of_records, has_header, is_empty
 from core.formats.mapping.scope import (
     MAX_PYTHON_ROWS,
     WHOLE_RECORD,
@@ -173,21 +174,45 @@ def _no_item(mapping: Mapping) -> FileFormatError:
 
 
 def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
-    omissions = current_omissions()
+    omissions, above = current_omissions(), dict[str, Any]()
     for number, (line, row) in enumerate(read_joined(path, mapping), 1):
+        above |= {name: row[name] for name in mapping.fill if not is_empty(row.get(name))}
+        row = {**row, **above} if mapping.fill else row
         if number == 1 and has_header(path):
             _check_header(row, mapping)
             omissions.without_header = NUMBERED.format(1) in row
         if number <= MAX_PYTHON_ROWS:
             omissions.note_python(row)
-        for scope in iter_scopes(row, line, number, mapping.explode, mapping.divider):
-            if mapping.parallel:
-                scope = with_parallel(scope, row, mapping.explode[0], mapping.parallel)
-            is_selected = all(scope.have(mapping.where)) and not any(scope.have(mapping.where_not))
+        before = omissions.rows
+        for scope in _iter_row(row, line, number, mapping):
             omissions.rows += 1
+            is_selected = all(scope.have(mapping.where)) and not any(scope.have(mapping.where_not))
             omissions.rows_left_out += not is_selected
-            if is_selected:
+            if is_selected and _is_blank(scope, mapping):
+                omissions.blank += 1
+            elif is_selected:
+                omissions.empty_prompts += isinstance(mapping.prompt, str) and is_empty(scope.get(mapping.prompt))
                 yield scope
+        omissions.empty_lists += omissions.rows == before
+
+
+def _iter_row(row: Row, line: int, number: int, mapping: Mapping) -> Iterator[Scope]:
+    """Yield the scopes of a row; only the row itself if it lacks the list and is to be left out."""
+    whole = Scope(row, line, number)
+    if mapping.explode and whole.get(mapping.explode[0]) is MISSING and any(whole.have(mapping.where_not)):
+        yield whole
+        return
+    for scope in iter_scopes(row, line, number, mapping.explode, mapping.divider):
+        yield with_parallel(scope, row, mapping.explode[0], mapping.parallel) if mapping.parallel else scope
+
+
+def _is_blank(scope: Scope, mapping: Mapping) -> bool:
+    """Return whether the prompt and all responses of a row are empty cells, as in sums below a table."""
+    own = [response.text for response in mapping.responses]
+    sources = [source for texts in (mapping.prompt, *own) for source in as_tuple(texts)]
+    if not mapping.prompt or len(sources) < 2 or not all(isinstance(source, str) for source in sources):
+        return False
+    return all(is_empty(scope.get(str(source))) for source in sources)
 
 
 def _check_header(row: Row, mapping: Mapping) -> None:

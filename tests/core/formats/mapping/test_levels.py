@@ -9,6 +9,7 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import apply_roles, apply_scales, apply_values, suggest_table
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.formats.registry import read_records
@@ -136,6 +137,77 @@ def test_words_of_a_ranking_are_the_ranks_that_a_person_states(tmp_path: Path) -
         labels(path, draft)
     draft = apply_values(draft, {"rank_a:last": "2", "rank_a:best": "1"})
     assert labels(path, draft) == [("1", "", "x", 2)]
+
+
+def test_systems_that_columns_of_raters_name_are_their_preferences(tmp_path: Path) -> None:
+    origins = ("human", "machine")
+    rows = [
+        {"source": text(n), "A": text("one", n), "B": text("two", n), "A_origin": origins[n % 2]}
+        | {
+            "B_origin": origins[1 - n % 2],
+            "fluent_rater1": origins[n // 2 % 2],
+            "fluent_rater2": "tie" if n % 3 else "human",
+        }
+        for n in RANGE
+    ]
+    path = write(tmp_path, rows)
+    draft = suggest_table(path)
+    assert [own["system"] for own in draft["responses"]] == ["A_origin", "B_origin"]
+    found = labels(path)
+    assert Counter(who for *_, who, _ in found) == {"rater1": 12, "rater2": 12}
+    assert [value for *_, who, value in found if who == "rater1"] == [1, 2, 2, 1] * 3
+
+
+def test_answers_whose_names_end_in_their_systems_are_the_responses(tmp_path: Path) -> None:
+    answers = {f"answer_{name}": text(name) for name in ("fid", "gpt35", "new_bing")}
+    rows = [{"question": text("q", n)} | {k: f"{v} {n}" for k, v in answers.items()} | {"label": n % 2} for n in RANGE]
+    path = write(tmp_path, rows)
+    assert [own["text"] for own in suggest_table(path)["responses"]][:2] == ["answer_fid", "answer_gpt35"]
+
+
+def test_numbers_divided_by_commas_are_of_as_many_people_and_roles_keep_the_divider(tmp_path: Path) -> None:
+    rows = [
+        {
+            "source": text(n // 3),
+            "output": text("said", n),
+            "system": ("x", "x,y", "y")[n % 3],
+            "fluency": f"{n % 4},2,3",
+        }
+        for n in RANGE
+    ]
+    path = write(tmp_path, rows)
+    draft = apply_roles(path, suggest_table(path), {"reference": ["source"]})
+    assert (draft["divider"], draft["reference"]) == (",", "source")
+    assert Counter(who for *_, who, _ in labels(path, _confirm(draft))) == dict.fromkeys(
+        ("annotator 1", "annotator 2", "annotator 3"), 16
+    )
+
+
+def test_rows_without_texts_or_items_and_empty_prompts_are_counted(tmp_path: Path) -> None:
+    rows = [{"q": "why", "as": [{"t": "x"}]}, {"q": "", "as": [{"t": "y"}]}, {"q": "", "as": [{"t": ""}]}]
+    path = write(tmp_path, [*rows, {"q": "how", "as": []}, {"q": "off"}])
+    draft = {"explode": "as", "id": "{row}-{element}", "prompt": "q", "responses": [{"text": "t"}]}
+    with recording_omissions() as omissions:
+        records = list(read_records(path, mapping=build_mapping(draft | {"where_not": {"q": "off"}})))
+    assert sum(isinstance(record, ItemRecord) for record in records) == 2
+    assert omissions.notes() == [
+        "1 of 4 rows left out by `where` or `where_not`",
+        "1 records have an empty list, and no item",
+        "1 rows left out: prompt and responses are empty",
+        "1 rows have an empty prompt",
+    ]
+
+
+def test_cells_are_filled_from_above_and_a_value_is_the_begin_of_a_text(tmp_path: Path) -> None:
+    rows = [
+        {"q": "why", "a": "x", "b": "y", "best": "Text 2. So."},
+        {"q": "", "a": "z", "b": "w", "best": "Text 1. As"},
+    ]
+    gold = {"kind": "preference", "value": {"field": "best", "before_first": "."}, "values": {"Text 1": 1, "Text 2": 2}}
+    draft = {"id": "{row}", "prompt": "q", "responses": [{"text": "a"}, {"text": "b"}], "fill": ["q"], "gold": [gold]}
+    records = list(read_records(write(tmp_path, rows), mapping=build_mapping(draft)))
+    assert [record.item.prompt for record in records if isinstance(record, ItemRecord)] == ["why", "why"]
+    assert [record.ruling.value for record in records if isinstance(record, AdjudicationRecord)] == [2, 1]
 
 
 def _confirm(draft: dict[str, Any]) -> dict[str, Any]:

@@ -225,7 +225,10 @@ judges: [{kind: preference, judge: {constant: g}, value: g, order: order}]
             "`compare` and `system` give a preference, not a score",
         ),
         ("gold: [{kind: preference, value: {compare: [a, a]}}]", "field 'a': expected a number to compare, not 'text'"),
-        ("gold: [{kind: preference, value: {field: a}}]", "needs `after_last`, `before_last` or `remove`"),
+        (
+            "gold: [{kind: preference, value: {field: a}}]",
+            "`before_last`, `before_first` or `remove`",
+        ),
         (
             "gold: [{kind: preference, value: 3}]",
             "expected a field, or {constant: ...} or {field: ...} or {compare: ...}",
