@@ -5,9 +5,8 @@ A suggested block leaves it open (`confirmed: false`), and the import refuses it
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Literal
 
 from core.errors import FileFormatError
@@ -295,7 +294,7 @@ GUESSED = (
 )
 
 
-def role_lines(mapping: TableMapping, scope: Scope | None, unused: Iterable[str]) -> list[str]:
+def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]) -> list[str]:
     """Return what each field is, with the value of one row; a field that has no text there is shown without one."""
 
     def example(sources: Iterable[Any]) -> str:
@@ -321,7 +320,8 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Iterable[str]
         lines.append(f"{what}, annotators: {who}")
     for name, blocks in (("of judges", mapping.judges), ("gold, without annotators", mapping.gold)):
         lines += [f"{_named(block)}: values {name}" for block in blocks]
-    return [*lines, *(f"not used: {example([field])}" for field in islice(unused, MAX_VALUES))]
+    more = [f"not used: {len(unused) - MAX_VALUES:,} more fields"] if len(unused) > MAX_VALUES else []
+    return [*lines, *(f"not used: {example([field])}" for field in unused[:MAX_VALUES]), *more]
 
 
 def _named(block: Block) -> str:

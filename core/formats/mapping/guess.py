@@ -22,6 +22,7 @@ IDS = (
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),
     *("source", "src", "problem", "goal", "context", "text", "user_query", "prompt_text", "question_text"),
+    *("problem_statement", "user_input", "user_message", "task_description"),
 )
 # Other fields of an item -> the usual names of their columns.
 USUAL = {

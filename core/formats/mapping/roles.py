@@ -55,6 +55,8 @@ RANK = re.compile(r"\brank(s|ing)?\b")
 ALIKE = 1.02
 # Rows whose lists are searched for the names of their fields.
 ROWS = 50
+# Columns with the same values up to which one of them can name people: more are answers to several questions.
+MAX_ALIKE = 2
 # How many times as many rows as different texts there are at least, if these are categories.
 FEW = 4
 # Different criteria in the rows of a file at most.
@@ -157,6 +159,7 @@ class RoleSuggester:
         # One column of several like ones has the values of a person, not persons.
         numbered = [stem([own, own]) for own in named if number_marks(own)]
         named = [own for own in named if not number_marks(own) or numbered.count(stem([own, own])) == 1]
+        named = [own for own in named if sum(own.distinct == one.distinct for one in several) <= MAX_ALIKE]
         # Scores or verdicts instead of names.
         named = [own for own in named if not own.distinct <= TRUTH and (own.words != "judge" or not own.numbers)]
         if named:
@@ -165,7 +168,8 @@ class RoleSuggester:
                 return 2 * own.filled > self.rows, "id" in own.words, -own.words.count(" "), -len(own.distinct)
 
             return max(named, key=evidence)
-        if not self.prose or count_groups(self.prose) == self.rows:
+        texts = [own for own in self.columns if own.is_prose or own.is_nested]
+        if not self.prose or count_groups(texts) == self.rows:
             return None
         other = [own for own in several if not own.is_label and not any(map(own.is_called, (FACT, SYSTEM, RESPONSE)))]
         return next((own for own in other if count_groups([*self.prose, own]) == self.rows), None)
@@ -174,7 +178,10 @@ class RoleSuggester:
         """Return whether a text is about the responses, such as a comment of an annotator."""
         rated = [own for own in self.short if own.is_label]
         named = [own for own in self.prose if any(own.words.startswith(f"{one.words} ") for one in rated)]
-        is_named = column.is_called(ASIDE) or (len(named) > 1 and column in named)  # a quotation for each value
+        inside = " ".join(name_words(column)[:-1])  # such as the text of a note
+        is_named = (
+            column.is_called(ASIDE) or ASIDE.search(inside) is not None or (len(named) > 1 and column in named)
+        )  # a quotation for each value
         return (is_named and (self.annotator is not None or not column.words.startswith("explan"))) or (
             2 * column.filled < self.rows
         )
@@ -485,9 +492,10 @@ class RoleSuggester:
         free = [own for own in free if own.path not in {*suggester.about, *options}]
         free += [own for own in self._beside(free, used) if own not in free]
         free = [own for own in free if f"'each': '{own.path.rpartition('.')[0]}'" not in used]
-        # Ratings in objects: the file does not say whose they are.
+        # Numbers in objects: the file does not say whose they are.
         parents = tuple(f"{own.path.rpartition('.')[0]}." for own in self.texts if "." in own.path)
-        free = [] if any(len(parse_path(own.path)) > 2 and not own.path.startswith(parents) for own in free) else free
+        inside = [own for own in free if len(parse_path(own.path)) > 2 and not own.path.startswith(parents)]
+        free = [own for own in free if not own.numbers] if any(own.numbers for own in inside) else free
         return [*free, *(own for own in named if own not in free)]
 
     def _complete(self, block: Draft) -> bool:

@@ -37,7 +37,7 @@ NUMBERED = re.compile(r'[^."]+\.\d+\.')
 # What precedes the turns of the assistant in dialogues that are one text.
 ASSISTANT = "\n\nAssistant:"
 # How the paths of fields begin that say something of a row: no prompt is among them.
-META = re.compile(r"(.+_)?meta(data)?\.", re.IGNORECASE)
+META = re.compile(r"(.+_)?(meta(data)?|notes?|comments?|annotations?)\.", re.IGNORECASE)
 # The gold of a file whose first response is the preferred one.
 CHOSEN = {"kind": "preference", "value": {"constant": "1"}, "source": "the chosen response of the file"}
 # Between several systems of which each has the response of a row.
@@ -55,6 +55,8 @@ ROLES = (
     *("items", "prompt", "context", "reference", "response", "transcript", "system", "annotator", "label", "judge"),
     *("criterion", "step", "none"),
 )
+# Those whose field has a text, or a conversation.
+TEXT_ROLES = frozenset(("prompt", "context", "reference", "response"))
 # Field of a response -> the role of the field that it refers to.
 FORMS = {"text": "response", "transcript": "transcript"}
 # Why a field cannot have a role.
@@ -166,7 +168,13 @@ def apply_roles(
     if items := chosen.get("items"):  # a list, or the lists in its elements: `A+B`
         lists, others = items[0].split("+"), {role: fields for role, fields in chosen.items() if role != "items"}
         draft = suggest_table(path, lists[0] if len(lists) == 1 else lists, join)
-        return apply_roles(path, draft, others, join) if others else draft
+        draft = apply_roles(path, draft, others, join) if others else draft
+        if roles.as_list(draft.get("explode"))[: len(lists)] != lists:
+            message = (
+                "its elements cannot be the items: no text of them is known; state it with `--role response=FIELD`"
+            )
+            raise FileFormatError(message, field=items[0])
+        return draft
     preview = preview_table(path, MANY_ROWS, draft.get("explode"), join=join, divider=draft.get("divider"))
     chosen, further = _known_fields(preview, chosen)
     judges = chosen.get("judge", [])
@@ -234,6 +242,10 @@ def _known_fields(
         for field in fields:
             is_whole = role != "response" or field in preview.columns
             parts = [_known_field(preview, part) for part in ([field] if is_whole else field.split("+"))]
+            cells = [parse_cell(row.get(parts[0], "")) for row in preview.rows]
+            if role in TEXT_ROLES and parts[0] in preview.lists and not any(map(is_messages, cells)):
+                message = "a list of objects is no text: state it as `items`, or one of the fields of its objects"
+                raise FileFormatError(message, field=parts[0])
             found.setdefault(role, []).append(parts[0])
             further |= {parts[0]: parts[1:]} if parts[1:] else {}
     return found, further
@@ -646,7 +658,8 @@ def _transcript(preview: Preview, draft: guess.Draft) -> guess.Draft:
     if "assistant" not in speakers and not (is_of_agents and speakers - {"user", "system", "tool"}):
         return {} if draft.get("prompt") else {"prompt": column}
     calls = any(part.kind == "tool_call" for cell in cells for part in message_parts(cell))
-    if "responses" in draft and not (calls and len(draft["responses"]) == 1):  # of an agent, a text is its last answer
+    is_last = len(draft.get("responses", ())) == 1 and (calls or _is_last_answer(cells, draft, preview))
+    if "responses" in draft and not is_last:
         return {}
     others = {field: None for field in ("prompt", "context", "group") if draft.get(field) == column}
     system = guess.first_of(names, ("system", "model", "model_name", "agent"))
@@ -654,6 +667,15 @@ def _transcript(preview: Preview, draft: guess.Draft) -> guess.Draft:
     response: guess.Draft = {"text": f"{column}.-1"} if exchanges else {"transcript": column}
     prompt = None if not exchanges or others.get("prompt", draft.get("prompt")) else {"prompt": f"{column}.:-1"}
     return others | (prompt or {}) | {"responses": [response | ({"system": system} if system else {})]}
+
+
+def _is_last_answer(talks: Sequence[list[Any]], draft: guess.Draft, preview: Preview) -> bool:
+    """Return whether the only response is a few words, beside talks of several agents, or that end with a reply."""
+    column = draft["responses"][0].get("text")
+    found = [own for own in profile(preview) if own.path == column and not own.is_prose]
+    several = [talk for talk in talks if [part.role for part in message_parts(talk)].count("assistant") > 1]
+    ends = [talk for talk in several if talk[-1].get("role") == "assistant" or all(own.get("name") for own in talk)]
+    return bool(found) and 2 * len(ends) > len(talks)
 
 
 def _is_exchange(messages: list[Any]) -> bool:

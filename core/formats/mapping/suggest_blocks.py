@@ -513,18 +513,22 @@ class BlockSuggester:
         known = [own for own in (who, criterion) if own]
         rows = [number for number, size in enumerate(sizes) for _ in range(size)]
         keys = {*zip(rows, *(own.cells for own in known), strict=True)}
-        is_certain = len(keys) >= ALONE * len(rows) if who else len({*sizes} - {0}) == 1 and max(sizes) > 1
+        are_equal = len({*sizes} - {0}) == 1 or sum(own.is_label for own in fields) == len(fields) > 1  # only values
+        is_certain = len(keys) >= ALONE * len(rows) if who else are_equal and max(sizes) > 1
         person = PEOPLE_OF_LIST.sub("", normalize(column)) or "annotator"
         shared: Draft = {"layout": "long", "each": column, "annotator": who.path if who else f"{person} {{element}}"}
         if reason := next((own.path for own in fields if own.is_prose and own.is_called(ASIDE)), None):
             shared |= {"reason": reason}
         usual = {*RATED, *(SCORES if who else ())}
+        responses = [own.get("name") for own in self.draft.get("responses", [])]
         for own in fields:
             is_usual = SCORED.sub("", _criterion(own.path)) in usual and own.is_short
             is_value = is_usual or (is_certain and own.is_label and not own.is_called(ASIDE))
             if own in known or not is_value:
                 continue
-            name = {"criterion_field": criterion.path} if criterion else {"criterion": _criterion_name(own.path)}
+            name: Draft = {"criterion_field": criterion.path} if criterion else {"criterion": _criterion_name(own.path)}
+            if own.path in responses:  # the field of a response in each person's object
+                name = {"criterion": key_of(column), "response": responses.index(own.path) + 1}
             if block := self._preferences(own) or _scores_or_answers(own.cells):
                 yield {**shared, "value": own.path, **name} | block
 

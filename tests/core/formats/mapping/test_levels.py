@@ -127,6 +127,25 @@ def test_a_person_states_the_list_of_items_a_judge_and_the_order_of_words(tmp_pa
     nested = write(tmp_path, [{"who": "x", "left": {"parts": [{"text": text(n), "score": n % 3} for n in RANGE]}}] * 2)
     draft = apply_roles(nested, {}, {"items": ["left.parts"], "response": ["text"]})
     assert (draft["explode"], draft["responses"]) == ("left.parts", [{"text": "text"}])
+    for chosen, message in (
+        ({"response": ["left.parts"]}, "state it as `items`"),
+        ({"items": ["who"]}, "expected a list"),
+    ):
+        with pytest.raises(FileFormatError, match=message):
+            apply_roles(nested, {}, chosen)
+
+
+def test_a_short_answer_beside_the_talk_of_agents_is_no_response(tmp_path: Path) -> None:
+    talk = [{"role": role, "name": role, "content": text(n)} for n, role in enumerate(("assistant", "user") * 2)]
+    marks = [{"critic is mild": "no", "plan is bad": "yes"}, {"critic is mild": "yes", "plan is bad": "no"}]
+    rows = [
+        {"id": n, "problem_statement": text(n), "trajectory": talk, "data": {"answer": WORDS[n]}}
+        | {"note": {"text": text("note", n), "options": marks[n % 2]}}
+        for n in RANGE
+    ]
+    draft = suggest_table(write(tmp_path, rows))
+    assert (draft["prompt"], draft["responses"]) == ("problem_statement", [{"transcript": "trajectory"}])
+    assert [own["criterion"] for own in draft["gold"]] == ["critic is mild", "plan is bad"]
 
 
 def test_words_of_a_ranking_are_the_ranks_that_a_person_states(tmp_path: Path) -> None:
