@@ -305,6 +305,9 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]
     texts = {"prompt": mapping.prompt, "context": mapping.context, "reference": mapping.reference}
     exploded = join_names([spell_path(path) for path in mapping.explode])
     lines = [f"items are the elements of {exploded}"] if exploded else []
+    if mapping.divider:
+        what = f"each part of {spell_path(mapping.explode[-1])} between {mapping.divider!r} is an item of its own"
+        lines.append(f"{what}, so the labels of such a row count once for each part")
     lines += [f"item: {'a number of the row' if str(mapping.id).startswith('{row}') else example([mapping.id])}"]
     lines += [f"{name}: {example(as_tuple(own))}" for name, own in texts.items() if own is not None]
     for number, own in enumerate(mapping.responses, 1):

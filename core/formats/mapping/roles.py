@@ -205,10 +205,20 @@ class RoleSuggester:
                 is_other = (own.is_called(PROMPT) or own.is_called(REFERENCE)) and word not in numbered
                 if own not in self.aside and not is_other and (is_response or (is_number and len(names) == 1)):
                     found.setdefault((*rest, str(is_number)), []).append((word, own))
-        family = max(found.values(), key=len, default=[])
+        pattern, family = max(found.items(), key=lambda own: len(own[1]), default=((), []))
         if len(family) < 2:
             return []
+        family += self._short_members(pattern)
+        family.sort(key=lambda own: self.columns.index(own[1]))
         return [{"text": own.path} | self._system_of(word, own) for word, own in family]
+
+    def _short_members(self, pattern: tuple[str, ...]) -> Iterator[tuple[str, Column]]:
+        """Yield columns whose names are like those of responses although their texts are short, and what differs."""
+        at = pattern.index("*")
+        for own in self.short:
+            parts = name_parts(own)
+            if (*parts[:at], "*", *parts[at + 1 :], "False") == pattern and not own.is_called(SYSTEM):
+                yield parts[at], own
 
     def _nested(self) -> list[Draft]:
         """Return the text of each of several like objects whose keys are the systems: `gpt4.text` and `claude.text`."""
@@ -566,7 +576,10 @@ class RoleSuggester:
         response = self._about(columns[0]) if block["kind"] != "preference" else None
         block = stated_scale(block, [own.path for own in columns], cells)
         block |= {"confirmed": False} | ({"response": response} if response else {})
-        path, name = columns[0].path, {"criterion": stem([*columns, *columns] if response else columns)}
+        marks = _marks_of(self.texts)[response - 1] if response else []
+        parts = [part for part in name_parts(columns[0]) if part not in marks]
+        name = {"criterion": " ".join(parts) if marks and parts else stem(columns)}
+        path = columns[0].path
         if self.annotator:
             name = {"criterion_field": criterion.path} if criterion else name
             return "labels", {"layout": "long", "annotator": self.annotator.path, "value": path, **name, **block}
@@ -595,9 +608,7 @@ class RoleSuggester:
         texts = self.texts if texts is None else texts
         if len(texts) < 2:
             return None
-        names = [name_words(own) for own in texts]
-        marks = [[word for word in own if any(word not in other for other in names)] for own in names]
-        found = [number for number, own in enumerate(marks, 1) if {*own} & {*name_words(column)}]
+        found = [number for number, own in enumerate(_marks_of(texts), 1) if {*own} & {*name_parts(column)}]
         return found[0] if len(found) == 1 else None
 
     def _aggregate(self, blocks: Sequence[Draft], criterion: Column | None) -> None:
@@ -610,6 +621,12 @@ class RoleSuggester:
             for block in blocks:
                 if block["layout"] == "long" and "each" not in block:
                     block.setdefault("aggregate", "first")
+
+
+def _marks_of(texts: Sequence[Column]) -> list[list[str]]:
+    """Return the parts of each name that those of the other responses do not all have."""
+    names = [name_parts(own) for own in texts]
+    return [[word for word in own if any(word not in other for other in names)] for own in names]
 
 
 def as_list(source: Any) -> list[Any]:

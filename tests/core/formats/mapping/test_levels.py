@@ -11,6 +11,7 @@ from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import apply_roles, apply_scales, apply_values, suggest_table
+from core.formats.mapping.table import roles
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
@@ -81,6 +82,8 @@ def test_systems_of_one_cell_are_an_item_each(tmp_path: Path) -> None:
     path = write(tmp_path, rows)
     draft = suggest_table(path)
     assert (draft["explode"], draft["divider"], draft["confirmed"]) == (["model"], "|", False)
+    what = "each part of model between '|' is an item of its own, so the labels of such a row count once for each part"
+    assert what in roles(path, build_mapping(draft))
     records = read_records(path, mapping=confirmed(path, {}))
     found = [record.item.responses[0].system for record in records if isinstance(record, ItemRecord)]
     assert found == ["bart", "gpt", "bart", "gpt", "t5"] * 3
@@ -178,10 +181,16 @@ def test_systems_that_columns_of_raters_name_are_their_preferences(tmp_path: Pat
 
 
 def test_answers_whose_names_end_in_their_systems_are_the_responses(tmp_path: Path) -> None:
-    answers = {f"answer_{name}": text(name) for name in ("fid", "gpt35", "new_bing")}
-    rows = [{"question": text("q", n)} | {k: f"{v} {n}" for k, v in answers.items()} | {"label": n % 2} for n in RANGE]
+    rows = [
+        {"question": text("q", n), "answer_fid": WORDS[n], "judge_fid": n % 2 == 0}
+        | {f"answer_{name}": text(name, n) for name in ("gpt35", "bing")}
+        | {f"judge_{name}": n % 3 == 0 for name in ("gpt35", "bing")}
+        for n in RANGE
+    ]
     path = write(tmp_path, rows)
-    assert [own["text"] for own in suggest_table(path)["responses"]][:2] == ["answer_fid", "answer_gpt35"]
+    draft = suggest_table(path)
+    assert [own["name"] for own in draft["responses"]] == ["fid", "gpt35", "bing"]
+    assert [(own["criterion"], own["response"]) for own in draft["gold"]] == [("judge", 1), ("judge", 2), ("judge", 3)]
 
 
 def test_numbers_divided_by_commas_are_of_as_many_people_and_roles_keep_the_divider(tmp_path: Path) -> None:
