@@ -102,9 +102,12 @@ class Scope:
         if not isinstance(source, str) or is_template(source):
             return None
         cell = self.get(source)
-        are_texts = isinstance(cell, list) and bool(cell) and all(isinstance(text, str) for text in cell)
         is_plain = not messages.is_messages(cell) or render_messages(cell) is not None
-        return None if is_plain and not are_texts else messages.read_transcript(cell, self.line, source)
+        return (
+            None
+            if is_plain and not (are_texts(cell) and len(cell) > 1)
+            else messages.read_transcript(cell, self.line, source)
+        )
 
     def resolve(self, source: Source) -> str | None:
         """Return a constant, or the text of a field path, of a part of it, or of a template.
@@ -183,8 +186,13 @@ class Scope:
 
     def join_texts(self, sources: tuple[Source, ...]) -> str | None:
         """Return several texts, separated by a blank line; None if all of them are missing."""
-        texts = [text for text in map(self.text, sources) if text is not None]
+        texts = [text for text in map(self._lines, sources) if text is not None]
         return "\n\n".join(text for text in texts if text.strip()) if texts else None
+
+    def _lines(self, source: Source) -> str | None:
+        """Return a text, or the lines of a list of texts."""
+        cell = self.get(source) if isinstance(source, str) else None
+        return "\n".join(cell) if are_texts(cell) else self.text(source)
 
     def elements(self, path: FieldPath | None) -> Iterator["Scope"]:
         """Yield this scope, or one for each element of the list or object at `path`; none if it is missing or empty."""
@@ -209,6 +217,11 @@ class Scope:
         if text is None or not text.strip():
             raise FileFormatError("expected a name or a number, and it is empty", line=self.line, field=name)
         return text.strip()
+
+
+def are_texts(cell: Any) -> bool:
+    """Return whether a cell is a list of texts: turns of a prompt, and otherwise lines of one text."""
+    return isinstance(cell, list) and bool(cell) and all(isinstance(text, str) for text in cell)
 
 
 def iter_scopes(

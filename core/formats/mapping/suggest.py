@@ -166,7 +166,8 @@ def apply_roles(
     Raises FileFormatError for a role or a field that there is not.
     """
     if items := chosen.get("items"):  # a list, or the lists in its elements: `A+B`
-        lists, others = items[0].split("+"), {role: fields for role, fields in chosen.items() if role != "items"}
+        lists = [] if items[0] == "none" else items[0].split("+")  # each row is an item
+        others = {role: fields for role, fields in chosen.items() if role != "items"}
         draft = suggest_table(path, lists[0] if len(lists) == 1 else lists, join)
         draft = apply_roles(path, draft, others, join) if others else draft
         if roles.as_list(draft.get("explode"))[: len(lists)] != lists:

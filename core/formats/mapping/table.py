@@ -174,7 +174,7 @@ def _no_item(mapping: Mapping) -> FileFormatError:
 
 
 def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
-    omissions, above = current_omissions(), dict[str, Any]()
+    omissions, above, texts = current_omissions(), dict[str, Any](), _text_fields(mapping)
     for number, (line, row) in enumerate(read_joined(path, mapping), 1):
         above |= {name: row[name] for name in mapping.fill if not is_empty(row.get(name))}
         row = {**row, **above} if mapping.fill else row
@@ -188,11 +188,14 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
             omissions.rows += 1
             is_selected = all(scope.have(mapping.where)) and not any(scope.have(mapping.where_not))
             omissions.rows_left_out += not is_selected
-            if is_selected and _is_blank(scope, mapping):
-                omissions.blank += 1
-            elif is_selected:
-                omissions.empty_prompts += isinstance(mapping.prompt, str) and is_empty(scope.get(mapping.prompt))
-                yield scope
+            if not is_selected:
+                continue
+            if texts and is_empty(scope.get(texts[0])):
+                if all(is_empty(scope.get(text)) for text in texts[1:]):
+                    omissions.blank += 1
+                    continue
+                omissions.empty_prompts += 1
+            yield scope
         omissions.empty_lists += omissions.rows == before
 
 
@@ -206,13 +209,13 @@ def _iter_row(row: Row, line: int, number: int, mapping: Mapping) -> Iterator[Sc
         yield with_parallel(scope, row, mapping.explode[0], mapping.parallel) if mapping.parallel else scope
 
 
-def _is_blank(scope: Scope, mapping: Mapping) -> bool:
-    """Return whether the prompt and all responses of a row are empty cells, as in sums below a table."""
+def _text_fields(mapping: Mapping) -> list[str]:
+    """Return the fields of prompt and responses; none if they are not all fields. A row without any, such as a sum
+    below a table, is no item."""
     own = [response.text for response in mapping.responses]
     sources = [source for texts in (mapping.prompt, *own) for source in as_tuple(texts)]
-    if not mapping.prompt or len(sources) < 2 or not all(isinstance(source, str) for source in sources):
-        return False
-    return all(is_empty(scope.get(str(source))) for source in sources)
+    fields = [source for source in sources if isinstance(source, str)]
+    return fields if mapping.prompt and own and len(fields) == len(sources) > 1 else []
 
 
 def _check_header(row: Row, mapping: Mapping) -> None:

@@ -238,6 +238,12 @@ def test_cells_are_filled_from_above_and_a_value_is_the_begin_of_a_text(tmp_path
     assert [record.ruling.value for record in records if isinstance(record, AdjudicationRecord)] == [2, 1]
 
 
+def test_a_list_of_lines_is_one_text_and_one_turn_is_no_conversation(tmp_path: Path) -> None:
+    draft = {"id": "{row}", "prompt": "q", "responses": [{"text": "steps"}]}
+    (record,) = read_records(write(tmp_path, [{"q": ["why"], "steps": ["one", "two"]}]), mapping=build_mapping(draft))
+    assert (record.item.prompt, record.item.responses[0].text) == ("why", "one\ntwo")
+
+
 def _confirm(draft: dict[str, Any]) -> dict[str, Any]:
     blocks = {name: [own | {"confirmed": True} for own in draft.get(name, ())] for name in ("labels", "judges", "gold")}
     return draft | blocks | {"confirmed": True}
