@@ -143,7 +143,7 @@ def _read_responses(mapping: Mapping, scope: Scope, transcripts: list[Transcript
         image = own.optional(fields.image) or None
         text = None if fields.text or not image else ""
         if fields.text:
-            text = own.join_texts(fields.text) if isinstance(fields.text, tuple) else own.text(fields.text)
+            text = own.join_texts(fields.text) if isinstance(fields.text, tuple) else own.lines(fields.text)
         transcript = own.transcript(fields.transcript) if fields.transcript else None
         if transcript is not None:
             transcripts.append(transcript)

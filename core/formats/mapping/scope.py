@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from core.errors import FileFormatError
 from core.formats.mapping.fields import (
@@ -186,10 +186,10 @@ class Scope:
 
     def join_texts(self, sources: tuple[Source, ...]) -> str | None:
         """Return several texts, separated by a blank line; None if all of them are missing."""
-        texts = [text for text in map(self._lines, sources) if text is not None]
+        texts = [text for text in map(self.lines, sources) if text is not None]
         return "\n\n".join(text for text in texts if text.strip()) if texts else None
 
-    def _lines(self, source: Source) -> str | None:
+    def lines(self, source: Source) -> str | None:
         """Return a text, or the lines of a list of texts."""
         cell = self.get(source) if isinstance(source, str) else None
         return "\n".join(cell) if are_texts(cell) else self.text(source)
@@ -219,7 +219,7 @@ class Scope:
         return text.strip()
 
 
-def are_texts(cell: Any) -> bool:
+def are_texts(cell: Any) -> TypeGuard[list[str]]:
     """Return whether a cell is a list of texts: turns of a prompt, and otherwise lines of one text."""
     return isinstance(cell, list) and bool(cell) and all(isinstance(text, str) for text in cell)
 
