@@ -697,13 +697,22 @@ def share_scales(blocks: Draft) -> None:
     attribute_to_judges(blocks, [path for path in judged if OF_MACHINES & {*_words(path)}])
     found: dict[str, list[Draft]] = {}
     for own in (block for name in ("labels", "gold", "judges") for block in blocks.get(name, ())):
-        if _are_categories(own) and "criterion_field" not in own:
-            found.setdefault(str([own.get("criterion"), own["kind"], own["scale"]["level"]]), []).append(own)
+        if own.get("scale") and "criterion_field" not in own:
+            found.setdefault(str([own.get("criterion"), own["kind"]]), []).append(own)
     for several in found.values():
-        categories = dict.fromkeys(value for own in several for value in own["scale"]["categories"])
-        ordered = sorted(categories) if several[0]["scale"]["level"] == "nominal" else None
-        for own in several if any({*own["scale"]["categories"]} != {*categories} for own in several) else ():
-            own["scale"] = own["scale"] | {"categories": ordered or sorted(categories)}
+        scales = [own["scale"] for own in several]
+        for own in several if any(scale != scales[0] for scale in scales) else ():
+            own["scale"] = _common_scale(scales)
+
+
+def _common_scale(scales: Sequence[Draft]) -> Draft:
+    """Return the scale with the values of several."""
+    values = [value for own in scales for value in own.get("categories", (own.get("low"), own.get("high")))]
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return {"level": "nominal", "categories": sorted(dict.fromkeys(values), key=str)}
+    scale = scale_of(min(values), max(values), () if all("categories" in own for own in scales) else (0.5,))
+    is_reversed = all([*own.get("categories", ())] == sorted(own.get("categories", (1, 0)))[::-1] for own in scales)
+    return scale | ({"categories": scale["categories"][::-1]} if is_reversed and "categories" in scale else {})
 
 
 def attribute_to_judges(blocks: Draft, fields: Collection[str]) -> None:

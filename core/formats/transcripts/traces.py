@@ -416,6 +416,12 @@ def _assessment(one: Row) -> Any:
 # Langfuse, LangSmith and ATIF.
 
 
+def _is_langfuse(row: Row) -> bool:
+    """Return whether it is a trace with its observations; a column of a table can have their name, too."""
+    own = parsed(row.get("observations"))
+    return "id" in row and isinstance(own, list) and all(isinstance(one, dict) for one in own)
+
+
 def _observations(row: Row) -> Iterator[tuple[str, Span]]:
     """Yield the spans of Langfuse: of a trace with its observations, or of an observation."""
     has_all = isinstance(row.get("observations"), list | str)
@@ -526,7 +532,7 @@ FORMATS = (
         lambda row: {"info", "data"} <= row.keys() or {"spans", "trace_id"} <= row.keys(),
         _mlflow, columns=_mlflow_columns,
     ),
-    Format("Langfuse", lambda row: "observations" in row and "id" in row, _observations, columns=_langfuse_columns),
+    Format("Langfuse", _is_langfuse, _observations, columns=_langfuse_columns),
     Format(
         "Langfuse observations", lambda row: {"traceId", "startTime", "type"} <= row.keys(), _observations,
         columns=_langfuse_columns, whole=False,

@@ -185,12 +185,18 @@ def test_answers_whose_names_end_in_their_systems_are_the_responses(tmp_path: Pa
         {"question": text("q", n), "answer_fid": WORDS[n], "judge_fid": n % 2 == 0}
         | {f"answer_{name}": text(name, n) for name in ("gpt35", "bing")}
         | {f"judge_{name}": n % 3 == 0 for name in ("gpt35", "bing")}
+        | {"score_fid": 1.5 + n % 3, "score_gpt35": 1.5 + n % 4, "score_bing": 1.5 + n % 8}
         for n in RANGE
     ]
     path = write(tmp_path, rows)
     draft = suggest_table(path)
     assert [own["name"] for own in draft["responses"]] == ["fid", "gpt35", "bing"]
-    assert [(own["criterion"], own["response"]) for own in draft["gold"]] == [("judge", 1), ("judge", 2), ("judge", 3)]
+    assert [(own["criterion"], own["response"]) for own in draft["gold"][:3]] == [
+        ("judge", 1),
+        ("judge", 2),
+        ("judge", 3),
+    ]
+    assert [own["scale"]["high"] for own in draft["gold"][3:]] == [10, 10, 10]  # one criterion has one scale
 
 
 def test_numbers_divided_by_commas_are_of_as_many_people_and_roles_keep_the_divider(tmp_path: Path) -> None:

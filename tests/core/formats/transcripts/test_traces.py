@@ -185,3 +185,9 @@ def test_a_sample_of_inspect_with_tools_has_a_transcript(tmp_path):
     found = transcript.transcript.parts
     assert [(part.kind, part.role, part.content) for part in found] == ROME
     assert found[2].seconds == 1.5 and item.item.responses[0].transcript == transcript.transcript.digest
+
+
+def test_a_column_called_observations_is_one_of_a_table(tmp_path):
+    (tmp_path / "a.csv").write_text("id,observations\n1,two birds\n")
+    rows = [row for _, row in read_rows(tmp_path / "a.csv")]
+    assert rows == [{"id": "1", "observations": "two birds"}]
