@@ -294,6 +294,11 @@ GUESSED = (
 )
 
 
+def _reason(block: Block) -> str:
+    reason = getattr(block, "reason", None)
+    return f"; reasons: {source_name(reason)}" if reason else ""
+
+
 def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]) -> list[str]:
     """Return what each field is, with the value of one row; a field that has no text there is shown without one."""
 
@@ -320,9 +325,9 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]
         if isinstance(block, RankingLabels):
             best = "highest" if block.ranking.higher_is_better else "lowest"
             what = f"people's ranks in {join_names(as_tuple(block.ranking.ranks))}, the {best} is the best"
-        lines.append(f"{what}, annotators: {who}")
+        lines.append(f"{what}, annotators: {who}{_reason(block)}")
     for name, blocks in (("of judges", mapping.judges), ("gold, without annotators", mapping.gold)):
-        lines += [f"{_named(block)}: values {name}" for block in blocks]
+        lines += [f"{_named(block)}: values {name}{_reason(block)}" for block in blocks]
     more = [f"not used: {len(unused) - MAX_VALUES:,} more fields"] if len(unused) > MAX_VALUES else []
     return [*lines, *(f"not used: {example([field])}" for field in unused[:MAX_VALUES]), *more]
 

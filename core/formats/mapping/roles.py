@@ -539,16 +539,16 @@ class RoleSuggester:
         return True
 
     def _beside(self, labels: Sequence[Column], used: str) -> Iterator[Column]:
-        """Yield numbers of the same range as those of the label beside them: criteria are adjacent columns."""
+        """Yield numbers of the same range as those of the label beside them, as criteria are adjacent columns, and the
+        value of another response for the criterion of a label."""
         rated = [own.numbers and (own in labels or f"'{own.path}'" in used) for own in self.columns]
+        stems = {stem([own, own]) for own in labels if number_marks(own)}
         for at, own in enumerate(self.columns):
             near = [self.columns[n] for n in (at - 1, at + 1) if 0 <= n < len(rated) and rated[n]]
             is_other = own.is_called(FACT) or own.is_called(ASIDE) or f"'{own.path}'" in used
-            if (
-                own.numbers
-                and not is_other
-                and any(narrow_scale(own.numbers) == narrow_scale(one.numbers) for one in near)
-            ):
+            is_like = any(narrow_scale(own.numbers) == narrow_scale(one.numbers) for one in near if own.numbers)
+            is_like = is_like or (self._about(own) is not None and stem([own, own]) in stems)
+            if own.numbers and not is_other and is_like:
                 yield own
 
     @staticmethod

@@ -98,7 +98,10 @@ def test_the_criterion_is_what_tells_the_values_of_a_person_apart(tmp_path: Path
         | {"comment": text("because", n)}
         for n in range(4 * len(WORDS))
     ]
-    (block,) = suggest_table(write(tmp_path, rows))["labels"]
+    path = write(tmp_path, rows)
+    draft = suggest_table(path)
+    assert any(line.endswith("annotators: expert; reasons: comment") for line in roles(path, build_mapping(draft)))
+    (block,) = draft["labels"]
     found = [block[name] for name in ("annotator", "value", "criterion_field", "reason")]
     assert found == ["expert", "passed", "test", "comment"]
 
