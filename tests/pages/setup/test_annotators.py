@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 from datetime import UTC, datetime
 
 import pytest
@@ -133,9 +134,13 @@ def test_a_large_study_is_drawn_before_its_first_figures_and_with_the_last_compl
     assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.50 [")
     assert annotator_figures.NEWER not in page_text(page) and not page.info
     save_label(1, "item 1")
+    waits = threading.Event()
+    for executor in (live._executor, live._long_executor):
+        executor.submit(waits.wait, 60)  # the newer figures begin only afterwards
     page.run()
     assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.50 [")
     assert annotator_figures.NEWER in page_text(page)
+    waits.set()
     complete_figures()
     page.run()
     assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.67 [")
