@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from core.formats.tables import Column, in_file, records
-from core.statistics.reports.judges import Decision, Ranking
+from core.statistics.reports.judges import Decision, JudgeEvaluation, Ranking
 from pages.parts import chart_files, charts, numbers
 from pages.parts.chart_files import ChartData
 from pages.results.renderer import Drawn, Intervals, Mark
@@ -34,12 +34,7 @@ NAMES = {"dollars": "price", "seconds": "duration"}
 
 def accuracy_chart(ranking: Ranking, files: ChartData) -> Intervals:
     """Return a row for each judge, with the human ceiling and the best baseline."""
-    marks = [
-        Mark.of(
-            one.judge, one.accuracy, one.decision, f"{one.decision}, coverage {one.coverage.value or 0:.0%}", one.judge
-        )
-        for one in ranking.judges
-    ]
+    marks = [Mark.of(one.judge, one.accuracy, one.decision, _described(one), one.judge) for one in ranking.judges]
     estimates = [("human ceiling", ranking.ceiling)]
     estimates += [(baseline.name.partition(":")[0], baseline.accuracy) for baseline in ranking.baselines[:1]]
     lines = [(name, estimate.value) for name, estimate in estimates if estimate.value is not None]
@@ -51,6 +46,12 @@ def accuracy_chart(ranking: Ranking, files: ChartData) -> Intervals:
 
 
 @chart_files.built_once
+def _described(judge: JudgeEvaluation) -> str:
+    """Return the decision on a judge, and its coverage if it has one."""
+    coverage = judge.coverage.value
+    return str(judge.decision) if coverage is None else f"{judge.decision}, coverage {coverage:.0%}"
+
+
 def coverage_figure(ranking: Ranking) -> "go.Figure":
     """Return accuracy among the targets with a verdict against the share of targets that have one."""
     import plotly.graph_objects as go
