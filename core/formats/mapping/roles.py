@@ -57,6 +57,8 @@ ALIKE = 1.02
 ROWS = 50
 # Columns with the same values up to which one of them can name people: more are answers to several questions.
 MAX_ALIKE = 2
+# Labels in an object from which on it is a form, of which each field is a question.
+MIN_FORM = 3
 # How many times as many rows as different texts there are at least, if these are categories.
 FEW = 4
 # Different criteria in the rows of a file at most.
@@ -550,6 +552,18 @@ class RoleSuggester:
             is_like = is_like or (self._about(own) is not None and stem([own, own]) in stems)
             if own.numbers and not is_other and is_like:
                 yield own
+        yield from self._in_forms(labels)
+
+    def _in_forms(self, labels: Sequence[Column]) -> Iterator[Column]:
+        """Yield the other fields of an object with several labels that have no other values: they were asked, too."""
+        inside: dict[str, list[Column]] = {}
+        for own in labels:
+            inside.setdefault(own.path.rpartition(".")[0], []).append(own)
+        for parent, several in inside.items():
+            values = {value for own in several for value in own.distinct}
+            beside = [own for own in self.short if own.path.rpartition(".")[0] == parent and own not in several]
+            if parent and len(several) >= MIN_FORM:
+                yield from (own for own in beside if own.distinct <= values and own is not self.annotator)
 
     @staticmethod
     def _is_derived(column: Column, other: Column) -> bool:

@@ -143,7 +143,8 @@ def test_a_person_states_the_list_of_items_a_judge_and_the_order_of_words(tmp_pa
 
 def test_a_short_answer_beside_the_talk_of_agents_is_no_response(tmp_path: Path) -> None:
     talk = [{"role": role, "name": role, "content": text(n)} for n, role in enumerate(("assistant", "user") * 2)]
-    marks = [{"critic is mild": "no", "plan is bad": "yes"}, {"critic is mild": "yes", "plan is bad": "no"}]
+    asked = ["critic is mild", "plan is bad", "task is lost"]
+    marks = [dict.fromkeys(asked, mark) | {"never seen": "no"} for mark in ("no", "yes")]
     rows = [
         {"id": n, "problem_statement": text(n), "trajectory": talk, "data": {"answer": WORDS[n]}}
         | {"note": {"text": text("note", n), "options": marks[n % 2]}}
@@ -151,7 +152,7 @@ def test_a_short_answer_beside_the_talk_of_agents_is_no_response(tmp_path: Path)
     ]
     draft = suggest_table(write(tmp_path, rows))
     assert (draft["prompt"], draft["responses"]) == ("problem_statement", [{"transcript": "trajectory"}])
-    assert [own["criterion"] for own in draft["gold"]] == ["critic is mild", "plan is bad"]
+    assert [own["criterion"] for own in draft["gold"]] == [*asked, "never seen"]
 
 
 def test_words_of_a_ranking_are_the_ranks_that_a_person_states(tmp_path: Path) -> None:
