@@ -106,6 +106,8 @@ class Block(Frozen):
     """Text in the file -> value on the scale; null means no label."""
     each: FieldPath | None = None
     """A list or an object in the row: the block is read once for each of its elements, whose fields it names."""
+    divider: str | None = Field(default=None, min_length=1)
+    """What divides a text into the elements of `each`, such as the "#" of `4#2#5`."""
     where: Where = Field(default_factory=dict)
     """Field -> its values in the rows, or in the elements of `each`, that the block is read from."""
     steps: StepCount | None = None

@@ -194,17 +194,17 @@ class Scope:
         cell = self.get(source) if isinstance(source, str) else None
         return "\n".join(cell) if are_texts(cell) else self.text(source)
 
-    def elements(self, path: FieldPath | None) -> Iterator["Scope"]:
+    def elements(self, path: FieldPath | None, divider: str | None = None) -> Iterator["Scope"]:
         """Yield this scope, or one for each element of the list or object at `path`; none if it is missing or empty."""
         if path is None:
             yield self
         elif not is_empty(self.get(path)):
-            for inner in _explode(self, path):
+            for inner in _explode(self, path, divider):
                 yield replace(self, row=inner.row, element=inner.element)
 
     def of_block(self, block: Block) -> Iterator["Scope"]:
         """Yield the scopes that a block is read from."""
-        return (own for own in self.elements(block.each) if all(own.have(block.where)))
+        return (own for own in self.elements(block.each, block.divider) if all(own.have(block.where)))
 
     def have(self, where: Where) -> Iterator[bool]:
         """Yield whether each field has one of its values."""
@@ -418,6 +418,7 @@ class RequiredFields:
         blocks: tuple[Labels | JudgeBlock | GoldBlock, ...] = (*mapping.labels, *mapping.judges, *mapping.gold)
         self.unseen: set[Field] = {("", path) for path in set(field_paths(mapping)) - optional}
         self.unseen |= {(block.each, path) for block in blocks if block.each for path in block_paths(block)}
+        self.dividers = {block.each: block.divider for block in blocks if block.each}
         self.names: set[str] = set()
         self.lists: dict[str, str] = {}
         """Field of an object -> name of the list that it is in."""
@@ -430,7 +431,7 @@ class RequiredFields:
                 if isinstance(cell, list) and cell and isinstance(cell[0], dict):
                     self.lists.update(dict.fromkeys(map(str, cell[0]), str(name)))
             for each in {each for each, _ in self.unseen}:
-                for element in scope.elements(each or None):
+                for element in scope.elements(each or None, self.dividers.get(each)):
                     own = {path for name, path in self.unseen if name == each}
                     self.unseen -= {(each, path) for path in own if element.get(path) is not MISSING}
 

@@ -334,7 +334,7 @@ def _draw_meaning(name: str, block: abc.Mapping[str, object]) -> None:
 # A mapping as YAML text: for the fields of a mapping that the form has no widgets for.
 
 BLOCKS = ("labels", "gold", "judges", "critiques", "weights")
-LABEL_FIELDS = ("aggregate", "steps")  # fields of a block of labels that the form lacks
+LABEL_FIELDS = ("aggregate", "divider", "steps")  # fields of a block of labels that the form lacks
 HEIGHT = 420  # pixels of the editor
 
 

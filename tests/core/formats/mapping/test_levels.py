@@ -254,6 +254,15 @@ def test_a_list_of_lines_is_one_text_and_one_turn_is_no_conversation(tmp_path: P
     assert (record.item.prompt, record.item.responses[0].text) == ("why", "one\ntwo")
 
 
+def test_the_parts_of_a_text_are_the_values_of_numbered_criteria(tmp_path: Path) -> None:
+    block = {"layout": "long", "each": "marks", "divider": "#", "annotator": "who", "criterion_field": "{element}"}
+    block |= {"value": "marks", "kind": "score", "scale": {"level": "interval", "low": 0, "high": 100}}
+    draft = {"id": "{row}", "prompt": "q", "labels": [block]}
+    records = read_records(write(tmp_path, [{"q": "why", "who": "w", "marks": "92#14"}]), mapping=build_mapping(draft))
+    found = [record.label for record in records if isinstance(record, LabelRecord)]
+    assert [(label.target.criterion, label.value) for label in found] == [("1", 92), ("2", 14)]
+
+
 def _confirm(draft: dict[str, Any]) -> dict[str, Any]:
     blocks = {name: [own | {"confirmed": True} for own in draft.get(name, ())] for name in ("labels", "judges", "gold")}
     return draft | blocks | {"confirmed": True}
