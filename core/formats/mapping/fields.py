@@ -178,15 +178,15 @@ class Excerpt(Frozen):
     """Only the text after the last occurrence; a text without it is empty."""
     before_last: str | None = Field(default=None, min_length=1)
     """Only the text before the last occurrence (in what `after_last` leaves); a text without it is empty."""
-    before_first: str | None = Field(default=None, min_length=1)
-    """Only the text before the first occurrence, or all of a text without it: `Text 1` of `Text 1. It is better.`"""
+    first_words: int | None = Field(default=None, ge=1)
+    """Only so many words, without the punctuation after them: `Text 1` of `Text 1, it is better.`"""
     remove: tuple[str, ...] = ()
     """Texts that are removed wherever they occur, such as marks."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not (self.after_last or self.before_last or self.before_first or any(self.remove)):
-            raise ValueError("a part of a field needs `after_last`, `before_last`, `before_first` or `remove`")
+        if not (self.after_last or self.before_last or self.first_words or any(self.remove)):
+            raise ValueError("a part of a field needs `after_last`, `before_last`, `first_words` or `remove`")
         return self
 
     def cut(self, text: str) -> str:
@@ -195,8 +195,8 @@ class Excerpt(Frozen):
             text = text.rpartition(self.after_last)[2].strip() if self.after_last in text else ""
         if self.before_last is not None:
             text = text.rpartition(self.before_last)[0].strip()
-        if self.before_first is not None:
-            text = text.partition(self.before_first)[0].strip()
+        if self.first_words is not None:
+            text = " ".join(text.split()[: self.first_words]).rstrip(".,;:!?")
         for part in filter(None, self.remove):
             text = text.replace(part, "")
         return text

@@ -238,10 +238,10 @@ def test_rows_without_texts_or_items_and_empty_prompts_are_counted(tmp_path: Pat
 
 def test_cells_are_filled_from_above_and_a_value_is_the_begin_of_a_text(tmp_path: Path) -> None:
     rows = [
-        {"q": "why", "a": "x", "b": "y", "best": "Text 2. So."},
+        {"q": "why", "a": "x", "b": "y", "best": "Text 2, so."},
         {"q": "", "a": "z", "b": "w", "best": "Text 1. As"},
     ]
-    gold = {"kind": "preference", "value": {"field": "best", "before_first": "."}, "values": {"Text 1": 1, "Text 2": 2}}
+    gold = {"kind": "preference", "value": {"field": "best", "first_words": 2}, "values": {"Text 1": 1, "Text 2": 2}}
     draft = {"id": "{row}", "prompt": "q", "responses": [{"text": "a"}, {"text": "b"}], "fill": ["q"], "gold": [gold]}
     records = list(read_records(write(tmp_path, rows), mapping=build_mapping(draft)))
     assert [record.item.prompt for record in records if isinstance(record, ItemRecord)] == ["why", "why"]
