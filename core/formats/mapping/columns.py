@@ -68,6 +68,7 @@ OF_BATCH = re.compile(r"(Input|Answer|Output|Golden)\b|(assignment:)?(worker_?|h
 COUNTED = re.compile(r"\.?[^.]*(^|[\W_])counts?([\W_][^.]*)?\.", re.IGNORECASE)
 FEW_ROWS = 10
 SPLITS = frozenset(("train", "training", "val", "valid", "validation", "dev", "test", "eval", "evaluation"))
+SCALES = ((0, 1), (0, 2), (0, 3), (1, 3), (0, 4), (1, 5), (0, 5), (1, 6), (1, 7), (0, 10), (1, 10), (0, 100))
 # Values of numbers that people choose: round ones, or means of a few.
 ROUND, MEANS = 5, (1, 2, 3, 4, 5, 6)
 
@@ -193,9 +194,6 @@ def count_groups(columns: Iterable[Column]) -> int:
 def depends(on: Sequence[Column], column: Column) -> bool:
     """Return whether rows with the same values of some columns have the same one of another."""
     return count_groups(on) == count_groups((*on, column))
-
-
-SCALES = ((0, 1), (0, 2), (0, 3), (1, 3), (0, 4), (1, 5), (0, 5), (1, 6), (1, 7), (0, 10), (1, 10), (0, 100))
 
 
 def name_words(column: Column) -> list[str]:

@@ -39,10 +39,12 @@ from core.formats.records import (
 )
 from core.formats.validation_errors import quote_value
 from core.items import Criterion
-from core.labels import Adjudication, Label, Target, Value
+from core.labels import PREFERENCE, Adjudication, Label, Target, Value
 from core.transcripts import step_part
 
 NO_VALUES: Mapping[str, Value | None] = {}
+# A preference as a number.
+NUMBERS = frozenset(map(str, PREFERENCE.categories))
 
 # Rankings of an item's responses, which become a preference for each pair of them.
 
@@ -268,7 +270,9 @@ def cell_of(scope: Scope, block: Block, cell: Any, field: str, omissions: Omissi
     """Return the cell of a value; of one that names a step its number in the transcript, None for no such step, and of
     a preference that is the name of a response's system the number of the response."""
     if block.kind == "preference" and isinstance(cell, str) and scope.systems.count(cell.strip()) == 1:
-        return cell if cell in block.values else scope.systems.index(cell.strip()) + 1
+        # Systems can be called 1 and 2 as well: such a cell is the number of a response, or a place.
+        is_other = cell in block.values or cell.strip() in NUMBERS or getattr(block, "as_shown", False)
+        return cell if is_other else scope.systems.index(cell.strip()) + 1
     if not block.steps or block.step:
         return cell
     if (step := scope.named_step(cell, block.steps, field)) is None and not is_empty(cell):

@@ -101,7 +101,7 @@ class RoleSuggester:
             systems = self._by_response(systems or named, texts) or systems or self._named_systems(texts)
             for own, system in zip(self.draft["responses"], systems, strict=False):
                 own["system"] = system.path
-        if len(systems) == 2 == len(self.draft["responses"]):
+        if len(systems) == 2 == len(self.draft["responses"]) and not any(own.numbers for own in systems):
             self.pair = self.pair or {*systems[0].distinct, *systems[1].distinct}
         paths = [own.get("transcript") or own.get("text", "") for own in self.draft["responses"]]
         paths = [own for own in paths if not isinstance(own, dict)]

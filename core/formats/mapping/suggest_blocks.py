@@ -106,7 +106,7 @@ DIGITS = re.compile(r"\s*-?\d")
 # Between the values of lists that are texts.
 SEPARATOR = ","
 # Words in the names of columns with values that no person gave.
-OF_MACHINES = frozenset(("auto", "automatic", "automated", "machine", "pred", "predicted", "prediction"))
+OF_MACHINES = frozenset(("auto", "automatic", "automated", "pred", "predicted", "prediction"))
 # What a block of labels or gold has and one of judges does not.
 NOT_OF_JUDGES = (
     "layout",

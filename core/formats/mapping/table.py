@@ -215,7 +215,8 @@ def _text_fields(mapping: Mapping) -> list[str]:
     own = [response.text for response in mapping.responses]
     sources = [source for texts in (mapping.prompt, *own) for source in as_tuple(texts)]
     fields = [source for source in sources if isinstance(source, str)]
-    return fields if mapping.prompt and own and len(fields) == len(sources) > 1 else []
+    others = mapping.image or any(response.image or response.transcript for response in mapping.responses)
+    return fields if mapping.prompt and not others and len(fields) == len(sources) > 1 else []
 
 
 def _check_header(row: Row, mapping: Mapping) -> None:

@@ -254,6 +254,21 @@ def test_a_list_of_lines_is_one_text_and_one_turn_is_no_conversation(tmp_path: P
     assert (record.item.prompt, record.item.responses[0].text) == ("why", "one\ntwo")
 
 
+def test_a_number_is_a_response_although_systems_are_called_so_and_an_image_is_a_text(tmp_path: Path) -> None:
+    rows = [{"q": "why", "a": "x", "b": "y", "s": "2", "t": "1", "best": "1", "who": "w"}]
+    block = {"layout": "long", "kind": "preference", "annotator": "who", "value": "best"}
+    responses = [{"text": "a", "system": "s"}, {"text": "b", "system": "t"}]
+    draft = {"id": "{row}", "prompt": "q", "responses": responses, "labels": [block]}
+    assert labels(write(tmp_path, rows), draft) == [("1", "", "w", 1)]
+    rows[0] |= {"s": "gpt", "t": "bart", "best": "bart"}
+    assert labels(write(tmp_path, rows), draft) == [("1", "", "w", 2)]
+    pixel = "data:image/png;base64,iVBORw0KGgo="
+    path = write(tmp_path, [{"q": "", "a": "", "i": pixel}])
+    with recording_omissions() as omissions:
+        mapping = build_mapping({"id": "{row}", "prompt": "q", "responses": [{"text": "a", "image": "i"}]})
+        assert len(list(read_records(path, mapping=mapping))) == 1 and not omissions.blank
+
+
 def test_the_parts_of_a_text_are_the_values_of_numbered_criteria(tmp_path: Path) -> None:
     block = {"layout": "long", "each": "marks", "divider": "#", "annotator": "who", "criterion_field": "{element}"}
     block |= {"value": "marks", "kind": "score", "scale": {"level": "interval", "low": 0, "high": 100}}
