@@ -389,7 +389,9 @@ class BlockSuggester:
                 numbers = [int(value) for value in values]
                 block = {"kind": "score", "scale": scale_of(min(numbers), max(numbers), numbers)}
             if block:
-                named = {"separator": SEPARATOR} | ({"annotators_field": people} if any(sizes) else {})
+                # Without a list of people, that each place is a person is open.
+                named: Draft = {"separator": SEPARATOR}
+                named |= {"annotators_field": people} if any(sizes) else {"confirmed": False}
                 yield {"layout": "list", "value": column, "criterion": last_key(column), **named, **block}
 
     def _of_responses(self) -> Iterator[Draft]:
@@ -530,7 +532,7 @@ class BlockSuggester:
             if own.path in responses:  # the field of a response in each person's object
                 name = {"criterion": key_of(column), "response": responses.index(own.path) + 1}
             if block := self._preferences(own) or _scores_or_answers(own.cells):
-                yield {**shared, "value": own.path, **name} | block
+                yield {**shared, "value": own.path, **name} | block | ({} if is_usual else {"confirmed": False})
 
     def _preferences(self, column: Column) -> Draft | None:
         """Return the block of values that name one of two responses."""

@@ -31,6 +31,7 @@ def test_elements_of_a_list_are_the_items_and_the_lists_in_them_the_labels(tmp_p
     sentences = [{"sentence": text(word), "responses": answers} for word in WORDS]
     path = write(tmp_path, [{"article": text("long", n, "article"), "sentences": sentences} for n in RANGE])
     found = labels(path)
+    assert suggest_table(path)["labels"][0]["confirmed"] is False  # by its values, and not by its name
     assert found[:3] == [("1-1", "", "0", "no"), ("1-1", "", "1", "yes"), ("1-2", "", "0", "no")]
     assert len(found) == 2 * len(WORDS) * len(RANGE)
 
