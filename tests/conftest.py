@@ -99,12 +99,17 @@ def _is_slow(item: pytest.Item) -> bool:
     return uses_server or any(map(item.get_closest_marker, ("browser", "slow")))
 
 
+MAIN = sys.modules["__main__"]
+
+
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Hide the user's keys and the user's database from every test."""
     for name in os.environ:
         if name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
+    # A page that Streamlit tests replaces the main module, which started processes would run again.
+    monkeypatch.setitem(sys.modules, "__main__", MAIN)
     address = f"sqlite:///{tmp_path / 'home' / 'tiebreak.db'}"
     monkeypatch.setenv("TIEBREAK_DATABASE_URL", address)
     yield
