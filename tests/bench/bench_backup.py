@@ -24,9 +24,9 @@ from storage.db.connections import reading
 from storage.db.tables import EventRow, LabelRow, TargetRow
 from tests.bench import bench_queue
 from tests.bench.annotator_process import STUDY
-from tests.bench.bench_runner import server
 from tests.bench.command_inputs import debate_settings
 from tests.bench.databases import POSTGRESQL_HELP, Database, temporary_database
+from tests.bench.runs import server
 from tests.paths import ROOT
 from tests.storage.shared import debates
 

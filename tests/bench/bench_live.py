@@ -21,16 +21,17 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlencode
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import ClientConnection
 
 from storage.db import connections
 from tests.bench import large_study
 from tests.bench.bench_pages import PAGES, Labeller, Visited, add_study_options, large_database, resident_megabytes
+from tests.bench.bench_sessions import open_socket
 from tests.browser.conftest import Served, serve, stop_server
 
 LIMIT = 240.0
@@ -73,7 +74,7 @@ class Tab:
     def watch(self, served: Served, visited: Visited) -> None:
         """Open the page, run its fragments when they are due, and note what the server sends."""
         try:
-            with _connect(served) as socket:
+            with open_socket(served.address, "annotator 1") as socket:
                 visit = Visit(self, socket)
                 visit.open(visited)
                 while True:
@@ -152,16 +153,6 @@ class Visit:
         if any(sign in element.markdown.body + element.alert.body for sign in SIGNS):
             self._has_sign = True
             self._tab.show_sign()
-
-
-def _connect(served: Served) -> ClientConnection:
-    return connect(
-        f"ws://{urlsplit(served.address).netloc}/_stcore/stream",
-        origin=served.address,  # type: ignore[arg-type]  # a type of the library for a text
-        additional_headers={"Cookie": f"tiebreak_annotator={quote('annotator 1')}"},
-        subprotocols=["streamlit"],  # type: ignore[list-item]
-        max_size=None,
-    )
 
 
 def processor_seconds(process: int) -> float:

@@ -12,16 +12,15 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from core.labels import PREFERENCE
-from core.statistics.data.dataset import Dataset, Frames, build_datasets
+from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
 from core.statistics.measures.comparison import compare_scores
 from core.statistics.reports.biases import BiasRow, bias_rows
 from core.statistics.reports.discussions import Debate, StatedOpinion, change_rows, influence_rows
 from core.statistics.reports.judges import rank_judges
+from tests.bench.studies import dataset_of
 
 ITEMS, ANNOTATORS = 400, 3
 PLANTED = {("mid", "length"), ("weak", "position")}
@@ -80,22 +79,8 @@ def plant(seed: int, items: int = ITEMS, *, biased: bool = True) -> Study:
         "constant": np.ones(items),
         "random": rng.integers(1, 3, items).astype(float),
     }
-    common = {
-        "item": [f"i{n}" for n in range(items)],
-        "scenario": "s",
-        "kind": "preference",
-        "criterion": "c",
-        "part": "",
-    }
-    labels = pd.concat(
-        pd.DataFrame(common | {"rater": f"a{number}", "value": np.where(rng.random(items) < share, 1, 2)})
-        for number in range(ANNOTATORS)
-    )
-    opinions = pd.concat(
-        pd.DataFrame(common | {"rater": name, "judge": name, "value": values, "shown_first": first, "longer": longer})
-        for name, values in verdicts.items()
-    )
-    (dataset,) = build_datasets(Frames(labels, opinions, None, {("preference", "c"): PREFERENCE}), "all")
+    labels = {f"a{number}": np.where(rng.random(items) < share, 1, 2) for number in range(ANNOTATORS)}
+    dataset = dataset_of(labels, verdicts, shown_first=first, longer=longer)
     chosen = {name: np.where(values == 1, share, 1 - share) for name, values in verdicts.items()}
     return Study(dataset, {name: np.where(np.isnan(verdicts[name]), np.nan, one) for name, one in chosen.items()})
 

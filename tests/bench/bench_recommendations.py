@@ -9,15 +9,14 @@ from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
-import pandas as pd
 
-from core.labels import PREFERENCE
-from core.statistics.data.dataset import Dataset, Frames, build_datasets
+from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.annotator_dependence import State, find_dependence
 from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
 from core.statistics.measures.planning import plan_strata
 from core.statistics.reports.judges import JudgeEvaluation, rank_judges
+from tests.bench.studies import dataset_of
 
 NOISE = (0.06, 0.12, 0.22)
 FIVE = (0.05, 0.1, 0.12, 0.2, 0.25)
@@ -124,26 +123,6 @@ def report_dependence(studies: int) -> None:
             )
 
 
-def dataset_of(people: dict[str, Array], judges: dict[str, Array], first: Array | None = None) -> Dataset:
-    """Return a dataset of preferences, values 1 and 2."""
-    items = len(next(iter(people.values())))
-    common = {
-        "item": [f"i{n}" for n in range(items)],
-        "scenario": "s",
-        "kind": "preference",
-        "criterion": "c",
-        "part": "",
-    }
-    labels = pd.concat(pd.DataFrame(common | {"rater": name, "value": values}) for name, values in people.items())
-    sides = {} if first is None else {"shown_first": first}
-    opinions = pd.concat(
-        pd.DataFrame(common | {"rater": name, "judge": name, "value": values} | sides)
-        for name, values in judges.items()
-    )
-    (dataset,) = build_datasets(Frames(labels, opinions, None, {("preference", "c"): PREFERENCE}), "all")
-    return dataset
-
-
 def report_recommendations(studies: int) -> None:
     """Print the recommendations of four judges by the number of targets."""
     for items in SIZES:
@@ -179,7 +158,7 @@ def mixed_study(seed: int, items: int = 260) -> Dataset:
         "silent": np.where(silent, np.nan, answer(truth, 0.02, rng) + 1.0),
         "biased": np.where(rng.random(items) < 0.25, first, answer(truth, 0.02, rng) + 1.0),
     }
-    return dataset_of(people, judges, first)
+    return dataset_of(people, judges, shown_first=first)
 
 
 RECOMMENDED = ("use", "use with review")

@@ -1,9 +1,7 @@
-"""A whole run with its database: python -m tests.bench.bench_run [--reused N]
+"""A run whose calls are all stored: python -m tests.bench.bench_run [--reused N]
 
-The run of bench_runner, with every event committed to SQLite before its flow continues: 200 debates of 3 judges who
-never agree over 3 rounds (1,800 calls), 63 calls at once (21 to each of 3 models), on a local server in a process of
-its own. Ideal time is calls x latency / 63. Then the same run again with 10,008 calls that are all stored; with
-`--reused N` only this is measured, N times.
+1,112 debates of 3 judges who never agree over 3 rounds (10,008 calls) on a local server in a process of its own, with
+every event committed to SQLite before its flow continues; then the same run again. Measured N times.
 """
 
 import argparse
@@ -22,7 +20,7 @@ from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, execute_run, worker_name
 from storage.worker._launch import progress as run_progress
-from tests.bench.bench_runner import items, server, settings
+from tests.bench.runs import items, server, settings
 
 CALLS_PER_MODEL = 21
 REUSED_CALLS = 10_000
@@ -61,36 +59,15 @@ async def _timed(engine, run_id: int, worker: str) -> float:
     return elapsed
 
 
-def measure_reused(repeats: int) -> None:
-    """Print the wall-clock seconds of a run whose calls are all stored, for each repetition."""
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A run whose calls are all stored.")
+    parser.add_argument("--reused", type=int, default=1, metavar="N")
     count = -(-REUSED_CALLS // 9)
-    for _ in range(repeats):
+    for _ in range(parser.parse_args().reused):
         with tempfile.TemporaryDirectory() as folder, server(0.0) as address:
             elapsed = seconds(count, address, Path(folder), reused=True)
         measurement = f"{count * 9:,} stored calls, all reused: seconds"
         print(f"{measurement:<78} {elapsed:>6.3f}   {count * 9 / elapsed:>5.0f} calls/s", flush=True)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="A run with its database.")
-    parser.add_argument("--items", type=int, default=200)
-    parser.add_argument("--reused", type=int, default=0, metavar="N")
-    options = parser.parse_args()
-    if options.reused:
-        return measure_reused(options.reused)
-    count = options.items
-    with tempfile.TemporaryDirectory() as folder:
-        for latency in (1.0, 0.1):
-            with server(latency) as address:
-                seconds(2, address, Path(folder))  # imports and connections
-                elapsed = seconds(count, address, Path(folder))
-            calls = count * 9
-            ideal = calls * latency / (3 * CALLS_PER_MODEL)
-            measurement = (
-                f"{count} debates stored in SQLite, {3 * CALLS_PER_MODEL} at once, {latency:g} s a call: ideal / real"
-            )
-            print(f"{measurement:<78} {ideal / elapsed:>6.3f}   {calls / elapsed:>5.0f} calls/s")
-    measure_reused(1)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,17 @@ RELOAD_SECONDS = 60.0
 TIMEOUT = 60.0
 
 
+def open_socket(address: str, annotator: str) -> ClientConnection:
+    """Return a connection on which the server runs pages as for the browser of an annotator."""
+    return connect(
+        f"ws://{urlsplit(address).netloc}/_stcore/stream",
+        origin=address,  # type: ignore[arg-type]  # a type of the library for a text
+        additional_headers={"Cookie": f"tiebreak_annotator={quote(annotator)}"},
+        subprotocols=["streamlit"],  # type: ignore[list-item]
+        max_size=None,
+    )
+
+
 @dataclass
 class Session:
     """What one annotator measured."""
@@ -42,19 +53,10 @@ class Session:
     def work(self, address: str, until: float, pause: float) -> None:
         """Label until a time of the monotonic clock, once in `pause` seconds on average."""
         try:
-            with self._open(address) as socket:
+            with open_socket(address, self.name) as socket:
                 self._work(address, socket, until, pause)
         except Exception as error:  # a thread reports everything
             self.problems.append(f"{type(error).__name__}: {error}")
-
-    def _open(self, address: str) -> ClientConnection:
-        return connect(
-            f"ws://{urlsplit(address).netloc}/_stcore/stream",
-            origin=address,  # type: ignore[arg-type]  # a type of the library for a text
-            additional_headers={"Cookie": f"tiebreak_annotator={quote(self.name)}"},
-            subprotocols=["streamlit"],  # type: ignore[list-item]
-            max_size=None,
-        )
 
     def _work(self, address: str, socket: ClientConnection, until: float, pause: float) -> None:
         annotator, rng = Annotator(address, self.name), random.Random(self.name)

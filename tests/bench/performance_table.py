@@ -25,10 +25,9 @@ from core.llm import PARALLEL_CALLS
 from core.llm.limits import Limits
 from core.statistics.reports.agreement import agreement_rows
 from storage.transfer import samples
-from tests.bench.bench_client import CLIENTS
 from tests.bench.bench_run import CALLS_PER_MODEL, seconds
-from tests.bench.bench_runner import discard, run_traces, server
 from tests.bench.bench_statistics import LIKERT, check_pair_statistics, make_frame, make_ratings, measure_seconds
+from tests.bench.clients import CLIENTS
 from tests.bench.command_inputs import (
     debate_settings,
     judge_settings,
@@ -38,6 +37,7 @@ from tests.bench.command_inputs import (
     write_verdicts,
 )
 from tests.bench.databases import temporary_database
+from tests.bench.runs import run_debates, server
 from tests.paths import ROOT
 from tests.storage.postgres import binaries
 
@@ -135,34 +135,14 @@ def measure_runs(bench: Bench) -> Iterator[Figure]:
     bench.command("data", "import", str(critiques), "--study", "critiques")
     with server(LATENCY) as address:
         debates = debate_settings(bench.folder / "debates.yaml", address)
-        common = (
-            "runs",
-            "start",
-            "--study",
-            "debates",
-            "--protocol",
-            "scaleeval",
-            "--settings",
-            str(debates),
-            "--fresh",
-        )
-        used = bench.command(*common, "--limit", str(ITEMS))
+        common = "runs start --fresh --study debates --protocol scaleeval --settings"
+        used = bench.command(*common.split(), str(debates), "--limit", str(ITEMS))
         calls = 2 * 3 * LATENCY  # two batches of eight calls to each judge, in three rounds
         yield from _run_figures(f"`cli.py runs start`, {ITEMS} debates, 0.3 s a call", used, calls)
         judge = judge_settings(bench.folder / "judge.yaml", address)
-        common = (
-            "runs",
-            "start",
-            "--study",
-            "critiques",
-            "--protocol",
-            "metacritique",
-            "--settings",
-            str(judge),
-            "--fresh",
-        )
+        common = "runs start --fresh --study critiques --protocol metacritique --settings"
         for parallel in (5, 8, PARALLEL_CALLS) if not bench.short else (PARALLEL_CALLS,):
-            used = bench.command(*common, "--parallel", str(parallel))
+            used = bench.command(*common.split(), str(judge), "--parallel", str(parallel))
             calls = ITEMS * UNITS_OF_CRITIQUE * LATENCY / parallel
             yield from _run_figures(f"`cli.py runs start`, {ITEMS} critiques, {parallel} at once", used, calls)
 
@@ -175,13 +155,13 @@ def _run_figures(name: str, used: Usage, calls: float) -> Iterator[Figure]:
 
 def measure_clients(bench: Bench) -> Iterator[Figure]:
     count = 500 if bench.short else 1500
-    rates: dict[str, list[float]] = {"bare litellm": [], "bare aiohttp": [], "router": []}
+    rates: dict[str, list[float]] = {name: [] for name in CLIENTS}
     with server(0.1) as address:
         for number in range(bench.repeats + 1):
             for name, rate in rates.items():
-                measured = asyncio.run(CLIENTS[name](address, count if number else 64))
+                taken = asyncio.run(CLIENTS[name](address, count if number else 64))
                 if number:
-                    rate.append(count / measured.seconds)
+                    rate.append(count / taken)
     ours = statistics.median(rates.pop("router"))
     for name, rate in rates.items():
         yield Figure("calls, 64 at once, 0.1 s a call", ours, "calls/s", name, statistics.median(rate))
@@ -192,10 +172,10 @@ def measure_store(bench: Bench) -> Iterator[Figure]:
     stored, alone, limits = [], [], lambda: Limits(parallel=CALLS_PER_MODEL)
     with server(0.1) as address:
         seconds(2, address, bench.folder)  # imports and connections
-        asyncio.run(run_traces(2, address, discard, limits=limits()))
+        asyncio.run(run_debates(2, address, limits()))
         for _ in range(bench.repeats):
             stored.append(seconds(count, address, bench.folder))
-            alone.append(asyncio.run(run_traces(count, address, discard, limits=limits()))[0])
+            alone.append(asyncio.run(run_debates(count, address, limits())))
     name = f"{count} debates stored in SQLite, {at_once} at once, 0.1 s a call"
     rates = (count * 9 / statistics.median(values) for values in (stored, alone))
     yield Figure(name, next(rates), "calls/s", "without a store", next(rates))

@@ -1,8 +1,14 @@
-"""The arguments of programs that simulate studies."""
+"""Programs that simulate studies: their arguments, and datasets of preferences."""
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from core.labels import PREFERENCE
+from core.statistics.data.dataset import Dataset, Frames, build_datasets
 
 Case = Callable[..., Any]
 """A function that draws a study; its name is that of the case."""
@@ -38,3 +44,22 @@ def read_arguments(description: str | None, cases: Iterable[Case] = ()) -> Argum
         if name not in names:
             parser.error(f"There is no case {name}.")
     return Arguments(given.studies, given.cases, given.units)
+
+
+def dataset_of(people: Mapping[str, np.ndarray], judges: Mapping[str, np.ndarray], **sides: np.ndarray) -> Dataset:
+    """Return a dataset of preferences, values 1 and 2; `sides` are further columns of the verdicts."""
+    items = len(next(iter(people.values())))
+    common = {
+        "item": [f"i{n}" for n in range(items)],
+        "scenario": "s",
+        "kind": "preference",
+        "criterion": "c",
+        "part": "",
+    }
+    labels = pd.concat(pd.DataFrame(common | {"rater": name, "value": values}) for name, values in people.items())
+    opinions = pd.concat(
+        pd.DataFrame(common | {"rater": name, "judge": name, "value": values} | sides)
+        for name, values in judges.items()
+    )
+    (dataset,) = build_datasets(Frames(labels, opinions, None, {("preference", "c"): PREFERENCE}), "all")
+    return dataset

@@ -12,7 +12,7 @@ import app
 from core import logs
 from pages.parts import sockets
 from tests.bench.bench_keys import Annotator
-from tests.bench.bench_sessions import Session
+from tests.bench.bench_sessions import Session, open_socket
 from tests.bench.bench_workbench import plant
 from tests.browser.conftest import serve, stop_server
 from tests.databases import create_database
@@ -81,7 +81,7 @@ def test_more_sessions_than_descriptors_refuse_no_label_and_write_no_log(tmp_pat
         before = len(log.read_text().splitlines())
         for number in range(45):
             session = Session(f"annotator {number}")
-            sockets.append(session._open(served.address))
+            sockets.append(open_socket(served.address, session.name))
             try:
                 session._run_page(sockets[-1])
             except Exception:
