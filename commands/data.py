@@ -42,7 +42,7 @@ with lazy_imports():
     from core.formats import text as text_files
     from core.formats import tiebreak as study_files
     from core.formats import turns as turn_files
-    from core.formats.mapping import confirmation, guess, scope, suggest
+    from core.formats.mapping import confirmation, guess, request, scope, suggest
     from core.formats.mapping import fields as table_fields
     from core.formats.mapping import joins as table_joins
     from core.formats.mapping import mapping as mappings
@@ -51,6 +51,7 @@ with lazy_imports():
     from core.formats.mapping import table as mapped_table
     from core.formats.published import prompts
     from core.formats.tools import label_studio as label_studio_tool
+    from core.llm import router, secrets
     from storage.db import backup as backups
     from storage.db import connections
     from storage.db import restore as restoring
@@ -284,20 +285,43 @@ def suggest_mapping(
     scale: Scales = None,
     value: Values = None,
     no_header: NoHeader = False,
+    model: Annotated[str | None, typer.Option(help="A model that proposes the mapping, instead of rules.")] = None,
+    address: Annotated[str | None, typer.Option(help="The base URL of its server, if it is not a provider's.")] = None,
+    key_variable: Annotated[str | None, typer.Option(help="The environment variable with its key.")] = None,
+    about: Annotated[
+        Path | None, typer.Option(help="The documentation of the data set, for the model: a text file.")
+    ] = None,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="Print what the model would be asked, for any other model.")
+    ] = False,
 ) -> str:
     """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`.
 
-    A mapping without a prompt and responses is printed as far as it is known, with what has to be filled in.
+    A mapping without a prompt and responses is printed as far as it is known, with what has to be filled in. With
+    `--model`, the names and values of fields and the first records are sent to the model.
     """
+    if model or prompt:
+        text = request.mapping_prompt([path, *(join or [])], text_files.read_text(about) if about else "")
+        if prompt or model is None:
+            return text
+        from core.trace import Spec
+
+        spec = Spec(model=model, address=address, key_variable=key_variable, max_tokens=request.MAX_TOKENS)
+        secrets.check_key(spec)
+        mapping = router.call(partial(request.propose, path=path, prompt=text, spec=spec))
+        return commented_mapping(path, mapping, True, [f"Proposed by {model}: check every field (docs/mappings)."])
     table, joins = table_joins.find_joins([path, *join]) if join else (path, [])
-    swapped = [] if table == path else [f"The table is {table.name}: import it with this mapping."]
-    path = table
-    preview = previews.preview_table(path, suggest.ROWS, explode, join=joins)
-    draft = suggest_with_roles(path, explode, joins, (role or [], scale or [], value or []))
-    mapping, is_complete = suggest.build_suggested(draft)
-    unused = previews.unused_fields(path, mapping)
-    notes = [*swapped, *([previews.MANY_FIELDS] if preview.has_more else [])]
+    notes = [] if table == path else [f"The table is {table.name}: import it with this mapping."]
+    preview = previews.preview_table(table, suggest.ROWS, explode, join=joins)
+    draft = suggest_with_roles(table, explode, joins, (role or [], scale or [], value or []))
+    notes += [previews.MANY_FIELDS] if preview.has_more else []
     notes.append("Guessed: check every field (docs/mappings) before you import.")
+    return commented_mapping(table, *suggest.build_suggested(draft), notes)
+
+
+def commented_mapping(path: Path, mapping: "mappings.Mapping", is_complete: bool, notes: list[str]) -> str:
+    """Return a mapping in YAML, after comments on what it leaves out, what the values mean, and what is to confirm."""
+    unused = previews.unused_fields(path, mapping)
     if unused:
         notes += ["Not used:", *(f"  {table_fields.spell_path(field)}" for field in unused)]
     if sentence := suggest.state_unused_labels(path, mapping):

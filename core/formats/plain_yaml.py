@@ -16,6 +16,7 @@ LINE_ENDS = frozenset("\x85\u2028\u2029")
 MAX_DEPTH = 50
 # Characters: YAML needs about a thousand times as much memory.
 MAX_LENGTH = 2**20
+FENCED = re.compile(r"^\s*```\w*\s*\n(.*?)^\s*```\s*$", re.M | re.S)
 
 
 class PlainLoader(yaml.SafeLoader):
@@ -79,6 +80,12 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 PlainDumper.add_representer(str, _represent_text)
+
+
+def unfenced(text: str) -> str:
+    """Return the longest block of code in the reply of a model, or the text itself without one."""
+    blocks: list[str] = FENCED.findall(text)
+    return max(blocks or [text], key=len)
 
 
 def parse_fields(text: str) -> dict[Any, Any]:

@@ -1,6 +1,8 @@
 """Selects the client for each ask: servers at an address are called directly, providers through litellm."""
 
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.answers.answer import Format
 from core.llm.client import LiteLLM, Model, Reply, Sampler
@@ -9,6 +11,8 @@ from core.trace import Ask, Spec
 
 if TYPE_CHECKING:
     from core.llm.openai_compatible import OpenAICompatible
+
+Result = TypeVar("Result")
 
 
 class Router:
@@ -47,3 +51,16 @@ class Router:
 
             self._direct = OpenAICompatible()
         return self._direct
+
+
+def call(request: Callable[[Model], Coroutine[Any, Any, Result]], model: Model | None = None) -> Result:
+    """Return the result of a request to a model outside a run; the model is closed afterwards."""
+
+    async def wait() -> Result:
+        client = model or Router()
+        try:
+            return await request(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(wait())

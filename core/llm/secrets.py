@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from core.errors import PermanentFailure
+from core.errors import PermanentFailure, TiebreakError
 from core.frozen import Frozen
 from core.llm.wire import FIXED
 from core.trace import Spec, model_specs
@@ -75,6 +75,12 @@ def describe_problem(model: str, address: str, variable: str) -> str:
     if variable and not is_key_allowed(variable, address):
         return f"the key in {variable} {_REFUSAL.format(variable, address)}"
     return ""
+
+
+def check_key(spec: Spec) -> None:
+    """Raise TiebreakError if a model's fields have a key, or an address to which its key may not be sent."""
+    if problem := describe_problem(spec.model, spec.address or "", spec.key_variable or ""):
+        raise TiebreakError(f"{spec.model}: {problem}")
 
 
 def looks_like_key(text: str) -> bool:

@@ -1,11 +1,10 @@
 """Variants: proposed changes of the judge of a run, by a person or by a model. A stored variant never changes."""
 
-import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
@@ -19,9 +18,8 @@ from core.improvement import suggestion
 from core.improvement.changes import Changes, Judge, Part, assignments
 from core.items import Criterion
 from core.labels import Kind
-from core.llm import secrets
+from core.llm import router, secrets
 from core.llm.client import Model
-from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.protocols.refer import auto_prompt
 from core.trace import Ask, Spec, model_specs
@@ -35,7 +33,6 @@ from storage.studies import studies
 from storage.studies.studies import Study
 
 PERSON = "person"
-Result = TypeVar("Result")
 
 
 class Variant(Frozen):
@@ -185,7 +182,7 @@ def prepare_suggestions(
         found = splits.disagreement_cases(session, study.id, current)[:cases]
     spec = next((own for own in suggestion_specs(current.run) if model in (None, own.model)), Spec(model=model or ""))
     spec = spec.model_copy(update={"max_tokens": max(spec.max_tokens, MAX_TOKENS), "answer_format": "text"})
-    check_key(spec)
+    secrets.check_key(spec)
     judge = current.judge
     template = suggestion.study_template(study.prompts)
     ask = suggestion.suggestion_request(judge.criterion, judge.guidelines, found, spec, template)
@@ -206,7 +203,7 @@ def draft_guidelines(
 
     Held-out items are no examples. Raises TiebreakError without rated items, or if the model has no key.
     """
-    check_key(spec)
+    secrets.check_key(spec)
     with writing(engine) as session:
         found = next((one for one in studies.criteria(session, study.id) if one.name == criterion), None)
         if found is None:
@@ -214,7 +211,7 @@ def draft_guidelines(
         examples = auto_prompt.select_examples(examples_of(session, study.id, criterion), count)
         ask = auto_prompt.guidelines_request(found, examples, spec, study.templates("refer"))
         audit.record(session, audit.Action.run, study_id=study.id, change="guidelines drafted", models=[spec.model])
-    return call_model(partial(auto_prompt.draft_guidelines, ask=ask), model), examples
+    return router.call(partial(auto_prompt.draft_guidelines, ask=ask), model), examples
 
 
 def suggestion_specs(run: Run) -> list[Spec]:
@@ -225,23 +222,4 @@ def suggestion_specs(run: Run) -> list[Spec]:
 
 def request_changes(request: Request, model: Model | None = None) -> Changes:
     """Return the changes that the model proposes, in one call; raises TiebreakError."""
-    return call_model(partial(suggestion.suggest, ask=request.ask, criterion=request.criterion), model)
-
-
-def check_key(spec: Spec) -> None:
-    """Raise TiebreakError if a model has no key."""
-    if problem := secrets.describe_problem(spec.model, spec.address or "", spec.key_variable or ""):
-        raise TiebreakError(f"{spec.model}: {problem}")
-
-
-def call_model(request: Callable[[Model], Coroutine[Any, Any, Result]], model: Model | None = None) -> Result:
-    """Return the result of a request to a model, which is closed afterwards."""
-
-    async def call() -> Result:
-        client = model or Router()
-        try:
-            return await request(client)
-        finally:
-            await client.close()
-
-    return asyncio.run(call())
+    return router.call(partial(suggestion.suggest, ask=request.ask, criterion=request.criterion), model)

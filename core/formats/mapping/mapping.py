@@ -617,11 +617,14 @@ def as_tuple(fields: Fields | None) -> tuple[Source, ...]:
 
 
 def load_mapping(path: Path) -> Mapping:
-    """Return the mapping in a YAML or JSON file; raises FileFormatError with the line or the field."""
-    # Imported here and below: reading a table with an existing mapping does not need YAML.
-    from core.formats.plain_yaml import parse_fields
+    """Return the mapping in a YAML or JSON file, or in the reply of a model.
 
-    return build_mapping(parse_fields(read_text(path)))
+    Raises FileFormatError with the line or the field.
+    """
+    # Imported here and below: reading a table with an existing mapping does not need YAML.
+    from core.formats.plain_yaml import parse_fields, unfenced
+
+    return build_mapping(parse_fields(unfenced(read_text(path))))
 
 
 def build_mapping(draft: Any) -> Mapping:

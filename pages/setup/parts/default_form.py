@@ -18,6 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from core.errors import TiebreakError
 from core.items import Criterion
+from core.llm import router, secrets
 from core.llm.client import available_models
 from core.protocols.chateval.settings import ROLES
 from core.protocols.prompt_parts import is_numeric
@@ -329,11 +330,11 @@ def _draft(
 ) -> auto_prompt.Draft:
     """Return the draft that a model gives in one call; raises TiebreakError."""
     spec = Spec(model=model, max_tokens=auto_prompt.DRAFT_TOKENS)
-    variants.check_key(spec)
+    secrets.check_key(spec)
     with permissions.writing(study.id, Permission.run, "") as session:
         audit.record(session, audit.Action.run, study_id=study.id, change="guidelines drafted", models=[model])
     ask = auto_prompt.guidelines_request(criterion, examples, spec, study.templates(refer.NAME), task, steps)
-    return variants.call_model(partial(auto_prompt.draft_guidelines, ask=ask), resources.model_client())
+    return router.call(partial(auto_prompt.draft_guidelines, ask=ask), resources.model_client())
 
 
 def _finish_refer(form: SettingsForm, draft: Draft) -> Draft:

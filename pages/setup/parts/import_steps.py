@@ -34,7 +34,7 @@ from core.labels import Target, Value
 from pages.parts import account_guard, current_study, items, permissions, resources
 from pages.parts.numbers import RESPONSE_NAMES, format_count, format_value
 from pages.parts.text import escape_markdown
-from pages.setup.parts import mapping_form, upload
+from pages.setup.parts import mapping_form, mapping_request, upload
 from pages.setup.parts.scale_form import NO_LABEL
 from storage.accounts import access
 from storage.db import audit, connections, guards
@@ -99,6 +99,8 @@ def _draw_mapping(source: upload.FileSource) -> ImportPlan | None:
         actions = st.container(horizontal=True, width="content")
     with actions, st.popover("Load a mapping", icon=":material/upload_file:"):
         mapping_form.draw_upload(source)
+    with actions:
+        mapping_request.draw_request(source)
     draft = mapping_form.draw_mapping(source)
     if draft is None:
         return None

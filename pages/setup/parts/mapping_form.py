@@ -14,7 +14,7 @@ from core.formats.mapping.guess import Draft, guess_block, guess_confidence, gue
 from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_elements, preview_table
 from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.suggest_blocks import guess_values, leave_open
-from core.formats.plain_yaml import dump_fields, parse_fields
+from core.formats.plain_yaml import dump_fields, parse_fields, unfenced
 from pages.parts import downloads
 from pages.parts.numbers import RESPONSE_NAMES
 from pages.parts.text import escape_markdown
@@ -479,10 +479,10 @@ def _draw_kept(chooser: Chooser, kept: list[tuple[str, Draft]]) -> list[tuple[st
 def draw_upload(source: FileSource) -> None:
     """Draw the upload of a mapping, which replaces the choices in the form."""
     key = f"map_{source.key}"
-    file = st.file_uploader("Mapping in YAML", type=["yaml", "yml", "json"], key=f"{key}_yaml")
+    file = st.file_uploader("Mapping in YAML", type=["yaml", "yml", "json", "txt", "md"], key=f"{key}_yaml")
     if isinstance(file, UploadedFile) and st.session_state.get(f"{key}_read") != file.file_id:  # once for each upload
         st.session_state[f"{key}_read"] = file.file_id
-        mapping = mappings.build_mapping(parse_fields(upload.read_text(file)))
+        mapping = mappings.build_mapping(parse_fields(unfenced(upload.read_text(file))))
         reset_form(source, mappings.draft_of(mapping))
         st.rerun()
 

@@ -1,0 +1,154 @@
+"""A file as its fields and first records, short enough for the prompt of a model."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from core.answers.text import shorten
+from core.errors import FileFormatError
+from core.formats.mapping.fields import parse_nested, quote_key
+from core.formats.mapping.rows import has_header, is_empty, parse_number, read_rows
+
+# Records whose fields are counted, and those that are shown.
+COUNTED, SHOWN = 2_000, 3
+# Different values of a field up to which all are listed, and examples of a field with more.
+FEW, EXAMPLES = 12, 3
+VALUE_LENGTH, TEXT_LENGTH = 80, 300
+# Keys of an object from which on they can be values such as ids, and elements of a list that are shown.
+MANY_KEYS, ELEMENTS = 12, 3
+SHOWN_KEYS = 60
+# Different values that are counted of a field, and lines of a sketch.
+MAX_VALUES, MAX_LINES = 2_000, 400
+ANY_KEY = "{element}"
+
+
+@dataclass
+class FieldSketch:
+    """What the values at one place of the records are."""
+
+    count: int = 0
+    empty: int = 0
+    values: Counter[str] = field(default_factory=Counter)
+    numbers: list[float] = field(default_factory=list)  # the lowest and the highest
+    are_numbers: bool = True
+    lengths: set[int] = field(default_factory=set)
+    keys: dict[str, "FieldSketch"] = field(default_factory=dict)
+    elements: "FieldSketch | None" = None
+
+    def add(self, value: Any) -> None:
+        """Count a value, and those in it."""
+        self.count += 1
+        nested = parse_nested(value) if isinstance(value, str) else value
+        if isinstance(nested, dict) and nested:
+            for key, inner in nested.items():
+                self.keys.setdefault(str(key), FieldSketch()).add(inner)
+        elif isinstance(nested, list):
+            self.lengths.add(len(nested))
+            self.elements = self.elements or FieldSketch()
+            for inner in nested:
+                self.elements.add(inner)
+        elif is_empty(value):
+            self.empty += 1
+        else:
+            self._count(value)
+
+    def _count(self, value: Any) -> None:
+        text = value if isinstance(value, str) else json.dumps(value)
+        if text in self.values or len(self.values) < MAX_VALUES:
+            self.values[text] += 1
+        try:
+            number = None if isinstance(value, bool) else parse_number(value, 0, "")
+        except FileFormatError:
+            number = None
+        if number is None:
+            self.are_numbers = False
+        else:
+            self.numbers = [min([number, *self.numbers]), max([number, *self.numbers])]
+
+    def merge(self, other: "FieldSketch") -> None:
+        """Add the values of another place, whose key is a value such as an id."""
+        self.count, self.empty = self.count + other.count, self.empty + other.empty
+        self.values += other.values
+        ends = [*self.numbers, *other.numbers]
+        self.numbers = [min(ends), max(ends)] if ends else []
+        self.are_numbers &= other.are_numbers
+        self.lengths |= other.lengths
+        for key, inner in other.keys.items():
+            self.keys.setdefault(key, FieldSketch()).merge(inner)
+        if other.elements is not None:
+            self.elements = self.elements or FieldSketch()
+            self.elements.merge(other.elements)
+
+    def with_any_key(self) -> None:
+        """Take keys that are values, such as ids, together: many of like objects, or most of which few records have."""
+        are_rare = 5 * sum(own.count for own in self.keys.values()) < self.count * len(self.keys)
+        are_objects = all(own.keys or own.elements for own in self.keys.values())
+        if len(self.keys) > MANY_KEYS and (are_rare or are_objects):
+            merged, names = FieldSketch(), list(islice(self.keys, EXAMPLES))
+            for inner in self.keys.values():
+                merged.merge(inner)
+            self.keys = {f"{ANY_KEY} (such as {', '.join(map(quote_key, names))})": merged}
+        for inner in (*self.keys.values(), *filter(None, [self.elements])):
+            inner.with_any_key()
+
+    def lines(self, path: str) -> Iterator[str]:
+        """Yield a line for each place at which there are values."""
+        if self.values or self.empty or not (self.keys or self.elements):
+            yield f"- {path}: {self._describe()}"
+        for key, inner in self.keys.items():
+            name = key if key.startswith(ANY_KEY) else quote_key(key)
+            yield from inner.lines(f"{path}.{name}" if path else name)
+        if self.elements is not None:
+            ends = {min(self.lengths), max(self.lengths)}
+            yield f"- {path}: {self.count:,} lists of {' to '.join(map(str, sorted(ends)))} elements"
+            yield from self.elements.lines(f"{path}[]")
+
+    def _describe(self) -> str:
+        texts = [f"{json.dumps(shorten(text, VALUE_LENGTH), ensure_ascii=False)}" for text in self.values]
+        counts = [*self.values.values()]
+        parts = [f"{self.count:,} values", f"{self.empty:,} empty" if self.empty else ""]
+        if len(texts) <= FEW:
+            parts += [f"{text} ({count:,} times)" for text, count in zip(texts, counts, strict=True)]
+        else:
+            more = "or more " if len(texts) == MAX_VALUES else ""
+            ends = f" from {self.numbers[0]:g} to {self.numbers[1]:g}" if self.are_numbers and self.numbers else ""
+            parts += [f"{len(texts):,} {more}different ones{ends}", f"such as {', '.join(texts[:EXAMPLES])}"]
+        return ", ".join(filter(None, parts))
+
+
+def sketch_file(path: Path) -> str:
+    """Return the fields of a file with their values, and its first records; raises FileFormatError if it has none."""
+    whole, shown = FieldSketch(), list[str]()
+    for number, (_, row) in enumerate(islice(read_rows(path), COUNTED)):
+        whole.add(dict(row))
+        if number < SHOWN:
+            shown.append(json.dumps(_shortened(dict(row)), ensure_ascii=False, indent=1, default=str))
+    kind = "a table with a line of names" if has_header(path) else "records"
+    more = "" if whole.count < COUNTED else " or more, of which these are described"
+    whole.with_any_key()
+    lines = list(islice(whole.lines(""), MAX_LINES))
+    return "\n".join(
+        [
+            f"The file `{path.name}` ({kind}) has {whole.count:,} records{more}.",
+            "Its fields, with `[]` for the elements of a list:",
+            *lines,
+            "",
+            f"Its first {len(shown)} records, with long texts and lists cut:",
+            *shown,
+        ]
+    )
+
+
+def _shortened(value: Any) -> Any:
+    """Return a value with the begin of long texts, and the first of many elements and keys."""
+    nested = parse_nested(value) if isinstance(value, str) else value
+    if isinstance(nested, dict):
+        return {key: _shortened(inner) for key, inner in islice(nested.items(), SHOWN_KEYS)}
+    if isinstance(nested, list):
+        more = len(nested) - ELEMENTS
+        return [*map(_shortened, nested[:ELEMENTS]), *([f"... and {more:,} more elements"] if more > 0 else [])]
+    return shorten(value, TEXT_LENGTH) if isinstance(value, str) else value
