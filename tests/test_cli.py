@@ -32,6 +32,7 @@ from storage.transfer import samples
 from storage.worker import _launch
 from tests.conftest import make_item
 from tests.core.formats.published.test_prompts import SCALEEVAL, clone
+from tests.openai_server import run_server
 from tests.paths import ROOT
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.shared import a_trace, a_turn, import_study
@@ -777,3 +778,28 @@ def test_summaries_are_checked_and_rebuilt(run_with_sample, tmp_path):
     assert f"The summaries of {runs} runs and {runs} calls of runs differ" in checked.stderr
     assert run_with_sample("server", "summaries").exit_code == 0
     assert "All summaries agree" in run_with_sample("server", "summaries", "--check").stdout
+
+
+def test_a_model_behind_a_server_proposes_a_mapping(tmp_path):
+    table, about = tmp_path / "t.csv", tmp_path / "about.md"
+    table.write_text("n,words,said,verdict\n1,Why?,So.,2\n2,How?,Thus.,1\n")
+    about.write_text("2 is the best.")
+    proposed = (
+        "```\nid: n\nprompt: words\nresponses: [{text: said}]\ngold:\n"
+        "  - {kind: score, value: verdict, scale: {level: ordinal, categories: [1, 2]}}\n```"
+    )
+    words = ["data", "mapping", str(table), "--about", str(about)]
+    with run_server() as server:
+        server.text = lambda model, prompt: proposed
+        printed = CliRunner().invoke(cli.app, [*words, "--model", "openai/m", "--address", server.address])
+        assert len(server.log) == 2
+        sent = [message["content"] for message in server.bodies[0]["messages"]]
+    assert sent == [CliRunner().invoke(cli.app, [*words, "--prompt"]).stdout.rstrip("\n")]
+    assert "# Proposed by openai/m" in printed.stdout and "confirmed: false" in printed.stdout, printed.output
+    (tmp_path / "m.yaml").write_text(printed.stdout)
+    refused = CliRunner().invoke(cli.app, [*words, "--model", "sk-abcdefghijklmnopqrstuvwxyz0123456789"])
+    assert refused.exit_code == 2 and "looks like a key" in refused.stderr
+    url = f"sqlite:///{tmp_path}/cli.db"
+    words = ["data", "import", str(table), "--study", "s", "--map", str(tmp_path / "m.yaml"), "--database", url]
+    assert CliRunner().invoke(cli.app, words).exit_code == 2
+    assert CliRunner().invoke(cli.app, [*words, "--confirm"]).exit_code == 0

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.formats import tiebreak
@@ -12,10 +13,11 @@ from core.formats.records import ItemRecord, LabelRecord, TranscriptRecord
 from core.formats.transcripts.messages import read_transcript
 from core.items import Criterion, Response
 from core.labels import Label, Scale, Target
+from core.llm.client import ScriptedModel
 from core.transcripts import ERROR_CATEGORY
 from pages.parts import resources
 from pages.parts.text import escape_markdown
-from pages.setup.parts import study_form
+from pages.setup.parts import mapping_request, study_form
 from storage.db import connections
 from storage.labels import labels
 from storage.studies import studies
@@ -111,6 +113,28 @@ def test_labels_of_which_one_of_several_would_count_are_named_before_the_import(
     app.file_uploader[1].set_value(("m.yaml", mapping, "application/yaml"))
     app.run()
     assert "1 of 3 labels would be left out" in page_text(app)
+
+
+def test_a_model_proposes_a_mapping_whose_values_a_person_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    proposed = (
+        "```yaml\nid: id\nprompt: question\nresponses: [{text: response_a}, {text: response_b}]\nlabels:\n"
+        "  - {layout: long, kind: score, criterion: use, annotator: {constant: people}, value: points,\n"
+        "     scale: {level: ordinal, categories: [1, 2, 3]}}\n```"
+    )
+    model = ScriptedModel(lambda ask: proposed)
+    monkeypatch.setattr(resources, "model_client", lambda: model)
+    monkeypatch.setattr(mapping_request, "available_models", lambda: {"openai/m": ""})
+    app = upload_file(CSV.replace(b"ben", b"points").replace(b"model_b", b"1").replace(b"tie,tie", b"tie,3"))
+    app.text_area[0].set_value("3 points are the best.")
+    app.selectbox(key="map_model_name").set_value("openai/m")
+    app.button(key="map_propose").click().run()
+    assert len(model.asked) == 2 and "3 points are the best." in model.asked[0].prompt
+    assert "3 is the best" in app.checkbox[-1].label, "the scale is a question"
+    assert not [button for button in app.button if button.key == "import"]
+    app.checkbox[-1].check().run()
+    import_as(app, "proposed")
+    with study_session("proposed") as (session, study):
+        assert {label.value for label in labels.of_study(session, study.id)} == {1, 3}
 
 
 def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_out() -> None:
