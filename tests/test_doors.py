@@ -82,9 +82,10 @@ def test_no_private_module_is_used_outside_of_its_package():
 
 
 def test_packages_of_storage_import_only_those_before_them():
+    """A migration is executed by the database's package, and stores rows with the functions of the others."""
     order = [package for package in PACKAGES if package.startswith("storage.")]
     wrong = []
-    for path in PRODUCT:
+    for path in (path for path in PRODUCT if "migrations" not in path.parts):
         own = package_of(module_of(path))
         if own in order:
             others = {package_of(module) for module, _ in uses(path)} & set(order[order.index(own) + 1 :])

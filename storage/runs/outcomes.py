@@ -144,13 +144,14 @@ def is_listed(event: Event) -> bool:
 
 def insert_unread(session: Session, owners: Mapping[int, Owner], added: Sequence["NewEvent"]) -> None:
     """Update the list for events that were added to traces of these owners."""
+    reread = dict.fromkeys(new.trace_id for new in added if isinstance(new.event, REREADING))
     rows = [
         _row(owners[new.trace_id], new.seq, new.event)
         for new in added
-        if isinstance(new.event, TurnCompleted) and new.event.turn.is_unreadable
+        if new.trace_id not in reread and isinstance(new.event, TurnCompleted) and new.event.turn.is_unreadable
     ]
     insert_all(session, UnreadReplyRow, rows)
-    for trace_id in dict.fromkeys(new.trace_id for new in added if isinstance(new.event, REREADING)):
+    for trace_id in reread:
         _synchronize(session, owners[trace_id])
 
 

@@ -6,23 +6,27 @@ import pytest
 
 from core.attempts import NeedsCalls
 from core.errors import TiebreakError
+from core.formats.records import ItemRecord
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.protocols.single_judge.settings import PairSettings
-from core.trace import Spec, TurnCompleted, Usage, completed_turns
+from core.trace import Spec, TraceRestarted, TurnCompleted, Usage, completed_turns
 from storage.db.connections import reading, writing
 from storage.reports.opinions import opinion_frame
 from storage.runs import call_totals, outcomes, readings, traces
 from storage.runs.outcomes import UnreadFilter
 from storage.runs.traces import Filter
+from storage.studies import studies
 from storage.studies.items import ItemSelection
+from storage.transfer import imports
 from storage.transfer.participation import annotator_names
 from storage.worker import _launch
 from storage.worker._launch import RunRequest
-from tests.storage.shared import import_study
+from tests.conftest import make_item
+from tests.storage.shared import RUN, a_trace, a_turn, import_study
 
 UNREADABLE = "Both have their merits \N{THINKING FACE} <b>hm</b>."
 
@@ -193,6 +197,15 @@ def test_unreadable_replies_are_counted_and_paged_by_key(engine, a_study):
         assert first[0].turn.reply == UNREADABLE
         assert outcomes.page_unread(session, UnreadFilter(a_study.id, judge="someone else")).rows == []
         assert outcomes.page_unread(session, UnreadFilter(a_study.id, reason=count.reason)).rows != []
+
+
+def test_of_an_imported_trace_that_began_again_an_unreadable_ask_is_listed_once(engine):
+    unread = TurnCompleted(ask=0, turn=a_turn().turn.model_copy(update={"reading": None, "problem": "no digit"}))
+    record = a_trace("x", unread, TraceRestarted(reason="other prompts"), unread)
+    imports.import_records(engine, "s", [ItemRecord(item=make_item("x")), RUN, record])
+    with reading(engine) as session:
+        (row,) = outcomes.page_unread(session, UnreadFilter(studies.get(session, "s").id)).rows
+    assert (row.ask, row.reason) == (0, "no digit")
 
 
 def make_unreadable(engine, trace_id, ask=0):

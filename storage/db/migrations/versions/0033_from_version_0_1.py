@@ -1,30 +1,37 @@
 """The tables of version 1.0, from those of 0.1.0.
 
 Renamed tables and columns first, then what the models have and the database lacks, then the values that new columns
-have for stored rows.
+have for stored rows: what follows from others is computed as it is for new ones.
 """
 
-import json
-import re
 import secrets
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.orm import Session
+from sqlmodel import col
 
+from core.designs import disputes_only
+from core.trace import Verdict, VerdictReached
+from core.verdicts import verdict_contention
 from storage.db import _database_objects
-from storage.db.tables import Table
+from storage.db.connections import batches
+from storage.db.tables import OpinionRow, RunRow, StudyRow, Table, TargetRow, TraceRow
+from storage.labels import designs, targets
+from storage.runs import call_totals, outcomes, trace_opinions
+from storage.runs.events import events_by_trace, verdict_columns
 
 revision: str = "0033"
 down_revision: str | None = "0002"
 branch_labels: Sequence[str] | None = None
 depends_on: Sequence[str] | None = None
 
-BATCH = 2_000
+# Traces whose events are in memory at once.
+BATCH = 200
 
 
 def upgrade() -> None:
@@ -34,15 +41,10 @@ def upgrade() -> None:
     _create_what_is_missing()
     _add_secrets()
     _store_versions_of_guidelines()
-    _compute_contention()
-    _list_unread_replies()
     _compose_names()
-    op.execute(COUNT_LABELS)
-    op.execute(sa.text(MARK_DISPUTED).bindparams(disputed=True))
-    _mark_agreed_criteria()
-    _store_shown_orders()
-    op.execute("UPDATE run SET traces = (SELECT count(*) FROM trace WHERE trace.run_id = run.id)")
-    _store_designs()
+    with Session(op.get_bind()) as session:
+        _store_what_follows(session)
+        session.commit()  # of the session: the transaction is that of the upgrade
     _database_objects.create(op.get_bind())
 
 
@@ -154,75 +156,6 @@ def _store_versions_of_guidelines() -> None:
         bind.execute(Table.metadata.tables["guidelines"].insert(), rows)
 
 
-UNORDERED_KINDS = ("preference", "aiu_precision", "aiu_recall")
-_DETAILS = re.compile(r"“[^”]*”|\"[^\"]*\"|'[^']*'|\d+(?:[.,]\d+)*")
-
-
-def _compute_contention() -> None:
-    """Store the contention of each trace whose verdict has it, or whose opinions need no scale."""
-    trace = sa.table("trace", sa.column("id", sa.Integer()), sa.column("contention", sa.Float()))
-    verdicts = {trace_id: body["verdict"] for trace_id, _, body in _events("verdict")}
-    values = [(trace_id, _contention(verdict)) for trace_id, verdict in verdicts.items()]
-    known = [{"key": trace_id, "value": value} for trace_id, value in values if value is not None]
-    if known:
-        statement = sa.update(trace).where(trace.c.id == sa.bindparam("key"))
-        op.get_bind().execute(statement.values(contention=sa.bindparam("value")), known)
-
-
-def _contention(verdict: Mapping[str, Any]) -> float | None:
-    if verdict.get("contention") is not None:
-        return float(verdict["contention"])
-    by_target = defaultdict(list)
-    for opinion in verdict.get("opinions", ()):
-        if opinion["stage"] == "last" and opinion["kind"] in UNORDERED_KINDS:
-            target = (opinion["kind"], opinion.get("criterion"), opinion.get("part"))
-            by_target[target].append(opinion.get("value"))
-    values = [_division([v for v in values if v is not None]) for values in by_target.values() if len(values) > 1]
-    return max((value for value in values if value is not None), default=None)
-
-
-def _division(values: Sequence[Any]) -> float | None:
-    """Return one minus the modal share, as a share of its largest value."""
-    if len(values) < 2:
-        return 0.0 if values else None
-    modal_share = max(Counter(map(repr, values)).values()) / len(values)
-    return (1 - modal_share) / (1 - 1 / len(values))
-
-
-def _list_unread_replies() -> None:
-    bind = op.get_bind()
-    restarts = {trace_id: seq for trace_id, seq, _ in _events("restarted")}
-    owners = {row.id: row for row in bind.execute(sa.text("SELECT id, study_id, run_id FROM trace"))}
-    names = ("study_id", "run_id", "trace_id", "ask", "seq", "judge", "step", "reason", "read_by")
-    table = sa.table("unread_reply", *map(sa.column, names))
-    rows = [
-        {
-            "study_id": owners[trace_id].study_id,
-            "run_id": owners[trace_id].run_id,
-            "trace_id": trace_id,
-            "ask": body["ask"],
-            "seq": seq,
-            "judge": body["turn"]["speaker"],
-            "step": body["turn"]["step"],
-            "reason": _DETAILS.sub("…", body["turn"]["problem"]),
-            "read_by": "",
-        }
-        for trace_id, seq, body in _events("turn")
-        if body["turn"].get("reading") is None and body["turn"].get("problem") and seq > restarts.get(trace_id, -1)
-    ]
-    for start in range(0, len(rows), BATCH):
-        bind.execute(table.insert(), rows[start : start + BATCH])
-
-
-def _events(type: str) -> Iterator[tuple[int, int, Any]]:
-    """Yield (trace id, sequence number, body) of the events of a type, oldest first."""
-    query = sa.text(
-        "SELECT trace_id, seq, CAST(body AS TEXT) FROM event WHERE type = :type ORDER BY trace_id, seq"
-    ).execution_options(yield_per=BATCH)
-    for trace_id, seq, body in op.get_bind().execute(query, {"type": type}):
-        yield trace_id, seq, json.loads(body)
-
-
 def _compose_names() -> None:
     """Rename annotators; one whose composed name is another annotator's stays, because labels are never changed."""
     annotator = sa.table("annotator", sa.column("id", sa.Integer()), sa.column("name", sa.String()))
@@ -235,57 +168,7 @@ def _compose_names() -> None:
             connection.execute(sa.update(annotator).where(annotator.c.id == annotator_id).values(name=composed))
 
 
-COUNT_LABELS = """
-UPDATE target SET counted = (
-    SELECT count(*) FROM label
-    WHERE label.target_id = target.id AND label.value IS NOT NULL AND NOT label.surplus AND NOT EXISTS (
-        SELECT 1 FROM label AS newer
-        WHERE newer.target_id = label.target_id AND newer.annotator_id = label.annotator_id AND newer.id > label.id
-    )
-)
-WHERE EXISTS (SELECT 1 FROM label WHERE label.target_id = target.id)
-"""
-MARK_DISPUTED = """
-UPDATE target SET disputed = :disputed WHERE id IN (
-    SELECT opinion.target_id FROM opinion JOIN trace ON trace.id = opinion.trace_id
-    WHERE opinion.stage = 'verdict' AND trace.outcome IN ('disputed', 'no_verdict')
-)
-"""
-
-
-CRITERIA_OF_DISPUTES = """
-SELECT opinion.trace_id AS trace_id, target.criterion AS criterion,
-    min(CASE WHEN opinion.value IS NULL THEN 0 ELSE 1 END) AS has_value
-FROM opinion JOIN target ON target.id = opinion.target_id JOIN trace ON trace.id = opinion.trace_id
-WHERE opinion.stage = 'verdict' AND trace.outcome IN ('disputed', 'no_verdict')
-GROUP BY opinion.trace_id, target.criterion
-"""
-# As `core.verdicts.criterion_outcomes`: a criterion with a value is agreed if another one of the trace has none.
-AGREED_CRITERIA = f"""
-UPDATE opinion SET outcome = 'agreed' WHERE stage = 'verdict' AND id IN (
-    SELECT verdict.id FROM opinion AS verdict JOIN target ON target.id = verdict.target_id
-    JOIN ({CRITERIA_OF_DISPUTES}) AS own ON own.trace_id = verdict.trace_id AND own.criterion = target.criterion
-    WHERE own.has_value = 1 AND EXISTS (
-        SELECT 1 FROM opinion AS other
-        WHERE other.trace_id = verdict.trace_id AND other.stage = 'verdict' AND other.value IS NULL
-    )
-)
-"""
-MARK_AGAIN = """
-UPDATE target SET disputed = :disputed WHERE overlap IS NULL AND disputed != :disputed AND {exists} (
-    SELECT 1 FROM opinion JOIN trace ON trace.id = opinion.trace_id
-    WHERE opinion.target_id = target.id AND opinion.stage = 'verdict'
-    AND {outcome} IN ('disputed', 'no_verdict')
-)
-"""
-
-
-def _mark_agreed_criteria() -> None:
-    op.execute(AGREED_CRITERIA)
-    statement = MARK_AGAIN.format(exists="NOT EXISTS", outcome="coalesce(opinion.outcome, trace.outcome)")
-    op.execute(sa.text(statement).bindparams(disputed=False))
-
-
+# Criteria of pairs that judges have concluded on, without a label or a request.
 DESIGNED = """
 SELECT DISTINCT study_id, criterion FROM target AS own
 WHERE kind = 'preference' AND criterion NOT IN ('critique', 'refined answer') AND NOT EXISTS (
@@ -295,65 +178,42 @@ WHERE kind = 'preference' AND criterion NOT IN ('critique', 'refined answer') AN
 ) AND EXISTS (SELECT 1 FROM opinion WHERE opinion.target_id = own.id AND opinion.stage = 'verdict')
 ORDER BY study_id, criterion
 """
-JUDGED = "EXISTS (SELECT 1 FROM opinion WHERE opinion.target_id = target.id AND opinion.stage = 'verdict')"
-DRAW = f"""
-UPDATE target SET stratum = CASE WHEN disputed THEN 'disputed' WHEN {JUDGED} THEN 'agreed' ELSE 'unjudged' END,
-    probability = CASE WHEN disputed THEN 1.0 ELSE 0.0 END, drawn = disputed, round = CASE WHEN disputed THEN 1 END
-WHERE study_id = :study_id AND kind = 'preference' AND criterion = :criterion
-"""
 
 
-def _store_designs() -> None:
-    """Store that people label the disputed pairs, of criteria without labels: how these were chosen is not known."""
-    bind = op.get_bind()
-    for study_id, criterion in bind.execute(sa.text(DESIGNED)).all():
-        own = {"study_id": study_id, "criterion": criterion}
-        shares = {"disputed": 1.0, "agreed": 0.0, "unjudged": 0.0}
-        row = {
-            "kind": "preference",
-            "form": "disputed",
-            "by": "contention",
-            "shares": shares,
-            "floor": 0.05,
-            "round": 1,
-        }
-        row |= {"seed": 0, "cuts": {}, "author": "", "created_at": datetime.now(UTC)}
-        bind.execute(Table.metadata.tables["design"].insert(), own | row)
-        bind.execute(sa.text(DRAW), own)
+def _store_what_follows(session: Session) -> None:
+    """Store what follows from events, labels and opinions, with the functions that store it with new ones."""
+    rows = session.execute(sa.select(col(TraceRow.id), col(TraceRow.study_id), col(TraceRow.run_id))).all()
+    for batch in batches(sorted(rows), BATCH):
+        owners = {row.id: outcomes.Owner(*row, item="") for row in batch}
+        of_traces = events_by_trace(session, list(owners))
+        listed = [
+            outcomes.NewEvent(trace_id, seq, event)
+            for trace_id, events in of_traces.items()
+            for seq, event in events
+            if outcomes.is_listed(event)
+        ]
+        outcomes.insert_unread(session, owners, listed)
+        for trace_id, events in of_traces.items():
+            for verdict in [event.verdict for _, event in events if isinstance(event, VerdictReached)][-1:]:
+                _store_verdict(session, trace_id, verdict)
+    if orders := trace_opinions.order_differences(session):
+        session.execute(sa.update(TraceRow), [{"id": one.id, "shown_orders": one.again} for one in orders])
+    call_totals.update_sizes(session, session.scalars(sa.select(col(RunRow.id))).all())
+    # People label the disputed pairs, of criteria without labels: how others were chosen is not known.
+    for study_id, criterion in session.execute(sa.text(DESIGNED)).all():
+        design = replace(disputes_only(), between_runs=False)
+        designs.add_rounds(session, study_id, (designs.KIND, criterion), [design])
+    for study_id in session.scalars(sa.select(col(StudyRow.id))).all():
+        targets.count_labels_of_study(session, study_id)
+        designs.apply_to_study(session, study_id)
 
 
-TRACES = "SELECT id FROM trace WHERE outcome != 'waiting' AND id > :after ORDER BY id LIMIT :batch"
-SHOWN = {"sqlite": "json_extract(body, '$.turn.shown')", "postgresql": "CAST(body -> 'turn' -> 'shown' AS TEXT)"}
-TURNS = """
-SELECT trace_id, type, {shown} FROM event
-WHERE trace_id BETWEEN :first AND :last AND type IN ('turn', 'restarted') ORDER BY trace_id, seq
-"""
-
-
-def _store_shown_orders() -> None:
-    bind = op.get_bind()
-    turns = sa.text(TURNS.format(shown=SHOWN[bind.dialect.name]))
-    value = "CAST(:orders AS JSON)" if bind.dialect.name == "postgresql" else ":orders"
-    store = sa.text(f"UPDATE trace SET shown_orders = {value} WHERE id IN :traces").bindparams(
-        sa.bindparam("traces", expanding=True)
-    )
-    after = 0
-    while traces := list(bind.execute(sa.text(TRACES), {"after": after, "batch": BATCH}).scalars()):
-        after = traces[-1]
-        orders: dict[int, set[str]] = {trace: set() for trace in traces}
-        for trace, kind, shown in bind.execute(turns, {"first": traces[0], "last": after}):
-            if trace in orders and kind == "restarted":
-                orders[trace].clear()
-            elif trace in orders and shown:
-                orders[trace].add(shown)
-        for text, ids in _by_value(orders).items():
-            bind.execute(store, {"orders": text, "traces": ids})
-
-
-def _by_value(orders: dict[int, set[str]]) -> dict[str, list[int]]:
-    """Return the stored text of distinct orders -> the traces that have them."""
-    found = defaultdict(list)
-    for trace, texts in orders.items():
-        distinct = sorted(order for order in map(json.loads, texts) if order)
-        found[json.dumps(distinct, separators=(",", ":"))].append(trace)
-    return found
+def _store_verdict(session: Session, trace_id: int, verdict: Verdict) -> None:
+    """Store the contention of a trace, and the outcomes of criteria that differ from its own."""
+    own = sa.update(TraceRow).where(col(TraceRow.id) == trace_id)
+    session.execute(own.values(contention=verdict_contention(verdict)))
+    for criterion, (outcome, _) in verdict_columns(verdict).items():
+        judged = sa.select(col(TargetRow.id)).where(col(TargetRow.criterion) == criterion)
+        concluded = (col(OpinionRow.trace_id) == trace_id, col(OpinionRow.stage) == "verdict")
+        opinions = sa.update(OpinionRow).where(*concluded, col(OpinionRow.target_id).in_(judged))
+        session.execute(opinions.values(outcome=outcome), execution_options={"synchronize_session": False})
