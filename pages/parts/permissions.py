@@ -141,6 +141,19 @@ def allows_anywhere(permission: access.Permission) -> bool:
     return permission in permissions_anywhere()
 
 
+def may_ask_models() -> bool:
+    """Return whether the visitor may ask a model about a file that is in no study."""
+    return is_administrator() or allows_anywhere(access.Permission.run)
+
+
+def record_request(model: str, change: str) -> None:
+    """Record that a model is asked about a file that is in no study; raises Forbidden."""
+    if not may_ask_models():
+        raise access.Forbidden("Only those who may start runs may ask models.")
+    with audit.acting(account_guard.current_actor().name), connections.writing(resources.engine()) as session:
+        audit.record(session, audit.Action.run, change=change, models=[model])
+
+
 def export_check(permission: access.Permission | None = None) -> Callable[[str], None]:
     """Return a function that raises Forbidden unless the visitor may have a file of the page, and records its export.
 

@@ -11,12 +11,10 @@ from core.formats.mapping.mapping import Mapping, draft_of
 from core.llm import router, secrets
 from core.llm.client import available_models
 from core.trace import Spec
-from pages.parts import account_guard, downloads, permissions, resources
+from pages.parts import downloads, permissions, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import mapping_form
 from pages.setup.parts.upload import FileSource
-from storage.accounts.access import Forbidden, Permission
-from storage.db import audit, connections, guards
 
 
 def draw_request(source: FileSource) -> None:
@@ -29,7 +27,7 @@ def draw_request(source: FileSource) -> None:
             height=120,
             help="What the values mean, such as the ends of a scale: the text of its README or paper.",
         )
-        if _may_ask():
+        if permissions.may_ask_models():
             model = st.selectbox("Model", list(available_models()), accept_new_options=True, key="map_model_name")
             if st.button("Propose", type="primary", key="map_propose", disabled=not model):
                 try:
@@ -51,19 +49,11 @@ def _make_prompt(path: Path, others: tuple[str, ...], about: str) -> str:
     return request.mapping_prompt([path, *(path.parent / name for name in others)], about)
 
 
-def _may_ask() -> bool:
-    return permissions.is_administrator() or permissions.allows_anywhere(Permission.run)
-
-
-@guards.operation()
 def _propose(source: FileSource, model: str, about: str) -> None:
-    if not _may_ask():
-        raise Forbidden("Your role does not allow you to start runs.")
     spec = Spec(model=model, max_tokens=request.MAX_TOKENS)
     secrets.check_key(spec)
     prompt = _prompt(source, about)
-    with audit.acting(account_guard.current_actor().name), connections.writing(resources.engine()) as session:
-        audit.record(session, audit.Action.run, change="mapping requested of a model", models=[model])
+    permissions.record_request(model, "mapping requested of a model")
     with st.spinner("The model reads the fields and first records …"), source.on_disk() as path:
         ask = partial(request.propose, path=path, prompt=prompt, spec=spec)
         mapping: Mapping = router.call(ask, resources.model_client())
