@@ -32,6 +32,8 @@ CODES = frozenset(("0", "-1", "-9", "-99", "77", "88", "99", "999"))
 # Between the names of several systems in one cell; systems of a file that are looked at.
 SEVERAL_SYSTEMS = re.compile(r"\w\s*[|;,]\s*\w")
 MAX_SYSTEMS = 1_000
+# The fields of a block that a person has not stated.
+OPEN = ("confirmed", "proposed")
 ZERO_AND_ONE = frozenset(("0", "1"))
 PREFERENCES: Mapping[str, str] = {"1": "response 1", "2": "response 2", "0": "a tie"}
 POSITIONS: Mapping[str, str] = {"1": "the response shown first", "2": "the response shown second", "0": "a tie"}
@@ -60,6 +62,8 @@ class Question:
     """Blocks with the same question; one, if it is about the meaning of values."""
     fields: list[str] = field(default_factory=list)
     found: dict[str, Found] = field(default_factory=dict)
+    meanings: Mapping[str, Value | None] = field(default_factory=dict)
+    """What the mapping says that texts of a preference mean, which is not confirmed."""
 
     @property
     def values(self) -> list[Found]:
@@ -79,7 +83,7 @@ class Question:
     @property
     def needs_values(self) -> bool:
         """Whether each of the values needs a meaning, instead of a confirmation of all of them."""
-        return self.scale is None and self.comparison is None
+        return self.scale is None and self.comparison is None and not self.found.keys() <= self.meanings.keys()
 
     def sentence(self) -> str:
         """Return what is open and what to do, on the command line."""
@@ -92,6 +96,7 @@ class Question:
                 "first response), 2 (the second), 0 (a tie) or null (no value), or with --value FIELD:TEXT=MEANING"
             )
         what = "what the numbers of steps count" if self.steps else "the scale"
+        what = "which response is meant by values" if self.meanings else what
         what = "the better number" if self.comparison else what
         return f"the file does not state {what} of {names}: check {self.reading()}; set `confirmed: true` ({blocks})"
 
@@ -100,6 +105,11 @@ class Question:
         if self.comparison:
             better = "lower" if self.comparison.lower_is_better else "higher"
             return f"the {better} number is better: 1 is the first response, 2 the second, 0 a tie"
+        if self.scale is None and not self.needs_values:
+            names = {
+                own.text: PREFERENCES.get(format_value(self.meanings[own.text]), "no value") for own in self.values
+            }
+            return join_names([f"{quote_value(text)} is {name}" for text, name in names.items()])
         if self.scale is None and all(text.lower() in SIDES for text in self.found):
             return "left is the first response, right the second"
         if self.scale is None:
@@ -241,7 +251,7 @@ def _meaning(block: Block, source: ValueSource, text: str) -> str:
 def open_questions(scopes: Iterable[Scope], mapping: TableMapping) -> list[Question]:
     """Return what has to be stated about the blocks that are not confirmed, from all rows of a file.
 
-    A preference whose numbers are all in `values` is stated by the mapping, and has no question.
+    A preference whose numbers are all in `values` has no question, unless a model wrote the mapping.
     """
     questions: dict[Any, Question] = {}
     open_blocks = []
@@ -252,7 +262,7 @@ def open_questions(scopes: Iterable[Scope], mapping: TableMapping) -> list[Quest
             # Columns of several criteria or annotators often share their scale, which is one question.
             key = place if is_preference else (block.scale.model_dump_json(), block.steps)
             scale = None if is_preference else block.scale
-            own = questions.setdefault(key, Question(scale, block.steps, comparison))
+            own = questions.setdefault(key, Question(scale, block.steps, comparison, meanings=block.values))
             open_blocks.append((place, block, own))
     for scope in scopes:
         for place, block, own in open_blocks:
@@ -356,7 +366,7 @@ def answer(mapping: TableMapping, question: Question, values: Mapping[str, Value
     """Return the mapping with a question answered: the meaning of its values, none for a scale."""
     draft = draft_of(mapping)
     for name, number in question.places:
-        block = {key: value for key, value in draft[name][number].items() if key != "confirmed"}
+        block = {key: value for key, value in draft[name][number].items() if key not in OPEN}
         draft[name][number] = block | ({"values": dict(block.get("values", {})) | dict(values)} if values else {})
     return build_mapping(draft)
 
@@ -392,7 +402,8 @@ def _is_open(block: Block, source: ValueSource, text: str) -> bool:
         return False
     if block.kind != "preference":
         return text not in block.values or block.values[text] is not None
-    return isinstance(source, Comparison) or (text not in block.values and is_position(text))
+    is_stated = text in block.values and not block.proposed
+    return isinstance(source, Comparison) or (is_position(text) and not is_stated)
 
 
 def is_position(text: str) -> bool:

@@ -120,6 +120,14 @@ class Block(Frozen):
     `each`. Otherwise it is about all of them."""
     confirmed: bool = True
     """Whether a person has stated what the file does not: a suggestion leaves it open (see `confirmation`)."""
+    proposed: bool = False
+    """Whether a model wrote the block: then `values` is not confirmed either."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_open(cls, fields: Any) -> Any:
+        is_proposed = isinstance(fields, dict) and fields.get("proposed")
+        return {"confirmed": False, **fields} if is_proposed else fields
 
     @model_validator(mode="after")
     def _check_values(self) -> Self:

@@ -54,7 +54,7 @@ def read_proposal(reply: str) -> Mapping:
 
     Raises FileFormatError without a valid mapping.
     """
-    return _with_confirmed(build_mapping(parse_fields(unfenced(reply))), is_confirmed=False)
+    return _with_proposed(build_mapping(parse_fields(unfenced(reply))), is_proposed=True)
 
 
 async def propose(model: Model, path: Path, prompt: str, spec: Spec) -> Mapping:
@@ -98,7 +98,7 @@ def describe_result(path: Path, mapping: Mapping) -> str:
 
     Raises FileFormatError for a file that cannot be read with it.
     """
-    mapping = _with_confirmed(mapping, is_confirmed=True)
+    mapping = _with_proposed(mapping, is_proposed=False)
     counts, annotators, systems = Counter[str](), set[str](), set[str]()
     first: Item | None = None
     with recording_omissions() as omissions:
@@ -136,8 +136,8 @@ def _item_lines(item: Item) -> Iterator[str]:
         yield f"  response {number} of {own.system or 'no named system'}: {shorten(own.text, TEXT_LENGTH)}"
 
 
-def _with_confirmed(mapping: Mapping, *, is_confirmed: bool) -> Mapping:
-    draft = draft_of(mapping)
+def _with_proposed(mapping: Mapping, *, is_proposed: bool) -> Mapping:
+    draft, state = draft_of(mapping), {"proposed": is_proposed, "confirmed": not is_proposed}
     for name in BLOCKS:
-        draft |= {name: [block | {"confirmed": is_confirmed} for block in draft[name]]} if name in draft else {}
-    return build_mapping(draft | {"confirmed": is_confirmed})
+        draft |= {name: [block | state for block in draft[name]]} if name in draft else {}
+    return build_mapping(draft | {"confirmed": not is_proposed})

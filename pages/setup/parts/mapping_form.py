@@ -9,6 +9,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
+from core.formats.mapping.confirmation import OPEN
 from core.formats.mapping.fields import is_template, key_of
 from core.formats.mapping.guess import Draft, guess_block, guess_confidence, guess_roles
 from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_elements, preview_table
@@ -117,7 +118,7 @@ def _leave_open(start: Draft, draft: Draft, file_values: list[str]) -> Draft:
     own = ("kind", "annotators", "value")
     suggested = (*own, "scale", "values")
     if start.get("confirmed") is False and all(start.get(name) == draft.get(name) for name in suggested):
-        return draft | {"confirmed": False}
+        return draft | {name: start[name] for name in OPEN if name in start}
     is_loaded = start.get("confirmed", bool(start)) and all(start.get(name) == draft.get(name) for name in own)
     if is_loaded and draft["kind"] != "preference":
         return draft
@@ -252,7 +253,7 @@ PANEL_HELP = "One run with the share of its judges as confidence, instead of a r
 def judge_columns(draft: Draft) -> list[str] | None:
     """Return the columns of a draft's judges; None if they are more than columns."""
     judges = draft.get("judges", [])
-    own = {*TARGET_FIELDS, "columns", "confidence", "confirmed"} - {"criterion"}
+    own = {*TARGET_FIELDS, "columns", "confidence", *OPEN} - {"criterion"}
     are_columns = len(judges) < 2 and all("columns" in block and block.keys() <= own for block in judges)
     return [column for block in judges for column in block["columns"]] if are_columns else None
 

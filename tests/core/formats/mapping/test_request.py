@@ -8,6 +8,8 @@ import pytest
 
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import request, sketch, table
+from core.formats.mapping.confirmation import answer
+from core.formats.records import LabelRecord
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Spec
 
@@ -42,6 +44,10 @@ def test_a_proposal_is_reviewed_once_and_never_confirmed(file):
     assert "2 items with 2 responses" in prompts[1] and "3 labels: preference" in prompts[1] and "So." in prompts[1]
     with pytest.raises(FileFormatError, match="confirmed: true"):
         list(table.read(file, mapping))
+    (question,) = table.questions(file, mapping)
+    assert question.reading() == "'0' is response 1, '1' is response 2", "what numbers mean is stated by a person"
+    stated = answer(mapping, question, {}).model_copy(update={"confirmed": True})
+    assert [label.label.value for label in table.read(file, stated) if isinstance(label, LabelRecord)] == [1, 2, 2]
 
 
 def test_the_model_is_told_what_the_import_says_and_what_is_not_used(file):
