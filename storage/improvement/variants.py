@@ -11,8 +11,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.experiments import Axis, Definition, Level
-from core.experiments.definition import MAX_LABEL
+from core.experiments import MAX_LABEL, Axis, Definition, Level
 from core.frozen import Frozen
 from core.improvement import suggestion
 from core.improvement.changes import Changes, Judge, Part, assignments

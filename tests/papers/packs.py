@@ -7,14 +7,14 @@ from typing import Any
 import yaml
 
 from core import experiments
-from core.experiments import Cell, definition
-from core.experiments.definition import load_paper as load
+from core.experiments import Cell
+from core.experiments import load_paper as load
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Scale
 from core.protocols import registry, settings_file
 
-PAPERS = definition.FOLDER
+PAPERS = experiments.FOLDER
 THREE, TWO = Scale(level="ordinal", categories=(1, 2, 3)), Scale(level="ordinal", categories=(0, 1))
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 CRITERIA = [

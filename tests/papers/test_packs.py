@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.experiments import design
-from core.experiments.definition import files, paper_title
+from core.experiments import design, files, paper_title
 from core.formats.published.chateval import OVERALL
 from core.items import Item, Response
 from core.protocols import registry

@@ -8,7 +8,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core import experiments as files
 from core.errors import TiebreakError
-from core.experiments import AxisChoice, Definition, definition
+from core.experiments import AxisChoice, Definition
 from core.protocols.registry import PROTOCOLS
 from core.wording import format_count
 from pages.parts import downloads, resources
@@ -86,9 +86,9 @@ def _draw_paper(_: studies.Study) -> Definition | None:
     """Draw the choice of an experiment of docs/papers, with the number of items and the cost limit."""
     name = st.selectbox(
         "Table or figure",
-        [f"{file.parent.name}/{file.stem}" for file in definition.files()],
+        [f"{file.parent.name}/{file.stem}" for file in files.files()],
         index=None,
-        format_func=lambda name: f"{name}: {definition.paper_title(name)}",
+        format_func=lambda name: f"{name}: {files.paper_title(name)}",
         key="experiment_paper",
         placeholder="as published, or with current models",
     )
@@ -99,7 +99,7 @@ def _draw_paper(_: studies.Study) -> Definition | None:
         return None
     left, right = st.columns(2, gap="medium")
     changes = _draw_sample(left, right, "experiment_paper", "as in the file")
-    return files.with_run(definition.load_paper(name), changes)
+    return files.with_run(files.load_paper(name), changes)
 
 
 def _draw_file(_: studies.Study) -> Definition | None:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from sqlalchemy.orm import Session
 
-from core.experiments import Definition, definition
+from core.experiments import FOLDER, Definition, load_paper
 from core.statistics.data.frames import ALL
 from core.statistics.reports.experiments import Levels
 from core.wording import join_notes
@@ -39,7 +39,7 @@ ABSENT = "not computed here"
 @cache
 def _file() -> dict[str, Any]:
     """Return the published figures; none if the folder is not installed."""
-    file = definition.FOLDER / "values.yaml"
+    file = FOLDER / "values.yaml"
     found = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
     return {
         "why": {},
@@ -167,7 +167,7 @@ def _same_design(session: Session, study_id: int, own: Definition) -> str | None
 @cache
 def _design(file: str) -> tuple[str, dict[str, tuple[str, ...]]]:
     """Return the protocol of a file of docs/papers, and axis -> labels."""
-    paper = definition.load_paper(file)
+    paper = load_paper(file)
     return paper.protocol, {axis.name: axis.labels for axis in paper.axes}
 
 

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 import cli
 from core import experiments as files
 from core.errors import TiebreakError
-from core.experiments import definition
 from core.formats import tiebreak
 from core.items import Response
 from core.llm.client import Reply, ScriptedModel
@@ -85,11 +84,11 @@ def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
 
 def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
     for file, spec in _values._file()["experiments"].items():
-        axes = [set(axis.labels) for axis in definition.load_paper(file).axes]
+        axes = [set(axis.labels) for axis in files.load_paper(file).axes]
         groups = spec.get("groups", {})
         assert all({*members} <= axes[0] for members in groups.values())
         axes[0] |= {*groups}
-        names = [axis.name for axis in definition.load_paper(file).axes]
+        names = [axis.name for axis in files.load_paper(file).axes]
         over = names.index(spec.get("mean_over", names[-1]))
         of_means, kept = spec.get("means", {}).values(), [*axes[:over], *axes[over + 1 :]]
         own = [(of, name) for of in (spec, *spec.get("others", ())) for name in of]
@@ -106,7 +105,7 @@ def test_the_levels_of_every_published_figure_are_those_of_its_file() -> None:
 
 def test_averages_over_levels_are_those_of_the_cells_and_have_the_figures_of_the_paper() -> None:
     """Two groups of ReFeR's Table 8: three cells of 1 peer are .1, .2 and .6; one of 2 peers is missing."""
-    paper = definition.load_paper("refer/table-8")
+    paper = files.load_paper("refer/table-8")
     values = {"Llama": 0.1, "Nemo": 0.2, "Gemma": 0.6, "Llama + Nemo": 0.9, "3 peers": 0.4}
     rows = [
         ((peers, name), PublishedRow(f"{peers} · {name}", "", "spearman", value + add, None, None, 60))
@@ -123,10 +122,10 @@ def test_averages_over_levels_are_those_of_the_cells_and_have_the_figures_of_the
 
 
 def test_every_experiment_of_the_papers_has_figures_or_a_reason_for_none(engine: Engine, a_study: Study) -> None:
-    for path in definition.files():
+    for path in files.files():
         if path.stem.endswith(_values.TODAY):
             continue
-        name = definition.load(path).name
+        name = files.load(path).name
         if _values.without_figures(name):
             with pytest.raises(TiebreakError, match=f"Nothing is published beside '{name}'"):
                 published.compute(engine, a_study, name)
@@ -167,7 +166,7 @@ def test_the_page_of_a_paper_lists_each_of_its_tables_and_figures(paper: str) ->
     captions = re.findall(
         r"^(Table|Figure) (\d+)[:.]", (PAPERS / f"{paper}.txt").read_text(encoding="utf-8"), re.MULTILINE
     )
-    page = (definition.FOLDER / f"{paper}.md").read_text(encoding="utf-8")
+    page = (files.FOLDER / f"{paper}.md").read_text(encoding="utf-8")
     listed = set()
     for kind, numbers in re.findall(
         r"^\| (Table|Figure)s? ([\d, to]+)", page.partition("## Every table and figure")[2], re.M
@@ -231,9 +230,9 @@ models: {gpt-4: large}
     with reading(engine) as session:
         (experiment,) = experiments.of_study(session, a_study.id)
         text = "extends: table-1.yaml\nname: own\nmodels: {gpt-4: large}\n"
-        copy = files.parse(text, folder=definition.FOLDER / "chateval")
+        copy = files.parse(text, folder=files.FOLDER / "chateval")
         assert _values._same_design(session, a_study.id, copy) == "chateval/table-1"
-        assert _values._same_design(session, a_study.id, definition.load_paper("refer/table-2")) is None  # other data
+        assert _values._same_design(session, a_study.id, files.load_paper("refer/table-2")) is None  # other data
     results = reports.results(engine, a_study, experiment)
     for format in ("text", "latex", "csv"):
         assert "large in place of gpt-4" in reports.render(results, None, None, None, format)[1]

@@ -1,4 +1,4 @@
-"""The content of an experiment's file, a base and axes with levels, and the cells of its design."""
+"""Experiments: runs that differ in named settings. A file (docs/experiments.md) has a base and axes with levels."""
 
 import copy
 import json
@@ -450,7 +450,6 @@ def _position(name: str, elements: list[Any], path: str) -> int:
 
 
 def _specs(settings: Any) -> Iterator[dict[str, Any]]:
-    """Yield the fields of every model in nested settings."""
     if isinstance(settings, dict):
         if "model" in settings:
             yield settings
@@ -503,7 +502,6 @@ def _setting_choices(protocol: Protocol, settings: Mapping[str, Any], criteria: 
 
 
 def _choice_models(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the path and the model of every judge in settings."""
     if isinstance(settings, Mapping):
         spec = settings.get("spec", settings)
         if isinstance(spec, Mapping) and "model" in spec and path:
@@ -520,7 +518,7 @@ def _choice_models(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 # The experiments of docs/papers: tables of five papers, as published and with current models.
 
-FOLDER = Path(__file__).parents[2] / "docs" / "papers"
+FOLDER = Path(__file__).parents[1] / "docs" / "papers"
 # The first field of an experiment's file; other files there are settings of protocols, or names of models.
 FIRST_FIELDS = ("name:", "extends:")
 
