@@ -1,7 +1,6 @@
 """Records of how annotators took part: names and pseudonyms, views, read guidelines, replies, overlaps of targets."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Select, and_, exists, func, or_, select, update
@@ -57,7 +56,7 @@ from storage.labels import targets
 from storage.labels.targets import TargetKey
 from storage.studies import studies
 
-# The beginning of `TurnRow.read_by` if a person read the reply.
+# The beginning of `read_by` in a `TurnRow` if a person read the reply.
 PERSON = "person: "
 Rename = Callable[[str], str]
 # Rows fetched at once.
@@ -237,6 +236,6 @@ def rename_readers(rows: Iterable[TurnRow], rename: Rename) -> Iterator[TurnRow]
                 "read_by": renamed(past["read_by"]),
                 "withdrawn_by": past["withdrawn_by"] and rename(past["withdrawn_by"]),
             }
-            for past in row.earlier_readings
+            for past in row["earlier_readings"]
         )
-        yield replace(row, read_by=renamed(row.read_by), earlier_readings=earlier)
+        yield row | {"read_by": renamed(row["read_by"]), "earlier_readings": earlier}

@@ -24,7 +24,7 @@ def records(engine: Engine, study: Study) -> Iterator[object]:
 
 
 def turns(engine: Engine, study: Study) -> Iterator[object]:
-    return iter(turn_rows(engine, study))
+    return map(str, turn_rows(engine, study))
 
 
 EXPORTS: dict[str, Callable[[Engine, Study], Iterator[object]]] = {"records": records, "turns": turns}

@@ -1,5 +1,4 @@
 import itertools
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -117,19 +116,19 @@ def test_every_reply_is_a_row_and_the_rows_add_up_to_the_costs_of_the_run(engine
         (run,) = runs.of_study(session, study.id)
         totals = call_totals.of_runs(session, [run.id])
     rows = list(turn_rows(engine, study))
-    assert [(row.ask, row.attempt, row.superseded, row.reading) for row in rows] == [
+    assert [(row["ask"], row["attempt"], row["superseded"], row["reading"]) for row in rows] == [
         (0, "first", True, 1),
         (0, "first", True, None),
         (0, "second", False, 1),
         (1, "first", False, 0),
         (1, "extractor", False, 2),
     ]
-    earlier = [(past["reading"], past["read_by"], past["problem"]) for past in rows[3].earlier_readings]
-    assert (rows[3].read_by, earlier) == ("person: ann", [(None, "", "no choice"), (2, "extractor: m", "")])
-    assert not any(row.earlier_readings for row in rows if row is not rows[3])
+    earlier = [(past["reading"], past["read_by"], past["problem"]) for past in rows[3]["earlier_readings"]]
+    assert (rows[3]["read_by"], earlier) == ("person: ann", [(None, "", "no choice"), (2, "extractor: m", "")])
+    assert not any(row["earlier_readings"] for row in rows if row is not rows[3])
     assert len(rows) == totals.calls
-    assert sum(row.prompt_tokens or 0 for row in rows) == totals.prompt_tokens
-    assert sum(row.dollars or 0.0 for row in rows) == totals.dollars
+    assert sum(row["prompt_tokens"] or 0 for row in rows) == totals.prompt_tokens
+    assert sum(row["dollars"] or 0.0 for row in rows) == totals.dollars
 
 
 TRACE = dict.fromkeys(("run", "protocol", "item", "part", "scenario", "criterion", "outcome", "contention"), "")
@@ -138,18 +137,18 @@ TRACE = dict.fromkeys(("run", "protocol", "item", "part", "scenario", "criterion
 @pytest.mark.parametrize(("own", "exported"), [("", "depth"), ("tone", "tone")])
 def test_a_turn_has_its_own_criterion_or_that_of_its_trace(own, exported):
     turn = Turn(speaker="a", step="opinion", round=0, model="m", prompt="?", reply="1", criterion=own)
-    assert turn_row(turn, 0, "first", False, **TRACE | {"criterion": "depth"}).criterion == exported
+    assert turn_row(turn, 0, "first", False, **TRACE | {"criterion": "depth"})["criterion"] == exported
 
 
 def test_only_people_who_read_a_reply_are_renamed():
     turn = Turn(speaker="j", step="choice", round=0, model="m", reply="1", reading=1, read_by="person: ann")
     row = turn_row(turn, 0, "first", False, **TRACE)
-    extracted = replace(row, read_by="extractor: ann")
+    extracted = row | {"read_by": "extractor: ann"}
     past = PastReading(turn, withdrawn_by="ann"), PastReading(turn.model_copy(update={"read_by": ""}))
     replaced = turn_row(turn, 0, "first", False, past, **TRACE)
     names = {"ann": "annotator 1"}.__getitem__
     (others,) = rename_readers([replaced], names)
-    fields = [(earlier["read_by"], earlier["withdrawn_by"]) for earlier in others.earlier_readings]
+    fields = [(earlier["read_by"], earlier["withdrawn_by"]) for earlier in others["earlier_readings"]]
     assert fields == [("person: annotator 1", "annotator 1"), ("", "")]
     renamed = rename_readers([row, extracted], names)
-    assert [row.read_by for row in renamed] == ["person: annotator 1", "extractor: ann"]
+    assert [row["read_by"] for row in renamed] == ["person: annotator 1", "extractor: ann"]
