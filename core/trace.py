@@ -5,7 +5,6 @@ returns a verdict. Asks of one yield may run in parallel; asks that depend on th
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -419,30 +418,15 @@ def current_numbered_events(events: Sequence[NumberedEvent]) -> list[NumberedEve
     """
     restarts = [index for index, (_, event) in enumerate(events) if isinstance(event, TraceRestarted)]
     current = events[restarts[-1] if restarts else 0 :]
-    readings = _current_readings([event for _, event in current])
+    readings = turn_readings([event for _, event in current])
     last_verdict = max((seq for seq, event in current if isinstance(event, VerdictReached)), default=None)
     counting: list[NumberedEvent] = []
     for seq, event in current:
-        if isinstance(event, TurnCompleted) and event.ask in readings:
-            turn = with_reading(event.turn, readings[event.ask])
-            counting.append((seq, event.model_copy(update={"turn": turn})))
+        if isinstance(event, TurnCompleted) and len(readings[event.ask].history) > 1:
+            counting.append((seq, event.model_copy(update={"turn": readings[event.ask].turn})))
         elif not isinstance(event, VerdictReached) or seq == last_verdict:
             counting.append((seq, event))
     return counting
-
-
-def _current_readings(events: Sequence[Event]) -> dict[int, ReadingReplaced]:
-    """Return ask -> the reading that replaces its turn's own."""
-    readings: dict[int, list[ReadingReplaced]] = defaultdict(list)
-    for event in events:
-        match event:
-            case ReplyExtracted(ask=ask, turn=turn) if turn.reading is not None:
-                readings[ask].append(extracted_reading(ask, turn))
-            case ReadingReplaced(ask=ask):
-                readings[ask].append(event)
-            case ReadingWithdrawn(ask=ask) if readings[ask]:
-                readings[ask].pop()
-    return {ask: replaced[-1] for ask, replaced in readings.items() if replaced}
 
 
 def extracted_reading(ask: int, turn: Turn) -> ReadingReplaced:
