@@ -59,17 +59,17 @@ def report(session: Session, data: AlignmentData, query: RankingQuery, judge: st
     wanted = [int(trace) for trace in traces[chosen] if trace == trace]
     texts = _replies(session, wanted, raters, stored_criterion(dataset.criterion))
     with_text = np.array([place for place in chosen if traces[place] in texts], np.int64)
-    found = cluster_texts([texts[int(traces[place])] for place in with_text])
-    if not found.names:
+    clusters, names = cluster_texts([texts[int(traces[place])] for place in with_text])
+    if not names:
         few = f"{len(with_text)} replies, {MIN_TEXTS} are needed"
         reason = few if len(with_text) < MIN_TEXTS else "the replies share no words, or nearly all of them"
         return RationaleReport((), (), (), (), reason)
     known = np.ones(len(with_text), bool)
-    slices = {(FEATURE, name): (found.clusters == number, known) for number, name in enumerate(found.names)}
+    slices = {(FEATURE, name): (clusters == number, known) for number, name in enumerate(names)}
     groups = None if compared.groups is None else [compared.groups[place] for place in with_text]
     rows = correct_rows(slice_rows(judge, compared.differs[with_text], slices, groups))
     places = tuple(compared.places[with_text].tolist())
-    return RationaleReport(tuple(rows), places, tuple(found.clusters.tolist()), found.names)
+    return RationaleReport(tuple(rows), places, tuple(clusters.tolist()), names)
 
 
 def differing_targets(

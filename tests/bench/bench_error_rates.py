@@ -111,11 +111,11 @@ def reply_clusters(rng: np.random.Generator, units: int) -> Mapping[str, float]:
     texts = [
         " ".join([*rng.choice(TOPICS[number].split(), 6), *rng.choice(COMMON_WORDS.split(), 8)]) for number in topic
     ]
-    found = cluster_texts(texts)
+    clusters, names = cluster_texts(texts)
     known = np.ones(units, bool)
-    slices = {("rationale", name): (found.clusters == number, known) for number, name in enumerate(found.names)}
+    slices = {("rationale", name): (clusters == number, known) for number, name in enumerate(names)}
     return {
-        "clusters": len(found.names),
+        "clusters": len(names),
         "no difference": _slice_found(rng.random(units) < 0.3, slices, None),
         "45 % in one topic, 20 % in the others": _slice_found(
             rng.random(units) < np.where(topic == 0, 0.45, 0.2), slices, None

@@ -74,7 +74,6 @@ def pool_criteria(frame: "pd.DataFrame", pools: Collection[Pool]) -> "pd.DataFra
 
 
 def _as_texts(names: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Return names as texts, see `as_text`."""
     import pandas as pd
 
     is_category = isinstance(names.dtype, pd.CategoricalDtype)

@@ -136,12 +136,6 @@ class Sample(Draw):
         labelled = np.bincount(self.strata[self.weights > 0], minlength=self.sizes.size)
         return bool(((labelled > 0) & (labelled < np.minimum(least, self.sizes))).any())
 
-    @property
-    def is_weighted(self) -> bool:
-        """Whether labelled targets count differently."""
-        counted = self.weights[self.weights > 0]
-        return bool(counted.size and np.ptp(counted) > 1e-9 * counted.max())
-
 
 def draw_of_patterns(inverse: Ints, sample: Sample) -> tuple[Ints, Ints, Draw]:
     """Split patterns by stratum and weight: the pattern of each new one (Q,), the new one of each target, the draw.

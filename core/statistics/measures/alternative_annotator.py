@@ -160,8 +160,8 @@ def annotator_test(
     mean, degrees = (counted * deficit).sum() / counted.sum(), n - 1
     variance = (frequencies * (deficit - mean) ** 2).sum() / (n - 1) / n
     if draw is not None:
-        drawn = drawn_mean(deficit, frequencies, draw)
-        variance, degrees = drawn.variance, max(1, drawn.degrees)
+        _, variance, degrees = drawn_mean(deficit, frequencies, draw)
+        degrees = max(1, degrees)
     p = None
     if variance > 0:
         p = students_t_cdf(degrees, (mean - epsilon) / np.sqrt(variance))

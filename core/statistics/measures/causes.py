@@ -328,10 +328,6 @@ def e_step(counts: Floats, frequencies: Floats, shares: Floats, confusion: Float
 def fit_ratings(ratings: Ratings) -> tuple[Fit, Codes]:
     """Return the fit to raters with one label per item, and the P distinct rows (P, R) that it describes."""
     patterns = distinct_patterns(ratings).with_min_labels(1)
-    counts = one_hot(patterns.codes, len(ratings.categories))
+    # (P, R, K): 1 if the rater chose the category.
+    counts = np.asarray(patterns.codes[:, :, None] == np.arange(len(ratings.categories)), float)
     return fit_counts(counts, patterns.units.frequencies), patterns.codes
-
-
-def one_hot(codes: Codes, n_categories: int) -> Floats:
-    """Return (P, R, K) from codes (P, R): 1 if the rater chose the category."""
-    return np.asarray(codes[:, :, None] == np.arange(n_categories), float)

@@ -116,8 +116,8 @@ def paired_comparison(
     interval = bca_interval(mean, resampled, jackknife, block_frequencies, items.quantile)
     t, degrees = mean / (values.std(ddof=1) / np.sqrt(values.size)), values.size - 1
     if draw is not None:
-        drawn = drawn_mean(values, np.ones(values.size), draw, clusters)
-        t, degrees = mean / np.sqrt(drawn.variance), drawn.degrees
+        _, variance, degrees = drawn_mean(values, np.ones(values.size), draw, clusters)
+        t = mean / np.sqrt(variance)
     return replace(
         comparison,
         difference=mean,

@@ -41,15 +41,12 @@ def allocate(counts: Sequence[int], size: int, spreads: Sequence[float] | None =
         more = np.floor(wanted).astype(int) - found
         if not more.sum():
             more[np.argsort(-np.where(open_strata, wanted - found, -1), kind="stable")[:left]] = 1
-        found = found + more if more.sum() <= left else _add_largest(found, wanted, left)
+        if more.sum() <= left:
+            found = found + more
+        else:  # one by one to the stratum that is furthest below what it should have
+            for _ in range(left):
+                found[np.argmax(wanted - found)] += 1
     return [int(number) for number in found]
-
-
-def _add_largest(found: Ints, wanted: Floats, left: int) -> Ints:
-    """Add labels one by one to the stratum that is furthest below what it should have."""
-    for _ in range(left):
-        found[np.argmax(wanted - found)] += 1
-    return found
 
 
 def effective_labels(weights: Floats) -> float:
@@ -57,18 +54,11 @@ def effective_labels(weights: Floats) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum()) if weights.size else 0.0
 
 
-@dataclass(frozen=True)
-class DrawnMean:
-    """The mean of drawn targets, each counted with its weight, and the variance of this mean."""
-
-    value: float
-    variance: float
-    degrees: int
-    """Labels less strata, or clusters less one."""
-
-
-def drawn_mean(values: Floats, frequencies: Floats, draw: Draw, clusters: "ClusterTable | None" = None) -> DrawnMean:
-    """Estimate the mean of P patterns of drawn targets by linearisation (Särndal, Swensson & Wretman 1992, ch. 5).
+def drawn_mean(
+    values: Floats, frequencies: Floats, draw: Draw, clusters: "ClusterTable | None" = None
+) -> tuple[float, float, int]:
+    """Return the mean of P patterns of drawn targets, each counted with its weight, its variance by linearisation
+    (Särndal, Swensson & Wretman 1992, ch. 5), and the degrees of freedom: labels less strata, or clusters less one.
 
     The variance is that within strata, with one degree of freedom less than labels in each, plus that of the sizes of
     the strata in another population of as many targets. With `clusters` (G, P), the number of targets of each cluster
@@ -81,7 +71,7 @@ def drawn_mean(values: Floats, frequencies: Floats, draw: Draw, clusters: "Clust
         used = np.where(frequencies > 0, draw.weights, 0)
         sums = np.asarray(clusters @ (used * (values - value) / total))[np.asarray(clusters @ used) > 0]
         number = max(2, sums.size)
-        return DrawnMean(value, float((sums**2).sum()) * number / (number - 1), sums.size - 1)
+        return value, float((sums**2).sum()) * number / (number - 1), sums.size - 1
     strata, size = draw.strata, draw.sizes.size
     labels = np.bincount(strata, frequencies * (draw.weights > 0), minlength=size)
     totals = np.bincount(strata, weights, minlength=size)
@@ -89,7 +79,7 @@ def drawn_mean(values: Floats, frequencies: Floats, draw: Draw, clusters: "Clust
     squares = np.bincount(strata, frequencies * (draw.weights * (values - means[strata])) ** 2, minlength=size)
     within = float((np.nan_to_num(ratio(labels, labels - 1), nan=1.0) * squares).sum()) / total**2
     between = float(totals @ (means - value) ** 2) / total / max(1.0, float(draw.sizes.sum()))
-    return DrawnMean(value, within + between, draw.degrees(frequencies))
+    return value, within + between, draw.degrees(frequencies)
 
 
 def unseen_variance(values: Floats, frequencies: Floats, draw: Draw) -> float:

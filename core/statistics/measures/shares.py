@@ -48,7 +48,8 @@ def share_estimate(
 
 def kish(sample: Sample | None) -> float | None:
     """Return Kish's effective number of labels if labels count differently, otherwise None."""
-    return effective_labels(sample.weights) if sample is not None and sample.is_weighted else None
+    counted = np.empty(0) if sample is None else sample.weights[sample.weights > 0]
+    return effective_labels(counted) if counted.size and np.ptp(counted) > 1e-9 * counted.max() else None
 
 
 def selected_groups(groups: Sequence[str] | None, mask: Bools) -> list[str] | None:
@@ -81,12 +82,12 @@ def _drawn_counts(
     counted = frequencies * draw.weights
     if not counted.any():
         return 0.0, 0.0
-    mean = drawn_mean(hit.astype(float), frequencies, draw, clusters)
-    variance = max(mean.variance, unseen_variance(hit.astype(float), frequencies, draw))
+    mean, variance, _ = drawn_mean(hit.astype(float), frequencies, draw, clusters)
+    variance = max(variance, unseen_variance(hit.astype(float), frequencies, draw))
     n = float(counted.sum() ** 2 / (frequencies * draw.weights**2).sum())
-    if 0 < mean.value < 1 and variance > 0:
-        n = mean.value * (1 - mean.value) / variance
-    return min(1.0, mean.value) * n, n
+    if 0 < mean < 1 and variance > 0:
+        n = mean * (1 - mean) / variance
+    return min(1.0, mean) * n, n
 
 
 def effective_counts(hit: Bools, groups: Sequence[str] | None, sample: Sample | None = None) -> tuple[float, float]:

@@ -1,7 +1,6 @@
 """Clusters of short texts by their words: TF-IDF, a truncated SVD, and k-means."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,23 +26,15 @@ DIMENSIONS, SAMPLE = 50, 1000
 WORDS = r"(?u)\b[^\W\d_]{2,}\b"
 
 
-@dataclass(frozen=True)
-class TextClusters:
-    """The clusters of n texts."""
-
-    clusters: Ints
-    """(n,): the cluster of each text, from 0; empty if there are none."""
-    names: tuple[str, ...]
-    """Of each cluster: the terms whose weight is most above that in all texts."""
-
-
-def cluster_texts(texts: Sequence[str]) -> TextClusters:
-    """Cluster texts; without clusters if there are fewer than `MIN_TEXTS`, or if they have no words in common.
+def cluster_texts(texts: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
+    """Return the cluster of each of n texts, (n,), from 0, and the name of each cluster: the terms whose weight is most
+    above that in all texts. Both are empty for fewer than `MIN_TEXTS`, and for texts with no words in common.
 
     The number of clusters, 2 to 8, is the one with the highest silhouette (Rousseeuw 1987).
     """
+    none: tuple[Ints, tuple[str, ...]] = np.empty(0, np.int64), ()
     if len(texts) < MIN_TEXTS:
-        return _none()
+        return none
     # Imported here: scikit-learn takes a second to load.
     from sklearn.cluster import KMeans
     from sklearn.decomposition import TruncatedSVD
@@ -52,7 +43,7 @@ def cluster_texts(texts: Sequence[str]) -> TextClusters:
 
     weights, terms = _weigh_terms(texts)
     if weights is None or weights.shape[1] < 3:
-        return _none()
+        return none
     dimensions = min(DIMENSIONS, min(weights.shape) - 1)
     reduced = TruncatedSVD(dimensions, random_state=SEED).fit_transform(weights)
     vectors = np.asarray(normalize(reduced), np.float64)
@@ -67,11 +58,7 @@ def cluster_texts(texts: Sequence[str]) -> TextClusters:
             continue
         if best is None or score > best[0]:
             best = score, found
-    return _none() if best is None else _named(best[1], weights, terms)
-
-
-def _none() -> TextClusters:
-    return TextClusters(np.empty(0, np.int64), ())
+    return none if best is None else (best[1], _names(best[1], weights, terms))
 
 
 def _weigh_terms(texts: Sequence[str]) -> tuple[Any, "npt.NDArray[np.object_]"]:
@@ -86,14 +73,14 @@ def _weigh_terms(texts: Sequence[str]) -> tuple[Any, "npt.NDArray[np.object_]"]:
     return weights, vectorizer.get_feature_names_out()
 
 
-def _named(clusters: Ints, weights: Any, terms: "npt.NDArray[np.object_]") -> TextClusters:
+def _names(clusters: Ints, weights: Any, terms: "npt.NDArray[np.object_]") -> tuple[str, ...]:
     everywhere = np.asarray(weights.mean(axis=0)).reshape(-1)
     names: list[str] = []
     for cluster in range(int(clusters.max()) + 1):
         excess = np.asarray(weights[clusters == cluster].mean(axis=0)).reshape(-1) - everywhere
         name = ", ".join(str(terms[place]) for place in np.argsort(-excess, kind="stable")[:TERMS])
         names.append(name if name not in names else f"{name} ({cluster + 1})")
-    return TextClusters(clusters, tuple(names))
+    return tuple(names)
 
 
 # Aspect weights fitted to people's preferences, and the preferences that they predict for items left out of the fit.

@@ -205,7 +205,6 @@ def _groups(rows: pd.DataFrame) -> "pd.Series":
 def _cell_results(
     dataset: Dataset, sample: Sample, levels: Levels, resamples: int, wanted: Wanted
 ) -> Iterator[tuple[str, CellResult]]:
-    """Yield (statistic, result) of a cell whose repeats are in one dataset."""
     opinions = dataset.judges["cell"]
     items = [name.rpartition(REPEAT_SEPARATOR)[0] for name in dataset.item]
     shared = sample.restrict(opinions, items, dataset.part)
@@ -246,7 +245,6 @@ def why_empty(statistic: str, sample: Sample, asked: int, known: int, missing: i
 
 
 def _results_on(dataset: Dataset, levels: Levels, resamples: int, wanted: Wanted) -> Iterator[tuple[str, CellResult]]:
-    """Yield (statistic, result) on the targets of a dataset that were asked about."""
     opinions = dataset.judges["cell"]
     numbers = np.array([item.rpartition(REPEAT_SEPARATOR)[2] for item in dataset.item], object)
     repeats = sorted(set(numbers[opinions.asked]), key=int)

@@ -188,7 +188,6 @@ def describe_draws(frame: pd.DataFrame) -> str:
 
 
 def _sample(frame: pd.DataFrame, labelled: Bools) -> Sample:
-    """Return how the targets of a frame with the `DRAW_COLUMNS` were drawn."""
     strata, names = pd.factorize(frame["stratum"])
     probability, drawn = frame["probability"].to_numpy(float), frame["drawn"].to_numpy(bool)
     return Sample.of_labelled(strata.astype(np.int64), probability, drawn, labelled, tuple(map(str, names)))
@@ -201,7 +200,6 @@ def _row(
     strength: SystemRating | None,
     limits: tuple[float, float] = (-np.inf, np.inf),
 ) -> SystemRow:
-    """Return the row of one system."""
     has_verdict = ~np.isnan(values.judge)
     # A draw has strata to count; other labels are those of a random part, whose mean needs no targets without one.
     whole = ~np.isnan(values.people) if values.sample is None else np.ones(values.people.size, bool)

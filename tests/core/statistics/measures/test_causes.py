@@ -192,7 +192,7 @@ def test_the_fit_recovers_the_raters_accuracies(rng):
 def test_patterns_and_items_give_the_same_fit(rng):
     codes = rng.integers(-1, 3, (200, 3))
     codes = codes[(codes >= 0).any(axis=1)]
-    of_items = causes.fit_counts(causes.one_hot(codes, 3))
+    of_items = causes.fit_counts(np.asarray(codes[:, :, None] == np.arange(3), float))
     of_patterns, _ = causes.fit_ratings(ratings_from_codes(codes, 3))
     assert of_patterns.log_likelihood == pytest.approx(of_items.log_likelihood, rel=1e-6)
     assert of_patterns.shares == pytest.approx(of_items.shares, abs=1e-4)

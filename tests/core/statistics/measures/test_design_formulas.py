@@ -181,11 +181,11 @@ TIMES = np.array([3.0, 2.0, 3.0, 4.0])
 
 def test_the_variance_of_drawn_patterns_is_within_and_between_strata():
     values = np.array([1.0, 0.0, 1.0, 0.0])
-    found = designs.drawn_mean(values, TIMES, PATTERNS)
-    assert (found.value, found.degrees) == (pytest.approx((6 + 15) / 25), 6)
+    value, variance, degrees = designs.drawn_mean(values, TIMES, PATTERNS)
+    assert (value, degrees) == (pytest.approx((6 + 15) / 25), 6)
     within = 5 / 4 * (3 * (2 * 0.4) ** 2 + 2 * (2 * 0.6) ** 2) / 25**2
     between = (10 * (0.6 - 0.84) ** 2 + 15 * (1 - 0.84) ** 2) / 25 / 25
-    assert found.variance == pytest.approx(within + between)
+    assert variance == pytest.approx(within + between)
     unseen = designs.unseen_variance(values, TIMES, PATTERNS)
     of_a, of_b = (4 / 7) * (3 / 7) / 5, (4 / 5) * (1 / 5) / 3  # one hit and one miss more in each
     assert unseen == pytest.approx((10**2 * of_a + 15**2 * of_b) / 25**2 + between)
@@ -196,10 +196,10 @@ def test_clusters_of_drawn_patterns_are_summed_over_all_strata():
         np.array([1.0, 0.0, 1.0, 0.0]),
         np.array([[2, 0, 1, 0], [1, 2, 1, 1], [0, 0, 1, 1], [0, 0, 0, 2.0]]),
     )
-    found = designs.drawn_mean(values, TIMES, PATTERNS, clusters)
+    _, variance, degrees = designs.drawn_mean(values, TIMES, PATTERNS, clusters)
     moved = np.array([2 * 0.16, 2 * -0.84, 5 * 0.16]) / 25
     sums = [2 * moved[0] + moved[2], moved[0] + 2 * moved[1] + moved[2], moved[2]]  # the fourth has no label
-    assert (found.degrees, found.variance) == (2, pytest.approx(sum(own**2 for own in sums) * 3 / 2))
+    assert (degrees, variance) == (2, pytest.approx(sum(own**2 for own in sums) * 3 / 2))
 
 
 def test_the_expected_interval_is_that_of_a_stratified_share():
