@@ -61,7 +61,9 @@ def locate_aius(critique: Critique) -> dict[str, Span]:
     spans: dict[str, Span] = {}
     previous_start = 0
     for aiu in critique.aius or ():
-        span = aiu.at if _is_valid(aiu, critique.text) else _most_similar_span(aiu.text, sentences, previous_start)
+        span = aiu.at
+        if span is None or not 0 <= span[0] < span[1] <= len(critique.text):
+            span = _most_similar_span(aiu.text, sentences, previous_start)
         if span is not None:
             spans[aiu.id] = span
             previous_start = span[0]
@@ -75,10 +77,6 @@ def split_text(text: str, spans: Mapping[str, Span]) -> list[Segment]:
         Segment(start, end, tuple(aiu for aiu, (first, last) in spans.items() if first <= start and end <= last))
         for start, end in pairwise(cuts)
     ]
-
-
-def _is_valid(aiu: Aiu, text: str) -> bool:
-    return aiu.at is not None and 0 <= aiu.at[0] < aiu.at[1] <= len(text)
 
 
 def _most_similar_span(aiu: str, sentences: Sequence[Sequence[_Word]], previous_start: int) -> Span | None:
@@ -147,7 +145,7 @@ class AiuMatch:
     """Of the texts, 0 to 1: rapidfuzz's ratio of the sorted words."""
 
 
-def match_aius(old: Sequence[Aiu], new: Sequence[Aiu], least: float = LEAST_SIMILARITY) -> list[AiuMatch]:
+def match_aius(old: Sequence[Aiu], new: Sequence[Aiu]) -> list[AiuMatch]:
     """Return at most one pair for each AIU, the most similar first. AIUs with equal ids are the same already."""
     from rapidfuzz import fuzz, utils
 
@@ -161,7 +159,7 @@ def match_aius(old: Sequence[Aiu], new: Sequence[Aiu], least: float = LEAST_SIMI
     matches: list[AiuMatch] = []
     used: set[str] = set()
     for pair in sorted(pairs, key=lambda pair: -pair.similarity):
-        if pair.similarity >= least and not {f"old {pair.old.id}", f"new {pair.new.id}"} & used:
+        if pair.similarity >= LEAST_SIMILARITY and not {f"old {pair.old.id}", f"new {pair.new.id}"} & used:
             matches.append(pair)
             used |= {f"old {pair.old.id}", f"new {pair.new.id}"}
     return matches

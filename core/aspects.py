@@ -80,15 +80,10 @@ def overall_score(weights: Weights, scores: Scores) -> float:
     return sum(weight * scores[aspect] for aspect, weight in weights.items()) / TOTAL
 
 
-def best_responses(overall_scores: Sequence[float]) -> tuple[int, ...]:
-    """Return the numbers, from 1, of the responses with the highest overall score: several if they are equal."""
-    highest = max(overall_scores)
-    return tuple(number for number, score in enumerate(overall_scores, start=1) if highest - score < TOLERANCE)
-
-
 def preferred_response(overall_scores: Sequence[float]) -> int:
     """Return the number of the best response (Eq. 4, for any number of responses); 0 if the best are equal."""
-    best = best_responses(overall_scores)
+    highest = max(overall_scores)
+    best = [number for number, score in enumerate(overall_scores, start=1) if highest - score < TOLERANCE]
     return best[0] if len(best) == 1 else 0
 
 

@@ -83,10 +83,11 @@ def aius_with_numbers(critique: str, texts: Iterable[str]) -> tuple[Aiu, ...]:
 def first_duplicate_id(critiques: Sequence[Critique]) -> str | None:
     """Return the first id that two critiques, or two AIUs, of an item share; None if all are unique."""
     seen: set[tuple[str, str]] = set()
-    for kind, id in _ids(critiques):
-        if (kind, id) in seen:
-            return id
-        seen.add((kind, id))
+    for critique in critiques:
+        for key in (("critique", critique.id), *(("aiu", aiu.id) for aiu in critique.aius or ())):
+            if key in seen:
+                return key[1]
+            seen.add(key)
     return None
 
 
@@ -136,7 +137,6 @@ def score_critique(factual: Iterable[bool | None], covered: Iterable[bool | None
 
 
 def _share_true(judgements: Iterable[bool | None]) -> float | None:
-    """Return the share of true ones among the judgements that could be read; None if there are none."""
     known = [judgement for judgement in judgements if judgement is not None]
     return known.count(True) / len(known) if known else None
 
@@ -148,13 +148,6 @@ def score_bounds(factual: Sequence[bool | None], covered: Sequence[bool | None])
         for assumed in (False, True)
     )
     return low, high
-
-
-def _ids(critiques: Sequence[Critique]) -> Iterable[tuple[str, str]]:
-    for critique in critiques:
-        yield "critique", critique.id
-        for aiu in critique.aius or ():
-            yield "aiu", aiu.id
 
 
 def _digest(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import platform
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 
 VERSION = "1.0.0"
 # The defaults of all intervals by resampling: see core.statistics.measures.resampling.
@@ -40,13 +40,8 @@ CAUSE_MODEL = (
 @cache
 def versions() -> dict[str, str]:
     """Return name -> version of Tiebreak, Python and the libraries that compute the statistics."""
-    found = {"tiebreak": VERSION, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    libraries = {package: version(package) for package in PACKAGES}
+    return {"tiebreak": VERSION, "python": platform.python_version(), **libraries}
 
 
 def caption(title: str, counts: list[int], unit: str = "items", method: str = INTERVALS) -> str:

@@ -353,7 +353,7 @@ class _TraceRunner:
         """Add the cost of replies to the spent budget of the run; those of earlier calls cost nothing."""
         if self.limits.budget is not None:
             for reply in (reply for reply in replies if not reply.reused):
-                self.limits.budget.add_spent(reply.usage.dollars)
+                self.limits.budget.spent += reply.usage.dollars or 0.0
 
     async def handle_failure(
         self, number: int, ask: Ask, error: TemporaryFailure | PermanentFailure, wait: float | None

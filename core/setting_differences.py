@@ -30,12 +30,12 @@ class TextDifference:
     texts: tuple[str | None, ...]
     """One for each run; None if the run has no such text."""
 
-    def lines(self, other: int, base: int = 0) -> list[str]:
-        """Return the lines of a unified diff from one run's text to another's; empty if they are equal.
+    def lines(self, other: int) -> list[str]:
+        """Return the lines of a unified diff from the first run's text to another's; empty if they are equal.
 
         The first character of a line is "+", "-" or " ", or the line states its place: "@@ -1,3 +1,4 @@".
         """
-        first, second = ((self.texts[place] or "").splitlines() for place in (base, other))
+        first, second = ((self.texts[place] or "").splitlines() for place in (0, other))
         return list(difflib.unified_diff(first, second, lineterm="", n=CONTEXT_LINES))[2:]
 
 

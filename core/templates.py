@@ -125,7 +125,8 @@ def render(templates: Templates, name: str, **values: object) -> str:
         values = _each(values) | values
     if unknown := sorted(blanks - values.keys() - {"answer"}):
         raise TiebreakError(f'The prompt "{name}" has blanks that nothing fills: {_dollar_names(unknown)}.')
-    materials = {blank: _materials(value) or () for blank, value in values.items()}
+    listed = {blank: [value] if isinstance(value, Material) else value for blank, value in values.items()}
+    materials = {blank: value if isinstance(value, tuple | list) else () for blank, value in listed.items()}
     required = {blank for blank, found in materials.items() if any(one.required for one in found)}
     if rules:
         _check_required(name, blanks, required - _each(values).keys())
@@ -302,13 +303,6 @@ def _check_required(name: str, present: Collection[str], required: Collection[st
     ]
     if left_out:
         raise TiebreakError(f'The prompt "{name}" has to contain {_dollar_names(left_out)}.')
-
-
-def _materials(value: object) -> Sequence[Material] | None:
-    """Return the Materials of a value; None if it is text."""
-    if isinstance(value, Material):
-        return [value]
-    return value if isinstance(value, tuple | list) else None
 
 
 def _unused_suffix(materials: Sequence[Material]) -> str:

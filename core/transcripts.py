@@ -88,7 +88,12 @@ class Transcript(Frozen):
     def _check(self) -> Self:
         if [part.number for part in self.parts] != list(range(1, len(self.parts) + 1)):
             raise ValueError("the parts of a transcript are numbered from 1")
-        check_size(self.parts)
+        if not self.parts:
+            raise ValueError("a transcript has at least one part")
+        if len(self.parts) > MAX_PARTS:
+            raise ValueError(f"a transcript has at most {MAX_PARTS:,} parts, not {len(self.parts):,}")
+        if sum(len(part.content.encode(errors="replace")) for part in self.parts) > MAX_SIZE:
+            raise ValueError(f"a transcript has at most {MAX_SIZE // 2**20} MB")
         return self
 
     @property
@@ -121,16 +126,6 @@ def step_of(part: str) -> tuple[str, int] | None:
     """Return the response, "" for the only one, and the step of a part; None if it names no step."""
     match = _STEP_PART.fullmatch(part)
     return (match[1] or "", int(match[2])) if match else None
-
-
-def check_size(parts: Sequence[Part]) -> None:
-    """Raise ValueError for more than MAX_PARTS parts or MAX_SIZE bytes."""
-    if not parts:
-        raise ValueError("a transcript has at least one part")
-    if len(parts) > MAX_PARTS:
-        raise ValueError(f"a transcript has at most {MAX_PARTS:,} parts, not {len(parts):,}")
-    if sum(len(part.content.encode(errors="replace")) for part in parts) > MAX_SIZE:
-        raise ValueError(f"a transcript has at most {MAX_SIZE // 2**20} MB")
 
 
 def cited_steps(*texts: str | None) -> list[int]:

@@ -237,7 +237,6 @@ def _blocks(columns: Sequence[_Column], room: float) -> list[Sequence[_Column]]:
 
 
 def _row(names: Sequence[_Cell], cells: Sequence[_Cell], mark: str = "", marks: Sequence[str] = ()) -> str:
-    """Return a line of the table, with the marks of its notes."""
     of_names = [cell.latex("l", "" if place else mark) for place, cell in enumerate(names)]
     of_cells = [cell.latex("c", marks[place] if marks else "") for place, cell in enumerate(cells)]
     return " & ".join([*of_names, *of_cells]) + r" \\"

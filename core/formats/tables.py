@@ -137,10 +137,6 @@ def _command(sign: str) -> str:
     base, *accents = list(unicodedata.normalize("NFD", sign))
     if sign in COMMANDS or not accents or not base.isascii() or any(accent not in ACCENTS for accent in accents):
         return COMMANDS.get(sign, "")
-    return _accented(base, accents)
-
-
-def _accented(base: str, accents: Sequence[str]) -> str:
     for accent in accents:
         base = f"\\{ACCENTS[accent]}{{{base}}}"
     return base

@@ -16,7 +16,7 @@ import yaml
 from pydantic import Field
 
 from core.errors import TiebreakError
-from core.experiments.definition import set_path
+from core.experiments import set_path
 from core.formats.validation_errors import validated
 from core.frozen import Frozen
 from core.items import Criterion, Item
@@ -62,7 +62,8 @@ class Judge:
     @property
     def guidelines(self) -> str:
         """The guidelines that an earlier variant added; empty for none."""
-        return next(filter(None, (_read_block(text, GUIDELINES) for text in self.templates.values())), "")
+        found = (_block_pattern(GUIDELINES).search(text) for text in self.templates.values())
+        return next((block[1].replace("$$", "$") for block in found if block and block[1]), "")
 
 
 def find_judge(protocol: Protocol, base: Mapping[str, Any], templates: Templates, criterion: str) -> Judge:
@@ -172,11 +173,6 @@ def _changed_prompts(judge: Judge, changes: Changes, examples: Sequence[str]) ->
 
 def _block_pattern(block: str) -> re.Pattern[str]:
     return re.compile(rf"^{re.escape(HEADINGS[block])}\n(.*?)\nEnd of the {block}\.\n\n", re.M | re.S)
-
-
-def _read_block(template: str, block: str) -> str:
-    found = _block_pattern(block).search(template)
-    return found[1].replace("$$", "$") if found else ""
 
 
 def _write_block(template: str, block: str, text: str) -> str:

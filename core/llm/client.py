@@ -217,7 +217,6 @@ _SUGGESTED_MODELS = {
 
 
 def _request(ask: Ask, omitted: Set[str]) -> dict[str, Any]:
-    """Return the arguments of `litellm.acompletion`."""
     spec = ask.spec
     extra = wire.extra_parameters(spec)
     return {
@@ -292,7 +291,7 @@ def _reply(choice: Mapping[str, Any], usage: Usage, notes: tuple[str, ...]) -> R
         tokens=wire.token_choices(choice.get("logprobs"), text),
         finish=wire.to_finish(choice.get("finish_reason"), declined),
         usage=usage,
-        reasoning=wire.clean_text(wire.reasoning_text(message)),
+        reasoning=wire.clean_text(wire.content_text(message.get("reasoning_content") or message.get("reasoning"))),
         notes=notes,
     )
 

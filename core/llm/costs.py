@@ -366,7 +366,6 @@ ALIKE = 2  # the first of them in which judges agree
 
 
 def _sample_evenly(values: Sequence[Sampled]) -> Sequence[Sampled]:
-    """Return at most SAMPLED_ITEMS values, evenly spaced."""
     step = max(1, -(-len(values) // SAMPLED_ITEMS))
     return values[::step]
 

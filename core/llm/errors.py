@@ -184,7 +184,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _codes(error: Exception) -> frozenset[str]:
-    """Return the provider's error codes, such as "insufficient_quota"."""
     return frozenset(_body_fields(error, "code"))
 
 

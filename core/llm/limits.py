@@ -151,10 +151,6 @@ class Budget:
         self._reserved = 0.0
         self._changed = asyncio.Condition()
 
-    def add_spent(self, dollars: float | None) -> None:
-        """Record the cost of a call."""
-        self.spent += dollars or 0.0
-
     async def reserve(self, ask: Ask) -> float:
         """Reserve the most a call can cost, in dollars, and return it; raises RunStopped when the limit is reached.
 

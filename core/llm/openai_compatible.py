@@ -416,7 +416,6 @@ class _Stream:
 
 
 def _connection_problem(error: Exception, spec: Spec) -> TiebreakError:
-    """Return the problem to raise in place of an error of aiohttp or of the operating system."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return PermanentFailure(f"The connection to {spec.model} failed: the certificate of its server is invalid.")

@@ -81,11 +81,6 @@ def content_text(content: object) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def reasoning_text(message: Mapping[str, Any]) -> str:
-    """Return the reasoning that a server returns separately: vLLM and DeepSeek, or OpenRouter and Ollama."""
-    return content_text(message.get("reasoning_content") or message.get("reasoning"))
-
-
 def clean_text(text: str) -> str:
     """Return a reply's text as it is stored: valid Unicode, without the keys in the environment."""
     text = valid_text(text)
@@ -174,7 +169,6 @@ def messages(ask: Ask) -> list[dict[str, Any]]:
 
 
 def _with_images(text: str, images: Sequence[str]) -> str | list[dict[str, Any]]:
-    """Return the text, or its parts if there are images."""
     if not images:
         return valid_text(text)
     parts = [{"type": "image_url", "image_url": {"url": image}} for image in images]

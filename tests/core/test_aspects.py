@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from core.aspects import (
     aspect_set_id,
-    best_responses,
     equal_weights,
     find_flips,
     mean_weights,
@@ -106,7 +105,7 @@ def test_the_preferred_response_and_ranks_treat_equal_scores_as_ties() -> None:
         and preferred_response([7, 9]) == 2
         and preferred_response([0.1 + 0.2, 0.3]) == 0
     )
-    assert best_responses([1, 3, 3]) == (2, 3) and rank_responses([5, 9, 9, 1]) == (3, 1, 1, 4)
+    assert preferred_response([1, 3, 3]) == 0 and rank_responses([5, 9, 9, 1]) == (3, 1, 1, 4)
     assert equal_weights(("x", "y")) == {"x": 50, "y": 50}
 
 

@@ -78,7 +78,6 @@ DISCUSSIONS: TypeAdapter[list[Discussion]] = TypeAdapter(list[Discussion])
 
 
 def _load(file: Path, adapter: TypeAdapter[Any]) -> Any:
-    """Return the records of a file; raises FileFormatError with the field."""
     records = load_json(file)
     if isinstance(records, list) and len(records) == 1 and isinstance(records[0], list):
         records = records[0]  # the summaries' files have the array inside another

@@ -142,7 +142,6 @@ def _call_parameters(tree: ast.AST) -> dict[str, Any]:
 
 
 def _judge(name: str, parameters: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    """Return a judge as settings files have it."""
     own = {key: parameters[key] for key in _PARAMETERS if parameters.get(key) is not None}
     extra = {key: parameters[key] for key in _EXTRA if key in parameters}
     return {"name": name, **fields, "answer_format": "text", **own, **({"extra": extra} if extra else {})}

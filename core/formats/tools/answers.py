@@ -303,10 +303,6 @@ class ExportedStudy:
         self.left_out += not found
         return found
 
-    def add_transcript(self, transcript: Transcript) -> None:
-        """Keep a transcript."""
-        self.transcripts[transcript.digest] = zlib.compress(transcript.model_dump_json().encode())
-
     def transcript(self, digest: str) -> Transcript | None:
         """Return a transcript; None without one."""
         body = self.transcripts.get(digest)
@@ -329,7 +325,7 @@ def collect(records: Iterable[Record]) -> ExportedStudy:
     for record in records:
         match record:
             case TranscriptRecord(transcript=transcript):
-                study.add_transcript(transcript)
+                study.transcripts[transcript.digest] = zlib.compress(transcript.model_dump_json().encode())
             case ItemRecord(item=item):
                 study.items[item.id] = item
             case ScaleRecord(kind=kind, criterion=criterion, scale=scale):

@@ -177,7 +177,7 @@ def labeling_config(records: Iterable[Record]) -> str:
     lines = [f'  <Text name="{name}" value="${name}"/>' for name in texts]
     for subject, name in study.questions().items():
         lines += [f"  <Header value={quoteattr(name)}/>", *_control(subject, name, study)]
-        lines.append(f'  <TextArea name={quoteattr(_reason_name(name))} toName="prompt"/>')
+        lines.append(f'  <TextArea name={quoteattr(f"{name} reason")} toName="prompt"/>')
     return "\n".join(["<View>", *lines, "</View>", ""])
 
 
@@ -211,13 +211,7 @@ def _stars(subject: Subject, study: ExportedStudy) -> int:
     return max(numbers) if numbers and len(numbers) == len(categories) and min(numbers) > 0 else 0
 
 
-def _reason_name(question: str) -> str:
-    """Return the name of the text area for the reason of an answer."""
-    return f"{question} reason"
-
-
 def _statements(study: ExportedStudy, item: str, names: Mapping[Subject, str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the annotations and predictions of a task."""
     found: dict[str, list[dict[str, Any]]] = {"annotations": [], "predictions": []}
     for own in study.statements(item):
         name, chosen = names[own.subject], own.choice
@@ -226,7 +220,7 @@ def _statements(study: ExportedStudy, item: str, names: Mapping[Subject, str]) -
         results = [control | {"value": {form: [chosen] if form == "choices" else chosen}}]
         if own.reason:
             texts = {"text": [own.reason]}
-            results.append(control | {"from_name": _reason_name(name), "type": "textarea", "value": texts})
+            results.append(control | {"from_name": f"{name} reason", "type": "textarea", "value": texts})
         if own.source == "verdict":
             found["predictions"].append({"model_version": own.who, "result": results})
             continue

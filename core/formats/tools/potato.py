@@ -153,7 +153,6 @@ def _chosen(labels: Mapping[str, Any]) -> list[Any]:
 
 
 def _number(value: Any) -> Any:
-    """Return a number for text that is one."""
     if not isinstance(value, str) or len(value) > 15:
         return value
     try:

@@ -188,7 +188,6 @@ def _as_lists(value: Any) -> Any:
 
 
 def _get(tree: Any, path: str) -> Any:
-    """Return a nested attribute; None without it."""
     for key in path.split("."):
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
@@ -365,9 +364,14 @@ def _mlflow_columns(row: Row) -> dict[str, Any]:
     metadata = info.get("trace_metadata") or row.get("trace_metadata") or {}
     found = parsed(info.get("assessments") or row.get("assessments")) or ()
     ones = [one for one in found if isinstance(one, dict)]
+    given = [(one, one.get("source"), one.get("feedback") or one.get("expectation") or {}) for one in ones]
     values = _by_source(
-        (one.get("assessment_name") or one.get("name"), _assessment(one), _source_type(one.get("source")))
-        for one in ones
+        (
+            one.get("assessment_name") or one.get("name"),
+            value.get("value"),
+            source.get("source_type") if isinstance(source, dict) else source,
+        )
+        for one, source, value in given
     )
     others = _others(row, "info", "assessments", "trace_metadata", "request", "response", "trace_id", "request_id")
     values["assessments"] = values.pop("scores", {})
@@ -380,10 +384,6 @@ def _by_source(values: Iterable[tuple[Any, Any, Any]]) -> dict[str, dict[str, An
     for name, value, source in values:
         columns.setdefault(SOURCES.get(str(source).upper(), "scores"), {})[name] = value
     return columns
-
-
-def _source_type(source: Any) -> Any:
-    return source.get("source_type") if isinstance(source, dict) else source
 
 
 def _is_trail(row: Row) -> bool:
@@ -407,10 +407,6 @@ def _trail(row: Row) -> Iterator[tuple[str, Span]]:
 
 def _trail_columns(row: Row) -> dict[str, Any]:
     return {name: parsed(value) for name, value in _others(row, "trace_id").items()}
-
-
-def _assessment(one: Row) -> Any:
-    return (one.get("feedback") or one.get("expectation") or {}).get("value")
 
 
 # Langfuse, LangSmith and ATIF.

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import TiebreakError
-from core.experiments.definition import set_path
+from core.experiments import set_path
 from core.improvement.changes import (
     CRITERIA_BLANK,
     Changes,
