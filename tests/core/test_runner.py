@@ -125,14 +125,6 @@ def test_calls_continue_while_replies_are_stored_and_the_flow_waits_for_them() -
     assert recorded.types()[-1] == "VerdictReached"
 
 
-def test_a_second_unreadable_reply_is_a_turn_with_a_problem() -> None:
-    verdict, recorded, model = run(lambda ask: "Hmm." if ask.speaker == "b" else "1")
-    assert len(model.asked) == 4
-    turn = next(e.turn for e in recorded.events if isinstance(e, TurnCompleted) and e.ask == 1)
-    assert turn.reading is None and turn.problem
-    assert verdict and verdict.outcome == "no_verdict"
-
-
 def test_a_refusal_is_not_requested_again() -> None:
     _, recorded, model = run(lambda ask: Reply(text="1", finish="refused"))
     assert len(model.asked) == 3

@@ -2,20 +2,15 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from core.errors import PermanentFailure, TemporaryFailure
-from core.llm import costs
 from core.llm.client import Reply, ScriptedModel
 from core.llm.limits import Limits
 from core.llm.router import Router
 from core.runner import run_flow
 from core.trace import Ask, CallFailed, Event, Spec, TurnCompleted, Usage, Verdict
 from tests.core.protocols.reviews import make_flow, make_settings
-from tests.openai_server import run_server
 
 
 class SamplingModel(ScriptedModel):
@@ -113,48 +108,6 @@ def test_one_sample_is_one_single_request() -> None:
     model = SamplingModel(most=20)
     run(model, n=1)
     assert model.calls == [] and model.single_asks == 1
-
-
-@pytest.mark.litellm
-def test_the_maximum_cost_includes_every_sample() -> None:
-    ask = Ask("a", "chair", 1, Spec(model="gpt-4o-mini", max_tokens=1000), "x" * 400, int)
-    one_sample = costs.maximum_cost(ask)
-    three_samples = costs.maximum_cost(replace(ask, samples=3))
-    prompt_only = costs.maximum_cost(replace(ask, spec=Spec(model="gpt-4o-mini", max_tokens=0)))
-    assert three_samples is not None and one_sample is not None and prompt_only is not None
-    assert three_samples - prompt_only == pytest.approx(3 * (one_sample - prompt_only))
-
-
-def request_samples(model: str, count: int) -> tuple[list[Reply], int]:
-    """Return the replies of a real server to one call, and how many calls it received."""
-
-    async def sample(address: str) -> list[Reply]:
-        router = Router()
-        try:
-            spec = Spec(model=model, address=address, timeout=10)
-            return await router.sample(Ask("a", "chair", 1, spec, "Which?", int, samples=count))
-        finally:
-            await router.close()
-
-    with run_server() as server:
-        replies = asyncio.run(sample(server.address))
-        server.wait_for_requests(1)  # it is recorded after its reply is sent
-        return replies, len(server.log)
-
-
-@pytest.mark.slow
-def test_a_server_that_supports_n_is_called_once_and_the_usage_adds_up() -> None:
-    replies, calls = request_samples("sampler-1", 3)
-    assert calls == 1 and [reply.text[-1] for reply in replies] == ["0", "1", "2"]
-    tokens = [reply.usage.completion_tokens or 0 for reply in replies]
-    assert max(tokens) - min(tokens) <= 1
-    assert sum(reply.usage.prompt_tokens or 0 for reply in replies) == len("Which?") // 4
-
-
-@pytest.mark.slow
-def test_a_server_that_ignores_n_returns_one_reply() -> None:
-    replies, calls = request_samples("judge-1", 3)
-    assert (len(replies), calls) == (1, 1)
 
 
 def test_the_local_model_does_not_support_n() -> None:

@@ -14,36 +14,6 @@ from core.answers.words import WORDS
 from core.errors import UnreadableReply
 
 WORDED = Rating(levels=("poor", "fair", "good", "fair enough"))
-CLOSING = "Explain your reasoning first. Then end with one line, and write nothing after it: "
-
-INSTRUCTIONS = [
-    (
-        Choice(noun="Submission"),
-        CLOSING + '"Final answer: 1" if Submission 1 is better, "Final answer: 2" if Submission 2 is better, '
-        'or "Final answer: 0" if neither is better.',
-    ),
-    (Rating(levels=(1, 2, 3)), CLOSING + '"Rating: " and one of 1, 2 or 3.'),
-    (
-        Scores(),
-        "Explain your reasoning first. Then end with 2 lines, and write nothing after them. Each line is a name, a "
-        "colon and a number from 1 to 10, like this:\nResponse 1: (score)\nResponse 2: (score)",
-    ),
-    (
-        Truth(),
-        CLOSING + '"Final answer: true" if the claim is true, or "Final answer: false" if the claim is false.',
-    ),
-    (
-        Claims(),
-        "Write each claim on a line of its own, numbered 1., 2., 3. and so on, and write nothing else. If there is no "
-        'claim, write only "none".',
-    ),
-    (
-        Aspects(),
-        "Write one line for each aspect, numbered 1., 2., 3. and so on, and nothing else. Each line is the name of one "
-        "aspect.",
-    ),
-]
-
 REFUSED = [
     (Choice(), "", "it is empty"),
     (Choice(), "<think>Response 1", "it ends within its reasoning, before an answer"),
@@ -203,11 +173,6 @@ def test_numerals_are_read(spelled: str, numbers: Sequence[float]) -> None:
 def test_a_value_beyond_the_edge_is_not_read(answer: Choice, reply: str) -> None:
     with pytest.raises(UnreadableReply):
         answer.parse(reply)
-
-
-@pytest.mark.parametrize(("answer", "text"), INSTRUCTIONS, ids=[type(answer).__name__ for answer, _ in INSTRUCTIONS])
-def test_an_instruction_ends_a_prompt(answer: Choice, text: str) -> None:
-    assert answer.instruction() == text
 
 
 @pytest.mark.parametrize(("answer", "reply", "reason"), REFUSED, ids=[reason for _, _, reason in REFUSED])
@@ -388,7 +353,16 @@ def test_a_reply_without_a_text_is_unreadable(reply: str, reason: str) -> None:
         Passage().parse(reply)
 
 
-def test_the_instruction_names_the_text() -> None:
-    assert Passage(noun="critique").instruction() == (
-        "Write only the critique, without an introduction or a closing remark."
-    )
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (Passage(noun="critique"), "Write only the critique, without an introduction or a closing remark."),
+        (
+            Aspects(),
+            "Write one line for each aspect, numbered 1., 2., 3. and so on, and nothing else. Each line is the name "
+            "of one aspect.",
+        ),
+    ],
+)
+def test_instructions_that_no_golden_prompt_has(answer: Passage | Aspects, text: str) -> None:
+    assert answer.instruction() == text

@@ -6,7 +6,7 @@ from core.errors import PermanentFailure
 from core.llm import secrets
 from core.llm.secrets import is_key_allowed
 from tests.core.llm.asking import complete_ask, make_ask
-from tests.openai_server import Server, run_server
+from tests.openai_server import run_server
 
 LAB, HUB = "http://127.0.0.1:8000/v1", "https://hub.example/api/v1"
 
@@ -59,8 +59,3 @@ def test_a_provider_s_key_is_not_sent_to_an_address_of_the_settings(monkeypatch:
         assert not stranger.bodies
     assert isinstance(outcome, PermanentFailure)
     assert f"OPENAI_API_KEY, may not be sent to {stranger.address}" in str(outcome)
-
-
-def test_an_address_without_a_key_is_called(server: Server) -> None:
-    complete_ask(make_ask(server.address))
-    assert server.bodies

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from core.errors import PermanentFailure, TemporaryFailure
+from core.errors import PermanentFailure
 from core.llm.client import LiteLLM, Reply
 from tests.core.llm.asking import complete_ask, make_ask
 from tests.openai_server import Server
@@ -46,14 +46,6 @@ def test_a_parameter_that_a_provider_does_not_support_is_omitted_with_a_note(
     assert reply.notes == tuple(
         f"{model} does not accept {name}: the parameter was omitted." for name in sorted(omitted)
     )
-
-
-@pytest.mark.parametrize("fault", ["drop", "cut"])
-def test_a_lost_connection_has_the_message_of_litellm(server: Server, fault: str) -> None:
-    server.faults.append({"fault": fault})
-    outcome = complete_ask(make_ask(server.address), LiteLLM)
-    assert isinstance(outcome, TemporaryFailure)
-    assert str(outcome).startswith("The connection to judge-1 failed: Connection error.")
 
 
 def test_a_server_without_a_key_gets_a_placeholder(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,13 +54,16 @@ def test_every_suggested_model_has_a_known_price(monkeypatch: pytest.MonkeyPatch
     [
         ({"system": "Use sk-abcdefghijklmnop1234 for this."}, True),
         ({"extra": {"headers": [{"api_key": "sk-abcdefghijklmnop1234"}]}}, True),
+        ({"extra": {"headers": {"Authorization": "Bearer sk-abcdefghijklmnop1234"}}}, True),
+        ({"extra": {"keys": ["sk-abcdefghijklmnop1234"]}}, True),
         ({"system": "You are a careful judge.", "extra": {"min_p": 0.1, "guided_choice": ["1", "2"]}}, False),
         ({"system": "Reply in JSON.", "extra": {"chat_template_kwargs": {"enable_thinking": False}}}, False),
     ],
 )
 def test_a_key_in_the_system_message_or_the_extra_parameters_is_rejected(fields: dict, is_rejected: bool) -> None:
-    judge = Judge(name="ann", spec=Spec(model="judge-1", **fields))
-    assert bool(list(find_problems(judge))) is is_rejected
+    problems = list(find_problems(Judge(name="ann", spec=Spec(model="judge-1", **fields))))
+    assert [path for path, _ in problems] == ["spec"] * is_rejected
+    assert all("looks like a key" in reason for _, reason in problems)
 
 
 SERVER = "http://127.0.0.1:8000/v1"

@@ -107,9 +107,10 @@ def test_an_estimate_refuses_an_item_that_cannot_be_judged() -> None:
         estimate_run(SCALEEVAL, [make_item(responses=())], make_settings())
 
 
-def test_the_maximum_cost_counts_the_prompt_and_the_token_limit() -> None:
+def test_the_maximum_cost_counts_the_prompt_and_the_token_limit_of_each_sample() -> None:
     ask = Ask("a", "opinion", 0, Spec(model="gpt-4o-mini", max_tokens=1000), "x" * 4000, int)
     assert maximum_cost(ask) == pytest.approx(1000 * 0.15e-6 + 1000 * 0.6e-6)
+    assert maximum_cost(replace(ask, samples=3)) == pytest.approx(1000 * 0.15e-6 + 3 * 1000 * 0.6e-6)
 
 
 def test_the_expected_usage_is_between_agreement_and_disagreement() -> None:

@@ -1,7 +1,8 @@
 """Every prompt of a discussion as a model receives it."""
 
 from random import Random
-from typing import Any
+
+import pytest
 
 from core.items import Criterion
 from core.protocols.chateval.settings import ROLES, Settings, role_alone
@@ -30,47 +31,35 @@ def prompt(trace: ScriptedTrace, speaker: str, number: int) -> str:
     return [ask.prompt for ask in trace.asked if (ask.speaker, ask.round) == (speaker, number)][-1]
 
 
-def as_json(**fields: Any) -> Settings:
+def as_json() -> Settings:
     personas = tuple(
         persona.model_copy(update={"spec": persona.spec.model_copy(update={"answer_format": "json"})})
         for persona in make_settings().personas
     )
-    return make_settings(personas=personas, **fields)
+    return make_settings(personas=personas)
 
 
-def test_the_first_contribution() -> None:
-    assert_golden("chateval/first.txt", prompt(run_scripted(argued_reply, make_settings()), "a", 0))
+SIMULTANEOUS, WITH_SUMMARY = {"strategy": "simultaneous"}, {"strategy": "simultaneous with summary"}
 
 
-def test_one_by_one_in_the_second_turn() -> None:
-    assert_golden("chateval/one_by_one.txt", prompt(run_scripted(argued_reply, make_settings()), "b", 1))
+@pytest.mark.parametrize(
+    ("name", "settings", "speaker", "number"),
+    [
+        ("first", make_settings(), "a", 0),
+        ("one_by_one", make_settings(), "b", 1),
+        ("simultaneous", make_settings(**SIMULTANEOUS), "b", 1),
+        ("every_turn", make_settings(scored_turns="every"), "b", 0),
+        ("json", as_json(), "c", 1),
+        ("summarise", make_settings(**WITH_SUMMARY), "summariser", 0),
+        ("with_summary", make_settings(**WITH_SUMMARY), "b", 1),
+        ("ensemble", make_settings(strategy="independent"), "a", 0),
+    ],
+)
+def test_the_prompts_of_a_discussion(name: str, settings: Settings, speaker: str, number: int) -> None:
+    assert_golden(f"chateval/{name}.txt", prompt(run_scripted(argued_reply, settings), speaker, number))
 
 
-def test_simultaneous_in_the_second_turn() -> None:
-    assert_golden(
-        "chateval/simultaneous.txt", prompt(run_scripted(argued_reply, make_settings(strategy="simultaneous")), "b", 1)
-    )
-
-
-def test_a_turn_with_scores_before_the_last() -> None:
-    trace = run_scripted(argued_reply, make_settings(scored_turns="every"))
-    assert_golden("chateval/every_turn.txt", prompt(trace, "b", 0))
-
-
-def test_scores_as_json() -> None:
-    assert_golden("chateval/json.txt", prompt(run_scripted(argued_reply, as_json()), "c", 1))
-
-
-def test_the_prompts_with_a_summary() -> None:
-    trace = run_scripted(argued_reply, make_settings(strategy="simultaneous with summary"))
-    assert_golden("chateval/summarise.txt", prompt(trace, "summariser", 0))
-    assert_golden("chateval/with_summary.txt", prompt(trace, "b", 1))
-
-
-def test_the_prompts_of_the_ensemble_and_the_single_agent() -> None:
-    assert_golden(
-        "chateval/ensemble.txt", prompt(run_scripted(argued_reply, make_settings(strategy="independent")), "a", 0)
-    )
+def test_a_persona_alone_has_no_other_in_its_role_and_a_single_agent_has_none() -> None:
     alone = {name: role_alone(role) for name, role in ROLES.items()}
     assert not [name for name, role in alone.items() if "other" in role or "be the first" in role]
     assert all(role and ROLES[name].startswith(role[:30]) for name, role in alone.items())

@@ -2,6 +2,8 @@
 
 from random import Random
 
+import pytest
+
 from core.items import Criterion, Response
 from core.protocols.dna_baselines import Settings as Baseline
 from core.protocols.registry import PROTOCOLS
@@ -24,22 +26,16 @@ def prompt(trace: ScriptedTrace, step: str, number: int = 0) -> str:
     return next(ask.prompt for ask in trace.asked if (ask.step, ask.round) == (step, number))
 
 
-def run_two_aspects(**replies) -> ScriptedTrace:
-    return run_scripted(scores_script("60 40", scores=["7 6", "5 8"], **replies), make_settings(aspects=GIVEN))
-
-
 def test_a_proposal_of_aspects() -> None:
     assert_golden(
         "dna_eval/aspects.txt", prompt(run_scripted(scores_script(aspects="?"), make_settings(aspects=())), "aspects")
     )
 
 
-def test_weights() -> None:
-    assert_golden("dna_eval/weights.txt", prompt(run_two_aspects(), "weights"))
-
-
-def test_scores_on_one_aspect() -> None:
-    assert_golden("dna_eval/score.txt", prompt(run_two_aspects(), "score", 1))
+@pytest.mark.parametrize(("name", "number"), [("weights", 0), ("score", 1)])
+def test_weights_and_scores_on_one_aspect(name: str, number: int) -> None:
+    trace = run_scripted(scores_script("60 40", scores=["7 6", "5 8"]), make_settings(aspects=GIVEN))
+    assert_golden(f"dna_eval/{name}.txt", prompt(trace, name, number))
 
 
 def test_scores_of_three_responses() -> None:
@@ -102,15 +98,10 @@ def test_a_response_cannot_end_its_fence() -> None:
     assert text.count("<response_2-2>\nThey are fast.\n</response_2-2>") == 1
 
 
-def test_direct_scoring() -> None:
-    assert_golden(
-        "dna_baselines/direct.txt", prompt(run_scripted(lambda ask: "7 8", Baseline(judges=make_judges("a"))), "direct")
-    )
-
-
-def test_direct_scoring_with_criteria() -> None:
-    settings = Baseline(judges=make_judges("a"), aspects=GIVEN)
-    assert_golden("dna_baselines/direct_with_criteria.txt", prompt(run_scripted(lambda ask: "7 8", settings), "direct"))
+@pytest.mark.parametrize(("name", "aspects"), [("direct", ()), ("direct_with_criteria", GIVEN)])
+def test_direct_scoring(name: str, aspects: tuple[Criterion, ...]) -> None:
+    settings = Baseline(judges=make_judges("a"), aspects=aspects)
+    assert_golden(f"dna_baselines/{name}.txt", prompt(run_scripted(lambda ask: "7 8", settings), "direct"))
 
 
 def test_scoring_with_reasons() -> None:

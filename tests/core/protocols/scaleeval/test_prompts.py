@@ -13,6 +13,7 @@ from core.llm.limits import Limits
 from core.llm.router import Router
 from core.protocols import Judge, start_flow
 from core.protocols.registry import PROTOCOLS
+from core.protocols.scaleeval.settings import Settings
 from core.runner import run_flow
 from core.trace import EVENT_ADAPTER, Ask, Event, ReplyUnreadable, Spec, completed_turns
 from tests.core.protocols.debates import ScriptedTrace, make_item, make_settings, run_scripted
@@ -42,32 +43,26 @@ def prompt(debate: ScriptedTrace, speaker: str, number: int) -> str:
     return next(ask.prompt for ask in debate.asked if (ask.speaker, ask.round) == (speaker, number))
 
 
-def test_the_first_opinion() -> None:
-    assert_golden("scaleeval/opinion.txt", prompt(run_scripted(argued_reply, make_settings()), "a", 0))
-
-
-def test_a_reply_in_the_first_discussion() -> None:
-    assert_golden("scaleeval/reply_round_1.txt", prompt(run_scripted(argued_reply, make_settings()), "b", 1))
-
-
-def test_a_reply_in_the_second_discussion() -> None:
-    assert_golden("scaleeval/reply_round_2.txt", prompt(run_scripted(argued_reply, make_settings()), "c", 2))
-
-
-def test_a_reply_in_turn() -> None:
-    assert_golden(
-        "scaleeval/reply_in_turn.txt",
-        prompt(run_scripted(argued_reply, make_settings(reply_order="sequential")), "c", 1),
-    )
-
-
-def test_a_first_opinion_as_json() -> None:
+def as_json() -> Settings:
     judges = tuple(
         judge.model_copy(update={"spec": judge.spec.model_copy(update={"answer_format": "json"})})
         for judge in make_settings().judges
     )
-    debate = run_scripted(argued_reply, make_settings(judges=judges))
-    assert_golden("scaleeval/opinion_json.txt", prompt(debate, "a", 0))
+    return make_settings(judges=judges)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "speaker", "number"),
+    [
+        ("opinion", make_settings(), "a", 0),
+        ("reply_round_1", make_settings(), "b", 1),
+        ("reply_round_2", make_settings(), "c", 2),
+        ("reply_in_turn", make_settings(reply_order="sequential"), "c", 1),
+        ("opinion_json", as_json(), "a", 0),
+    ],
+)
+def test_the_prompts_of_a_debate(name: str, settings: Settings, speaker: str, number: int) -> None:
+    assert_golden(f"scaleeval/{name}.txt", prompt(run_scripted(argued_reply, settings), speaker, number))
 
 
 def test_the_second_request() -> None:
