@@ -1,7 +1,6 @@
 """Versions that change with the database: pages and workers on PostgreSQL do not poll."""
 
 import itertools
-import threading
 import time
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.storage.shared import a_turn, store_label
 from tests.storage.worker.test_worker import make_request
-from tests.waiting import wait_for
+from tests.waiting import at_once, wait_for
 
 DELIVERY = 2.0
 MARKERS = itertools.count()
@@ -120,11 +119,7 @@ def test_what_is_not_committed_is_not_announced(engine, a_study):
 
 
 def test_one_connection_listens_for_all_threads_of_a_process(engine, a_study):
-    threads = [threading.Thread(target=listen, args=(engine, f"study {number}")) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(lambda number: listen(engine, f"study {number}"), range(8))
     with reading(engine) as session:
         query = text(
             "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()"

@@ -6,7 +6,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import threading
 import time
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -29,6 +28,7 @@ from tests.conftest import make_target
 from tests.databases import create_database
 from tests.paths import ROOT
 from tests.storage.shared import store_label
+from tests.waiting import at_once
 
 
 @pytest.fixture
@@ -114,47 +114,26 @@ def test_on_postgresql_a_reader_cannot_write(fresh):
 
 def test_concurrent_readers_and_writers_are_never_locked_out(engine, a_study):
     """SQLite refuses a transaction that reads first and writes later, unless it begins as a writer."""
-    errors = []
 
     def work(annotator):
-        try:
-            for number in range(15):
-                with writing(engine) as session:
-                    labels.current(session, a_study.id, make_target(), annotator)
-                    store_label(session, a_study.id, make_target(f"item {number % 3}"), annotator, 1)
-                with reading(engine) as session:
-                    labels.version(session, a_study.id)
-        except DBAPIError as error:
-            errors.append(error)
+        for number in range(15):
+            with writing(engine) as session:
+                labels.current(session, a_study.id, make_target(), annotator)
+                store_label(session, a_study.id, make_target(f"item {number % 3}"), annotator, 1)
+            with reading(engine) as session:
+                labels.version(session, a_study.id)
 
-    threads = [threading.Thread(target=work, args=(f"annotator {number}",)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    at_once(work, [f"annotator {number}" for number in range(8)])
     with reading(engine) as session:
         assert session.scalars(select(func.count()).select_from(LabelRow)).one() == 8 * 15
 
 
 def test_concurrent_writers_create_an_annotator_and_a_target_once(engine, a_study):
-    start = threading.Barrier(6)
-    errors = []
-
     def work(number):
-        start.wait()
-        try:
-            with writing(engine) as session:
-                store_label(session, a_study.id, make_target(kind="answer"), f"annotator {number % 2}", "yes")
-        except DBAPIError as error:
-            errors.append(error)
+        with writing(engine) as session:
+            store_label(session, a_study.id, make_target(kind="answer"), f"annotator {number % 2}", "yes")
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    at_once(work, range(6))
     with reading(engine) as session:
         assert session.scalars(select(func.count()).select_from(AnnotatorRow)).one() == 2
         assert len(labels.history(session, a_study.id, make_target(kind="answer"))) == 6

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import threading
 import time
 
 import pytest
@@ -29,6 +28,7 @@ from storage.transfer.imports import import_records
 from tests.conftest import make_item, make_label, make_target
 from tests.storage.labelling.workbench import Client
 from tests.storage.shared import a_verdict, store_label, stored_study
+from tests.waiting import at_once
 
 SUBJECT = ("preference", "helpfulness")
 RUN_FIELDS = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
@@ -273,24 +273,14 @@ def test_two_writers_store_one_design_and_the_same_draws(engine):
         run = runs.create(session, study, "live", **RUN_FIELDS)
         claims.claim_run(session, run, "worker")
         ids = [trace.id for trace in claims.claim_traces(session, run, "worker", 40)]
-    ready, problems = threading.Barrier(2), []
 
     def store(own):
-        ready.wait()
-        try:
-            for id in own:
-                with writing(engine) as session:
-                    verdict = a_verdict() if id % 4 == 0 else a_verdict("agreed", (1, 1, 1))
-                    outcomes.append_events(session, [NewEvent(id, 0, verdict)])
-        except Exception as error:
-            problems.append(error)
+        for id in own:
+            with writing(engine) as session:
+                verdict = a_verdict() if id % 4 == 0 else a_verdict("agreed", (1, 1, 1))
+                outcomes.append_events(session, [NewEvent(id, 0, verdict)])
 
-    threads = [threading.Thread(target=store, args=(ids[start::2],)) for start in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
+    at_once(store, [ids[::2], ids[1::2]])
     with reading(engine) as session:
         assert len(designs.rounds(session, study)[SUBJECT]) == 1
     drawn = frame(engine, study)

@@ -1,6 +1,5 @@
 """Passwords and the limits of sign-ins."""
 
-import threading
 from datetime import timedelta
 
 import pytest
@@ -13,6 +12,7 @@ from storage.db.connections import clock, reading, write, writing
 from storage.db.tables import SignInAttemptRow
 from storage.studies import annotators
 from tests.accounts import FAST, PASSWORD, add_account, enter, fast_hashes, stored_text
+from tests.waiting import at_once
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 
@@ -280,23 +280,16 @@ def test_an_address_that_tries_many_names_is_refused(engine, monkeypatch, addres
 def test_attempts_at_the_same_time_do_not_exceed_the_limit(engine, monkeypatch):
     """The limit is in the database, so it also holds over processes."""
     add_account(engine, "ann")
-    compared, refused = [], []
+    compared = []
     monkeypatch.setattr(registry, "verify_password", lambda *_: compared.append(1))
 
-    def attempt():
-        try:
+    def is_refused(_):
+        with pytest.raises((sign_in.TooManyAttempts, sign_in.WrongPassword)) as raised:
             enter(engine, "ann", "wrong password")
-        except sign_in.TooManyAttempts:
-            refused.append(1)
-        except sign_in.WrongPassword:
-            pass
+        return raised.type is sign_in.TooManyAttempts
 
-    threads = [threading.Thread(target=attempt) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (len(compared), len(refused)) == (10, 6)
+    refused = at_once(is_refused, range(16))
+    assert (len(compared), sum(refused)) == (10, 6)
 
 
 def test_a_hash_of_less_work_is_replaced_at_the_sign_in(engine, monkeypatch):

@@ -1,7 +1,6 @@
 """The label path: every action once, on the target it was meant for, never lost."""
 
 import json
-import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,6 +15,7 @@ from storage.labels import labels
 from storage.studies import studies
 from tests.storage.labelling.workbench import Client, add_guidelines, leases, set_rules, stored
 from tests.storage.shared import debates
+from tests.waiting import at_once
 
 
 @pytest.fixture
@@ -332,49 +332,25 @@ def test_a_draft_on_a_full_target_is_stored_and_says_so(ann, engine):
     assert bob.progress()["drafts"] == 1
 
 
-def run_in_threads(work, count):
-    errors = []
-
-    def collect(number):
-        try:
-            work(number)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=collect, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-
-
 def test_twenty_annotators_at_once_never_exceed_the_overlap(ann, engine):
     set_rules(engine, overlap=3)
     task = ann.tasks()[0]
     people = [Client(engine, annotator=f"annotator {number}") for number in range(20)]
     for person in people:
         person.work()
-    start, results = threading.Barrier(20), {}
-
-    def work(number):
-        start.wait()
-        results[number] = people[number].label(task, 1)["status"]
-
-    run_in_threads(work, 20)
-    assert sorted(results.values()) == ["accepted"] * 3 + ["surplus"] * 17
+    results = at_once(lambda person: person.label(task, 1)["status"], people)
+    assert sorted(results) == ["accepted"] * 3 + ["surplus"] * 17
     assert len(stored(engine)) == 20 == len({row.annotator_id for row in stored(engine)})
 
 
 def test_the_same_request_twenty_times_at_once_is_one_label(ann, engine):
     task = ann.tasks()[0]
-    action, work, start, results = ann.action("label", task, value=1), ann.work(), threading.Barrier(20), []
+    action, work = ann.action("label", task, value=1), ann.work()
 
     def send(_):
-        start.wait()
-        results.append(json.dumps(perform(engine, work, "c-1", [action], after=0), sort_keys=True))
+        return json.dumps(perform(engine, work, "c-1", [action], after=0), sort_keys=True)
 
-    run_in_threads(send, 20)
+    results = at_once(send, range(20))
     assert len(stored(engine)) == 1
     assert len(set(results)) == 1
 
@@ -395,14 +371,8 @@ def test_an_outage_of_the_database_is_no_refusal_and_the_action_is_stored_when_s
 def test_two_windows_at_once_leave_one_label_and_one_stale_answer(ann, engine):
     task = ann.tasks()[0]
     windows = [Client(engine, name=f"c-{number}") for number in range(8)]
-    start, results = threading.Barrier(8), {}
-
-    def work(number):
-        start.wait()
-        results[number] = windows[number].label(task, number % 3)["status"]
-
-    run_in_threads(work, 8)
-    assert sorted(results.values()) == ["accepted"] + ["stale"] * 7
+    results = at_once(lambda number: windows[number].label(task, number % 3)["status"], range(8))
+    assert sorted(results) == ["accepted"] + ["stale"] * 7
     assert len(stored(engine)) == 1
 
 

@@ -1,4 +1,3 @@
-import threading
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,6 +21,7 @@ from tests.bench.databases import Database
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import claim_next, find_draft, lease, queue_states, set_rules
 from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_verdict, combined_verdict, debates, store_label
+from tests.waiting import at_once
 
 
 def claim(engine, queue, annotator, overlap=3):
@@ -95,31 +95,8 @@ def test_a_target_that_two_runs_disputed_is_in_the_queue_once(engine):
 
 def test_concurrent_claims_never_exceed_the_overlap(engine):
     queue = debates(engine, 1)
-    start, claims = threading.Barrier(8), []
-
-    def work(annotator):
-        start.wait()
-        claims.append(claim(engine, queue, annotator, overlap=1))
-
-    run_in_threads(work, [f"annotator {number}" for number in range(8)])
-    assert sorted(target is not None for target in claims) == [False] * 7 + [True]
-
-
-def run_in_threads(work, names):
-    errors = []
-
-    def collect_errors(name):
-        try:
-            work(name)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=collect_errors, args=(name,)) for name in names]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    claimed = at_once(lambda number: claim(engine, queue, f"annotator {number}", overlap=1), range(8))
+    assert sorted(target is not None for target in claimed) == [False] * 7 + [True]
 
 
 @pytest.mark.slow
@@ -133,7 +110,7 @@ def test_annotators_at_once_label_each_target_exactly_overlap_times(engine):
             label(engine, queue, annotator, target)
             target = claim(engine, queue, annotator)
 
-    run_in_threads(work, [f"annotator {number}" for number in range(12)])
+    at_once(work, [f"annotator {number}" for number in range(12)])
     with reading(engine) as session:
         labelled = [(label.target.item, label.annotator) for label in labels.of_study(session, queue.study_id)]
     assert len(set(labelled)) == len(labelled)
