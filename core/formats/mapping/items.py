@@ -3,7 +3,7 @@
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from core.critiques import Critique, aius_with_numbers, critique_id_from_author
@@ -57,6 +57,8 @@ class ItemReader:
         """Item id -> the hashes of its fields, if it can have several rows."""
         self.systems: tuple[str | None, ...] = ()
         """The systems of the responses of the item that was read last."""
+        self.numbers: tuple[int, ...] = ()
+        """The numbers of the mapping's responses in that item (see `Scope.numbers`)."""
         self.transcripts: list[Transcript] = []
         """The transcripts of that item."""
         self.of_responses: tuple[Transcript, ...] = ()
@@ -71,7 +73,8 @@ class ItemReader:
         item_id = parse_name(scope.resolve(mapping.id), scope.line, source_name(mapping.id))
         item_id = _shortened(item_id) if self.is_named_by_text else item_id
         self.transcripts = []
-        item = _read_item(item_id, mapping, scope, self.transcripts)
+        item, present = _read_item(item_id, mapping, scope, self.transcripts)
+        self.numbers = tuple(has * sum(present[:number]) for number, has in enumerate(present, 1))
         self.systems = tuple(response.system for response in item.responses)
         self.of_responses = tuple(self.transcripts[: sum(bool(own.transcript) for own in item.responses)])
         if item_id in self.first_lines:
@@ -102,15 +105,18 @@ def _hash_fields(item: Item) -> bytes:
     return array("q", [hash(getattr(item, name)) for name in Item.model_fields]).tobytes()
 
 
-def _read_item(item_id: str, mapping: Mapping, scope: Scope, transcripts: list[Transcript]) -> Item:
-    """Return an item, and add its transcripts to a list."""
+def _read_item(
+    item_id: str, mapping: Mapping, scope: Scope, transcripts: list[Transcript]
+) -> tuple[Item, Sequence[bool]]:
+    """Return an item, and whether it has each response of the mapping; add its transcripts to a list."""
     texts: dict[str, str | None] = {}
     conversation = None if isinstance(mapping.prompt, tuple) else scope.conversation(mapping.prompt)
     for name in ("prompt", "context", "reference"):
         sources = getattr(mapping, name)
         is_rendered = name == "prompt" and conversation is not None
         texts[name] = scope.join_texts(as_tuple(sources)) if sources and not is_rendered else None
-    responses = _read_responses(mapping, scope, transcripts)
+    found = _read_responses(mapping, scope, transcripts)
+    responses = [own for own in found if own is not None]
     question = transcripts[0].question if transcripts and mapping.prompt is None else ""
     if conversation is not None:
         transcripts.append(conversation)
@@ -131,12 +137,15 @@ def _read_item(item_id: str, mapping: Mapping, scope: Scope, transcripts: list[T
     if mapping.critiques:
         fields["critiques"] = _read_critiques(mapping.critiques, scope)
     item: Item = validated(Item, fields, line=scope.line)
-    return item
+    is_list = any(own.each for own in mapping.responses)
+    return item, [] if is_list else [own is not None for own in found]
 
 
-def _read_responses(mapping: Mapping, scope: Scope, transcripts: list[Transcript]) -> tuple[dict[str, str | None], ...]:
-    """Return the fields of each response, and add their transcripts to a list."""
-    responses: list[dict[str, str | None]] = []
+def _read_responses(
+    mapping: Mapping, scope: Scope, transcripts: list[Transcript]
+) -> list[dict[str, str | None] | None]:
+    """Return the fields of each response, None for one that the row lacks; add their transcripts to a list."""
+    responses: list[dict[str, str | None] | None] = []
     parts = mapping.responses
     pairs = ((part, own) for part in parts for own in (scope.elements(part.each) if part.each else (scope,)))
     for fields, own in pairs:
@@ -150,16 +159,18 @@ def _read_responses(mapping: Mapping, scope: Scope, transcripts: list[Transcript
             text = transcript.answer if text is None else text
         if text is None and not fields.optional:
             raise _missing_text(fields, own)
-        if text is not None and (text or not fields.optional):
+        if text is None or (fields.optional and not text):
+            responses.append(None)
+        else:
             system = own.resolve(fields.system) if fields.system else fields.name
             if fields.name and is_template(fields.name):
                 system = own.resolve(fields.name)
             digest = None if transcript is None else transcript.digest
             responses.append({"text": text, "system": system or None, "image": image, "transcript": digest})
-    if mapping.responses and not responses:
+    if mapping.responses and mapping.prompt is None and not any(responses):
         field = source_name(_main_source(mapping.responses[0]))
         raise FileFormatError("expected at least one response", line=scope.line, field=field)
-    return tuple(responses)
+    return responses
 
 
 def _main_source(fields: ResponseFields) -> Source | None:

@@ -288,6 +288,8 @@ def part_of(scope: Scope, block: Block, omissions: Omissions) -> str | None:
     response = ""
     if block.response is not None:
         number = scope.element if block.response == "element" else block.response
+        if isinstance(number, int) and 1 <= number <= len(scope.numbers):
+            number = scope.numbers[number - 1]
         if not (isinstance(number, int) and 1 <= number <= len(scope.systems)):
             omissions.labels += not all(is_empty(scope.cell(source)) for source in block.value_sources())
             return None

@@ -518,8 +518,9 @@ class Mapping(Frozen):
             raise ValueError("two files of `join` have the same `name`")
         for path in (*field_paths(self), *(path for block in blocks for path in block_paths(block))):
             parse_path(path)
-        if sorted(self.responses, key=lambda response: response.optional) != list(self.responses):
-            raise ValueError("optional `responses` come last, or the others would change their numbers")
+        is_numbered = any(block.kind == "preference" for block in blocks)
+        if is_numbered and sorted(self.responses, key=lambda response: response.optional) != list(self.responses):
+            raise ValueError("optional `responses` come last, or a preference would mean another one")
         names: list[Any] = [self.id, self.scenario, *as_tuple(self.group)]
         names += [name for response in self.responses for name in (response.system, response.name)]
         names += [getattr(block, name) for block in blocks if not block.each for name in block.NAMES]

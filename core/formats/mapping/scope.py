@@ -70,6 +70,8 @@ class Scope:
     """The number of the record among those of its item, from 1."""
     systems: tuple[str | None, ...] = ()
     """The systems of the item's responses."""
+    numbers: tuple[int, ...] = ()
+    """For each response of the mapping its number in the item, 0 if the item lacks it; empty for those of a list."""
     transcripts: tuple[Transcript, ...] = ()
     """The transcripts of the item's responses."""
 

@@ -153,7 +153,8 @@ def _read(path: Path, mapping: Mapping) -> ImportedRecords:
             if not items.repeats:
                 labelled.clear()
             if readers:
-                scope = replace(scope, repeat=items.row, systems=items.systems, transcripts=items.of_responses)
+                systems, numbers, transcripts = items.systems, items.numbers, items.of_responses
+                scope = replace(scope, repeat=items.row, systems=systems, numbers=numbers, transcripts=transcripts)
             if record is not None:
                 yield from (TranscriptRecord(transcript=own) for own in items.transcripts)
                 yield record

@@ -73,8 +73,12 @@ def test_the_field_paths_of_a_mapping_are_complete() -> None:
             "field 'responses.0': give `system` (a field) or `name` (the name itself), not both",
         ),
         (
-            {**MINIMAL, "responses": [{"text": "a", "optional": True}, {"text": "b"}]},
-            "optional `responses` come last, or the others would change their numbers",
+            {
+                **MINIMAL,
+                "responses": [{"text": "a", "optional": True}, {"text": "b"}],
+                "gold": [{"kind": "preference", "value": "g"}],
+            },
+            "optional `responses` come last, or a preference would mean another one",
         ),
         (
             {**MINIMAL, "id": "a..b"},

@@ -11,7 +11,15 @@ from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.scope import recording_omissions
-from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, PlainLabels, Record, ScaleRecord
+from core.formats.records import (
+    AdjudicationRecord,
+    CriterionRecord,
+    ItemRecord,
+    LabelRecord,
+    PlainLabels,
+    Record,
+    ScaleRecord,
+)
 from core.formats.registry import read_for_import, read_records
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Label, Scale, Target
@@ -158,6 +166,21 @@ def test_an_optional_response_may_be_missing(tmp_path: Path) -> None:
     mapping = {**PAIR, "responses": [{"text": "a"}, {"text": "b", "optional": True}, {"text": "c", "optional": True}]}
     items = items_of(read_content(tmp_path / "t.csv", "id,q,a,b,c\n1,Q,A,B,\n2,Q,A,,\n", **mapping))
     assert [len(item.responses) for item in items] == [2, 1]
+
+
+def test_values_stay_with_their_response_if_one_before_it_is_missing(tmp_path: Path) -> None:
+    scale = {"level": "ordinal", "categories": [1, 2, 3]}
+    golds = [{"kind": "score", "value": f"g{n}", "response": n, "scale": scale} for n in (1, 2, 3)]
+    mapping = {**PAIR, "responses": [{"text": name, "optional": name != "c"} for name in "abc"], "gold": golds}
+    rows = "id,q,a,b,c,g1,g2,g3\n1,Q,A,B,C,1,2,3\n2,Q,A,,C,1,2,3\n3,Q,,,C,1,2,3\n"
+    with recording_omissions() as omissions:
+        records = read_content(tmp_path / "t.csv", rows, **mapping)
+    found = [
+        (own.target.item, own.target.part, own.value)
+        for own in (record.ruling for record in records if isinstance(record, AdjudicationRecord))
+    ]
+    assert found == [("1", "1", 1), ("1", "2", 2), ("1", "3", 3), ("2", "1", 1), ("2", "2", 3), ("3", "", 3)]
+    assert omissions.labels == 3, "values of missing responses are counted"
 
 
 @pytest.mark.parametrize(
@@ -338,7 +361,10 @@ def test_an_empty_cell_is_an_empty_response_and_null_is_none(tmp_path: Path) -> 
     message = "line 1, field 'a': expected the text of a response"
     assert read_error(tmp_path / "t.json", [{"id": 1, "q": "Q", "a": None}], **single) == message
     optional = {**single, "responses": [{"text": "a", "optional": True}]}
+    (item,) = items_of(read_content(tmp_path / "t.csv", "id,q,a\n1,Q,\n", **optional))
+    assert (item.prompt, item.responses) == ("Q", ())
     message = "line 2, field 'a': expected at least one response"
+    del optional["prompt"]
     assert read_error(tmp_path / "t.csv", "id,q,a\n1,Q,\n", **optional) == message
 
 
