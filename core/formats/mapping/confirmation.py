@@ -390,7 +390,7 @@ def _values(block: Block, scope: Scope) -> Iterator[tuple[ValueSource, str]]:
         for source in block.value_sources():
             cell, name = element.cell(source), source_name(source)
             cells = parse_list(cell, scope.line, name, block.separator) if isinstance(block, ListLabels) else [cell]
-            yield from ((source, text) for cell in cells if (text := _text(cell)))
+            yield from ((source, text) for cell in cells if (text := _text(cell)) or "" in block.values)
 
 
 def _text(cell: Any) -> str:

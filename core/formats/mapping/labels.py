@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.fields import is_template, source_name
+from core.formats.mapping.fields import MISSING, is_template, source_name
 from core.formats.mapping.mapping import (
     Block,
     GoldBlock,
@@ -180,7 +180,7 @@ class LabelReader:
         field = source_name(block.value)
         cell = cell_of(scope, block, scope.cell(block.value), field, self.omissions)
         part = part_of(scope, block, self.omissions)
-        if is_empty(cell) or part is None:
+        if (is_empty(cell) and (cell is MISSING or "" not in block.values)) or part is None:
             return
         annotator, place = scope.name(block.annotator), (item, scope.criterion(block), part)
         reason = scope.optional(block.reason)
@@ -267,16 +267,22 @@ def _list_cells(block: ListLabels, scope: Scope) -> Iterator[Cell]:
 
 
 def cell_of(scope: Scope, block: Block, cell: Any, field: str, omissions: Omissions) -> Any:
-    """Return the cell of a value; of one that names a step its number in the transcript, None for no such step, and of
-    a preference that is the name of a response's system the number of the response."""
+    """Return the cell of a value; None for an empty one, and MISSING for a step that the transcript does not have.
+
+    Of one that names a step it is its number in the transcript, and of a preference that is the name of a response's
+    system the number of the response.
+    """
     if block.kind == "preference" and isinstance(cell, str) and scope.systems.count(cell.strip()) == 1:
         # Systems can be called 1 and 2 as well: such a cell is the number of a response, or a place.
         is_other = cell in block.values or cell.strip() in NUMBERS or getattr(block, "as_shown", False)
         return cell if is_other else scope.systems.index(cell.strip()) + 1
+    if is_empty(cell):
+        return None
     if not block.steps or block.step:
         return cell
-    if (step := scope.named_step(cell, block.steps, field)) is None and not is_empty(cell):
+    if (step := scope.named_step(cell, block.steps, field)) is None:
         omissions.count_step(scope.line)
+        return MISSING
     return step
 
 

@@ -18,7 +18,7 @@ from core.annotator_names import normalize_name
 from core.errors import FileFormatError, TiebreakError
 from core.formats import text as text_limits
 from core.formats.gold import COLUMNS as GOLD_COLUMNS
-from core.formats.mapping.fields import Missing, Row, parse_nested
+from core.formats.mapping.fields import MISSING, Missing, Row, parse_nested
 from core.formats.tables import unescape_formula
 from core.formats.text import (
     CHUNK,
@@ -162,9 +162,12 @@ def parse_list(cell: Any, line: int, field: str, separator: str | None = None) -
 def parse_label(
     cell: Any, scale: Scale, translations: Mapping[str, Value | None], line: int, field: str
 ) -> Value | None:
-    """Return a label's value, translated or on the scale as written; None if the cell contains no label."""
+    """Return a label's value, translated or on the scale as written; None if the cell contains no label.
+
+    The translation of "" is that of an empty cell.
+    """
     if is_empty(cell):
-        return None
+        return None if cell is MISSING else translations.get("")
     text = format_value(cell) if isinstance(cell, str | bool | int | float) else ""
     if text in translations:
         return translations[text]

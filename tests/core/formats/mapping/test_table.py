@@ -168,6 +168,21 @@ def test_an_optional_response_may_be_missing(tmp_path: Path) -> None:
     assert [len(item.responses) for item in items] == [2, 1]
 
 
+def test_an_empty_cell_can_be_a_value(tmp_path: Path) -> None:
+    """BIG-Bench Mistake has null where no step is wrong."""
+    rows = [{"id": n, "steps": ["So.", "Thus.", "Hence."], "wrong": own} for n, own in enumerate((1, None, 9))]
+    block = {"kind": "answer", "criterion": "first wrong step", "value": "wrong", "steps": "message from 0"}
+    block["scale"] = {"level": "nominal", "low": 0, "high": 10_000}
+    mapping = {"id": "id", "responses": [{"transcript": "steps"}]}
+    labels = [{**block, "layout": "long", "annotator": {"constant": "ann"}, "values": {"": 0}}]
+    with recording_omissions() as omissions:
+        records = read_content(tmp_path / "t.json", rows, **mapping, labels=labels)
+    assert label_values(records) == [("0", "first wrong step", "ann", 2), ("1", "first wrong step", "ann", 0)]
+    assert omissions.steps == 1, "a step that the transcript does not have is no empty cell"
+    gold = read_content(tmp_path / "t.json", rows, **mapping, gold=[{**block, "values": {"": 0}}])
+    assert [own.ruling.value for own in gold if isinstance(own, AdjudicationRecord)] == [2, 0]
+
+
 def test_values_stay_with_their_response_if_one_before_it_is_missing(tmp_path: Path) -> None:
     scale = {"level": "ordinal", "categories": [1, 2, 3]}
     golds = [{"kind": "score", "value": f"g{n}", "response": n, "scale": scale} for n in (1, 2, 3)]
