@@ -42,7 +42,7 @@ with lazy_imports():
     from core.formats import text as text_files
     from core.formats import tiebreak as study_files
     from core.formats import turns as turn_files
-    from core.formats.mapping import confirmation, guess, request, scope, suggest
+    from core.formats.mapping import confirmation, guess, outcome, request, scope, suggest
     from core.formats.mapping import fields as table_fields
     from core.formats.mapping import joins as table_joins
     from core.formats.mapping import mapping as mappings
@@ -232,15 +232,26 @@ def confirmed_mapping(path: Path, mapping: "mappings.Mapping", *, confirm: bool)
     found = mapped_table.questions(path, mapping)
     still_open = print_questions(found, confirm=confirm)
     if not (mapping.confirmed or confirm):
+        print_outcome(path, mapping)
         raise FileFormatError(confirmation.GUESSED)
     is_suggested, mapping = not mapping.confirmed, mapping.model_copy(update={"confirmed": True})
     if still_open:
+        print_outcome(path, mapping)
         raise confirmation.refusal(still_open)
     for question in found:
         mapping = confirmation.answer(mapping, question, question.literal_values() or {})
-    if is_suggested and (further := mapped_table.state_further(path, mapping)):
+    if is_suggested and (further := outcome.read_outcome(path, mapping).further):
         raise FileFormatError(further)
     return mapping
+
+
+def print_outcome(path: Path, mapping: "mappings.Mapping") -> None:
+    """Print what would be imported if everything is as the mapping says, or why nothing would."""
+    try:
+        lines = outcome.read_outcome(path, mapping).lines()
+    except FileFormatError as error:
+        lines = [f"nothing: {error}"]
+    typer.echo("\n".join(["It would import:", *(f"  {line}" for line in lines)]), err=True)
 
 
 def print_questions(questions: "list[confirmation.Question]", *, confirm: bool) -> "list[confirmation.Question]":

@@ -27,7 +27,7 @@ from core.formats.mapping.mapping import (
     ResponseFields,
     as_tuple,
 )
-from core.formats.mapping.rows import parse_list, parse_name
+from core.formats.mapping.rows import is_empty, parse_list, parse_name
 from core.formats.mapping.scope import EVERY_ELEMENT, Scope
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
 from core.formats.validation_errors import validated
@@ -159,18 +159,28 @@ def _read_responses(
             text = transcript.answer if text is None else text
         if text is None and not fields.optional:
             raise _missing_text(fields, own)
-        if text is None or (fields.optional and not text):
+        if fields.optional and not text and not _is_judged(mapping, len(responses) + 1, own):
             responses.append(None)
         else:
             system = own.resolve(fields.system) if fields.system else fields.name
             if fields.name and is_template(fields.name):
                 system = own.resolve(fields.name)
             digest = None if transcript is None else transcript.digest
-            responses.append({"text": text, "system": system or None, "image": image, "transcript": digest})
+            responses.append({"text": text or "", "system": system or None, "image": image, "transcript": digest})
     if mapping.responses and mapping.prompt is None and not any(responses):
         field = source_name(_main_source(mapping.responses[0]))
         raise FileFormatError("expected at least one response", line=scope.line, field=field)
     return responses
+
+
+def _is_judged(mapping: Mapping, number: int, scope: Scope) -> bool:
+    """Return whether a row has a value about a response of which it has the field: then an empty text is an answer."""
+    source = mapping.responses[number - 1].text
+    if not isinstance(source, str) or scope.cell(source) is MISSING:
+        return False
+    about = (own for own in (*mapping.labels, *mapping.judges, *mapping.gold) if own.response in (None, number))
+    elements = ((block, element) for block in about if block.each is None for element in scope.of_block(block))
+    return any(not is_empty(element.cell(own)) for block, element in elements for own in block.value_sources())
 
 
 def _main_source(fields: ResponseFields) -> Source | None:

@@ -47,7 +47,10 @@ def _as_texts(where: Any) -> Any:
     if not isinstance(where, dict):
         return where
     listed = {field: value if isinstance(value, list | tuple) else [value] for field, value in where.items()}
-    return {str(field): [format_value(value) for value in values] for field, values in listed.items()}
+    return {
+        str(field): ["" if value is None else format_value(value) for value in values]
+        for field, values in listed.items()
+    }
 
 
 # Kinds of labels with one value per cell. Weights and AIUs have parts, and their own readers.

@@ -412,12 +412,13 @@ Field = tuple[str, str]
 class RequiredFields:
     """The fields that no record has had yet, with what the records have instead.
 
-    Fields of optional responses may be missing from every record.
+    Fields of optional responses, and those that `where` wants empty, may be missing from every record.
     """
 
     def __init__(self, mapping: Mapping) -> None:
         optional = {path for response in mapping.responses if response.optional for path in response_paths(response)}
         blocks: tuple[Labels | JudgeBlock | GoldBlock, ...] = (*mapping.labels, *mapping.judges, *mapping.gold)
+        optional |= {path for path, values in mapping.where.items() if "" in values}
         self.unseen: set[Field] = {("", path) for path in set(field_paths(mapping)) - optional}
         self.unseen |= {(block.each, path) for block in blocks if block.each for path in block_paths(block)}
         self.dividers = {block.each: block.divider for block in blocks if block.each}

@@ -38,7 +38,7 @@ from core.formats.mapping.scope import (
     recording_omissions,
     with_parallel,
 )
-from core.formats.records import ImportedRecords, LabelRecord, PlainLabels, Records, TranscriptRecord
+from core.formats.records import ImportedRecords, PlainLabels, Records, TranscriptRecord
 from core.formats.text import data_suffix
 from core.formats.validation_errors import join_names
 from core.labels import Scale, Target, Value
@@ -81,21 +81,6 @@ def statements(path: Path, mapping: Mapping) -> tuple[list[Statement], list[str]
         level = Level()
         stated = state_values(level.count(_iter_file(path, mapping), mapping), mapping)
         return stated, [*level.lines(), *omissions.notes()]
-
-
-def state_further(path: Path, mapping: Mapping) -> str:
-    """Return a sentence if of more than a tenth of the values only one of several counts; "" otherwise.
-
-    Such a mapping lacks what tells the values of one annotator about one target apart, such as a criterion.
-    """
-    with recording_omissions() as omissions:
-        labels = sum(isinstance(record, LabelRecord) for record in read(path, mapping))
-    if 10 * omissions.further <= labels + omissions.further:
-        return ""
-    return (
-        f"{omissions.further:,} of {labels + omissions.further:,} labels would be left out, as further values of a "
-        "target by one annotator: state what tells them apart with `--role criterion=FIELD`, or the `id` in a mapping"
-    )
 
 
 def roles(path: Path, mapping: Mapping) -> list[str]:

@@ -13,10 +13,11 @@ from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.confirmation import Found, Question, Statement, answer
 from core.formats.mapping.guess import warn_of_models
+from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import state_row_names, state_unused_labels, suggested_annotators
-from core.formats.mapping.table import questions, state_further, statements
+from core.formats.mapping.table import questions, statements
 from core.formats.plain_yaml import parse_fields
 from core.formats.records import (
     AdjudicationRecord,
@@ -205,7 +206,7 @@ def _draw_preview(plan: ImportPlan) -> bool:
 def _statements(path: Path, mapping: str) -> tuple[list[Statement], list[str]]:
     own = mappings.build_mapping(parse_fields(mapping))
     stated, notes = statements(path, own)
-    return stated, [*notes, *filter(None, [state_further(path, own)])]
+    return stated, list(dict.fromkeys([*notes, *read_outcome(path, own).lines()]))
 
 
 def _draw_statements(stated: list[Statement], notes: list[str]) -> None:

@@ -38,10 +38,10 @@ def propose(path: Path, *replies: str | Reply) -> tuple[object, list[str]]:
     return mapping, [ask.prompt for ask in model.asked]
 
 
-def test_a_proposal_is_reviewed_once_and_never_confirmed(file):
+def test_a_proposal_is_reviewed_until_it_stands_and_never_confirmed(file):
     mapping, prompts = propose(file, RIGHT, RIGHT)
     assert not mapping.confirmed and not mapping.labels[0].confirmed
-    assert "2 items with 2 responses" in prompts[1] and "3 labels: preference" in prompts[1] and "So." in prompts[1]
+    assert "2 items with 2 responses" in prompts[1] and "3 labels (preference)" in prompts[1] and "So." in prompts[1]
     with pytest.raises(FileFormatError, match="confirmed: true"):
         list(table.read(file, mapping))
     (question,) = table.questions(file, mapping)
@@ -52,7 +52,7 @@ def test_a_proposal_is_reviewed_once_and_never_confirmed(file):
 
 def test_the_model_is_told_what_the_import_says_and_what_is_not_used(file):
     lacks_column, lacks_labels = RIGHT.replace("text: b", "text: c"), f"```\n{TEXTS}```"
-    mapping, prompts = propose(file, "No idea.", lacks_column, lacks_labels, RIGHT)
+    mapping, prompts = propose(file, "No idea.", lacks_column, lacks_labels, RIGHT, RIGHT)
     assert "named fields" in prompts[1] and "no such column" in prompts[2] and "Not used: ann, ben" in prompts[3]
     assert len(mapping.labels) == 1
 

@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.suggest import (
     apply_roles,
     apply_scales,
@@ -16,7 +17,7 @@ from core.formats.mapping.suggest import (
     state_unused_labels,
     suggest_table,
 )
-from core.formats.mapping.table import questions, roles, state_further, statements
+from core.formats.mapping.table import questions, roles, statements
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
 from tests.core.formats.mapping.test_suggested_layouts import values_of
@@ -214,9 +215,9 @@ def test_an_import_says_before_it_starts_what_it_would_mix(tmp_path: Path) -> No
     fields = {"id": "prompt", "prompt": "prompt", "responses": [{"text": "response"}]}
     path = write(tmp_path, rows)
     mixed, told_apart = ({"aggregate": "last"}, {"criterion_field": "test"})
-    sentence = state_further(path, build_mapping(fields | {"labels": [long | mixed]}))
+    sentence = read_outcome(path, build_mapping(fields | {"labels": [long | mixed]})).further
     assert sentence.startswith(f"{2 * len(WORDS)} of {3 * len(WORDS)} labels would be left out")
-    assert state_further(path, build_mapping(fields | {"labels": [long | told_apart]})) == ""
+    assert read_outcome(path, build_mapping(fields | {"labels": [long | told_apart]})).further == ""
 
 
 def test_a_field_that_a_person_leaves_out_has_no_role(tmp_path: Path) -> None:

@@ -168,6 +168,16 @@ def test_an_optional_response_may_be_missing(tmp_path: Path) -> None:
     assert [len(item.responses) for item in items] == [2, 1]
 
 
+def test_rows_are_chosen_by_a_field_that_they_lack(tmp_path: Path) -> None:
+    """FED has turns with a response, and dialogues without the field."""
+    rows = [{"id": 1, "q": "Q", "a": "A"}, {"id": 2, "q": "Q"}, {"id": 3, "q": "Q", "a": None}]
+    turns = {"id": "id", "prompt": "q", "responses": [{"text": "a", "optional": True}]}
+    whole = items_of(read_content(tmp_path / "t.json", rows, **turns))
+    assert [len(item.responses) for item in whole] == [1, 0, 0]
+    dialogues = read_content(tmp_path / "t.json", rows, id="id", prompt="q", where={"a": None})
+    assert [item.id for item in items_of(dialogues)] == ["2", "3"]
+
+
 def test_an_empty_cell_can_be_a_value(tmp_path: Path) -> None:
     """BIG-Bench Mistake has null where no step is wrong."""
     rows = [{"id": n, "steps": ["So.", "Thus.", "Hence."], "wrong": own} for n, own in enumerate((1, None, 9))]
@@ -187,15 +197,16 @@ def test_values_stay_with_their_response_if_one_before_it_is_missing(tmp_path: P
     scale = {"level": "ordinal", "categories": [1, 2, 3]}
     golds = [{"kind": "score", "value": f"g{n}", "response": n, "scale": scale} for n in (1, 2, 3)]
     mapping = {**PAIR, "responses": [{"text": name, "optional": name != "c"} for name in "abc"], "gold": golds}
-    rows = "id,q,a,b,c,g1,g2,g3\n1,Q,A,B,C,1,2,3\n2,Q,A,,C,1,2,3\n3,Q,,,C,1,2,3\n"
+    rows = "id,q,a,b,c,g1,g2,g3\n1,Q,A,B,C,1,2,3\n2,Q,A,,C,1,,3\n3,Q,,,C,,2,3\n"
     with recording_omissions() as omissions:
         records = read_content(tmp_path / "t.csv", rows, **mapping)
     found = [
         (own.target.item, own.target.part, own.value)
         for own in (record.ruling for record in records if isinstance(record, AdjudicationRecord))
     ]
-    assert found == [("1", "1", 1), ("1", "2", 2), ("1", "3", 3), ("2", "1", 1), ("2", "2", 3), ("3", "", 3)]
-    assert omissions.labels == 3, "values of missing responses are counted"
+    expected = [("1", "1", 1), ("1", "2", 2), ("1", "3", 3), ("2", "1", 1), ("2", "2", 3), ("3", "1", 2), ("3", "2", 3)]
+    assert found == expected
+    assert omissions.gold == 0, "a value about an empty text makes it an answer"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,106 @@
+"""What an import with a mapping would store: it is read before anything is stored, and before a person confirms it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.answers.text import shorten
+from core.formats.mapping import table
+from core.formats.mapping.mapping import Mapping, build_mapping, draft_of
+from core.formats.mapping.scope import Omissions, recording_omissions
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
+from core.items import Item
+from core.labels import Target
+
+BLOCKS = ("labels", "judges", "gold")
+TEXT_LENGTH = 200  # characters of a text of the first item
+NAMES = 10  # of annotators and systems that are listed
+
+
+@dataclass
+class Outcome:
+    """The counts of what would be stored, and of what would be left out."""
+
+    omissions: Omissions
+    counts: Counter[str] = field(default_factory=Counter)
+    annotators: set[str] = field(default_factory=set)
+    systems: set[str] = field(default_factory=set)
+    labels: int = 0
+    first: Item | None = None
+
+    def add(self, record: Record) -> None:
+        """Count a record."""
+        match record:
+            case ItemRecord(item=item):
+                self.first = self.first or item
+                self.counts[f"items with {len(item.responses)} responses"] += 1
+                self.systems.update(own.system for own in item.responses if own.system)
+            case LabelRecord(label=label):
+                self.labels += 1
+                self.annotators.add(label.annotator)
+                self.counts[f"labels ({_name(label.target)})"] += 1
+            case AdjudicationRecord(ruling=ruling):
+                self.counts[f"gold values ({_name(ruling.target)})"] += 1
+            case TraceRecord():
+                self.counts["verdicts of judges"] += 1
+
+    @property
+    def further(self) -> str:
+        """A sentence if of more than a tenth of the values only one of several counts; "" otherwise.
+
+        Such a mapping lacks what tells the values of one annotator about one target apart, such as a criterion.
+        """
+        left_out, all_values = self.omissions.further, self.omissions.further + self.labels
+        if 10 * left_out <= all_values:
+            return ""
+        return (
+            f"{left_out:,} of {all_values:,} labels would be left out, as further values of a target by one annotator: "
+            "state what tells them apart with `--role criterion=FIELD`, or the `id` in a mapping"
+        )
+
+    def lines(self) -> list[str]:
+        """Return the counts, the names of annotators and systems, and what is left out."""
+        lines = [f"{count:,} {name}" for name, count in self.counts.items()]
+        lines += [f"{len(self.annotators):,} annotators: {_listed(self.annotators)}"] if self.annotators else []
+        lines += [f"{len(self.systems):,} systems: {_listed(self.systems)}"] if self.systems else []
+        return [*lines, *self.omissions.notes(), *filter(None, [self.further])]
+
+    def item_lines(self) -> Iterator[str]:
+        """Yield the texts of the first item, shortened."""
+        if self.first is None:
+            return
+        yield f"The first item is {self.first.id}"
+        for name in ("prompt", "context", "reference"):
+            if text := getattr(self.first, name):
+                yield f"  {name}: {shorten(text, TEXT_LENGTH)}"
+        for number, own in enumerate(self.first.responses, 1):
+            yield f"  response {number} of {own.system or 'no named system'}: {shorten(own.text, TEXT_LENGTH)}"
+
+
+def read_outcome(path: Path, mapping: Mapping) -> Outcome:
+    """Return what an import would store if a mapping is confirmed as it is.
+
+    Raises FileFormatError for a file that cannot be read with it.
+    """
+    with recording_omissions() as omissions:
+        outcome = Outcome(omissions)
+        for record in table.read(path, with_proposed(mapping, is_proposed=False)):
+            outcome.add(record)
+    return outcome
+
+
+def with_proposed(mapping: Mapping, *, is_proposed: bool) -> Mapping:
+    """Return a mapping that a model wrote and nobody has confirmed, or one that is confirmed as a whole."""
+    draft, state = draft_of(mapping), {"proposed": is_proposed, "confirmed": not is_proposed}
+    for name in BLOCKS:
+        draft |= {name: [block | state for block in draft[name]]} if name in draft else {}
+    return build_mapping(draft | {"confirmed": not is_proposed})
+
+
+def _name(target: Target) -> str:
+    return ", ".join(filter(None, (target.kind, target.criterion)))
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join([*sorted(names)[:NAMES], *(["..."] if len(names) > NAMES else [])])
