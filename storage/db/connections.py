@@ -9,7 +9,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -180,16 +180,12 @@ def read(engine: Engine, operation: Callable[[Session], Stored]) -> Stored:
 
 
 @contextmanager
-def writing(engine: Engine, *, pipelined: bool = False) -> Iterator[Session]:
+def writing(engine: Engine) -> Iterator[Session]:
     """Open a session for one operation: it commits at the end, and rolls back on any exception.
 
-    `pipelined`: deferred statements (`postgresql.DEFERRED`) do not wait for PostgreSQL, and their errors are raised by
-    a later statement or by the commit. Raises DatabaseUnavailable if the database cannot store it now, as
-    `reading` does.
+    Raises DatabaseUnavailable if the database cannot store it now, as `reading` does.
     """
-    pipelined = pipelined and engine.dialect.name == "postgresql"
-    bind = dialects.pipeline(engine) if pipelined else nullcontext(engine)
-    with _clear_errors(), bind as opened, Session(opened) as session, session.begin():
+    with _clear_errors(), Session(engine) as session, session.begin():
         session.connection(execution_options={"writes": True})
         yield session
 
@@ -206,14 +202,14 @@ def _clear_errors() -> Iterator[None]:
         raise problem from error
 
 
-def write(engine: Engine, operation: Callable[[Session], Stored], *, pipelined: bool = False) -> Stored:
+def write(engine: Engine, operation: Callable[[Session], Stored]) -> Stored:
     """Run one operation as `writing` does, and run it again if PostgreSQL ended it because of another transaction.
 
     The operation may run several times, so it changes nothing but the session.
     """
     for attempt in count(1):
         try:
-            with writing(engine, pipelined=pipelined) as session:
+            with writing(engine) as session:
                 return operation(session)
         except DBAPIError as error:
             if attempt == MAX_ATTEMPTS or getattr(error.orig, "sqlstate", None) not in errors.CONFLICTS:
@@ -233,30 +229,20 @@ def execute(session: Session, statement: Any, parameters: Any = None) -> Result[
 
 def insert_all(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows that have a value for every column. Mapped objects would take several times as long."""
-    _insert_rows(session, _insert(table), table, rows, dialects.copy_rows)
+    _insert_rows(session, _insert(table), table, rows)
 
 
 def insert_missing(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows, except those whose unique columns are in the table already."""
-    _insert_rows(session, _insert_missing(_dialect(session), table), table, rows, dialects.insert_missing)
+    _insert_rows(session, _insert_missing(_dialect(session), table), table, rows)
 
 
-def _insert_rows(
-    session: Session,
-    statement: Any,
-    table: Any,
-    rows: Sequence[Mapping[str, Any]],
-    together: Callable[..., bool] | None = None,
-) -> None:
-    """Execute an insert of rows that all have the same columns; `together` inserts many of them into PostgreSQL."""
-    if session.get_bind().dialect.name == "sqlite":
-        insert = dialects.insert_by_columns if len(rows) > 1 else None
-    else:
-        insert = together if len(rows) >= dialects.MIN_TOGETHER else None
-    if insert is not None:
+def _insert_rows(session: Session, statement: Any, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Execute an insert of rows that all have the same columns."""
+    if len(rows) >= dialects.FEWEST[session.get_bind().dialect.name]:
         guards.check_change(table.__tablename__, rows[0])
         session.flush()
-        if insert(session.connection(), statement, table, rows):
+        if dialects.insert_by_columns(session.connection(), statement, table, rows):
             return
     if rows:
         execute(session, statement, rows)
@@ -275,17 +261,17 @@ def upsert_all(session: Session, table: Any, unique: Sequence[str], rows: Sequen
 
 @cache  # to build these statements takes longer than to execute them
 def _insert(table: Any) -> Any:
-    return insert(table.__table__).prefix_with(dialects.DEFERRED).inline()
+    return insert(table.__table__).inline()
 
 
 @cache
 def _insert_missing(dialect: Any, table: Any) -> Any:
-    return dialect.insert(table.__table__).prefix_with(dialects.DEFERRED).inline().on_conflict_do_nothing()
+    return dialect.insert(table.__table__).inline().on_conflict_do_nothing()
 
 
 @cache
 def _upsert(dialect: Any, table: Any, unique: tuple[str, ...], columns: tuple[str, ...]) -> Any:
-    statement = dialect.insert(table.__table__).prefix_with(dialects.DEFERRED).inline()
+    statement = dialect.insert(table.__table__).inline()
     changed = {name: statement.excluded[name] for name in columns if name not in unique}
     return statement.on_conflict_do_update(index_elements=unique, set_=changed)
 

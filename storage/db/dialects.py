@@ -8,14 +8,14 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import JSON, Connection, Engine, ExceptionContext, event
-from sqlalchemy.exc import DBAPIError, InvalidatePoolError
+from sqlalchemy.exc import InvalidatePoolError
 
 from core.errors import TiebreakError
 from storage.db.errors import FULL, NOT_SAVED, DatabaseUnavailable
@@ -42,98 +42,18 @@ KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_coun
 # Seconds after which an idle connection is tested before it is used; a test takes longer than most queries.
 PING_AFTER = 0.25
 
-# Prefix of a statement whose result is not read, so a pipeline does not wait for it.
-DEFERRED = "/* deferred */"
-
 
 def connect_arguments(query: Any) -> dict[str, Any]:
     """Return the arguments of a connection; an `options` in the query of the URL has precedence over the settings."""
     timeouts = [f"-c {name}={1000 * number(*setting)}" for name, setting in PARAMETERS.items()]
     given = query.get("options", ())
     options = " ".join([*timeouts, *([given] if isinstance(given, str) else given)])
-    return KEEPALIVES | {"options": options, "cursor_factory": _cursor_class()}
+    return KEEPALIVES | {"options": options}
 
 
 def lock_milliseconds() -> int:
     """Return how long a writer waits for another one on SQLite, which has no wait without a limit."""
     return 1000 * (number(*LOCK_TIMEOUT) or LONGEST_WAIT)
-
-
-@cache
-def _cursor_class() -> type:
-    """Return the class of cursors that can be used in a pipeline; psycopg is imported with the first connection."""
-    from psycopg import Cursor, ProgrammingError
-
-    class PipelineCursor(Cursor[Any]):
-        """A cursor that waits in a pipeline for every result that is not deferred.
-
-        SQLAlchemy reads columns and numbers of rows first, and psycopg's own cursor has none before a row is fetched.
-        """
-
-        _deferred = False
-
-        def execute(self, query: Any, *arguments: Any, **options: Any) -> "PipelineCursor":
-            self._deferred = DEFERRED in query[:40]
-            return super().execute(query, *arguments, **options)
-
-        @property
-        def description(self) -> Any:
-            self._wait()
-            return super().description
-
-        @property
-        def rowcount(self) -> int:
-            self._wait()
-            return super().rowcount
-
-        def _wait(self) -> None:
-            if not self._deferred and self.pgresult is None and self.connection.pgconn.pipeline_status:
-                with suppress(IndexError, ProgrammingError):  # of a result without rows
-                    self.scroll(0)
-
-    return PipelineCursor
-
-
-@contextmanager
-def pipeline(engine: Engine) -> Iterator[Connection]:
-    """Open a connection in pipeline mode: deferred statements do not wait for the server."""
-    with engine.connect() as connection:
-        driver: Any = connection.connection.driver_connection
-        streaming, driver.server_cursor_factory = driver.server_cursor_factory, _unnamed_cursor
-        mode = ExitStack()
-        mode.enter_context(driver.pipeline())
-
-        def leave(*_: Any) -> None:
-            try:
-                mode.close()
-            except engine.dialect.loaded_dbapi.Error:
-                if driver.closed or driver.pgconn.pipeline_status:
-                    connection.invalidate()
-
-        def commit(_: Any) -> None:
-            """Commit and leave pipeline mode, which wait for the server together; the driver's commit sends nothing."""
-            dialect = engine.dialect
-            try:
-                driver.execute(f"{DEFERRED} COMMIT")
-                mode.close()
-            except dialect.loaded_dbapi.Error as error:
-                if driver.closed:
-                    connection.invalidate(error)
-                raise DBAPIError.instance("COMMIT", None, error, dialect.loaded_dbapi.Error, dialect=dialect) from error
-
-        event.listen(connection, "commit", commit)
-        # Before a rollback, because psycopg's own raises the errors of the statements that followed a failed one.
-        event.listen(connection, "rollback", leave)
-        try:
-            yield connection
-        finally:
-            driver.server_cursor_factory = streaming
-            leave()
-
-
-def _unnamed_cursor(connection: Any, **_: Any) -> Any:
-    """Return a cursor for a query that is streamed elsewhere: psycopg cannot stream in a pipeline."""
-    return _cursor_class()(connection)
 
 
 def number(variable: str, default: int, smallest: int = 0) -> int:
@@ -165,11 +85,11 @@ def ping_idle_connections(engine: Engine) -> None:
 
 # Rows that are inserted by columns: SQLAlchemy prepares each row by itself, in twice the time.
 #
-# PostgreSQL gets many rows in one statement, because it needs twice as long for one statement for each row. Functions
-# that listen to statements of SQLAlchemy do not see copied rows, nor any of SQLite.
+# PostgreSQL gets many rows in one statement, as an array of each column, because it needs twice as long for one
+# statement for each row. Functions that listen to statements of SQLAlchemy do not see these inserts.
 
-# Rows from which PostgreSQL gets them in one statement; that of fewer rows is prepared, and takes less time.
-MIN_TOGETHER = 50
+# Rows from which they are inserted by columns. PostgreSQL's statement for fewer rows is prepared, and takes less time.
+FEWEST = {"sqlite": 2, "postgresql": 50}
 # Rows that share a value, on average, from which it takes less time to find the values that are shared.
 SHARED_BY = 4
 Rows = Sequence[Mapping[str, Any]]
@@ -199,54 +119,14 @@ def _converted(values: Sequence[Any], convert: Callable[[Any], Any]) -> Iterable
 
 
 def insert_by_columns(connection: Connection, statement: Any, table: Any, rows: Rows) -> bool:
-    """Execute an insert of rows into SQLite; return False if it has to be executed otherwise.
-
-    All rows have the same columns, as for the other functions.
-    """
-    insert = _compile(statement, table, connection.dialect, tuple(rows[0]))
-    if insert is not None:
-        connection.exec_driver_sql(insert.text, list(zip(*insert.values(rows), strict=True)))
-    return insert is not None
-
-
-def copy_rows(connection: Connection, statement: Any, table: Any, rows: Rows) -> bool:
-    """Copy rows into a table of PostgreSQL instead of executing their insert; return False if this is not possible."""
-    insert = _compile(statement, table, connection.dialect, tuple(rows[0]))
-    driver: Any = connection.connection.driver_connection
-    if insert is None or driver.pgconn.pipeline_status:  # psycopg cannot copy in a pipeline
-        return False
-    text = f"COPY {_name(connection, table)} ({_columns(connection, insert)}) FROM STDIN"
-    dialect = connection.dialect
-    try:
-        with driver.cursor() as cursor, cursor.copy(text) as stream:
-            for row in zip(*insert.values(rows), strict=True):
-                stream.write_row(row)
-    except dialect.loaded_dbapi.Error as error:
-        if driver.closed:
-            connection.invalidate(error)
-        raise DBAPIError.instance(text, None, error, dialect.loaded_dbapi.Error, dialect=dialect) from error
-    return True
-
-
-def insert_missing(connection: Connection, statement: Any, table: Any, rows: Rows) -> bool:
-    """Insert rows into PostgreSQL, except those that are there; return False if this is not possible."""
+    """Execute an insert of rows with the same columns; return False if it has to be executed otherwise."""
     insert = _compile(statement, table, connection.dialect, tuple(rows[0]))
     if insert is None:
         return False
-    types = (table.__table__.c[name].type.compile(connection.dialect) for name, _ in insert.columns)
-    arrays = ", ".join(f"%s::{type_}[]" for type_ in types)
-    text = f"{DEFERRED} INSERT INTO {_name(connection, table)} ({_columns(connection, insert)}) "
-    text += f"SELECT * FROM unnest({arrays}) ON CONFLICT DO NOTHING"
-    connection.exec_driver_sql(text, tuple(map(list, insert.values(rows))))
+    values = insert.values(rows)
+    by_row = connection.dialect.name == "sqlite"
+    connection.exec_driver_sql(insert.text, list(zip(*values, strict=True)) if by_row else tuple(map(list, values)))
     return True
-
-
-def _name(connection: Connection, table: Any) -> str:
-    return connection.dialect.identifier_preparer.format_table(table.__table__)
-
-
-def _columns(connection: Connection, insert: _Insert) -> str:
-    return ", ".join(map(connection.dialect.identifier_preparer.quote, (name for name, _ in insert.columns)))
 
 
 @lru_cache(maxsize=256)  # to compile an insert takes longer than to execute it
@@ -255,9 +135,15 @@ def _compile(statement: Any, table: Any, dialect: Any, names: tuple[str, ...]) -
     compiled = statement.compile(dialect=dialect, column_keys=list(names))
     if compiled.insert_prefetch:
         return None
-    types = {name: table.__table__.c[name].type.dialect_impl(dialect) for name in names}
-    ordered = compiled.positiontup or names
-    return _Insert(str(compiled), tuple((name, _processor(types[name], dialect)) for name in ordered))
+    types = {column.name: column.type for column in table.__table__.columns if column.name in names}
+    ordered = compiled.positiontup or list(types)
+    columns = tuple((name, _processor(types[name].dialect_impl(dialect), dialect)) for name in ordered)
+    if dialect.name == "sqlite":
+        return _Insert(str(compiled), columns)
+    arrays = ", ".join(f"%s::{types[name].compile(dialect)}[]" for name in ordered)
+    into, _, others = str(compiled).partition(" VALUES ")
+    conflict = others[others.index(" ON CONFLICT") :] if " ON CONFLICT" in others else ""
+    return _Insert(f"{into} SELECT * FROM unnest({arrays}){conflict}", columns)
 
 
 def _processor(type_: Any, dialect: Any) -> Any:

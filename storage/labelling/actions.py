@@ -20,7 +20,6 @@ from core.errors import TiebreakError
 from core.texts import _
 from storage.db.columns import sanitize
 from storage.db.connections import execute, insert_all, reading, write
-from storage.db.dialects import DEFERRED
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import ActionRow, AnnotatorRow, now
 from storage.labelling import tasks
@@ -85,12 +84,12 @@ def _perform_once(
 
     store = partial(_store_result, work, client, fields, sequence)
     try:
-        return write(engine, partial(store, accept), pipelined=True)
+        return write(engine, partial(store, accept))
     except DatabaseUnavailable:
         raise
     except (Refused, TiebreakError) as error:
         refused = {"status": error.status if isinstance(error, Refused) else "rejected", "message": str(error)}
-        return write(engine, partial(store, lambda action: refused | label_now(action)), pipelined=True)
+        return write(engine, partial(store, lambda action: refused | label_now(action)))
 
 
 def _store_result(
@@ -136,7 +135,7 @@ def _digest(fields: Fields) -> str:
 
 @cache  # to build the query takes longer than to execute it
 def _lock_query() -> Select[int]:
-    row = select(col(AnnotatorRow.id)).prefix_with(DEFERRED).where(col(AnnotatorRow.id) == bindparam("annotator"))
+    row = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.id) == bindparam("annotator"))
     return row.with_for_update(key_share=True)
 
 

@@ -19,7 +19,6 @@ from core.items import target_item
 from core.labels import Evidence, Label, Target
 from core.texts import _
 from storage.db.connections import execute, insert_all, insert_missing
-from storage.db.dialects import DEFERRED
 from storage.db.fingerprints import mark_row, with_fingerprint
 from storage.db.tables import DraftRow, LeaseRow, MarkRow, RepeatDraftRow, RepeatRow, UndoEntryRow, now
 from storage.labelling import _panels, blocks, claims, critique_queue, queue, tasks, training
@@ -121,7 +120,7 @@ def _push_statements() -> tuple[Any, Any]:
     table: Any = UndoEntryRow
     names = ("study_id", "annotator_id", "queue")
     own = [getattr(UndoEntryRow, name) == bindparam(name) for name in names]
-    empty_redo = delete(table.__table__).prefix_with(DEFERRED).where(*own, col(UndoEntryRow.undone).is_(True))
+    empty_redo = delete(table.__table__).where(*own, col(UndoEntryRow.undone).is_(True))
     return empty_redo, insert(table.__table__).returning(table.__table__.c.id)
 
 

@@ -324,4 +324,4 @@ def reveals_of(session: Session, work: QueueContext, task: Task, labelled: Colle
 def record_views(engine: Engine, work: QueueContext, seen: Collection[int]) -> None:
     """Record that the annotator sees the reveals of targets: from now on, labels of them are not blind."""
     if seen:
-        write(engine, lambda session: views.record_ids(session, work.annotator_id, sorted(set(seen))), pipelined=True)
+        write(engine, lambda session: views.record_ids(session, work.annotator_id, sorted(set(seen))))

@@ -25,7 +25,6 @@ from core.wording import report_criterion
 from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import batches, execute, insert_missing
-from storage.db.dialects import DEFERRED
 from storage.db.guards import QUEUE, reading_for
 from storage.db.tables import (
     AdjudicationRow,
@@ -386,7 +385,7 @@ def _update_statement() -> Any:
     table: Any = TargetRow
     values = {name: bindparam(f"new_{name}", type_=table.__table__.c[name].type) for name in Drawn._fields}
     chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
-    return update(table.__table__).prefix_with(DEFERRED).where(chosen).values(**values)
+    return update(table.__table__).where(chosen).values(**values)
 
 
 def _drawn(own: Sequence[Design], key: str, state: State) -> Drawn:

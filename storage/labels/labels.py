@@ -19,7 +19,6 @@ from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value
 from core.texts import _
 from storage.db import audit
 from storage.db.connections import execute, insert_missing
-from storage.db.dialects import DEFERRED
 from storage.db.fingerprints import adjudication_row, label_row, with_fingerprint
 from storage.db.tables import (
     AdjudicationRow,
@@ -74,7 +73,7 @@ def delete_own(session: Session, table: Any, target_id: int, annotator_id: int) 
 def _delete_own(table: Any) -> Any:
     own = (col(table.target_id) == bindparam("target"), col(table.annotator_id) == bindparam("annotator"))
     rows: Any = table
-    return delete(rows.__table__).prefix_with(DEFERRED).where(*own)
+    return delete(rows.__table__).where(*own)
 
 
 def own_rows(session: Session, table: Any, annotator_id: int, target_ids: Collection[int]) -> Sequence[Any]:

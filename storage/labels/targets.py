@@ -14,7 +14,6 @@ from core.labels import Kind, Target
 from core.wording import stored_criterion
 from storage.db import audit
 from storage.db.connections import batches, execute, insert_missing
-from storage.db.dialects import DEFERRED
 from storage.db.tables import ItemRow, LabelRow, OpinionRow, StudyRow, TargetRow, TraceRow
 from storage.studies import items
 
@@ -196,7 +195,7 @@ def lock_targets(session: Session, target_ids: Collection[int]) -> None:
 
 @cache  # to build the query takes longer than to execute it, as for the other cached queries
 def _lock_query() -> Select[int]:
-    query = select(col(TargetRow.id)).prefix_with(DEFERRED).select_from(TargetRow)
+    query = select(col(TargetRow.id)).select_from(TargetRow)
     query = query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True))).order_by(col(TargetRow.id))
     return query.with_for_update(key_share=True, of=TargetRow)
 
@@ -211,7 +210,7 @@ def _summary_statement(column: str) -> Any:
     table: Any = TargetRow
     chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
     value = counted_labels() if column == "counted" else is_disputed()
-    return update(table.__table__).prefix_with(DEFERRED).where(chosen).values({column: value})
+    return update(table.__table__).where(chosen).values({column: value})
 
 
 def count_labels_of_study(session: Session, study_id: int) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalErr
 from core.errors import TiebreakError
 from storage.db import backup, connections, dialects, errors, guards, restore
 from storage.db.connections import connect, insert_all, insert_missing, reading, upgrade, writing
-from storage.db.dialects import MIN_TOGETHER
+from storage.db.dialects import FEWEST
 from storage.db.errors import FULL, DatabaseUnavailable
 from storage.db.fingerprints import label_row
 from storage.db.guards import UncheckedChange
@@ -279,6 +279,8 @@ def test_a_save_on_a_locked_file_waits_ten_seconds_before_its_sentence(tmp_path,
 
 # Many rows that PostgreSQL gets in one statement
 
+MANY = FEWEST["postgresql"]
+
 
 @pytest.fixture
 def postgresql(postgres_engine):
@@ -290,15 +292,13 @@ def postgresql(postgres_engine):
 
 @pytest.mark.parametrize("insert", [insert_all, insert_missing])
 def test_many_rows_are_inserted_in_one_statement(postgresql, insert):
-    rows = [{"name": f"annotator {number}", "created_at": now()} for number in range(MIN_TOGETHER)]
-    for pipelined in (False, True):  # in a pipeline rows cannot be copied
-        with writing(postgresql, pipelined=pipelined) as session:
-            insert(session, AnnotatorRow, rows)
-            assert session.scalar(select(func.count()).select_from(AnnotatorRow)) == MIN_TOGETHER
-            # The rows of one statement of the server have one command id.
-            commands = session.scalar(text("SELECT count(DISTINCT cmin::text) FROM annotator"))
-            session.rollback()
-        assert commands == 1 or (pipelined and insert is insert_all)
+    rows = [{"name": f"annotator {number}", "created_at": now()} for number in range(MANY)]
+    with writing(postgresql) as session:
+        insert(session, AnnotatorRow, rows)
+        assert session.scalar(select(func.count()).select_from(AnnotatorRow)) == MANY
+        # The rows of one statement of the server have one command id.
+        assert session.scalar(text("SELECT count(DISTINCT cmin::text) FROM annotator")) == 1
+        session.rollback()
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_many_rows_are_inserted_in_one_statement(postgresql, insert):
     ],
 )
 def test_many_rows_with_an_invalid_one_raise_the_error_of_one_row(postgresql, changed, error):
-    rows = [{"id": number, "name": f"annotator {number}", "created_at": now()} for number in range(2 * MIN_TOGETHER)]
+    rows = [{"id": number, "name": f"annotator {number}", "created_at": now()} for number in range(2 * MANY)]
     rows[-1] |= changed
     for inserted in (rows, [rows[0], rows[-1]]):
         with pytest.raises(error), writing(postgresql) as session:
@@ -322,8 +322,8 @@ def test_many_rows_with_an_invalid_one_raise_the_error_of_one_row(postgresql, ch
         assert session.scalar(select(func.count()).select_from(AnnotatorRow)) == len(rows) - 1
 
 
-def test_a_connection_that_ends_while_rows_are_copied_is_a_sentence(postgresql):
-    rows = [{"name": f"annotator {number}", "created_at": now()} for number in range(MIN_TOGETHER)]
+def test_a_connection_that_ends_while_rows_are_inserted_is_a_sentence(postgresql):
+    rows = [{"name": f"annotator {number}", "created_at": now()} for number in range(MANY)]
     with pytest.raises(DatabaseUnavailable):
         insert_after_the_connection_ended(postgresql, rows)
     with writing(postgresql) as session:

@@ -4,14 +4,11 @@ import threading
 import time
 
 import pytest
-from sqlalchemy import event, text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import text
 
 from core.errors import TiebreakError
-from storage.db.connections import connect, insert_all, reading, writing
-from storage.db.dialects import PING_AFTER
+from storage.db.connections import connect, reading, writing
 from storage.db.errors import DatabaseUnavailable
-from storage.db.tables import AnnotatorRow, now
 from storage.studies import annotators, studies
 
 
@@ -122,52 +119,3 @@ def test_statements_stay_prepared_after_reading(connect_with):
             assert annotators.find_id(session, "Nobody") is None
     with reading(engine) as session:
         assert session.scalar(PREPARED) == 2  # of the name as it is, and of all names, for one in another case
-
-
-def add_pipelined(engine, *names, then=lambda session: None):
-    """Add annotators with deferred statements, and call `then` in the same transaction."""
-    with writing(engine, pipelined=True) as session:
-        for name in names:
-            insert_all(session, AnnotatorRow, [{"name": name, "created_at": now()}])
-        then(session)
-
-
-def test_the_error_of_a_deferred_statement_is_raised_by_a_later_one_or_the_commit(connect_with):
-    engine = connect_with(TIEBREAK_POOL_SIZE="1")
-    add_pipelined(engine, "Ann")
-    with pytest.raises(IntegrityError, match="annotator"):
-        add_pipelined(engine, "Bob", "Ann")
-    with pytest.raises(IntegrityError, match="annotator"):
-        add_pipelined(engine, "Ann", then=annotators.names)
-    add_pipelined(engine, "Cid")
-    with reading(engine) as session:
-        assert {"Ann", "Bob", "Cid"} & set(annotators.names(session)) == {"Ann", "Cid"}
-
-
-def terminate_others(engine):
-    """Close all other connections to the database."""
-    with writing(engine) as session:
-        others = "pid != pg_backend_pid() AND datname = current_database()"
-        session.execute(text(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}"))
-
-
-def test_a_pipeline_whose_connection_is_lost_is_unavailable_and_the_next_one_works(connect_with, postgres_engine):
-    engine = connect_with(TIEBREAK_POOL_SIZE="1")
-    with pytest.raises(DatabaseUnavailable):
-        add_pipelined(engine, "Dan", then=lambda _: terminate_others(postgres_engine))
-    add_pipelined(engine, "Eve")
-    with reading(engine) as session:
-        assert {"Dan", "Eve"} & set(annotators.names(session)) == {"Eve"}
-
-
-def test_a_connection_that_is_lost_after_the_commit_of_a_pipeline_raises_nothing(connect_with, postgres_engine):
-    engine = connect_with(TIEBREAK_POOL_SIZE="1")
-
-    def lose_connection(session):
-        event.listen(session, "after_commit", lambda _: terminate_others(postgres_engine))
-
-    add_pipelined(engine, "Fay", then=lose_connection)
-    time.sleep(PING_AFTER)
-    add_pipelined(engine, "Gus")
-    with reading(engine) as session:
-        assert {"Fay", "Gus"} <= set(annotators.names(session))
