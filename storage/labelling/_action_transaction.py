@@ -1,11 +1,10 @@
 """An action within its transaction: its fields, the target that it names, and the checks before it changes anything."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
-from sqlalchemy import Select, bindparam, func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -68,22 +67,23 @@ def problem(error: ValidationError) -> str:
     return _("This action is not valid: {problem}.", problem=first["msg"])
 
 
+_OF_CLIENT = (
+    col(ActionRow.study_id) == bindparam("study"),
+    col(ActionRow.annotator_id) == bindparam("annotator"),
+    col(ActionRow.client) == bindparam("client"),
+)
+# Built once: that takes longer than to execute it.
+_LOG = select(
+    select(func.max(col(ActionRow.seq))).where(*_OF_CLIENT).scalar_subquery(),
+    select(col(ActionRow.result)).where(*_OF_CLIENT, col(ActionRow.seq) == bindparam("seq")).scalar_subquery(),
+)
+
+
 def read_log(session: Session, work: QueueContext, client: str, seq: int) -> tuple[int | None, Json | None]:
     """Return the highest number of a client's actions, None for a new client, and the stored result of one action."""
     own = {"study": work.study.id, "annotator": work.annotator_id, "client": client, "seq": seq}
-    last, stored = execute(session, _log_query(), own).one()
+    last, stored = execute(session, _LOG, own).one()
     return last, stored
-
-
-@cache  # to build the query takes longer than to execute it
-def _log_query() -> Select[*tuple[Any, ...]]:
-    own = (
-        col(ActionRow.study_id) == bindparam("study"),
-        col(ActionRow.annotator_id) == bindparam("annotator"),
-        col(ActionRow.client) == bindparam("client"),
-    )
-    stored = select(col(ActionRow.result)).where(*own, col(ActionRow.seq) == bindparam("seq"))
-    return select(select(func.max(col(ActionRow.seq))).where(*own).scalar_subquery(), stored.scalar_subquery())
 
 
 ANSWERED_ELSEWHERE = mark("You answered this in another window.")

@@ -8,11 +8,11 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Engine, Select, bindparam, select
+from sqlalchemy import Engine, bindparam, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -29,6 +29,9 @@ from storage.labelling.effects import carry_out
 
 # Actions in one request.
 MOST = 50
+_LOCK = (
+    select(col(AnnotatorRow.id)).where(col(AnnotatorRow.id) == bindparam("annotator")).with_for_update(key_share=True)
+)
 
 
 class OutOfSequence(Exception):
@@ -104,7 +107,7 @@ def _store_result(
     seq, digest = int(fields["seq"]), _digest(fields)
     if session.get_bind().dialect.name == "postgresql":
         # Serializes the requests of one annotator; SQLite has one writer at a time anyway.
-        execute(session, _lock_query(), {"annotator": work.annotator_id})
+        execute(session, _LOCK, {"annotator": work.annotator_id})
     last, stored = read_log(session, work, client, seq)
     if sequence is not None:
         sequence.check(last)
@@ -131,12 +134,6 @@ def _digest(fields: Fields) -> str:
     """Return a digest of an action to recognize a repetition, without the fields that a browser may change for it."""
     content = {name: fields.get(name) for name in ("type", "task", "target", "value")}
     return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
-
-
-@cache  # to build the query takes longer than to execute it
-def _lock_query() -> Select[int]:
-    row = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.id) == bindparam("annotator"))
-    return row.with_for_update(key_share=True)
 
 
 # Parts of a stored result that are replaced in the answer: by the reveal, and by the task as it is now.

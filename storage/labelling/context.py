@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, Literal
 
-from sqlalchemy import Select, bindparam, exists, select
+from sqlalchemy import bindparam, exists, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -182,35 +181,31 @@ def locate(session: Session, work: QueueContext, text: str) -> tuple[QueueContex
     return work, task
 
 
+_TRAINED = exists().where(col(KnownAnswerRow.study_id) == bindparam("study"))
+_MARKED = exists().where(
+    col(MarkRow.target_id) == col(TargetRow.id), col(MarkRow.annotator_id) == bindparam("annotator")
+)
+# Built once: that takes longer than to execute it.
+_TASKS = (
+    select(col(TargetRow.id), col(TargetRow.item_id), col(ItemRow.scenario), _TRAINED, _MARKED)
+    .add_columns(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+    .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+    .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)), col(TargetRow.study_id) == bindparam("study"))
+)
+
+
 def _tasks_in_study(session: Session, work: QueueContext, task_ids: Sequence[int]) -> list[tuple[QueueName, Task]]:
     """Return tasks by their keys with the queues in which they are labelled, without targets that name no task."""
     keys = set(task_ids)
     parameters = {"targets": list(map(abs, keys)), "study": work.study.id, "annotator": work.annotator_id}
     found = []
-    for task_id, item_id, scenario, trained, marked, key, kind, criterion, part in execute(
-        session, _task_query(), parameters
-    ):
+    for task_id, item_id, scenario, trained, marked, key, kind, criterion, part in execute(session, _TASKS, parameters):
         name = queue_of(kind, criterion)
         if name is not None and QUEUES[name].kind == kind:
             target = targets.from_columns(key, kind, criterion, part)
             task = Task(task_id, item_id, target, scenario, bool(trained), bool(marked))
             found += [(name, one) for one in (task, replace(task, repeat=True)) if one.key in keys]
     return found
-
-
-@cache  # to build the query takes longer than to execute it
-def _task_query() -> Select[*tuple[Any, ...]]:
-    study: Any = bindparam("study")
-    trained = exists().where(col(KnownAnswerRow.study_id) == study)
-    marked = exists().where(
-        col(MarkRow.target_id) == col(TargetRow.id), col(MarkRow.annotator_id) == bindparam("annotator")
-    )
-    task = (col(TargetRow.id), col(TargetRow.item_id), col(ItemRow.scenario), trained, marked)
-    return (
-        select(*task, col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)), col(TargetRow.study_id) == study)
-    )
 
 
 def task_name(work: QueueContext, key: int) -> str:

@@ -5,7 +5,7 @@ not carried out.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, select
@@ -20,7 +20,7 @@ from core.labels import Evidence, Label, Target
 from core.texts import _
 from storage.db.connections import execute, insert_all, insert_missing
 from storage.db.fingerprints import mark_row, with_fingerprint
-from storage.db.tables import DraftRow, LeaseRow, MarkRow, RepeatDraftRow, RepeatRow, UndoEntryRow, now
+from storage.db.tables import DraftRow, LeaseRow, MarkRow, RepeatDraftRow, RepeatRow, Table, UndoEntryRow, now
 from storage.labelling import _panels, blocks, claims, critique_queue, queue, tasks, training
 from storage.labelling._action_transaction import (
     Action,
@@ -100,6 +100,11 @@ def unskip(transaction: Transaction, task: Task) -> None:
 
 # Entries in one reply.
 PAGE = 20
+_ENTRIES = Table.metadata.tables["undo_entry"]
+_OWN = [_ENTRIES.c[name] == bindparam(name) for name in ("study_id", "annotator_id", "queue")]
+# Built once: that takes longer than to execute them.
+_EMPTY_REDO = delete(_ENTRIES).where(*_OWN, _ENTRIES.c.undone.is_(True))
+_INSERT_ENTRY = insert(_ENTRIES).returning(_ENTRIES.c.id)
 
 
 def push_entry(
@@ -107,21 +112,11 @@ def push_entry(
 ) -> str:
     """Add an entry on top of the undo stack, empty the redo stack, and return the entry's id."""
     own, at = {"study_id": work.study.id, "annotator_id": work.annotator_id, "queue": work.name}, now()
-    empty_redo, insert_entry = _push_statements()
-    execute(session, empty_redo, own)
+    execute(session, _EMPTY_REDO, own)
     content = {"type": type, "task_id": task.id, "target_id": target_id, "before": before, "after": after}
     more = {"undone": False, "repeat": task.repeat, "at": at}
-    entry_id = execute(session, insert_entry, {**own, **content, **more}).scalar_one()
+    entry_id = execute(session, _INSERT_ENTRY, {**own, **content, **more}).scalar_one()
     return _entry_name(entry_id, at)
-
-
-@cache  # to build the statements takes longer than to execute them
-def _push_statements() -> tuple[Any, Any]:
-    table: Any = UndoEntryRow
-    names = ("study_id", "annotator_id", "queue")
-    own = [getattr(UndoEntryRow, name) == bindparam(name) for name in names]
-    empty_redo = delete(table.__table__).where(*own, col(UndoEntryRow.undone).is_(True))
-    return empty_redo, insert(table.__table__).returning(table.__table__.c.id)
 
 
 def take_entry(session: Session, work: QueueContext, entry: str | None, *, undo: bool) -> UndoEntryRow:

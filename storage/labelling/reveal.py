@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any
 from urllib.parse import urlencode
 
 from pydantic import ValidationError
 from rapidfuzz import fuzz
-from sqlalchemy import Integer, Select, bindparam, select
+from sqlalchemy import Integer, bindparam, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -175,6 +173,17 @@ def _opinion(work: QueueContext, opinion: Opinion, turn: Turn | None) -> Json:
 OUTCOMES = {"agreed": mark("Agreed"), "disputed": mark("No consensus"), "no_verdict": mark("No verdict")}
 
 
+_JUDGED = select(col(OpinionRow.trace_id)).where(col(OpinionRow.target_id) == bindparam("target", type_=Integer))
+# The traces that judged a target with the settings of their runs, newest run first. Built once: that takes longer than
+# to execute it.
+_TRACES = (
+    traces.trace_query(None)
+    .add_columns(col(RunRow.settings))
+    .where(col(TraceRow.id).in_(_JUDGED))
+    .order_by(col(RunRow.id).desc())
+)
+
+
 @reading_for(REVEAL)
 def reveals(
     session: Session, work: QueueContext, task: Task, item: Item, wanted: Collection[Target]
@@ -204,17 +213,9 @@ def _main_reveal(session: Session, work: QueueContext, task: Task, item: Item) -
             return {"opinions": _about_critiques(session, work, task, item)}
     grids = [
         _grid(work, task.target, item, traces.trace_of_row(row), settings, traces.events(session, row[0]))
-        for *row, settings in execute(session, _traces_query(), {"target": task.id}).all()
+        for *row, settings in execute(session, _TRACES, {"target": task.id}).all()
     ]
     return {"stances": [grid for grid in grids if grid["judges"]]}
-
-
-@cache  # to build the query takes longer than to execute it, and every revealed label needs it
-def _traces_query() -> Select[*tuple[Any, ...]]:
-    """Select the traces that judged a target with the settings of their runs, newest run first."""
-    judged = select(col(OpinionRow.trace_id)).where(col(OpinionRow.target_id) == bindparam("target", type_=Integer))
-    query = traces.trace_query(None).add_columns(col(RunRow.settings)).where(col(TraceRow.id).in_(judged))
-    return query.order_by(col(RunRow.id).desc())
 
 
 def _grid(

@@ -7,9 +7,8 @@ critique with AIUs that have known answers is one training task: only these AIUs
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import chain
-from typing import Any
 
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
@@ -169,6 +168,15 @@ class Training:
         }
 
 
+# Built once: that takes longer than to execute it, and every action needs it.
+_ITEMS = (
+    select(KnownAnswerRow, TargetRow, col(ItemRow.scenario), col(ItemRow.position))
+    .join(TargetRow, col(TargetRow.id) == col(KnownAnswerRow.target_id))
+    .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+    .where(col(KnownAnswerRow.study_id) == bindparam("study"))
+)
+
+
 def load(session: Session, work: QueueContext) -> Training | None:
     """Return the training of a queue; None if it has no training items for the annotator."""
     rules = work.study.rules
@@ -177,7 +185,7 @@ def load(session: Session, work: QueueContext) -> Training | None:
     # Regardless of the criterion or scenario of the page.
     known = {
         target.id: TrainingItem(target.item_id, known.value, known.reason, scenario, position, PAIRS.get(work.name, ""))
-        for known, target, scenario, position in session.execute(_items_query(), {"study": work.study.id})
+        for known, target, scenario, position in session.execute(_ITEMS, {"study": work.study.id})
         if queue_of(target.kind, target.criterion) == work.name
     }
     tasks: dict[int, Sequence[int]] = {target_id: (target_id,) for target_id in known}
@@ -215,16 +223,6 @@ def load(session: Session, work: QueueContext) -> Training | None:
         number=rules.training_number,
     )
     return training.finished() if training.passed is None else training  # the owner can have removed the last item
-
-
-@cache  # to build the query takes longer than to execute it, and every action needs it
-def _items_query() -> Any:
-    return (
-        select(KnownAnswerRow, TargetRow, col(ItemRow.scenario), col(ItemRow.position))
-        .join(TargetRow, col(TargetRow.id) == col(KnownAnswerRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(KnownAnswerRow.study_id) == bindparam("study"))
-    )
 
 
 def item_states(session: Session, work: QueueContext, training: Training) -> list[TargetState]:

@@ -173,6 +173,12 @@ def forget_if_chosen(session: Session, study_id: int, subjects: Collection[Subje
 
 # The draws of targets.
 
+_SUBJECTS = (
+    select(col(TargetRow.study_id), col(TargetRow.kind), col(TargetRow.criterion))
+    .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
+    .distinct()
+)
+
 
 def apply(session: Session, target_ids: Collection[int]) -> None:
     """Draw targets again whose outcomes have changed, and put those that people label into the queue.
@@ -183,7 +189,7 @@ def apply(session: Session, target_ids: Collection[int]) -> None:
         return
     targets.lock_targets(session, target_ids)
     own, subjects = {"targets": list(target_ids)}, defaultdict[int, set[Subject]](set)
-    for study_id, kind, criterion in execute(session, _subjects_query(), own):
+    for study_id, kind, criterion in execute(session, _SUBJECTS, own):
         subjects[study_id].add((kind, criterion))
     with reading_for(QUEUE):
         for study_id, judged in subjects.items():
@@ -216,12 +222,6 @@ def add_defaults(session: Session, study_id: int) -> None:
         return
     query = select(col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == KIND)
     _add_new(session, study_id, session.scalars(query.distinct()).all(), rounds(session, study_id))
-
-
-@cache  # to build the query takes longer than to execute it
-def _subjects_query() -> Any:
-    subject = (col(TargetRow.study_id), col(TargetRow.kind), col(TargetRow.criterion))
-    return select(*subject).where(col(TargetRow.id).in_(bindparam("targets", expanding=True))).distinct()
 
 
 def _add_new(session: Session, study_id: int, criteria: Iterable[str], known: dict[Subject, list[Design]]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import ColumnElement, Select, Text, and_, bindparam, case, exists, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, Text, and_, bindparam, case, exists, func, not_, or_, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
@@ -159,20 +159,18 @@ def _ids_by_key(
     """Return key -> id of those of the keys that are targets of the study."""
     own = {(item_ids[key[0]], *key[1:]): key for key in wanted}
     if len(item_ids) <= items.MAX_KEYS_IN_QUERY:
-        rows = execute(session, _keys_query(of_study=False), {"items": list(item_ids.values())})
+        rows = execute(session, _OF_ITEMS, {"items": list(item_ids.values())})
     else:
-        rows = execute(session, _keys_query(of_study=True), {"study": study_id})
+        rows = execute(session, _OF_STUDY, {"study": study_id})
     found = ((own.get((item, kind, criterion, part)), id) for id, item, kind, criterion, part in rows)
     return {key: id for key, id in found if key is not None}
 
 
-@cache  # to build these queries takes longer than to execute them
-def _keys_query(*, of_study: bool) -> Any:
-    columns = (TargetRow.id, TargetRow.item_id, TargetRow.kind, TargetRow.criterion, TargetRow.part)
-    query = select(*map(col, columns))
-    if of_study:
-        return query.where(col(TargetRow.study_id) == bindparam("study")).execution_options(yield_per=CHUNK)
-    return query.where(col(TargetRow.item_id).in_(bindparam("items", expanding=True)))
+# Statements that are executed often are built once: that takes longer than to execute them.
+_PARTS = (col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+_KEYS = select(col(TargetRow.id), col(TargetRow.item_id), *_PARTS)
+_OF_ITEMS = _KEYS.where(col(TargetRow.item_id).in_(bindparam("items", expanding=True)))
+_OF_STUDY = _KEYS.where(col(TargetRow.study_id) == bindparam("study")).execution_options(yield_per=CHUNK)
 
 
 # Columns of targets that follow from their labels and opinions, so a queue is counted without reading both.
@@ -184,20 +182,17 @@ def _keys_query(*, of_study: bool) -> Any:
 DISPUTED = ("disputed", "no_verdict")
 
 
+_CHOSEN = col(TargetRow.id).in_(bindparam("targets", expanding=True))
+_LOCK = select(col(TargetRow.id)).where(_CHOSEN).order_by(col(TargetRow.id)).with_for_update(key_share=True)
+
+
 def lock_targets(session: Session, target_ids: Collection[int]) -> None:
     """Lock targets until the end of the transaction.
 
     All transactions lock in the same order. SQLite has one writer at a time anyway.
     """
     if session.get_bind().dialect.name == "postgresql":
-        execute(session, _lock_query(), {"targets": list(target_ids)})
-
-
-@cache  # to build the query takes longer than to execute it, as for the other cached queries
-def _lock_query() -> Select[int]:
-    query = select(col(TargetRow.id)).select_from(TargetRow)
-    query = query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True))).order_by(col(TargetRow.id))
-    return query.with_for_update(key_share=True, of=TargetRow)
+        execute(session, _LOCK, {"targets": list(target_ids)})
 
 
 def count_labels(session: Session, target_ids: Collection[int]) -> None:
@@ -208,9 +203,8 @@ def count_labels(session: Session, target_ids: Collection[int]) -> None:
 @cache
 def _summary_statement(column: str) -> Any:
     table: Any = TargetRow
-    chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
     value = counted_labels() if column == "counted" else is_disputed()
-    return update(table.__table__).where(chosen).values({column: value})
+    return update(table.__table__).where(_CHOSEN).values({column: value})
 
 
 def count_labels_of_study(session: Session, study_id: int) -> None:

@@ -6,7 +6,6 @@ until its reply is stored; a pending call whose worker has ended was interrupted
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
@@ -29,7 +28,7 @@ from sqlmodel import col
 
 from storage.db.columns import sanitize
 from storage.db.connections import clock, execute, insert_all, upsert, upsert_all
-from storage.db.tables import CallRow, ModelPauseRow, PendingCallRow, RunRow, WorkerRow, now
+from storage.db.tables import CallRow, ModelPauseRow, PendingCallRow, RunRow, Table, WorkerRow, now
 
 if TYPE_CHECKING:
     from core.llm.client import Reply
@@ -81,6 +80,18 @@ def is_worker_alive(name: Mapped[str | None], at: datetime) -> ColumnElement[boo
 OTHER_STUDY = "a run of another study"
 
 
+# Statements that are executed often are built once: that takes longer than to execute them.
+_FIND = (
+    select(col(CallRow.key), cast(col(CallRow.reply), Text), col(RunRow.name), col(RunRow.study_id))
+    .join(RunRow, col(RunRow.id) == col(CallRow.run_id))
+    .where(col(CallRow.key).in_(bindparam("keys", expanding=True)))
+)
+_FIND_OF_RUN = _FIND.where(col(CallRow.run_id) == bindparam("run"))
+_ABANDON = delete(Table.metadata.tables["pending_call"]).where(
+    col(PendingCallRow.worker) == bindparam("by"), col(PendingCallRow.key).in_(bindparam("keys", expanding=True))
+)
+
+
 def find(session: Session, keys: Sequence[str], study_id: int, *, run_id: int | None = None) -> dict[str, "Reply"]:
     """Return key -> stored reply, with the name of the run that made the call if it is of the study.
 
@@ -88,21 +99,12 @@ def find(session: Session, keys: Sequence[str], study_id: int, *, run_id: int | 
     """
     from core.llm.client import Reply  # the clients of models: most that import this module find no replies
 
-    rows = execute(session, _find_statement(run_id is not None), {"keys": list(keys), "run": run_id})
+    statement = _FIND if run_id is None else _FIND_OF_RUN
+    rows = execute(session, statement, {"keys": list(keys), "run": run_id})
     return {
         key: Reply.model_validate_json(body).model_copy(update={"reused": name if owner == study_id else OTHER_STUDY})
         for key, body, name, owner in rows
     }
-
-
-@cache  # to build these statements takes longer than to execute them
-def _find_statement(one_run: bool) -> Any:
-    query = (
-        select(col(CallRow.key), cast(col(CallRow.reply), Text), col(RunRow.name), col(RunRow.study_id))
-        .join(RunRow, col(RunRow.id) == col(CallRow.run_id))
-        .where(col(CallRow.key).in_(bindparam("keys", expanding=True)))
-    )
-    return query.where(col(CallRow.run_id) == bindparam("run")) if one_run else query
 
 
 def begin(session: Session, run_id: int, worker: str, keys: Sequence[str]) -> None:
@@ -125,14 +127,7 @@ def save(session: Session, run_id: int, worker: str, replies: Mapping[str, "Repl
 
 def abandon(session: Session, worker: str, keys: Sequence[str]) -> None:
     """Remove the records of calls that have ended, with or without a reply."""
-    execute(session, _abandon_statement(), {"by": worker, "keys": list(keys)})
-
-
-@cache
-def _abandon_statement() -> Any:
-    rows: Any = PendingCallRow
-    ended = col(PendingCallRow.key).in_(bindparam("keys", expanding=True))
-    return delete(rows.__table__).where(col(PendingCallRow.worker) == bindparam("by"), ended)
+    execute(session, _ABANDON, {"by": worker, "keys": list(keys)})
 
 
 def dollars(session: Session, run_ids: Sequence[int]) -> float:

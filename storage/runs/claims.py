@@ -8,8 +8,6 @@ other.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
-from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, func, not_, or_, select, update
 from sqlalchemy.orm import Session, aliased
@@ -44,6 +42,7 @@ class ClaimedTrace:
 
 
 _CLAIMED = (col(TraceRow.id), col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
+_CLAIM = select(col(RunRow.claimed_by)).where(col(RunRow.id) == bindparam("run")).with_for_update(read=True)
 
 
 def unclaimed(session: Session, *, run_ids: Collection[int] | None = None, in_turn: bool = True) -> list[int]:
@@ -93,13 +92,8 @@ def lock_claim(session: Session, run_id: int, worker: str) -> None:
 
     A worker that was suspended longer than its claim writes nothing over the work of its successor.
     """
-    if execute(session, _claim_query(), {"run": run_id}).scalar() != worker:
+    if execute(session, _CLAIM, {"run": run_id}).scalar() != worker:
         raise ClaimLost("Another worker continues this run.")
-
-
-@cache  # to build this query takes longer than to execute it
-def _claim_query() -> Any:
-    return select(col(RunRow.claimed_by)).where(col(RunRow.id) == bindparam("run")).with_for_update(read=True)
 
 
 def claim_traces(session: Session, run_id: int, worker: str, limit: int, rest: int = 0) -> list[ClaimedTrace]:

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, delete, func, select, update
@@ -29,7 +28,7 @@ from core.trace import (
 from core.verdicts import verdict_contention
 from storage.db.columns import START, Page, page_by_id
 from storage.db.connections import execute, insert_all
-from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow, UnreadReplyRow
+from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, Table, TraceRow, UnreadReplyRow
 from storage.labels import designs, targets
 from storage.runs import trace_opinions
 from storage.runs.events import (
@@ -295,6 +294,16 @@ class NewEvent:
     event: Event
 
 
+_OWNERS = (
+    select(col(TraceRow.id), col(TraceRow.study_id), col(TraceRow.run_id), col(ItemRow.key))
+    .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+    .where(col(TraceRow.id).in_(bindparam("ids", expanding=True)))
+)
+_DELETE_OPINIONS = delete(Table.metadata.tables["opinion"]).where(
+    col(OpinionRow.trace_id).in_(bindparam("traces", expanding=True))
+)
+
+
 def append_events(session: Session, events: Sequence[NewEvent]) -> None:
     """Append events to one or more traces.
 
@@ -348,13 +357,7 @@ def _update_outcomes(session: Session, events: Sequence[NewEvent], verdicts: Map
     for rows in by_columns.values():
         session.execute(update(TraceRow), rows)
     if verdicts:
-        execute(session, _opinion_deletion(), {"traces": list(verdicts)})
-
-
-@cache  # to build these statements takes longer than to execute them
-def _opinion_deletion() -> Any:
-    table: Any = OpinionRow
-    return delete(table.__table__).where(col(OpinionRow.trace_id).in_(bindparam("traces", expanding=True)))
+        execute(session, _DELETE_OPINIONS, {"traces": list(verdicts)})
 
 
 def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) -> set[int]:
@@ -383,13 +386,4 @@ def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) 
 
 
 def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, Owner]:
-    return {row[0]: Owner(*row) for row in execute(session, _owner_query(), {"ids": sorted(trace_ids)})}
-
-
-@cache
-def _owner_query() -> Any:
-    return (
-        select(col(TraceRow.id), col(TraceRow.study_id), col(TraceRow.run_id), col(ItemRow.key))
-        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
-        .where(col(TraceRow.id).in_(bindparam("ids", expanding=True)))
-    )
+    return {row[0]: Owner(*row) for row in execute(session, _OWNERS, {"ids": sorted(trace_ids)})}

@@ -3,9 +3,8 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Text, bindparam, cast, select, update
 from sqlalchemy.orm import Session
@@ -120,6 +119,12 @@ Orders = list[list[int]]
 # Traces whose events are read at once.
 BATCH = 2_000
 NONE_SHOWN = "[]"
+_TURNS = (
+    select(col(EventRow.trace_id), col(EventRow.type), cast(col(EventRow.body)["turn"]["shown"], Text))
+    .where(col(EventRow.trace_id).in_(bindparam("traces", expanding=True)))
+    .where(col(EventRow.type).in_(("turn", "restarted")))
+    .order_by(col(EventRow.trace_id), col(EventRow.seq))
+)
 
 
 def orders_of_turns(turns: "Iterable[Turn]") -> Orders:
@@ -132,7 +137,7 @@ def orders_of_traces(session: Session, trace_ids: Collection[int]) -> dict[int, 
     if not trace_ids:  # of most events that are stored
         return {}
     found: dict[int, Orders] = {trace: [] for trace in trace_ids}
-    turns = execute(session, _turn_query(), {"traces": list(trace_ids)})
+    turns = execute(session, _TURNS, {"traces": list(trace_ids)})
     for trace, rows in groupby(turns, key=lambda row: row[0]):
         texts: set[str] = set()
         for _, kind, text in rows:
@@ -142,18 +147,6 @@ def orders_of_traces(session: Session, trace_ids: Collection[int]) -> dict[int, 
                 texts.add(text)
         found[trace] = sorted(order for order in map(json.loads, texts) if order)
     return found
-
-
-@cache  # to build this query takes longer than to execute it
-def _turn_query() -> Any:
-    return (
-        select(col(EventRow.trace_id), col(EventRow.type), cast(col(EventRow.body)["turn"]["shown"], Text))
-        .where(
-            col(EventRow.trace_id).in_(bindparam("traces", expanding=True)),
-            col(EventRow.type).in_(("turn", "restarted")),
-        )
-        .order_by(col(EventRow.trace_id), col(EventRow.seq))
-    )
 
 
 def with_orders(session: Session, study_id: int, orders: Collection[tuple[int, ...]]) -> list[int]:

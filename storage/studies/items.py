@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -23,6 +22,10 @@ from storage.db.tables import ItemRow
 MAX_KEYS_IN_QUERY = 200
 # Rows fetched at once.
 CHUNK = 2_000
+# Statements that are executed often are built once: that takes longer than to execute them.
+_IDS = select(col(ItemRow.key), col(ItemRow.id)).where(col(ItemRow.study_id) == bindparam("study"))
+_SOME_IDS = _IDS.where(col(ItemRow.key).in_(bindparam("keys", expanding=True)))
+_BY_IDS = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(bindparam("ids", expanding=True)))
 
 
 def get(session: Session, study_id: int, key: str) -> Item:
@@ -131,14 +134,8 @@ def add_encoded(session: Session, study_id: int, items: Sequence[ItemColumns]) -
 def find_ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:
     """Return key -> id for those of the keys that are in the study; for many keys, of all its items."""
     some = len(keys) <= MAX_KEYS_IN_QUERY
-    rows = execute(session, _ids_query(some), {"study": study_id, "keys": list(keys) if some else []})
+    rows = execute(session, _SOME_IDS if some else _IDS, {"study": study_id, "keys": list(keys) if some else []})
     return {key: id for key, id in rows}
-
-
-@cache  # to build these queries takes longer than to execute them
-def _ids_query(some: bool) -> Any:
-    query = select(col(ItemRow.key), col(ItemRow.id)).where(col(ItemRow.study_id) == bindparam("study"))
-    return query.where(col(ItemRow.key).in_(bindparam("keys", expanding=True))) if some else query
 
 
 def by_keys(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Item]:
@@ -152,13 +149,8 @@ def by_keys(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, I
 
 def by_ids(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
     """Return id -> item."""
-    rows = execute(session, _by_ids_query(), {"ids": list(item_ids)})
+    rows = execute(session, _BY_IDS, {"ids": list(item_ids)})
     return {item_id: Item.model_validate(body) for item_id, body in rows}
-
-
-@cache
-def _by_ids_query() -> Any:
-    return select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(bindparam("ids", expanding=True)))
 
 
 # Which items of a study a run is on.

@@ -4,7 +4,6 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Integer, Text, bindparam, func, select
@@ -113,6 +112,9 @@ DEFAULT_SCALES: dict[Kind, Scale] = {
     "misleading_peer": PEERS,
 }
 Scales = Mapping[tuple[Kind, str], Scale]
+_SCALES = select(col(ScaleRow.kind), col(ScaleRow.criterion), col(ScaleRow.body)).where(
+    col(ScaleRow.study_id) == bindparam("study", type_=Integer)
+)
 
 
 @dataclass(frozen=True)
@@ -337,14 +339,8 @@ def _label_values(session: Session, study_id: int, kind: str, criterion: str, ta
 
 def scales(session: Session, study_id: int) -> dict[tuple[Kind, str], Scale]:
     """Return the declared scales by (kind, criterion)."""
-    rows = execute(session, _scales_query(), {"study": study_id})
+    rows = execute(session, _SCALES, {"study": study_id})
     return {(cast(Kind, row.kind), row.criterion): Scale.model_validate(row.body) for row in rows}
-
-
-@cache  # to build the query takes longer than to execute it
-def _scales_query() -> Any:
-    columns = (col(ScaleRow.kind), col(ScaleRow.criterion), col(ScaleRow.body))
-    return select(*columns).where(col(ScaleRow.study_id) == bindparam("study", type_=Integer))
 
 
 def scales_of_labels(session: Session, study_id: int) -> dict[tuple[Kind, str], Scale]:
