@@ -3,7 +3,6 @@
 The expected figures are those of the published code.
 """
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, Sca
 from core.formats.registry import detect_format, read_records
 from core.protocols.chateval.settings import Settings
 from core.trace import Verdict, completed_turns
-from tests.core.formats.shared import public_file
+from tests.core.formats.shared import of_kind, public_file, write_json
 
 ANSWERS = {"gpt35": "Four.", "vicuna": "Five."}
 
@@ -38,19 +37,9 @@ def summary(*messages: str) -> dict[str, Any]:
     return {"src": "A long article.", "outputs": "It says this.", "evaluation": evaluation}
 
 
-def write_json(folder: Path, name: str, value: object) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(json.dumps(value, indent=4), encoding="utf-8")
-    return folder / name
-
-
 def read(path: Path) -> list[Record]:
     assert detect_format(path) == "chateval"
     return list(read_records(path))
-
-
-def records_of(records: list[Record], record_type: Any) -> list[Any]:
-    return [record for record in records if isinstance(record, record_type)]
 
 
 def verdict(trace: TraceRecord) -> Verdict:
@@ -59,17 +48,17 @@ def verdict(trace: TraceRecord) -> Verdict:
 
 def write_discussions(folder: Path, *discussions: dict[str, Any], turns: str = "two") -> Path:
     return write_json(
-        folder, f"multi_role_{turns}_turns_sequential_direct_pair_comparison_results.json", list(discussions)
+        folder / f"multi_role_{turns}_turns_sequential_direct_pair_comparison_results.json", list(discussions)
     )
 
 
 def test_the_majority_of_three_annotators_is_one_label(tmp_path: Path) -> None:
     questions = [question(0, "gpt35"), question(1, "vicuna"), question(2, "tie")]
-    records = read(write_json(tmp_path, "faireval.json", questions))
-    labels = [record.label for record in records_of(records, LabelRecord)]
+    records = read(write_json(tmp_path / "faireval.json", questions))
+    labels = [record.label for record in of_kind(records, LabelRecord)]
     assert [(label.value, label.annotator) for label in labels] == [(1, ANNOTATOR), (2, ANNOTATOR), (0, ANNOTATOR)]
     assert {(label.target.kind, label.target.criterion) for label in labels} == {("preference", OVERALL.name)}
-    item = records_of(records, ItemRecord)[0].item
+    item = of_kind(records, ItemRecord)[0].item
     assert [(response.system, response.text) for response in item.responses] == list(ANSWERS.items())
     assert (item.id, item.scenario) == ("faireval 0", "math")
 
@@ -81,7 +70,7 @@ def test_the_final_messages_of_a_discussion_are_votes(tmp_path: Path) -> None:
         discussion(1, "Same", "Same", "Assistant 1"),
     )
     records = read(file)
-    (run,) = records_of(records, RunRecord)
+    (run,) = of_kind(records, RunRecord)
     settings = Settings.model_validate(run.settings)
     assert (run.name, run.protocol, settings.turns, settings.outcome) == (
         "multi role two turns sequential direct",
@@ -90,7 +79,7 @@ def test_the_final_messages_of_a_discussion_are_votes(tmp_path: Path) -> None:
         "vote",
     )
     assert [persona.name for persona in settings.personas] == ["A", "B", "C"]
-    first, second = records_of(records, TraceRecord)
+    first, second = of_kind(records, TraceRecord)
     assert [(turn.speaker, turn.round, turn.reading) for turn in completed_turns(first.events)] == [
         ("A", 1, 1),
         ("B", 1, 2),
@@ -113,8 +102,8 @@ def test_the_final_messages_of_a_discussion_are_votes(tmp_path: Path) -> None:
     ],
 )
 def test_silence_and_a_cut_off_message_are_not_counted_as_ties(tmp_path: Path, message: str, problem: str) -> None:
-    (trace,) = records_of(
-        read(write_json(tmp_path, "single_role_test_results.json", [discussion(0, message)])), TraceRecord
+    (trace,) = of_kind(
+        read(write_json(tmp_path / "single_role_test_results.json", [discussion(0, message)])), TraceRecord
     )
     (turn,) = completed_turns(trace.events)
     assert (turn.reading, turn.problem) == (None, problem)
@@ -123,41 +112,41 @@ def test_silence_and_a_cut_off_message_are_not_counted_as_ties(tmp_path: Path, m
 
 def test_a_silent_persona_is_identified_by_its_position(tmp_path: Path) -> None:
     file = write_discussions(tmp_path, discussion(0, "Same", "Same"), discussion(1, "Same", ("", "[Silence]")))
-    silent = records_of(read(file), TraceRecord)[1]
+    silent = of_kind(read(file), TraceRecord)[1]
     assert [turn.speaker for turn in completed_turns(silent.events)] == ["A", "B"]
 
 
 def test_a_vote_after_an_explanation_is_read(tmp_path: Path) -> None:
     file = write_json(
-        tmp_path, "single_role_test_results.json", [discussion(0, "Assistant 1 is longer.\n\nAnswer: Assistant 2")]
+        tmp_path / "single_role_test_results.json", [discussion(0, "Assistant 1 is longer.\n\nAnswer: Assistant 2")]
     )
-    (trace,) = records_of(read(file), TraceRecord)
+    (trace,) = of_kind(read(file), TraceRecord)
     assert completed_turns(trace.events)[0].reading == 2
-    assert Settings.model_validate(records_of(read(file), RunRecord)[0].settings).strategy == "independent"
+    assert Settings.model_validate(of_kind(read(file), RunRecord)[0].settings).strategy == "independent"
 
 
 def test_in_a_folder_discussions_refer_to_its_questions(tmp_path: Path) -> None:
-    write_json(tmp_path, "faireval.json", [question(7), question(8)])
+    write_json(tmp_path / "faireval.json", [question(7), question(8)])
     write_discussions(tmp_path / "history_outputs", discussion(8, "Same"), discussion(7, "Assistant 1"))
     records = read(tmp_path)
-    assert [record.item.id for record in records_of(records, ItemRecord)] == ["faireval 7", "faireval 8"]
-    assert [trace.item for trace in records_of(records, TraceRecord)] == ["faireval 8", "faireval 7"]
+    assert [record.item.id for record in of_kind(records, ItemRecord)] == ["faireval 7", "faireval 8"]
+    assert [trace.item for trace in of_kind(records, TraceRecord)] == ["faireval 8", "faireval 7"]
 
 
 def test_discussions_imported_alone_have_the_items_of_the_questions_beside_them(tmp_path: Path) -> None:
-    questions = write_json(tmp_path, "faireval.json", [question(7), question(8)])
+    questions = write_json(tmp_path / "faireval.json", [question(7), question(8)])
     discussions = read(
         write_discussions(tmp_path / "history_outputs", discussion(8, "Same"), discussion(7, "Assistant 1"))
     )
-    items = {record.item.id: record.item for record in records_of(read(questions), ItemRecord)}
-    assert [record.item for record in records_of(discussions, ItemRecord)] == [items["faireval 8"], items["faireval 7"]]
-    assert not records_of(discussions, LabelRecord)
+    items = {record.item.id: record.item for record in of_kind(read(questions), ItemRecord)}
+    assert [record.item for record in of_kind(discussions, ItemRecord)] == [items["faireval 8"], items["faireval 7"]]
+    assert not of_kind(discussions, LabelRecord)
 
 
 def test_discussions_without_questions_have_numbered_items(tmp_path: Path) -> None:
     (item,) = [
         record.item
-        for record in records_of(read(write_discussions(tmp_path / "a" / "b", discussion(3, "Same"))), ItemRecord)
+        for record in of_kind(read(write_discussions(tmp_path / "a" / "b", discussion(3, "Same"))), ItemRecord)
     ]
     assert (item.id, item.scenario) == ("faireval 0", None)
 
@@ -165,22 +154,22 @@ def test_discussions_without_questions_have_numbered_items(tmp_path: Path) -> No
 def test_discussions_of_summaries_are_one_run_per_criterion(tmp_path: Path) -> None:
     full = "This is my final judgement!\nRelevance: 2\nConsistency: 1\nFluency: 4\nCoherence: 3\nThought: Hm."
     partly = "In terms of fluency, it is poor.\nRelevance: 4 - it names the row\nFluency: 9"
-    file = write_json(tmp_path, "nlg_eval_multi_2Round_gpt4_results.json", [[summary(full, partly)]])
+    file = write_json(tmp_path / "nlg_eval_multi_2Round_gpt4_results.json", [[summary(full, partly)]])
     records = read(file)
-    assert [run.criterion for run in records_of(records, RunRecord)] == [
+    assert [run.criterion for run in of_kind(records, RunRecord)] == [
         "relevance",
         "consistency",
         "fluency",
         "coherence",
     ]
-    assert records_of(records, RunRecord)[0].settings["personas"][0]["spec"]["model"] == "gpt4"
-    relevance, consistency, fluency, _ = [verdict(trace) for trace in records_of(records, TraceRecord)]
+    assert of_kind(records, RunRecord)[0].settings["personas"][0]["spec"]["model"] == "gpt4"
+    relevance, consistency, fluency, _ = [verdict(trace) for trace in of_kind(records, TraceRecord)]
     assert (consistency.value, fluency.value) == (None, None), "one persona is no consensus"
     assert [opinion.problem for opinion in consistency.opinions if opinion.judge == "B"] == ['no "Consistency: …" line']
     assert [opinion.problem for opinion in fluency.opinions if opinion.judge == "B"] == [
         "9 is not one of 1, 2, 3, 4 or 5"
     ]
-    assert relevance.value == 3 and len(records_of(records, ScaleRecord)) == 4
+    assert relevance.value == 3 and len(of_kind(records, ScaleRecord)) == 4
 
 
 @pytest.mark.parametrize(
@@ -193,12 +182,12 @@ def test_discussions_of_summaries_are_one_run_per_criterion(tmp_path: Path) -> N
 )
 def test_an_invalid_question_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(FileFormatError) as caught:
-        read(write_json(tmp_path, "faireval.json", [question(0) | change]))
+        read(write_json(tmp_path / "faireval.json", [question(0) | change]))
     assert str(caught.value) == message
 
 
 def test_discussions_of_other_answers_are_refused(tmp_path: Path) -> None:
-    write_json(tmp_path, "faireval.json", [question(0)])
+    write_json(tmp_path / "faireval.json", [question(0)])
     other = discussion(0, "Same") | {"response": {"gpt35": "Six.", "vicuna": "Five."}}
     write_discussions(tmp_path / "history_outputs", other)
     with pytest.raises(FileFormatError, match="record 1 compares other answers than the questions have"):
@@ -206,7 +195,7 @@ def test_discussions_of_other_answers_are_refused(tmp_path: Path) -> None:
 
 
 def test_other_json_is_not_recognised(tmp_path: Path) -> None:
-    write_json(tmp_path, "other.json", [{"question_id": 1, "evaluation": "good"}])
+    write_json(tmp_path / "other.json", [{"question_id": 1, "evaluation": "good"}])
     assert detect_format(tmp_path / "other.json") == "table"
     with pytest.raises(FileFormatError, match="expected questions with human_results, or recorded evaluations"):
         list(read_records(tmp_path, format="chateval"))
@@ -219,15 +208,13 @@ def released() -> list[Record]:
 
 @pytest.mark.slow
 def test_the_release_has_the_published_labels(released: list[Record]) -> None:
-    values = Counter(record.label.value for record in records_of(released, LabelRecord))
+    values = Counter(record.label.value for record in of_kind(released, LabelRecord))
     assert values == {1: 41, 2: 25, 0: 14}
 
 
 def test_the_release_has_all_discussions(released: list[Record]) -> None:
-    runs = [record.name for record in records_of(released, RunRecord)]
-    assert (
-        len(records_of(released, ItemRecord)) == 80 + 36 and len(records_of(released, TraceRecord)) == 3 * 80 + 8 * 36
-    )
+    runs = [record.name for record in of_kind(released, RunRecord)]
+    assert len(of_kind(released, ItemRecord)) == 80 + 36 and len(of_kind(released, TraceRecord)) == 3 * 80 + 8 * 36
     assert [name for name in runs if not name.startswith("nlg")] == [
         "multi role three turns sequential direct",
         "multi role two turns sequential direct",
@@ -235,15 +222,8 @@ def test_the_release_has_all_discussions(released: list[Record]) -> None:
     ]
     silent = [
         turn
-        for trace in records_of(released, TraceRecord)
+        for trace in of_kind(released, TraceRecord)
         for turn in completed_turns(trace.events)
         if "[Silence]" in turn.problem
     ]
     assert Counter(turn.shown for turn in silent) == {(1, 2): 3 + 8 + 3, (): 4 * 3}
-
-
-PUBLISHED = {
-    "multi role two turns sequential direct": (0.5375, 0.170),
-    "multi role three turns sequential direct": (0.5500, 0.187),
-    "single role test": (0.4750, 0.131),
-}

@@ -12,7 +12,7 @@ from core.formats.registry import detect_format
 from core.protocols.dna_eval.settings import Settings
 from core.statistics.reports.weight_distances import WeightUnit, rater_distances
 from core.trace import TurnCompleted, VerdictReached
-from tests.core.formats.shared import public_file
+from tests.core.formats.shared import of_kind, public_file
 
 HEADER = "text,aspect1,aspect2,accuracy_w_gpt4,depth_w_gpt4,ann1,ann2\n"
 GOOD = HEADER + """Why?,accuracy,depth,60,40,"['30%', '70%']","['80', '80']"\n"""
@@ -71,10 +71,7 @@ def test_questions_have_their_categories_which_the_average_weights_are_printed_b
 
 def test_all_files_of_a_data_set_share_items_and_labels() -> None:
     records = list(read(public_file("dna_eval/weightings/faireval")))
-    counts = {
-        kind: sum(isinstance(record, kind) for record in records) for kind in (ItemRecord, LabelRecord, RunRecord)
-    }
-    assert counts == {ItemRecord: 50, LabelRecord: 100, RunRecord: 4}
+    assert [len(of_kind(records, kind)) for kind in (ItemRecord, LabelRecord, RunRecord)] == [50, 100, 4]
 
 
 def test_a_file_of_weightings_is_not_taken_for_a_table(tmp_path: Path) -> None:
@@ -85,18 +82,18 @@ def test_a_file_of_weightings_is_not_taken_for_a_table(tmp_path: Path) -> None:
 
 def test_weights_are_normalised_and_the_original_text_is_the_reason(tmp_path: Path) -> None:
     records = list(read(write_file(tmp_path, GOOD)))
-    labels = {record.label.annotator: record.label for record in records if isinstance(record, LabelRecord)}
+    labels = {record.label.annotator: record.label for record in of_kind(records, LabelRecord)}
     assert labels["ann1"].value == {"accuracy": 30, "depth": 70} and labels["ann1"].reason == ""
     assert labels["ann2"].value == {"accuracy": 50, "depth": 50}
     assert labels["ann2"].reason == "written as ['80', '80'], which sums to 160"
 
 
 def test_the_weights_of_the_model_are_a_trace(tmp_path: Path) -> None:
-    (trace,) = [record for record in read(write_file(tmp_path, GOOD)) if isinstance(record, TraceRecord)]
+    (trace,) = of_kind(read(write_file(tmp_path, GOOD)), TraceRecord)
     turn, end = trace.events
     assert isinstance(turn, TurnCompleted) and (turn.turn.step, turn.turn.reply) == ("weights", "60 40")
     assert isinstance(end, VerdictReached) and end.verdict.value == {"accuracy": 60, "depth": 40}
-    (run,) = [record for record in read(write_file(tmp_path, GOOD)) if isinstance(record, RunRecord)]
+    (run,) = of_kind(read(write_file(tmp_path, GOOD)), RunRecord)
     settings = Settings.model_validate(run.settings)
     assert run.name == "fair · gpt4" and [aspect.name for aspect in settings.aspects] == ["accuracy", "depth"]
 
@@ -104,9 +101,9 @@ def test_the_weights_of_the_model_are_a_trace(tmp_path: Path) -> None:
 def test_aspects_that_differ_between_rows_are_proposed_by_the_model(tmp_path: Path) -> None:
     second = """How?,truth,charm,50%,50%,"[30, 70]","[50, 50]"\n"""
     records = list(read(write_file(tmp_path, GOOD + second)))
-    (run,) = [record for record in records if isinstance(record, RunRecord)]
+    (run,) = of_kind(records, RunRecord)
     assert run.settings["aspects"] == [] and run.settings["proposed"] == 2
-    traces = [record for record in records if isinstance(record, TraceRecord)]
+    traces = of_kind(records, TraceRecord)
     assert [event.turn.step for event in traces[1].events[:-1]] == ["aspects", "weights"]
     assert traces[1].events[0].turn.reading == "truth\ncharm"
 
@@ -150,18 +147,18 @@ def test_the_columns_of_a_model_have_any_of_the_published_names(
     tmp_path: Path, columns: str, name: str, model: str
 ) -> None:
     text = f"text,aspect1,aspect2,{columns},ann1,ann2\nWhy?,accuracy,depth,60,40,30 70,80 20\n"
-    (run,) = [record for record in read(write_file(tmp_path, text, name)) if isinstance(record, RunRecord)]
+    (run,) = of_kind(read(write_file(tmp_path, text, name)), RunRecord)
     assert run.settings["judges"][0]["name"] == model
 
 
 def test_a_row_of_zeros_is_no_verdict_and_the_rest_is_read(tmp_path: Path) -> None:
     text = HEADER + "Why?,accuracy,depth,0,0,0 0,80 20\nHow?,accuracy,depth,60,40,30 70,80 20\n"
     records = list(read(write_file(tmp_path, text)))
-    labels = [record.label for record in records if isinstance(record, LabelRecord)]
+    labels = [record.label for record in of_kind(records, LabelRecord)]
     assert [(label.target.item, label.annotator) for label in labels] == [
         ("fair 1", "ann2"), ("fair 2", "ann1"), ("fair 2", "ann2")
     ]  # fmt: skip
-    traces = [record.events[-1] for record in records if isinstance(record, TraceRecord)]
+    traces = [record.events[-1] for record in of_kind(records, TraceRecord)]
     assert [event.verdict.outcome for event in traces] == ["no_verdict", "agreed"]
     assert traces[0].verdict.opinions[0].problem == "all weights are 0"
     assert traces[0].verdict.opinions[0].value == {

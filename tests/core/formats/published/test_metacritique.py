@@ -1,7 +1,6 @@
 """MetaCritique's published annotations: items with critiques, and labels of their AIUs."""
 
 import copy
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from core.formats.records import ItemRecord, LabelRecord, Record, ScaleRecord
 from core.formats.registry import detect_format, read_records
 from core.items import Item
 from core.labels import TRUTH
-from tests.core.formats.shared import public_file
+from tests.core.formats.shared import of_kind, public_file, write_json
 
 ENTRY: dict[str, Any] = {
     "shepherd_id": 7,
@@ -48,9 +47,7 @@ ENTRY: dict[str, Any] = {
 
 
 def write_file(folder: Path, *entries: object) -> Path:
-    path = folder / "annotation_data.json"
-    path.write_text(json.dumps(list(entries or [ENTRY]), indent=4))
-    return path
+    return write_json(folder / "annotation_data.json", list(entries or [ENTRY]))
 
 
 def change_entry(**fields: Any) -> dict[str, Any]:
@@ -62,7 +59,7 @@ def change_entry(**fields: Any) -> dict[str, Any]:
 
 
 def items_of(records: list[Record]) -> list[Item]:
-    return [record.item for record in records if isinstance(record, ItemRecord)]
+    return [record.item for record in of_kind(records, ItemRecord)]
 
 
 def labels_of(records: list[Record]) -> dict[tuple[str, str], object]:
@@ -153,14 +150,8 @@ BENCHMARK = {
 OTHER = BENCHMARK | {"shepherd_id": 8, "question": "Which is flat?"}
 
 
-def write_json(folder: Path, name: str, content: object) -> Path:
-    path = folder / name
-    path.write_text(json.dumps(content))
-    return path
-
-
 def items_by_id(path: Path) -> dict[str, Item]:
-    return {record.item.id: record.item for record in read_records(path) if isinstance(record, ItemRecord)}
+    return {record.item.id: record.item for record in of_kind(read_records(path), ItemRecord)}
 
 
 def critique_authors(item: Item) -> list[tuple[str, str]]:
@@ -168,7 +159,7 @@ def critique_authors(item: Item) -> list[tuple[str, str]]:
 
 
 def test_a_benchmark_has_items_with_the_reference_critique_and_no_label(tmp_path: Path) -> None:
-    path = write_json(tmp_path, "benchmark_data.json", [BENCHMARK, OTHER])
+    path = write_json(tmp_path / "benchmark_data.json", [BENCHMARK, OTHER])
     assert detect_format(path) == "metacritique"
     items = items_by_id(path)
     assert list(items) == ["toys 7", "toys 8"]
@@ -177,9 +168,9 @@ def test_a_benchmark_has_items_with_the_reference_critique_and_no_label(tmp_path
 
 
 def test_a_folder_joins_hypothesis_critiques_by_their_order(tmp_path: Path) -> None:
-    write_json(tmp_path, "benchmark_data.json", [BENCHMARK, OTHER])
-    write_json(tmp_path, "hypothesis_critique.json", [{"output": "No."}, {"output": "Yes."}])
-    write_json(tmp_path, "hypothesis_critique_autoj.json", [{"output": "Wrong."}, {"output": "Right."}])
+    write_json(tmp_path / "benchmark_data.json", [BENCHMARK, OTHER])
+    write_json(tmp_path / "hypothesis_critique.json", [{"output": "No."}, {"output": "Yes."}])
+    write_json(tmp_path / "hypothesis_critique_autoj.json", [{"output": "Wrong."}, {"output": "Right."}])
     assert detect_format(tmp_path) == "metacritique"
     items = items_by_id(tmp_path)
     assert critique_authors(items["toys 8"]) == [
@@ -191,8 +182,8 @@ def test_a_folder_joins_hypothesis_critiques_by_their_order(tmp_path: Path) -> N
 
 def test_a_folder_with_annotations_and_a_benchmark_has_each_question_once(tmp_path: Path) -> None:
     write_file(tmp_path)
-    write_json(tmp_path, "benchmark_data.json", [BENCHMARK, OTHER])
-    write_json(tmp_path, "hypothesis_critique.json", [{"output": "No."}, {"output": "Yes."}])
+    write_json(tmp_path / "benchmark_data.json", [BENCHMARK, OTHER])
+    write_json(tmp_path / "hypothesis_critique.json", [{"output": "No."}, {"output": "Yes."}])
     records = list(read_records(tmp_path))
     assert list(items_by_id(tmp_path)) == ["toys 7", "toys 8"]
     ids = [critique.id for critique in items_by_id(tmp_path)["toys 7"].critiques]
@@ -208,13 +199,13 @@ def test_samples_with_a_hypothesis_in_each_record_are_read(tmp_path: Path) -> No
         "hypothesis_critique": "No.",
         "reference_critique": "Wrong.",
     }
-    (item,) = items_by_id(write_json(tmp_path, "test_samples.json", [sample])).values()
+    (item,) = items_by_id(write_json(tmp_path / "test_samples.json", [sample])).values()
     assert item.id == "benchmark 3"
     assert critique_authors(item) == [("hypothesis", "hypothesis"), ("reference", "reference")]
 
 
 def test_another_number_of_hypothesis_critiques_is_refused(tmp_path: Path) -> None:
-    write_json(tmp_path, "benchmark_data.json", [BENCHMARK, OTHER])
-    write_json(tmp_path, "hypothesis_critique.json", [{"output": "No."}])
+    write_json(tmp_path / "benchmark_data.json", [BENCHMARK, OTHER])
+    write_json(tmp_path / "hypothesis_critique.json", [{"output": "No."}])
     with pytest.raises(FileFormatError, match=r"hypothesis_critique\.json: expected 2 critiques, one for each record"):
         list(read_records(tmp_path))

@@ -3,7 +3,6 @@
 The expected figures are those of the published data.
 """
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from core.items import SCENARIOS
 from core.labels import Value
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Turn, Verdict, completed_turns
-from tests.core.formats.shared import public_file
+from tests.core.formats.shared import of_kind, public_file, write_json
 
 ONE, TWO = "Four, because two and two is four.", "Five, I think."
 FOLDERS = ("gpt4_turbo_score", "claude2_score", "gpt35_turbo_score")
@@ -48,19 +47,6 @@ def write_release(
     return root
 
 
-def write_json(path: Path, value: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, indent=4))
-
-
-def traces_of(records: list[Record]) -> list[TraceRecord]:
-    return [record for record in records if isinstance(record, TraceRecord)]
-
-
-def items_of(records: list[Record]) -> list:
-    return [record.item for record in records if isinstance(record, ItemRecord)]
-
-
 def verdict(trace: TraceRecord) -> Verdict:
     return trace.events[-1].verdict
 
@@ -76,10 +62,10 @@ def value_as_shown(turn: Turn) -> Value | None:
 def test_a_question_debated_twice_is_one_item_in_the_order_of_the_folder_name(tmp_path: Path) -> None:
     debates = {"helpfulness": [debate(1, TWO, ONE, "2", 2, "0")], "reasoning": [debate(1, ONE, TWO, "1", "1", "1")]}
     records = list(read_records(write_release(tmp_path, debates)))
-    [item] = items_of(records)
+    [item] = [record.item for record in of_kind(records, ItemRecord)]
     assert (item.id, item.scenario, item.group) == ("a_vs_b/math/1", "math", "math/1")
     assert [(response.system, response.text) for response in item.responses] == [("a-large", ONE), ("b", TWO)]
-    swapped, unswapped = [completed_turns(trace.events) for trace in traces_of(records)]
+    swapped, unswapped = [completed_turns(trace.events) for trace in of_kind(records, TraceRecord)]
     assert [(turn.shown, turn.reading) for turn in swapped] == [((2, 1), 1), ((2, 1), 1), ((2, 1), 0)]
     assert [(turn.shown, turn.reading) for turn in unswapped] == [((1, 2), 1)] * 3
     assert [value_as_shown(turn) for turn in swapped] == [2, 2, 0]
@@ -89,14 +75,14 @@ def test_a_speaker_is_identified_by_its_text_and_the_last_by_elimination(tmp_pat
     opinions = {**OPINIONS, "gpt35_turbo_score": "something else"}
     debates = {"reasoning": [debate(1, ONE, TWO, "1", "2", "1", later=("1", "1", "1"))]}
     records = list(read_records(write_release(tmp_path, debates, opinions)))
-    turns = completed_turns(traces_of(records)[0].events)
+    turns = completed_turns(of_kind(records, TraceRecord)[0].events)
     names = ["claude-2", "gpt-3.5-turbo", "gpt-4-turbo"]
     assert [turn.speaker for turn in turns] == names * 2
     assert [turn.model for turn in turns[:3]] == ["claude-2", "gpt-3.5-turbo-1106", "gpt-4-1106-preview"]
     assert [(turn.step, turn.round) for turn in turns] == [("opinion", 0)] * 3 + [("reply", 1)] * 3
-    verdict_opinions = verdict(traces_of(records)[0]).opinions
+    verdict_opinions = verdict(of_kind(records, TraceRecord)[0]).opinions
     assert [opinion.judge for opinion in verdict_opinions[:3]] == ["gpt-4-turbo", "claude-2", "gpt-3.5-turbo"]
-    run = next(record for record in records if isinstance(record, RunRecord))
+    run = of_kind(records, RunRecord)[0]
     assert run.name == "a_vs_b · reasoning" and run.protocol == "scaleeval" and run.source == "imported"
     settings = Settings.model_validate(run.settings)
     assert [judge.name for judge in settings.judges] == ["gpt-4-turbo", "claude-2", "gpt-3.5-turbo"]
@@ -104,7 +90,7 @@ def test_a_speaker_is_identified_by_its_text_and_the_last_by_elimination(tmp_pat
 
 def test_unidentified_speakers_are_named_by_their_numbers(tmp_path: Path) -> None:
     records = list(read_records(write_release(tmp_path, {"reasoning": [debate(1, ONE, TWO, "1", "2", "1")]})))
-    turns = completed_turns(traces_of(records)[0].events)
+    turns = completed_turns(of_kind(records, TraceRecord)[0].events)
     assert [(turn.speaker, turn.model) for turn in turns] == [(f"speaker {n}", "unknown") for n in (1, 2, 3)]
 
 
@@ -114,10 +100,10 @@ def test_submissions_without_a_matching_answer_have_no_system(tmp_path: Path) ->
         "reasoning": [debate(1, ONE, "six", "1", "1", "1")],
     }
     records = list(read_records(write_release(tmp_path, debates, answers=False)))
-    [item] = items_of(records)
+    [item] = [record.item for record in of_kind(records, ItemRecord)]
     assert item.id == "a_vs_b/math/1 · helpfulness"
     assert [(response.system, response.text) for response in item.responses] == [(None, "six"), (None, ONE)]
-    assert [verdict(trace).value for trace in traces_of(records)] == [1, 2]
+    assert [verdict(trace).value for trace in of_kind(records, TraceRecord)] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -131,16 +117,16 @@ def test_submissions_without_a_matching_answer_have_no_system(tmp_path: Path) ->
 )
 def test_an_invalid_score_is_not_a_verdict(tmp_path: Path, score: object, problem: str) -> None:
     records = list(read_records(write_release(tmp_path, {"reasoning": [debate(1, ONE, TWO, score, "1", "1")]})))
-    turn = completed_turns(traces_of(records)[0].events)[0]
+    turn = completed_turns(of_kind(records, TraceRecord)[0].events)[0]
     assert (turn.reading, turn.problem) == (None, problem)
-    assert verdict(traces_of(records)[0]).outcome == "no_verdict"
+    assert verdict(of_kind(records, TraceRecord)[0]).outcome == "no_verdict"
 
 
 @pytest.mark.parametrize("inside", ["", "results", "results/a_vs_b"])
 def test_the_release_is_recognised_at_each_of_its_levels(tmp_path: Path, inside: str) -> None:
     root = write_release(tmp_path, {"reasoning": [debate(1, TWO, ONE, "1", "1", "1")]})
     assert detect_format(root / inside) == "scaleeval"
-    assert items_of(list(read_records(root / inside)))[0].responses[0].system == "a-large"
+    assert of_kind(read_records(root / inside), ItemRecord)[0].item.responses[0].system == "a-large"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +165,7 @@ def last_turns(trace: TraceRecord) -> dict[str, Turn]:
 
 
 def test_the_release_has_the_published_number_of_debates(released: list[Record]) -> None:
-    traces = traces_of(released)
+    traces = of_kind(released, TraceRecord)
     rounds = Counter(max(turn.round for turn in completed_turns(trace.events)) for trace in traces)
     assert (len(traces), rounds) == (560, {0: 153, 1: 90, 2: 317})
     assert Counter(verdict(trace).outcome for trace in traces) == {"agreed": 265, "disputed": 295}
@@ -188,14 +174,16 @@ def test_the_release_has_the_published_number_of_debates(released: list[Record])
 
 
 def test_every_submission_and_every_speaker_of_the_release_is_identified(released: list[Record]) -> None:
-    items = items_of(released)
+    items = [record.item for record in of_kind(released, ItemRecord)]
     assert len(items) == 320 and {item.scenario for item in items} == set(SCENARIOS)
     assert {tuple(response.system for response in item.responses) for item in items} == {("gpt3.5", "claude-instant")}
-    speakers = Counter(turn.speaker for trace in traces_of(released) for turn in completed_turns(trace.events))
+    speakers = Counter(
+        turn.speaker for trace in of_kind(released, TraceRecord) for turn in completed_turns(trace.events)
+    )
     assert speakers == {"gpt-4-turbo": 1284, "claude-2": 1284, "gpt-3.5-turbo": 1284}
 
 
 def test_every_score_of_the_release_is_imported(released: list[Record]) -> None:
-    turns = [turn for trace in traces_of(released) for turn in completed_turns(trace.events)]
+    turns = [turn for trace in of_kind(released, TraceRecord) for turn in completed_turns(trace.events)]
     assert Counter(value_as_shown(turn) for turn in turns) == {1: 1492, 2: 1650, 0: 690, None: 20}
     assert Counter(turn.problem.split()[4] for turn in turns if turn.problem) == {"3,": 5, "4,": 15}

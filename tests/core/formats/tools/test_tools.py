@@ -32,6 +32,7 @@ from core.items import Item, Response
 from core.labels import Adjudication, Label, Opinion, Scale, Target
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
 from core.transcripts import Part, Transcript
+from tests.core.formats.shared import of_kind
 from tests.paths import ROOT
 
 FOLDER = ROOT / "tests" / "fixtures" / "tools"
@@ -46,19 +47,15 @@ FILES = {
 """Format -> the fixture, its labels by kind, and its traces by run."""
 
 
-def of(records: list[Record], record_type: type[Any]) -> list[Any]:
-    return [record for record in records if isinstance(record, record_type)]
-
-
 @pytest.mark.parametrize("format", FILES)
 def test_a_file_that_the_tool_wrote_is_read(format: str) -> None:
     name, labels, traces = FILES[format]
     assert detect_format(FOLDER / name) == format
     records = list(read_records(FOLDER / name))
-    assert len(of(records, ItemRecord)) == 2
-    assert Counter(record.label.target.kind for record in of(records, LabelRecord)) == labels
-    assert Counter(record.run for record in of(records, TraceRecord)) == traces
-    assert {record.name for record in of(records, RunRecord)} == set(traces)
+    assert len(of_kind(records, ItemRecord)) == 2
+    assert Counter(record.label.target.kind for record in of_kind(records, LabelRecord)) == labels
+    assert Counter(record.run for record in of_kind(records, TraceRecord)) == traces
+    assert {record.name for record in of_kind(records, RunRecord)} == set(traces)
 
 
 def test_texts_of_label_studio_under_unusual_names_are_the_prompt_and_texts_alone_are_counted(tmp_path: Path) -> None:
@@ -67,7 +64,7 @@ def test_texts_of_label_studio_under_unusual_names_are_the_prompt_and_texts_alon
     task = [{"id": 4, "data": data, "annotations": [{"completed_by": 1, "result": [area]}], "predictions": []}]
     (tmp_path / "t.json").write_text(json.dumps(task))
     with recording_omissions() as omissions:
-        (record,) = of(list(read_records(tmp_path / "t.json", "label-studio")), ItemRecord)
+        (record,) = of_kind(read_records(tmp_path / "t.json", "label-studio"), ItemRecord)
     assert (record.item.prompt, record.item.responses[0].text) == ("background: the plot", "a summary")
     assert omissions.labels == 1
 
@@ -79,21 +76,21 @@ def test_words_for_a_response_are_a_preference_and_fields_without_a_role_are_nam
     (tmp_path / "t.json").write_text(json.dumps([task]))
     with recording_omissions() as omissions:
         records = list(read_records(tmp_path / "t.json", "label-studio"))
-    (label,) = [record.label for record in of(records, LabelRecord)]
+    (label,) = [record.label for record in of_kind(records, LabelRecord)]
     assert (label.target.kind, label.value, omissions.notes()) == ("preference", 2, ["not used: vote"])
-    assert of(records, ItemRecord)[0].item.prompt == "Why?\n\nReally?"
+    assert of_kind(records, ItemRecord)[0].item.prompt == "Why?\n\nReally?"
 
 
 def test_the_values_of_label_studio_are_read() -> None:
     records = list(read_records(FOLDER / "label_studio.json"))
     values = {
         (one.label.target.item, one.label.target.criterion, one.label.annotator): one.label.value
-        for one in of(records, LabelRecord)
+        for one in of_kind(records, LabelRecord)
     }
     assert values["1", "better", "annotator 1"] == 1 and values["2", "better", "annotator 2"] == 2
     assert values["2", "clarity", "annotator 2"] == 1 and values["1", "safe", "annotator 2"] == "no"
-    assert {one.label.reason for one in of(records, LabelRecord)} == {"because"}
-    first = of(records, ItemRecord)[0].item
+    assert {one.label.reason for one in of_kind(records, LabelRecord)} == {"because"}
+    first = of_kind(records, ItemRecord)[0].item
     assert (first.prompt, [response.text for response in first.responses]) == (
         "Which is round?", ["The ball.", "The cube."],
     )  # fmt: skip
@@ -105,19 +102,19 @@ def test_an_archive_of_inspect_is_read_like_its_json() -> None:
 
 
 def test_ratings_that_cancel_each_other_out_are_no_verdict() -> None:
-    (trace, _) = of(list(read_records(FOLDER / "llm_comparator.json")), TraceRecord)
+    (trace, _) = of_kind(read_records(FOLDER / "llm_comparator.json"), TraceRecord)
     assert (trace.events[-1].verdict.value, trace.events[-1].verdict.outcome) == (None, "disputed")
 
 
 def test_potatos_answers_are_numbers_or_words_and_text_boxes_are_reasons() -> None:
-    labels = [one.label for one in of(list(read_records(FOLDER / "potato")), LabelRecord)]
+    labels = [one.label for one in of_kind(read_records(FOLDER / "potato"), LabelRecord)]
     values = {(label.target.item, label.target.criterion, label.annotator): label.value for label in labels}
     assert (values["i1", "quality", "ann"], values["i2", "correct", "ann"]) == (5, "false")
     assert {label.reason for label in labels} == {"because"}
 
 
 def test_free_text_of_meta_evaluator_is_the_reason() -> None:
-    labels = [one.label for one in of(list(read_records(FOLDER / "meta_evaluator")), LabelRecord)]
+    labels = [one.label for one in of_kind(read_records(FOLDER / "meta_evaluator"), LabelRecord)]
     assert {(label.annotator, label.target.item, label.value) for label in labels} == {
         ("ann", "q1", "yes"), ("ann", "q2", "no"), ("ben", "q1", "yes"), ("ben", "q2", "yes"),
     }  # fmt: skip
@@ -164,19 +161,19 @@ def test_a_written_study_is_read_back(tmp_path: Path, format: str) -> None:
     path = write(tmp_path, format)
     assert detect_format(path) == format
     records = list(read_records(path))
-    items = {one.item.id: one.item for one in of(records, ItemRecord)}
+    items = {one.item.id: one.item for one in of_kind(records, ItemRecord)}
     assert [response.text for response in items["q1"].responses] == ["", "this"]
     assert (items["q1"].scenario, items["q2"].reference, items["q2"].prompt) == ("toys", "It.", "Say it.")
-    labels = [one.label for one in of(records, LabelRecord)]
+    labels = [one.label for one in of_kind(records, LabelRecord)]
     assert sorted((label.target.criterion, label.target.part, label.value) for label in labels) == [
         ("better", "", 0), ("better", "", 2), ("tone", "", 3), ("tone", "2", 1),
     ]  # fmt: skip
     assert {label.target.kind for label in labels} == {"preference", "score"}
     assert len({label.annotator for label in labels}) == 2
-    (trace,) = of(records, TraceRecord)
+    (trace,) = of_kind(records, TraceRecord)
     assert (trace.run, trace.events[-1].verdict.value) == ("judge run", 1)
     if format != "argilla":  # it has no gold, and users have ids
-        (gold,) = of(records, AdjudicationRecord)
+        (gold,) = of_kind(records, AdjudicationRecord)
         assert (gold.ruling.value, gold.ruling.adjudicator) == (2, "Eve")
         assert {label.annotator for label in labels} == {"Ann", "Ben"}
 
@@ -213,12 +210,14 @@ def test_labels_of_steps_come_back_from_a_log_of_inspect_with_their_transcripts(
     path = tmp_path / "steps.json"
     path.write_text(stream.getvalue(), encoding="utf-8")
     read = list(read_records(path))
-    labels, written = ([one.label for one in of(records, LabelRecord)] for records in (read, sample))
+    labels, written = ([one.label for one in of_kind(records, LabelRecord)] for records in (read, sample))
     assert Counter((label.target, label.annotator, label.value) for label in labels) == Counter(
         (label.target, label.annotator, label.value) for label in written
     )
-    assert of(read, TranscriptRecord) == of(sample, TranscriptRecord)
-    assert {record.run for record in of(read, TraceRecord)} == {record.run for record in of(sample, TraceRecord)}
+    assert of_kind(read, TranscriptRecord) == of_kind(sample, TranscriptRecord)
+    assert {record.run for record in of_kind(read, TraceRecord)} == {
+        record.run for record in of_kind(sample, TraceRecord)
+    }
     log = pytest.importorskip("inspect_ai.log", reason="inspect-ai is not installed")
     calls = [one for one in log.read_eval_log(str(path)).samples[0].messages if getattr(one, "tool_calls", None)]
     assert calls[0].tool_calls[0].arguments
@@ -304,7 +303,7 @@ def test_annotated_instances_of_older_potatoes_are_read(tmp_path: Path) -> None:
     path = tmp_path / "annotated_instances.jsonl"
     path.write_text(json.dumps(line) + "\n")
     assert detect_format(path) == "potato"
-    (label,) = of(list(read_records(path)), LabelRecord)
+    (label,) = of_kind(read_records(path), LabelRecord)
     assert (label.label.target.criterion, label.label.value) == ("q", 4)
 
 
@@ -335,7 +334,7 @@ def test_any_value_is_read_or_refused(tmp_path: Path, format: str, value: object
         records = list(read_records(path, format))
     except FileFormatError:
         return
-    assert of(records, ItemRecord)
+    assert of_kind(records, ItemRecord)
 
 
 def test_the_fields_of_label_studio_tasks_have_a_fixed_order(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from core.statistics.data.arrays import (
 from core.statistics.data.columns import number_by_value
 from core.statistics.data.ratings import Ratings, Scores
 from core.statistics.data.sample import Sample
+from tests.core.statistics.frames import make_frame
 
 
 def test_division_by_zero_is_nan():
@@ -96,14 +97,7 @@ def test_numbers_have_the_rank_and_the_first_place_of_the_distinct_ones(size):
 # Frames of labels: pooling, splitting, selection
 
 
-COLUMNS = ["item", "scenario", "kind", "criterion", "part", "rater", "value"]
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
-
-
-def make_frame(*rows: tuple) -> pd.DataFrame:
-    return pd.DataFrame(list(rows), columns=COLUMNS)
-
-
 LABELS = make_frame(
     ("i", "s", "score", "depth", None, "a", 1),
     ("i", "s", "score", "style", None, "a", 2),

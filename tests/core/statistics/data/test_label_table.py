@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from core.statistics.data import label_table
 from core.statistics.data.columns import Column, factorize, number_by_appearance
 from core.statistics.data.label_table import LabelTable
-from tests.core.statistics.data.test_arrays import FIVE, LABELS, SCALES, make_frame
+from tests.core.statistics.data.test_arrays import FIVE, LABELS, SCALES
+from tests.core.statistics.frames import make_frame
 
 TABLE = LabelTable.from_frame(LABELS)
 NAMES = st.lists(st.one_of(st.none(), st.text("ab1", max_size=2)), max_size=12)

@@ -5,17 +5,15 @@ from itertools import product
 from statistics import fmean
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.critiques import score_critique
-from core.labels import PREFERENCE
 from core.statistics.measures.shares import possible_range, share_estimate, wilson_interval, wilson_proportion
 from core.statistics.reports.alignment import judge_statistics
 from core.statistics.reports.judges import rank_judges
-from tests.core.statistics.one_dataset import build_dataset
+from tests.bench.studies import dataset_of
 
 
 def test_wilsons_interval_equals_the_published_examples():
@@ -41,10 +39,7 @@ def test_the_pages_judges_and_alignment_have_the_same_interval(clustered: bool):
     rng = np.random.default_rng(3)
     truths = rng.integers(1, 3, 90)
     verdicts = np.where(rng.random(90) < 0.8, truths, 3 - truths)
-    rows = {"item": [f"i{n}" for n in range(90)], "kind": "preference", "criterion": "", "part": ""}
-    labels = pd.concat(pd.DataFrame(rows | {"rater": rater, "value": truths}) for rater in "abc")
-    opinions = pd.DataFrame(rows | {"judge": "judge", "value": verdicts})
-    dataset = build_dataset("preference", "", PREFERENCE, labels, opinions, None)
+    dataset = dataset_of(dict.fromkeys("abc", truths), {"judge": verdicts})
     if clustered:
         groups = tuple(f"d{n // 3}" for n in range(90))
         dataset = replace(dataset, ratings=replace(dataset.ratings, groups=groups))

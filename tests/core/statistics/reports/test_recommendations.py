@@ -14,6 +14,7 @@ from core.statistics.data.dataset import ADJUDICATED, BY_PEOPLE, Dataset
 from core.statistics.measures.annotator_dependence import State
 from core.statistics.reports.judge_findings import NO_REFERENCE, find
 from core.statistics.reports.judges import Abstentions, Concerns, JudgeEvaluation, Rule, decide, rank_judges, summarize
+from tests.bench.studies import dataset_of
 from tests.core.statistics.one_dataset import build_dataset
 
 Verdict = int | None
@@ -44,18 +45,11 @@ def planted_dataset(
     rng = np.random.default_rng(seed)
     truths = rng.integers(1, 3, items)
     people = {f"annotator {number}": noisy(accuracy) for number in range(1, annotators + 1)}
-    frames = [
-        pd.DataFrame(
-            [
-                {"item": f"i{number}", "kind": "preference", "criterion": "c", "part": "", column: name, "value": value}
-                for name, answer in answers.items()
-                for number, truth in enumerate(truths)
-                for value in [answer(int(truth), rng)]
-            ]
-        )
-        for column, answers in (("rater", people), ("judge", judges))
+    drawn = [
+        {name: np.array([answer(int(truth), rng) for truth in truths], object) for name, answer in answers.items()}
+        for answers in (people, judges)
     ]
-    return build_dataset("preference", "c", PREFERENCE, frames[0], frames[1], None)
+    return dataset_of(*drawn)
 
 
 def test_a_constant_judge_is_not_used_without_review() -> None:
@@ -271,13 +265,7 @@ def mixed_study(seed: int, items: int = 260) -> Dataset:
         "silent": np.where(rng.random(items) < 0.4, np.nan, noise(truth, 0.03)),
         "first": np.where(rng.random(items) < 0.3, first, noise(truth, 0.02)),
     }
-    common = {"item": [f"i{n}" for n in range(items)], "kind": "preference", "criterion": "c", "part": ""}
-    labels = pd.concat(pd.DataFrame(common | {"rater": name, "value": values}) for name, values in people.items())
-    opinions = pd.concat(
-        pd.DataFrame(common | {"rater": name, "judge": name, "value": values, "shown_first": first})
-        for name, values in judges.items()
-    )
-    return build_dataset("preference", "c", PREFERENCE, labels, opinions, None)
+    return dataset_of(people, judges, shown_first=first)
 
 
 @pytest.mark.parametrize("seed", range(4))
