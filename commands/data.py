@@ -212,7 +212,7 @@ def suggest_with_roles(
     for role, _, field in (text.partition("=") for text in chosen):
         roles.setdefault(role.strip(), []).append(field)
     draft = suggest.suggest_table(path, explode, joins)
-    draft = suggest.apply_roles(path, draft, roles, joins) if roles else draft
+    draft = suggest.with_optional(path, suggest.apply_roles(path, draft, roles, joins)) if roles else draft
     draft = suggest.apply_scales(draft, {field: ends for field, _, ends in (text.rpartition("=") for text in scales)})
     return suggest.apply_values(draft, {place: own for place, _, own in (text.rpartition("=") for text in values)})
 

@@ -231,7 +231,8 @@ def _describe_scale(scale: Scale) -> str:
     if scale.categories:
         best = f" ({format_value(scale.categories[-1])} is the best)" if scale.level == "ordinal" else ""
         return join_names([format_value(category) for category in scale.categories]) + best
-    return f"{format_value(scale.low)} to {format_value(scale.high)} ({format_value(scale.high)} is the best)"
+    best = "" if scale.level == "nominal" else f" ({format_value(scale.high)} is the best)"
+    return f"{format_value(scale.low)} to {format_value(scale.high)}{best}"
 
 
 def _meaning(block: Block, source: ValueSource, text: str) -> str:

@@ -22,9 +22,10 @@ from core.formats.mapping.fields import (
 )
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, every_key, parse_cell, preview_of, preview_table, unused_fields
-from core.formats.mapping.rows import parse_number, stated_header
+from core.formats.mapping.rows import has_header, parse_number, stated_header
 from core.formats.mapping.scope import EVERY_KEY, WHOLE_RECORD
 from core.formats.mapping.suggest_blocks import distinguish
+from core.formats.mapping.table import lacking_responses
 from core.formats.transcripts.messages import is_messages, message_parts
 from core.formats.validation_errors import join_names
 
@@ -77,7 +78,23 @@ def suggest_table(path: Path, explode: Levels = None, join: Sequence[guess.Draft
     """Return a suggested mapping of a file; with an empty list each row is an item, although it has lists."""
     if explode == []:
         return suggest(preview_table(path, ROWS, join=join)) | ({"join": [*join]} if join else {})
-    return _suggest_levels(path, explode or every_key(path), join)
+    return with_optional(path, _suggest_levels(path, explode or every_key(path), join))
+
+
+def with_optional(path: Path, draft: guess.Draft) -> guess.Draft:
+    """Return the draft with those responses optional that a record lacks; a cell of a table is never `null`."""
+    blocks = (block for name in ("labels", "judges", "gold") for block in draft.get(name, ()))
+    if (
+        has_header(path)
+        or "responses" not in draft
+        or any(block.get("kind") in (None, "preference") for block in blocks)
+    ):
+        return draft
+    lacking = lacking_responses(path, build_suggested(draft)[0])
+    responses = [
+        own | ({"optional": True} if number in lacking else {}) for number, own in enumerate(draft["responses"])
+    ]
+    return draft | {"responses": responses}
 
 
 def _suggest_levels(path: Path, explode: Levels, join: Sequence[guess.Draft]) -> guess.Draft:
@@ -643,9 +660,13 @@ def _refer_to_first(draft: guess.Draft, preview: Preview) -> None:
 
 
 def _transcript(preview: Preview, draft: guess.Draft) -> guess.Draft:
-    """Return the response of a table whose only response is in a list of messages, under any name."""
+    """Return the response of a table whose only response is in a list of messages, under any name, or of the texts of
+    steps of which a column names the first wrong one."""
     names = guess.names_of(preview.columns)
     listed = {name: [parse_cell(row.get(column, "")) for row in preview.rows] for name, column in names.items()}
+    steps = next((name for name in TRANSCRIPTS if _are_texts(listed.get(name, ()))), None)
+    if steps and len(draft.get("responses", ())) < 2 and guess.first_of(names, suggest_steps.FIRST):
+        return {"responses": [{"transcript": names[steps]}]}
     found = sorted(name for name, cells in listed.items() if any(map(is_messages, cells)))
     usual = [name for name in TRANSCRIPTS if name in found] or found
     if not usual:

@@ -15,13 +15,14 @@ from core.labels import STEPS
 from core.transcripts import ERROR_CATEGORY, FIRST_WRONG_STEP, Transcript
 
 WRONG = ("mistake", "failure", "error", "wrong", "first_wrong", "first_error", "failed")
-FIRST = tuple(f"{word}_step{end}" for word in WRONG for end in ("", "_number", "_index"))
+FIRST = tuple(f"{word}_{end}" for word in WRONG for end in ("step", "step_number", "step_index", "index"))
 # A column such as `first_wrong_step_Ann`.
 OF_PERSON = re.compile(rf"({'|'.join(FIRST)})[ _-](?P<name>.+)", re.IGNORECASE)
 AGENTS = (*(f"{word}_agent" for word in WRONG), "failure_responsible_agent", "responsible_agent", "agent")
-WHY = (*(f"{word}_reason" for word in WRONG), *REASONS, "description", "evidence")
+WHY = (*(f"{word}_reason" for word in WRONG), *REASONS, "description", "evidence", "step_reason", "category_reason")
 PLACES = ("location", "span_id", "step", "step_id", "step_index", "step_number", *FIRST, "message_index", "turn")
-CATEGORIES = ("category", ERROR_CATEGORY.replace(" ", "_"), "error_type", "failure_mode", "type", "label")
+KINDS = tuple(f"{word}_{end}" for word in WRONG for end in ("category", "type", "mode"))
+CATEGORIES = ("category", ERROR_CATEGORY.replace(" ", "_"), *KINDS, "type", "label")
 # An annotator's answer for a step without an error.
 NO_ERROR = "none"
 # The share of steps whose agent is the one that the file names from which on the count of steps is stated.

@@ -10,6 +10,7 @@ from core.errors import FileFormatError
 from core.formats.mapping.confirmation import answer
 from core.formats.mapping.joins import find_joins
 from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import suggest_table
@@ -308,3 +309,28 @@ def test_lists_of_three_prompts_and_responses_are_items_and_not_turns(tmp_path: 
     path.write_text(json.dumps(rows))
     draft = suggest_table(path)
     assert (draft["explode"], draft["parallel"], draft["id"]) == ("query", ["response"], "{hitid}-{element}")
+
+
+def test_a_response_that_a_record_lacks_is_optional(tmp_path):
+    """EVOUNA's answers of five systems: of some questions one is null, or judged although it is empty."""
+    rows = [
+        {
+            "question": f"Why is the house number {n} here?",
+            "answer_x": f"It is near {n} trees.",
+            "answer_y": f"{n} men.",
+        }
+        | {"judge_x": n % 2 == 0, "judge_y": n % 3 == 0}
+        for n in range(30)
+    ]
+    rows[20] |= {"answer_x": None, "judge_x": None}
+    rows[21] |= {"answer_x": "", "judge_x": False}
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    draft = suggest_table(path)
+    assert [own.get("optional") for own in draft["responses"]] == [True, None]
+    outcome = read_outcome(path, build_mapping(draft))
+    assert outcome.counts == {
+        "items with 2 responses": 29,
+        "items with 1 responses": 1,
+        "gold values (answer, judge)": 59,
+    }

@@ -203,3 +203,28 @@ def test_columns_of_criteria_and_annotators_are_a_block_for_each_criterion(tmp_p
         (criterion, kind, ["annotator_1", "annotator_2"])
         for criterion, kind in (("tone", "answer"), ("depth", "score"))
     ]
+
+
+def test_steps_that_are_texts_are_the_transcript_although_the_file_has_an_answer(tmp_path: Path) -> None:
+    """BIG-Bench Mistake has the steps of a solution, the index of the first wrong one, and the answer."""
+    path = write(
+        tmp_path,
+        [
+            {"input": f"What is {n}?", "steps": ["First.", "Then.", "So."], "answer": "(A)", "mistake_index": n % 3}
+            for n in range(9)
+        ],
+    )
+    draft = suggest_table(path)
+    assert draft["responses"] == [{"transcript": "steps"}] and draft["prompt"] == "input"
+    (block,) = draft["gold"]
+    assert (block["value"], block["steps"], block["confirmed"]) == ("mistake_index", "message from 0", False)
+
+
+def test_failures_in_a_list_are_errors_of_steps_by_the_names_of_their_fields(tmp_path: Path) -> None:
+    """AgentRx has objects with `step_number` and `failure_category`."""
+    failures = [{"step_number": 3, "failure_category": "wrong tool", "step_reason": "So.", "failed_agent": "Planner"}]
+    record = {name: own for name, own in failure(1, 2).items() if not name.startswith("mistake")}
+    draft = suggest_table(write(tmp_path, [record | {"failures": failures}, record | {"failures": []}]))
+    (block,) = draft["labels"]
+    assert (block["each"], block["step"], block["value"]) == ("failures", "step_number", "failure_category")
+    assert block["reason"] == "step_reason" and block["scale"]["categories"] == ["none", "wrong tool"]
