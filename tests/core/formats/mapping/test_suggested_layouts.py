@@ -316,14 +316,14 @@ def test_a_response_that_a_record_lacks_is_optional(tmp_path):
     rows = [
         {
             "question": f"Why is the house number {n} here?",
-            "answer_x": f"It is near {n} trees.",
-            "answer_y": f"{n} men.",
+            "answer_fid": f"It is near {n} trees.",
+            "answer_bot": f"{n} men.",
         }
-        | {"judge_x": n % 2 == 0, "judge_y": n % 3 == 0}
+        | {"judge_fid": n % 2 == 0, "judge_bot": n % 3 == 0}
         for n in range(30)
     ]
-    rows[20] |= {"answer_x": None, "judge_x": None}
-    rows[21] |= {"answer_x": "", "judge_x": False}
+    rows[20] |= {"answer_fid": None, "judge_fid": None}
+    rows[21] |= {"answer_fid": "", "judge_fid": False}
     path = tmp_path / "t.json"
     path.write_text(json.dumps(rows), encoding="utf-8")
     draft = suggest_table(path)
