@@ -317,7 +317,7 @@ def test_a_response_that_a_record_lacks_is_optional(tmp_path):
         {
             "question": f"Why is the house number {n} here?",
             "answer_fid": f"It is near {n} trees.",
-            "answer_bot": f"{n} men.",
+            "answer_bot": f"There were {n} men.",
         }
         | {"judge_fid": n % 2 == 0, "judge_bot": n % 3 == 0}
         for n in range(30)
