@@ -83,15 +83,14 @@ def connect(url: str) -> Engine:
         case "sqlite" | "sqlite+pysqlite":
             return _sqlite(parsed)
         case "postgresql+psycopg":
-            engine = create_engine(
+            return create_engine(
                 parsed,
                 connect_args=dialects.connect_arguments(parsed.query),
                 json_serializer=columns.to_json,
                 pool_size=(size := dialects.number(*dialects.POOL_SIZE, smallest=1)),
                 max_overflow=dialects.OVERFLOW * size,
+                pool_pre_ping=True,  # after a restart of the server its connections are opened again
             )
-            dialects.ping_idle_connections(engine)
-            return engine
     raise TiebreakError(f"Tiebreak stores its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
 
 

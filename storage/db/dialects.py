@@ -6,7 +6,6 @@ The settings are read from environment variables; except for the wait for locks,
 import errno
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import JSON, Connection, Engine, ExceptionContext, event
-from sqlalchemy.exc import InvalidatePoolError
 
 from core.errors import TiebreakError
 from storage.db.errors import FULL, NOT_SAVED, DatabaseUnavailable
@@ -39,8 +37,6 @@ PARAMETERS = {
 }
 # A connection whose server has disappeared is noticed after a minute, not after hours.
 KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
-# Seconds after which an idle connection is tested before it is used; a test takes longer than most queries.
-PING_AFTER = 0.25
 
 
 def connect_arguments(query: Any) -> dict[str, Any]:
@@ -62,25 +58,6 @@ def number(variable: str, default: int, smallest: int = 0) -> int:
     if not (text.isascii() and text.isdigit() and smallest <= int(text) <= LONGEST_WAIT):
         raise TiebreakError(f"{variable} should be a whole number of at least {smallest}, not {text[:40]!r}.")
     return int(text)
-
-
-def ping_idle_connections(engine: Engine) -> None:
-    """Test connections that were idle before they are used, and open new ones after a restart of the server."""
-
-    @event.listens_for(engine, "checkin")
-    def _returned(_: Any, record: Any) -> None:
-        record.info["returned"] = time.monotonic()
-
-    @event.listens_for(engine, "checkout")
-    def _test(connection: Any, record: Any, _: Any) -> None:
-        returned = record.info.get("returned")
-        if returned is None or time.monotonic() - returned < PING_AFTER:
-            return
-        try:
-            connection.execute("SELECT 1")
-            connection.commit()  # after a rollback psycopg would forget the statements that it has prepared
-        except engine.dialect.loaded_dbapi.Error as error:
-            raise InvalidatePoolError from error
 
 
 # Rows that are inserted by columns: SQLAlchemy prepares each row by itself, in twice the time.

@@ -13,7 +13,6 @@ from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.sql.dml import UpdateBase
@@ -266,31 +265,18 @@ class UncheckedRead(RuntimeError):
     """A read of a study without a checked permission: a mistake in a page or a route."""
 
 
-# The tables of READ_PERMISSIONS that a query reads, and the names of its values that are ids of studies.
-Query = tuple[frozenset[str], Sequence[str]]
-# Compiled statement -> what it reads; SQLAlchemy compiles a statement once and keeps it.
-_queries: WeakKeyDictionary[Any, Query] = WeakKeyDictionary()
-
-
 @event.listens_for(Engine, "before_cursor_execute")
 def _check_reads(connection: Connection, cursor: Any, text: str, values: Any, context: Any, many: bool) -> None:
     if not reads_are_enforced():
         return
     compiled = getattr(context, "compiled", None)
     if compiled is None:
-        query: Query = (_tables(text) if text.lstrip().startswith(("SELECT", "WITH")) else frozenset(), ())
-    elif (known := _queries.get(compiled)) is not None:
-        query = known
-    else:
-        query = _queries[compiled] = _query_of(compiled, text)
-    _require(query, context)
-
-
-def _query_of(compiled: Any, text: str) -> Query:
-    if any(getattr(compiled, name, False) for name in ("isinsert", "isupdate", "isdelete")):
-        return frozenset(), ()  # a change, which has its own check
-    names = getattr(compiled, "bind_names", {}).values()
-    return _tables(text), [name for name in names if _STUDY.fullmatch(name)]
+        is_read = text.lstrip().startswith(("SELECT", "WITH"))
+    else:  # a change has its own check
+        is_read = not any(getattr(compiled, name, False) for name in ("isinsert", "isupdate", "isdelete"))
+    if is_read and (tables := _tables(text)):
+        names = getattr(compiled, "bind_names", {}).values()
+        _require(tables, [name for name in names if _STUDY.fullmatch(name)], context)
 
 
 @lru_cache(maxsize=1024)
@@ -298,10 +284,8 @@ def _tables(text: str) -> frozenset[str]:
     return frozenset(_TABLE.findall(text)) & READ_PERMISSIONS.keys()
 
 
-def _require(query: Query, context: Any) -> None:
-    tables, names = query
-    if not tables:
-        return
+def _require(tables: frozenset[str], names: Sequence[str], context: Any) -> None:
+    """Raise UncheckedRead for a query of tables whose values with these names are ids of studies."""
     granted, purposes, named = granted_reads(), _purposes.get(), _named_studies(names, context)
     for table in tables:
         permitting = READ_PERMISSIONS[table]

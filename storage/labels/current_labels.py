@@ -80,11 +80,7 @@ class StudyTargets:
     @cached_property
     def frame(self) -> "pd.DataFrame":
         """The same as a data frame by id; shared, so do not modify."""
-        import pandas as pd
-
-        columns = [self.table[name].tolist() for name in TARGET_COLUMNS]
-        rows = list(zip(self.ids.tolist(), *columns, strict=True))
-        return pd.DataFrame(rows, columns=["id", *TARGET_COLUMNS]).set_index("id")
+        return self.table.to_frame().set_index(self.ids).rename_axis("id")
 
     @cached_property
     def keys(self) -> list[tuple[int, tuple[str, str, str, str]]]:

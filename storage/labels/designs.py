@@ -24,7 +24,7 @@ from core.labels import Kind, Scale, Value
 from core.wording import report_criterion
 from storage.db import audit
 from storage.db.audit import Action
-from storage.db.connections import batches, execute, insert_missing
+from storage.db.connections import execute, insert_missing
 from storage.db.guards import QUEUE, reading_for
 from storage.db.tables import (
     AdjudicationRow,
@@ -52,10 +52,6 @@ KIND: Kind = "preference"
 FRAME_COLUMNS = ("item", "kind", "criterion", "part", "stratum", "probability", "drawn", "number")
 # The first round that draws a target, whether it had a label before, and whether it has one.
 ANSWERS = ("first", "chosen", "labelled")
-# Targets in a statement.
-BATCH = 2_000
-# Distinct draws up to which targets are updated together.
-FEW_DRAWS = 20
 
 
 class Drawn(NamedTuple):
@@ -358,14 +354,9 @@ def _draw(
             if one.labelled and one.stored.probability is not None and found.round and not one.stored.drawn:
                 chosen[one.subject, found.round].add(one.number_key)
     _add_chosen(session, study_id, chosen)
-    if len(changed) > FEW_DRAWS:
-        rows = [{"id": id, **found._asdict()} for found, ids in changed.items() for id in ids]
+    rows = [{"id": id, **found._asdict()} for found, ids in changed.items() for id in ids]
+    if rows:
         session.execute(update(TargetRow), sorted(rows, key=lambda row: row["id"]))
-        return
-    for found, ids in changed.items():
-        for batch in batches(ids, BATCH):
-            values = {f"new_{name}": value for name, value in found._asdict().items()}
-            execute(session, _update_statement(), {"targets": list(batch), **values})
 
 
 def _add_chosen(session: Session, study_id: int, chosen: Mapping[tuple[Subject, int], set[str]]) -> None:
@@ -378,14 +369,6 @@ def _add_chosen(session: Session, study_id: int, chosen: Mapping[tuple[Subject, 
     query = select(DesignRow).where(col(DesignRow.study_id) == study_id, wanted).with_for_update()
     for row in session.scalars(query).all():
         row.before = sorted({*row.before, *chosen[(row.kind, row.criterion), row.round]})
-
-
-@cache  # to build the statement takes longer than to execute it
-def _update_statement() -> Any:
-    table: Any = TargetRow
-    values = {name: bindparam(f"new_{name}", type_=table.__table__.c[name].type) for name in Drawn._fields}
-    chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
-    return update(table.__table__).where(chosen).values(**values)
 
 
 def _drawn(own: Sequence[Design], key: str, state: State) -> Drawn:

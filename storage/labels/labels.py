@@ -217,18 +217,7 @@ def version(session: Session, study_id: int) -> tuple[int, ...]:
 
 def frame(session: Session, study_id: int) -> "pd.DataFrame":
     """Return the current labels, one per row: item, scenario, group, kind, criterion, part, rater, value."""
-    import pandas as pd
-
-    from core.statistics.data.columns import Column
-    from storage.labels import current_labels
-
-    by_target = current_labels.read_targets(session, study_id)
-    target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
-    raters = Column.of(annotator_ids).map(_annotator_names(session).__getitem__)
-    labels = by_target.frame.take(by_target.rows_of(target_ids)).reset_index(drop=True)
-    labels["rater"] = pd.Series(raters.values, dtype="str").take(raters.codes).array
-    labels["value"] = pd.Series(_parsed(texts).array(), dtype=object)
-    return labels
+    return table(session, study_id).to_frame()
 
 
 def table(session: Session, study_id: int) -> "LabelTable":

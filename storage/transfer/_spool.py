@@ -215,9 +215,6 @@ class SortedRecords:
         """Items that are in the file again."""
         self.targets: dict[TargetKey, int] = {}
         """The targets of labels and critiques, with their places from 0."""
-        self._last_target: Target | None = None
-        """The target of the last label."""
-        self._last_place = 0
         self.annotators: set[str] = set()
         """The annotators of labels."""
         self._shared_columns: dict[tuple[Any, ...], Row] = {}
@@ -267,10 +264,9 @@ class SortedRecords:
             case PlainLabels():
                 self._add_plain_labels(record)
             case LabelRecord(label=label):
-                if label.target is not self._last_target:  # the labels of a row often share theirs
-                    self._last_target, self._last_place = label.target, self._distinct(key_of(label.target))
                 self.annotators.add(label.annotator)
-                self.labels.add((self._last_place, label.annotator, self._columns(label), current_line()))
+                place = self._distinct(key_of(label.target))
+                self.labels.add((place, label.annotator, self._columns(label), current_line()))
             case ItemRecord(item=item):
                 self._add_item(item)
             case TranscriptRecord(transcript=transcript):

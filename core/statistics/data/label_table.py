@@ -40,7 +40,8 @@ class LabelTable:
         import pandas as pd
 
         types = {name: object if name == "value" else None for name in self.columns}
-        return pd.DataFrame({name: pd.Series(self[name].tolist(), dtype=types[name]) for name in self.columns})
+        columns = {name: pd.Series(self[name].values, dtype=types[name]).take(self[name].codes) for name in types}
+        return pd.DataFrame({name: column.array for name, column in columns.items()})
 
     def __getitem__(self, name: str) -> Column:
         return self.columns[name]
