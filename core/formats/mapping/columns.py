@@ -209,6 +209,14 @@ def name_parts(column: Column) -> list[str]:
     return [*map(str.lower, parents), *parts] if len(parts) > 1 else name_words(column)
 
 
+def beside_name(column: Column, text: Column) -> tuple[str, ...] | None:
+    """Return what the first key of a column has beside the name of a text: `("grade",)` of `grade-gpt4.ann`; None if
+    it does not have the name, or nothing else."""
+    first, name = ([*map(str.lower, re.split(r"[_\s-]+", parse_path(own.path)[0]))] for own in (column, text))
+    places = [at for at in range(len(first) - len(name) + 1) if first[at : at + len(name)] == name]
+    return (*first[: places[0]], *first[places[0] + len(name) :]) or None if places else None
+
+
 def number_marks(column: Column) -> set[str]:
     return {word for word in column.words.split() if re.fullmatch(r"\d+|[a-h]", word)}
 

@@ -24,6 +24,7 @@ from core.formats.mapping.columns import (
     TRUTH,
     WHY,
     Column,
+    beside_name,
     compared_with_zero,
     count_groups,
     depends,
@@ -194,8 +195,8 @@ class RoleSuggester:
         for own in self.short:
             if len(texts := [named[name] for name in named if name in own.distinct]) > 1 and _is_winner(own, {*named}):
                 return [{"text": text} for text in texts]
-        if len(nested := self._nested()) > 1:
-            return nested
+        if like := self._nested() or self._rated():
+            return like
         found: dict[tuple[str, ...], list[tuple[str, Column]]] = {}
         numbered = {mark for own in self.short if own.is_called(SYSTEM) for mark in number_marks(own)}
         rated = {mark for own in self.short if own.is_label for mark in number_marks(own)}
@@ -213,6 +214,25 @@ class RoleSuggester:
         family += self._short_members(pattern)
         family.sort(key=lambda own: self.columns.index(own[1]))
         return [{"text": own.path} | self._system_of(word, own) for word, own in family]
+
+    def _rated(self) -> list[Draft]:
+        """Return the texts that are called as systems are: other columns have values about each of them, such as
+        `gpt4_score` beside `gpt4`, and the same about the others."""
+        values = [own for own in self.columns if own.is_label or own.is_nested]
+        found: dict[tuple[str, ...], dict[str, None]] = {}
+        for text in (own for own in self.prose if own not in self.aside and "." not in own.path):
+            if not number_marks(text) and not text.is_called(PROMPT, REFERENCE, CONTEXT, RESPONSE):
+                for own in values:
+                    if rest := beside_name(own, text):
+                        found.setdefault(rest, {})[text.path] = None
+        rest, texts = max(found.items(), key=lambda own: len(own[1]), default=((), {}))
+        if len(texts) < 2:
+            return []
+        # Of a system whose texts are short, or lists of texts, the others say that it is one.
+        more = [own for own in self.columns if "." not in own.path and not own.numbers and own.path not in texts]
+        texts |= {own.path: None for own in more if rest in [beside_name(one, own) for one in values]}
+        order = [own.path for own in self.columns if own.path in texts]
+        return [{"text": path, "name": key_of(path)} for path in order]
 
     def _short_members(self, pattern: tuple[str, ...]) -> Iterator[tuple[str, Column]]:
         """Yield columns whose names are like those of responses although their texts are short, and what differs."""
@@ -428,6 +448,7 @@ class RoleSuggester:
         suggester.columns = [own for own in suggester.columns if own != suggester.rater]
         found = suggester.suggest()
         found["labels"] = [own for own in found.get("labels", []) if self._complete(own)]
+        self._name_responses(found["labels"])
         ranks = [] if any("each" in own for own in found["labels"]) else self._ranks(self.texts)
         if ranks:
             found["labels"].append(self._ranking(ranks))
@@ -443,7 +464,11 @@ class RoleSuggester:
         left = [own for own in about if number_marks(own) and not self._about(own) and stem([own, own]) in stems]
         labels, about = ([own for own in of if own not in left] for of in (labels, about))
         one_each = labels if self.annotator is not None else about
-        for columns in [*([own] for own in one_each), *families([own for own in labels if own not in one_each])]:
+        of_people = self._objects_of_people(labels)
+        inside = [own for several in of_people for own in several]
+        single = [[own] for own in one_each if own not in inside]
+        rest = families([own for own in labels if own not in one_each and own not in inside])
+        for columns in [*of_people, *single, *rest]:
             name, block = self._block(columns, criterion)
             found.setdefault(name, []).append(block)
         self._aggregate(found["labels"], criterion)
@@ -519,6 +544,24 @@ class RoleSuggester:
         if "each" in block and len(parents) > 1 and (parent := block["each"].rpartition(".")[0]) in parents:
             block.setdefault("response", parents.index(parent) + 1)
         return block.get("value") not in people
+
+    def _name_responses(self, labels: Sequence[Draft]) -> None:
+        """Let lists of values be about the response whose name their column has: `gpt4_ratings` beside `gpt4`."""
+        for block in labels:
+            column = next(iter(self._of([str(block.get("value"))])), None)
+            if block.get("layout") == "list" and "response" not in block and column:
+                response = self._about(column) if block["kind"] != "preference" else None
+                if response and (rest := beside_name(column, self.texts[response - 1])):
+                    block |= {"response": response, "criterion": " ".join(rest)}
+
+    def _objects_of_people(self, labels: Sequence[Column]) -> list[list[Column]]:
+        """Return the labels in each object whose keys are persons, such as `grades.grader1`, if no column names any."""
+        inside: dict[str, list[Column]] = {}
+        for own in labels if self.annotator is None else ():
+            parent, _, key = own.path.rpartition(".")
+            if parent and re.fullmatch(r"[a-z]*(grader|rater|annotator|worker|expert|judge)[_ -]?\w{1,3}", key.lower()):
+                inside.setdefault(parent, []).append(own)
+        return [*inside.values()]
 
     def _is_free(self, column: Column) -> bool:
         """Return whether a column has no other role, and is no fact of the item, the system or the person."""
@@ -597,6 +640,12 @@ class RoleSuggester:
         if self.annotator:
             name = {"criterion_field": criterion.path} if criterion else name
             return "labels", {"layout": "long", "annotator": self.annotator.path, "value": path, **name, **block}
+        if self._objects_of_people(columns):
+            parent = path.rpartition(".")[0]
+            rest = beside_name(columns[0], self.texts[response - 1]) if response else None
+            name = {"criterion": " ".join(rest) if rest else key_of(parent)}
+            people = {"each": parent, "annotator": "{element}", "value": key_of(parent)}
+            return "labels", {"layout": "long", **people, **name, **block}
         is_beside = block.get("scale") in self.by_people  # a criterion beside those with usual names
         if len(columns) > 1 or is_beside:
             people = {own.path: PEOPLE if is_beside else last_key(own.path) for own in columns}
@@ -622,8 +671,13 @@ class RoleSuggester:
         texts = self.texts if texts is None else texts
         if len(texts) < 2:
             return None
-        found = [number for number, own in enumerate(_marks_of(texts), 1) if {*own} & {*name_parts(column)}]
-        return found[0] if len(found) == 1 else None
+        marks = _marks_of(texts)
+        found = [number for number, own in enumerate(marks, 1) if {*own} & {*name_parts(column)}]
+        if len(found) == 1:
+            return found[0]
+        # Names that are a part of others: the longest of which the column has all.
+        whole = [number for number, text in enumerate(texts, 1) if beside_name(column, text)]
+        return max(whole, key=lambda number: len(name_parts(texts[number - 1])), default=None)
 
     def _aggregate(self, blocks: Sequence[Draft], criterion: Column | None) -> None:
         """Let the first of several values of an annotator for an item count."""

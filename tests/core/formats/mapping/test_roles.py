@@ -415,3 +415,34 @@ def test_sides_and_usual_codes_for_no_value_are_asked_about_and_the_best_of_thre
     several = {f"response_{k}": f"This is the long answer number {k}" for k in (1, 2, 3)}
     table = [own | several | {"best": own["id"] % 3 + 1, "annotator": "w"} for own in texts]
     assert "labels" not in suggest_table(write(tmp_path, table))
+
+
+@pytest.mark.parametrize(
+    ("values", "block"),
+    [
+        (lambda name, n: {f"{name}_score": n % 5 + 1}, {"criterion": "score"}),
+        (lambda name, n: {f"{name}_ratings": [n % 5 + 1, n % 4 + 1]}, {"criterion": "ratings", "layout": "list"}),
+        (
+            lambda name, n: {f"grade-{name}": {f"grader{n % 4}": n % 5, f"grader{5 + n % 3}": n % 3}},
+            {"criterion": "grade", "annotator": "{element}", "each": "grade-fine-model"},
+        ),
+    ],
+)
+def test_texts_whose_names_are_in_those_of_values_are_the_responses(tmp_path, values, block):
+    """CoNaLa's human grades have the system `codex` beside `grade-codex`."""
+    names = ("base", "fine", "fine-model")
+    rows = [
+        {"intent": f"Sort the {n} names of the harbour town."}
+        | {name: f"The {name} of {n} sorts them by the first letter." for name in names}
+        | {key: own for name in names for key, own in values(name, n).items()}
+        for n in range(40)
+    ]
+    path = write(tmp_path, rows)
+    draft = suggest_table(path)
+    assert draft["prompt"] == "intent"
+    assert draft["responses"] == [{"text": name, "name": name} for name in names]
+    blocks = [*draft.get("labels", ()), *draft.get("gold", ())]
+    assert [own["response"] for own in blocks] == [1, 2, 3]
+    assert blocks[2].items() >= block.items()
+    sizes = read_outcome(path, build_mapping(draft)).counts
+    assert sizes["items with 3 responses"] == 40
