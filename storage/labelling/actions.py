@@ -51,41 +51,28 @@ def perform(
 
     Raises OutOfSequence if the client has sent actions that are not stored here.
     """
-    results = []
+    results: list[Json] = []
     found: Found = {}
-    for number, action in enumerate(actions):
-        sequence = _Sequence(after, first) if number == 0 else None
-        results.append(_perform_once(engine, work, client, action, sequence, found))
+    for action in actions:
+        results.append(_perform_once(engine, work, client, action, 0 if results else after, first, found))
     return _with_reveals(engine, work, actions, results, found)
 
 
-@dataclass(frozen=True)
-class _Sequence:
-    """The state of the client of a request: the last action that was answered, and whether it is a new client."""
-
-    after: int
-    first: bool
-
-    def check(self, last: int | None) -> None:
-        """Raise OutOfSequence if `last`, the last action that is stored, is an earlier one."""
-        if self.after > (last or 0) and (last is not None or not self.first):
-            raise OutOfSequence
-
-
 def _perform_once(
-    engine: Engine, work: QueueContext, client: str, fields: Fields, sequence: _Sequence | None, found: Found
+    engine: Engine, work: QueueContext, client: str, fields: Fields, after: int, first: bool, found: Found
 ) -> Json:
     """Return the stored result of an action, or execute it and store its result in the same transaction.
 
-    The task of an action that is executed is added to `found`.
-    What a refused action has changed is rolled back, and its result is stored in a separate transaction.
+    `after` is the last action of which the client has the result; `first`: whether it is a new client. The task of an
+    action that is executed is added to `found`. What a refused action has changed is rolled back, and its result is
+    stored in a separate transaction.
     """
 
     def accept(transaction: Transaction) -> Json:
         found[transaction.action.task] = transaction.work, transaction.found
         return {"status": "accepted", **carry_out(transaction)}
 
-    store = partial(_store_result, work, client, fields, sequence)
+    store = partial(_store_result, work, client, fields, after, first)
     try:
         return write(engine, partial(store, accept))
     except DatabaseUnavailable:
@@ -99,7 +86,8 @@ def _store_result(
     work: QueueContext,
     client: str,
     fields: Fields,
-    sequence: _Sequence | None,
+    after: int,
+    first: bool,
     perform: Callable[[Transaction], Json],
     session: Session,
 ) -> Json:
@@ -109,8 +97,8 @@ def _store_result(
         # Serializes the requests of one annotator; SQLite has one writer at a time anyway.
         execute(session, _LOCK, {"annotator": work.annotator_id})
     last, stored = read_log(session, work, client, seq)
-    if sequence is not None:
-        sequence.check(last)
+    if after > (last or 0) and (last is not None or not first):
+        raise OutOfSequence
     if stored is not None:
         if stored.get("digest", digest) != digest:
             raise OutOfSequence

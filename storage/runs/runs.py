@@ -300,11 +300,6 @@ def _record(session: Session, row: RunRow, change: str) -> None:
     )
 
 
-def replace_prompts(session: Session, run_id: int, prompts: dict[str, str]) -> None:
-    """Replace the templates of a run; the prompts that were sent are stored with their turns."""
-    claims.locked(session, run_id).prompts = prompts
-
-
 def _with_activity(at: datetime) -> Select[RunRow, bool]:
     """Select runs, and whether workers execute them at a time of the database's clock."""
     alone = func.coalesce(col(RunRow.claimed_until) > at, false())

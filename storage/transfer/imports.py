@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, select, update
 from sqlalchemy.exc import DataError
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -45,9 +45,10 @@ from core.formats.records import (
 from core.labels import Adjudication, Kind, Scale, Target, Value
 from storage.db import audit
 from storage.db.audit import Action
-from storage.db.connections import insert_all, update_statistics, writing
-from storage.db.fingerprints import FileFingerprints, Row, adjudication_row, encoded_columns, mark_row
-from storage.db.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
+from storage.db.columns import sanitize
+from storage.db.connections import insert_all, insert_missing, update_statistics, writing
+from storage.db.fingerprints import FileFingerprints, Row, adjudication_row, encoded_columns, mark_row, to_utc
+from storage.db.tables import AdjudicationRow, LabelRow, MarkRow, ReplyRow, TargetRow, now
 from storage.labels import designs, targets
 from storage.runs import aius, experiments
 from storage.runs.inputs import Input
@@ -325,11 +326,36 @@ class _Import:
 
     def import_participation(self) -> int:
         """Add views, read guidelines, overlaps of targets and replies; return the number of replies."""
-        added = participation.Importer(self.session, self.study_id, self.target_ids, self.annotator_ids)
-        added.set_overlaps(self.records.of(TargetRecord))
+        for record in self.records.of(TargetRecord):
+            if record.overlap is not None:
+                is_target = col(TargetRow.id) == self.target_ids[targets.key_of(record.target)]
+                unset = update(TargetRow).where(is_target, col(TargetRow.overlap).is_(None))
+                self.session.execute(unset.values(overlap=record.overlap, disputed=True))
+        # Each target, annotator or both have one record of these types.
         for record_type in (ViewRecord, KnownAnswerRecord, TrainingAnswerRecord, RepeatRecord, GuidelinesReadRecord):
-            added.add_missing(record_type, self.records.of(record_type))
-        return added.add_replies(self.records.of(ReplyRecord))
+            rows = [self.participation_row(record) for record in self.records.of(record_type)]
+            insert_missing(self.session, participation.TABLES[record_type], rows)
+        if not (replies := self.records.of(ReplyRecord)):
+            return 0
+        stored = self.session.scalars(participation.rows_of_study(self.study_id, ReplyRow, ReplyRow))
+        known = {tuple(sorted(row.model_dump(exclude={"id"}).items())) for row in stored}
+        added = {tuple(sorted(row.items())): row for row in map(self.participation_row, replies)}
+        new = [row for key, row in added.items() if key not in known]
+        insert_all(self.session, ReplyRow, new)
+        return len(new)
+
+    def participation_row(self, record: Any) -> dict[str, Any]:
+        """Return the columns of a record of one of `participation.TABLES`."""
+        row = record.model_dump(exclude={"type", "target", *participation.PEOPLE})
+        row["at"] = to_utc(record.at) or now()
+        people = [name for name in participation.PEOPLE if hasattr(record, name)]
+        row |= {f"{name}_id": self.annotator_ids[getattr(record, name)] for name in people}
+        if hasattr(record, "target"):
+            row["target_id"] = self.target_ids[targets.key_of(record.target)]
+        if "study_id" in participation.TABLES[type(record)].model_fields:
+            row["study_id"] = self.study_id
+        stored: dict[str, Any] = sanitize(row)
+        return stored
 
     def insert_new(self, table: Any, make_row: Callable[..., Row], records: Iterable[tuple[Any, str]]) -> int:
         """Insert the rows of records and their annotators that the study does not have, and return their number."""

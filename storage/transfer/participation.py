@@ -1,9 +1,9 @@
 """Records of how annotators took part: names and pseudonyms, views, read guidelines, replies, overlaps of targets."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import Select, and_, exists, func, or_, select, update
+from sqlalchemy import Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
@@ -24,9 +24,6 @@ from core.formats.records import (
     ViewRecord,
 )
 from core.formats.turns import TurnRow
-from storage.db.columns import sanitize
-from storage.db.connections import insert_all, insert_missing
-from storage.db.fingerprints import to_utc
 from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import (
     ActionRow,
@@ -50,10 +47,8 @@ from storage.db.tables import (
     TargetRow,
     TrainingAnswerRow,
     UndoEntryRow,
-    now,
 )
 from storage.labels import targets
-from storage.labels.targets import TargetKey
 from storage.studies import studies
 
 # The beginning of `read_by` in a `TurnRow` if a person read the reply.
@@ -143,56 +138,6 @@ def count_targets(session: Session, study_id: int) -> int:
 def _is_exported(study_id: int) -> Any:
     unused = [~exists().where(col(table.target_id) == col(TargetRow.id)) for table in REFERRING]
     return and_(col(TargetRow.study_id) == study_id, or_(col(TargetRow.overlap).is_not(None), and_(*unused)))
-
-
-class Importer:
-    """Adds the records of a file to a study whose targets and annotators have ids."""
-
-    def __init__(
-        self, session: Session, study_id: int, target_ids: Mapping[TargetKey, int], annotator_ids: Mapping[str, int]
-    ) -> None:
-        self.session, self.study_id = session, study_id
-        self.target_ids, self.annotator_ids = target_ids, annotator_ids
-
-    def set_overlaps(self, records: Iterable[TargetRecord]) -> None:
-        """Set the overlaps of targets that have none."""
-        for record in records:
-            if record.overlap is not None:
-                unset = and_(
-                    col(TargetRow.id) == self.target_ids[targets.key_of(record.target)],
-                    col(TargetRow.overlap).is_(None),
-                )
-                self.session.execute(update(TargetRow).where(unset).values(overlap=record.overlap, disputed=True))
-
-    def add_missing(self, record_type: type[Any], records: Sequence[Any]) -> None:
-        """Add records that the study does not have: each target, annotator or both have one of a type."""
-        insert_missing(self.session, TABLES[record_type], [self._row(record) for record in records])
-
-    def add_replies(self, records: Sequence[ReplyRecord]) -> int:
-        """Add the replies that the study does not have, and return their number."""
-        if not records:
-            return 0
-        stored = self.session.scalars(rows_of_study(self.study_id, ReplyRow, ReplyRow))
-        known = {_key(row.model_dump(exclude={"id"})) for row in stored}
-        new = {key: row for row in map(self._row, records) if (key := _key(row)) not in known}
-        insert_all(self.session, ReplyRow, list(new.values()))
-        return len(new)
-
-    def _row(self, record: Any) -> dict[str, Any]:
-        """Return the columns of a record."""
-        row = record.model_dump(exclude={"type", "target", *PEOPLE})
-        row["at"] = to_utc(record.at) or now()
-        row |= {f"{name}_id": self.annotator_ids[getattr(record, name)] for name in PEOPLE if hasattr(record, name)}
-        if hasattr(record, "target"):
-            row["target_id"] = self.target_ids[targets.key_of(record.target)]
-        if "study_id" in TABLES[type(record)].model_fields:
-            row["study_id"] = self.study_id
-        stored: dict[str, Any] = sanitize(row)
-        return stored
-
-
-def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in sorted(row))
 
 
 # Pseudonyms in place of annotators' names: the same ones in every export of a study.

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -24,7 +23,7 @@ from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
 from core.trace import Event, Spec, TraceFailed
 from storage.db.connections import reading
-from storage.runs import aius, events, experiments, outcomes, runs, traces
+from storage.runs import aius, claims, events, experiments, outcomes, runs, traces
 from storage.runs.claims import ClaimedTrace
 from storage.studies import items, studies, transcripts
 from storage.worker._transactions import EventWriter
@@ -137,8 +136,8 @@ def update_prompts(session: Session, run: runs.Run) -> runs.Run:
 
     Replies to the earlier prompts answer other questions than those that are still to be asked.
     """
-    prompts: dict[str, Any] = studies.by_id(session, run.study_id).templates(run.protocol)
-    runs.replace_prompts(session, run.id, prompts)
+    # The prompts that were sent are stored with their turns.
+    claims.locked(session, run.id).prompts = studies.by_id(session, run.study_id).templates(run.protocol)
     outcomes.restart_unfinished(session, run.id, PROMPTS_CHANGED)
     return runs.get(session, run.id)
 

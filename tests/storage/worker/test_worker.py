@@ -262,7 +262,7 @@ def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of
         outcomes.append_events(session, [NewEvent(finished, 0, a_turn()), NewEvent(finished, 1, a_verdict())])
         outcomes.append_events(session, [NewEvent(begun, 0, a_turn(prompt="An old prompt."))])
         prompts = runs.get(session, run_id).prompts
-        runs.replace_prompts(session, run_id, prompts | {"retired": "A template of an earlier version."})
+        claims.locked(session, run_id).prompts = prompts | {"retired": "A template of an earlier version."}
         claims.release(session, run_id, "old", state="requested")
     model = ScriptedModel(lambda ask: "1")
     run, progress = execute(engine, run_id, model)
