@@ -14,7 +14,7 @@ from core.formats.mapping.fields import Comparison, SystemName, ValueSource, sou
 from core.formats.mapping.guess import SIDES
 from core.formats.mapping.mapping import Block, ListLabels, RankingLabels, StepCount, as_tuple, build_mapping, draft_of
 from core.formats.mapping.mapping import Mapping as TableMapping
-from core.formats.mapping.rows import format_value, is_empty, parse_list
+from core.formats.mapping.rows import format_value, is_empty, parse_list, translated
 from core.formats.mapping.scope import Scope
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
@@ -236,7 +236,8 @@ def _describe_scale(scale: Scale) -> str:
 
 
 def _meaning(block: Block, source: ValueSource, text: str) -> str:
-    value = block.values.get(text, text)
+    known = translated(text, block.values)
+    value = text if known is None else block.values[known]
     if value is None:
         return "no value"
     if isinstance(source, SystemName) and text not in block.values:
@@ -402,7 +403,8 @@ def _is_open(block: Block, source: ValueSource, text: str) -> bool:
     if isinstance(source, SystemName):
         return False
     if block.kind != "preference":
-        return text not in block.values or block.values[text] is not None
+        known = translated(text, block.values)
+        return known is None or block.values[known] is not None
     is_stated = text in block.values and not block.proposed
     return isinstance(source, Comparison) or (is_position(text) and not is_stated)
 

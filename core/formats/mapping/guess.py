@@ -214,6 +214,8 @@ SCALES = ((1, 3), (1, 5), (0, 5), (1, 7), (0, 10), (1, 10), (0, 100))
 MAX_CATEGORIES = 11
 # What is written in place of an empty cell.
 EMPTY = ("n/a", "na", "nan", "none", "null", "-")
+# A remark on why there is no value, such as `N/A (nothing to judge)`.
+WITHOUT_VALUE = re.compile(r"(n/a)\W.*", re.IGNORECASE | re.DOTALL)
 # Usual words for no value.
 NO_VALUE = (*EMPTY, "error", "unknown", "refused")
 
@@ -252,8 +254,9 @@ def scale_of(low: float, high: float, numbers: Iterable[float]) -> Draft:
 
 
 def with_value(cells: Iterable[str]) -> set[str]:
-    """Return the distinct cells that are neither empty nor a word of EMPTY, without blanks around them."""
-    return {text for cell in cells if (text := cell.strip()) and text.lower() not in EMPTY}
+    """Return the distinct cells that are neither empty, a word of EMPTY nor a remark, without blanks around them."""
+    texts = {text for cell in cells if (text := cell.strip()) and text.lower() not in EMPTY}
+    return {text for text in texts if not WITHOUT_VALUE.fullmatch(text)}
 
 
 def meanings(texts: Iterable[str]) -> dict[str, int]:

@@ -159,18 +159,25 @@ def parse_list(cell: Any, line: int, field: str, separator: str | None = None) -
     return cell
 
 
+def translated(text: str, translations: Mapping[str, Value | None]) -> str | None:
+    """Return the key of the translation of a text: the text, or the beginning of it with "*"; None without one."""
+    if text in translations:
+        return text
+    return next((key for key in translations if key.endswith("*") and text.startswith(key[:-1])), None)
+
+
 def parse_label(
     cell: Any, scale: Scale, translations: Mapping[str, Value | None], line: int, field: str
 ) -> Value | None:
     """Return a label's value, translated or on the scale as written; None if the cell contains no label.
 
-    The translation of "" is that of an empty cell.
+    The translation of "" is that of an empty cell, and that of "N/A*" of all other texts that begin so.
     """
     if is_empty(cell):
         return None if cell is MISSING else translations.get("")
     text = format_value(cell) if isinstance(cell, str | bool | int | float) else ""
-    if text in translations:
-        return translations[text]
+    if (known := translated(text, translations)) is not None:
+        return translations[known]
     value = _find_category(cell, text, scale, line, field) if scale.categories else parse_number(cell, line, field)
     if value is None or not scale.contains(value):
         message = f"expected {_describe_scale(scale, translations)}, not {quote_value(cell)}"

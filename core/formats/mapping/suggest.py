@@ -68,6 +68,7 @@ UNUSED = {
     "step": "its values are not known as steps of the transcript; state that with `--role transcript=FIELD`",
     "system": "there are fewer responses than systems; state each with `--role response=FIELD`",
 }
+BLOCKS = ("labels", "judges", "gold")
 # The list whose elements are the items, or the lists in lists.
 Levels = str | list[str] | None
 # A row of a preview.
@@ -78,7 +79,9 @@ def suggest_table(path: Path, explode: Levels = None, join: Sequence[guess.Draft
     """Return a suggested mapping of a file; with an empty list each row is an item, although it has lists."""
     if explode == []:
         return suggest(preview_table(path, ROWS, join=join)) | ({"join": [*join]} if join else {})
-    return with_optional(path, _suggest_levels(path, explode or every_key(path), join))
+    draft = _suggest_levels(path, explode or every_key(path), join)
+    suggest_blocks.share_remarks([block for name in BLOCKS for block in draft.get(name, ())])
+    return with_optional(path, draft)
 
 
 def with_optional(path: Path, draft: guess.Draft) -> guess.Draft:

@@ -34,6 +34,7 @@ from core.formats.mapping.guess import (
     RESPONSES,
     SCORES,
     VALUES,
+    WITHOUT_VALUE,
     Draft,
     annotator_columns,
     first_of,
@@ -707,6 +708,13 @@ def share_scales(blocks: Draft) -> None:
             own["scale"] = _common_scale(scales)
 
 
+def share_remarks(blocks: Sequence[Draft]) -> None:
+    """Let a remark in place of a value, which one field has, be no value in any: the first rows lack most of them."""
+    found = {text: None for block in blocks for text in block.get("values", {}) if text.endswith("*")}
+    for block in blocks if found else ():
+        block["values"] = dict(block.get("values", {})) | found
+
+
 def _common_scale(scales: Sequence[Draft]) -> Draft:
     """Return the scale with the values of several."""
     values = [value for own in scales for value in own.get("categories", (own.get("low"), own.get("high")))]
@@ -782,7 +790,9 @@ def guess_values(cells: Iterable[str]) -> Draft | None:
 
 def _without_value(block: Draft, cells: Iterable[str]) -> Draft:
     """Return the block with the cells that are usual words for no value among its values."""
-    nothing = {text: None for cell in cells if (text := cell.strip()).lower() in NO_VALUE}
+    texts = {cell.strip() for cell in cells}
+    nothing = {text: None for text in sorted(texts) if text.lower() in NO_VALUE}
+    nothing |= {f"{found[1]}*": None for text in sorted(texts) if (found := WITHOUT_VALUE.fullmatch(text))}
     return block | ({"values": dict(block.get("values", {})) | nothing} if nothing else {})
 
 
