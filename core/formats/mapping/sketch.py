@@ -17,12 +17,14 @@ from core.formats.mapping.rows import has_header, is_empty, parse_number, read_r
 COUNTED, SHOWN = 2_000, 3
 # Different values of a field up to which all are listed, and examples of a field with more.
 FEW, EXAMPLES = 12, 3
-VALUE_LENGTH, TEXT_LENGTH = 80, 300
-# Keys of an object from which on they can be values such as ids, and elements of a list that are shown.
-MANY_KEYS, ELEMENTS = 12, 3
-SHOWN_KEYS = 60
+VALUE_LENGTH = 80
+# Keys of an object from which on they can be values such as ids.
+MANY_KEYS = 12
+# Characters of a text, elements of a list and keys of an object that are shown, the first whose record is short enough.
+EXTENTS = ((300, 3, 60), (150, 2, 40), (80, 1, 20), (40, 1, 6))
+MAX_RECORD = 5_000  # characters
 # Different values that are counted of a field, and lines of a sketch.
-MAX_VALUES, MAX_LINES = 2_000, 400
+MAX_VALUES, MAX_LINES = 2_000, 250
 ANY_KEY = "{element}"
 
 
@@ -126,7 +128,7 @@ def sketch_file(path: Path) -> str:
     for number, (_, row) in enumerate(islice(read_rows(path), COUNTED)):
         whole.add(dict(row))
         if number < SHOWN:
-            shown.append(json.dumps(_shortened(dict(row)), ensure_ascii=False, indent=1, default=str))
+            shown.append(_record(dict(row)))
     kind = "a table with a line of names" if has_header(path) else "records"
     more = "" if whole.count < COUNTED else " or more, of which these are described"
     whole.with_any_key()
@@ -143,12 +145,22 @@ def sketch_file(path: Path) -> str:
     )
 
 
-def _shortened(value: Any) -> Any:
+def _record(row: dict[str, Any]) -> str:
+    """Return a record as JSON, with so much of its texts, lists and objects as there is room for."""
+    for extent in EXTENTS:
+        text = json.dumps(_shortened(row, *extent), ensure_ascii=False, indent=1, default=str)
+        if len(text) <= MAX_RECORD:
+            break
+    return text[:MAX_RECORD]
+
+
+def _shortened(value: Any, length: int, elements: int, keys: int) -> Any:
     """Return a value with the begin of long texts, and the first of many elements and keys."""
     nested = parse_nested(value) if isinstance(value, str) else value
     if isinstance(nested, dict):
-        return {key: _shortened(inner) for key, inner in islice(nested.items(), SHOWN_KEYS)}
+        return {key: _shortened(inner, length, elements, keys) for key, inner in islice(nested.items(), keys)}
     if isinstance(nested, list):
-        more = len(nested) - ELEMENTS
-        return [*map(_shortened, nested[:ELEMENTS]), *([f"... and {more:,} more elements"] if more > 0 else [])]
-    return shorten(value, TEXT_LENGTH) if isinstance(value, str) else value
+        more = len(nested) - elements
+        own = [_shortened(inner, length, elements, keys) for inner in nested[:elements]]
+        return [*own, *([f"... and {more:,} more elements"] if more > 0 else [])]
+    return shorten(value, length) if isinstance(value, str) else value

@@ -91,7 +91,7 @@ def test_a_sketch_has_every_place_with_its_values(tmp_path):
     assert f"- {place}.scores: 20 lists of 2 elements" in lines
     assert f'- {place}.scores[].by: 40 values, "ann" (20 times), "ben" (20 times)' in lines
     assert f'- {place}.scores[].value: 40 values, 20 empty, "0" (7 times), "1" (7 times), "2" (6 times)' in lines
-    assert max(map(len, lines)) < 2 * sketch.TEXT_LENGTH
+    assert max(map(len, lines)) < 2 * sketch.EXTENTS[0][0]
 
 
 def test_a_sketch_of_many_values_has_the_ends_of_numbers(tmp_path):

@@ -338,14 +338,13 @@ def test_a_response_that_a_record_lacks_is_optional(tmp_path):
 
 def test_a_remark_in_place_of_a_value_is_no_value_in_any_field(tmp_path):
     """FED has remarks such as `N/A (no errors)` among the numbers of some criteria."""
+    numbers = [{"fluency": [n % 3, 2], "depth": [n % 3, 0]} for n in range(30)]
+    numbers[3]["fluency"], numbers[29]["depth"] = ["N/A (no errors)", 2], [1, "N/A: off topic"]
     rows = [
-        {"context": f"How are you, {n}?", "response": f"Fine, {n} times.", "fluency": [n % 3, 2], "depth": [n % 3, 0]}
-        for n in range(30)
+        {"context": f"How are you, {n}?", "response": f"Fine, {n} times.", "annotations": own}
+        for n, own in enumerate(numbers)
     ]
-    rows[3]["fluency"], rows[29]["depth"] = ["N/A (no errors)", 2], [1, "N/A: off topic"]
     path = tmp_path / "t.json"
-    path.write_text(
-        json.dumps([{**own, "annotations": {name: own.pop(name) for name in ("fluency", "depth")}} for own in rows])
-    )
+    path.write_text(json.dumps(rows), encoding="utf-8")
     outcome = read_outcome(path, build_mapping(suggest_table(path)))
     assert outcome.labels == 118 and outcome.omissions.labels == 2
