@@ -3,7 +3,6 @@
 from itertools import count
 
 import pytest
-from sqlalchemy import select
 
 from core.aspects import aspect_set_id
 from core.critiques import Critique, aius_with_numbers, precision_target
@@ -14,7 +13,6 @@ from core.protocols.metacritique.settings import CritiqueJudge, Settings
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
 from storage.db import connections
-from storage.db.tables import LeaseRow
 from storage.labels import labels
 from storage.runs import aius, aspects, traces
 from storage.runs.aspects import quality_target
@@ -101,35 +99,6 @@ def test_a_key_answers_and_the_judges_answers_follow(bench, store, annotator) ->
     assert values_of(store, precision_target("train", "llm.3"), annotator) == [(True, True), (False, False)]
 
 
-def test_eleven_quick_ones_are_eleven_answers_and_no_rating(bench, served, annotator) -> None:
-    texts = [f"The answer names city {number}." for number in range(8)]
-    points = [f"The answer omits city {number}." for number in range(3)]
-    critique = Critique(id="c", author="a", text=" ".join(texts), aius=aius_with_numbers("c", texts))
-    reference = Critique(
-        id="r", author="g", role="reference", text=" ".join(points), aius=aius_with_numbers("r", points)
-    )
-    item = Item(id="i", prompt="?", responses=(Response(text="!"),), reference="!!", critiques=(critique, reference))
-    engine = connections.connect(served.database)
-    imports.import_records(engine, "eleven", [ItemRecord(item=item)])
-    page = bench(study="eleven")
-    press(page, *["1"] * 11, every=0.06)
-    saved(page)
-    press(page, "1", "1")
-    assert "the input was ignored" in page.locator(".announcement").inner_text()
-    rows = labels_of(engine, "eleven", annotator)
-    assert rows == [
-        *(("aiu_precision", f"c.{number}", True) for number in range(1, 9)),
-        *(("aiu_recall", f"r.{number}@c", True) for number in range(1, 4)),
-    ]
-    press(page, *["u"] * 11, every=0.06)
-    saved(page)
-    assert page.locator(".count").inner_text().startswith("0 of 11")
-    press(page, *["Shift+U"] * 11, every=0.06)
-    saved(page)
-    assert page.locator(".count").inner_text().startswith("11 of 11")
-    assert [value for *_, value in labels_of(engine, "eleven", annotator)] == [True] * 11 + [None] * 11 + [True] * 11
-
-
 def test_every_edit_is_undone_and_done_again(bench, store) -> None:
     engine, study = store
     page = bench(item="kite", of="llm")
@@ -197,48 +166,6 @@ def test_ratings_have_seven_levels_and_ctrl_enter_opens_the_next_critique(bench,
     assert state(page, "bench.taskId()") != first
     rating = Target(item="moon", kind="likert", criterion="AIU extraction", part="human")
     assert values_of(store, rating, annotator) == [(6, True)]
-
-
-def test_a_link_to_a_critique_claims_nothing_and_names_no_author(bench, store) -> None:
-    engine, _ = store
-
-    def leased() -> int:
-        with connections.reading(engine) as session:
-            return len(session.scalars(select(LeaseRow)).all())
-
-    before = leased()
-    page = bench(item="train", of="human")
-    assert leased() == before
-    assert page.locator(".line .item").inner_text().startswith("Item ")
-    blind = state(page, "JSON.stringify([...Object.values(bench.state.tasks)])")
-    for hidden in ('"train"', "human.1", "llm.1", "colleague", "model K", "judge A"):
-        assert hidden not in blind, hidden
-    press(page, "1")
-    saved(page)
-    assert leased() == before + 1
-
-
-def test_critiques_are_compared_blind_and_the_stored_value_names_the_right_one(bench, store, annotator) -> None:
-    engine, study = store
-    page = bench("critique_labels")
-    left = page.locator("article.column .text").first.inner_text()
-    press(page, "1", "Enter", every=0.1)
-    saved(page)
-    with connections.reading(engine) as session:
-        [label] = [one for one in labels.of_study(session, study.id) if one.annotator == annotator]
-        critiques = aius.current_state(session, study.id, label.target.item).critiques
-    assert (label.target.kind, label.target.criterion) == ("preference", "critique")
-    chosen = label.target.part.split(" or ")[int(label.value) - 1]
-    assert next(one.text for one in critiques if one.id == chosen) == left
-
-
-def test_critiques_are_rated_on_a_scale(bench, store, annotator) -> None:
-    page = bench("critique_labels", task="Rate critiques")
-    assert page.locator("[role=radio]").count() == 7
-    press(page, "5", "Enter", every=0.1)
-    saved(page)
-    [(kind, _, value)] = labels_of(store[0], STUDY, annotator)
-    assert (kind, value) == ("likert", 5)
 
 
 def test_on_a_phone_an_answer_needs_no_scrolling_and_shows_the_text_of_the_next_aiu(bench, store, annotator) -> None:

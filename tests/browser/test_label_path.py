@@ -213,21 +213,6 @@ def test_nothing_hidden_is_received_before_the_label(visit, server, study):
     assert "j0" in "".join(reply.text() for reply in replies)
 
 
-def test_on_a_phone_submit_and_next_need_no_scrolling(bench, stored):
-    page = bench(viewport={"width": 390, "height": 844}, has_touch=True)
-    first = shown(page)
-    for _ in range(2):
-        page.locator("[role=radio]").first.tap()
-        page.locator(".submit").tap()
-        page.locator(".reveal table").wait_for()
-        assert page.evaluate("[scrollX, scrollY, document.documentElement.scrollWidth <= innerWidth]") == [0, 0, True]
-        page.wait_for_timeout(450)  # sooner it is the second tap of a double tap
-        page.locator(".submit").tap()
-    saved(page)
-    assert stored()[0][:2] == (first, 1)
-    assert len(stored()) == 2
-
-
 def test_a_training_is_repeated_until_it_is_passed_and_then_the_queue_opens(bench, server, study, stored):
     known = {f"gpt_vs_claude/{number}" for number in range(2)}
     with writing(connect(server[-1].database)) as session:

@@ -244,17 +244,3 @@ def test_buttons_step_through_comments(served, visit):
     page.get_by_role("button", name="‹").click()
     page.get_by_role("button", name="‹").click()
     page.get_by_text("Comment 10 of 10").wait_for()
-
-
-def test_a_click_on_a_bar_lists_its_items(served, visit):
-    page = visit(f"{served.address}/peer_errors?study={PEERS}")
-    page.get_by_text("Right with some peers right").wait_for()
-    bar = page.locator(".st-key-errors .point").first
-    bar.wait_for()
-    page.wait_for_timeout(1500)  # plotly lays out the chart after the bars exist
-    box = bar.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 12)
-    page.wait_for_timeout(400)
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 12)
-    page.get_by_text("Selected traces").wait_for()
-    assert "slice=" in page.url

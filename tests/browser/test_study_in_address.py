@@ -78,15 +78,6 @@ def test_a_page_keeps_its_study_in_each_way(visit, served, path):
     assert_kept(page, path, "Back")
 
 
-def test_the_link_to_the_first_page_opens_it_in_a_new_tab(visit, served):
-    page = visit(f"{served.address}/biases?study={quote(STUDY)}", "annotator 1")
-    assert_kept(page, "biases", "a direct visit")
-    link = page.locator(LINK, has_text="Overview").first
-    link.hover()
-    page.goto(link.evaluate("link => link.href"))
-    assert_kept(page, "", "the link in a new tab")
-
-
 def test_back_returns_from_a_trace_to_the_filtered_list(visit, served):
     address = f"{served.address}/traces?study=Sample:+ScaleEval&outcome=Disputed"
     page = visit(address)
@@ -100,15 +91,6 @@ def test_back_returns_from_a_trace_to_the_filtered_list(visit, served):
     page.locator("[data-testid=stMain] a[href*='run=']", has_text="Traces").first.click()
     page.locator(".dvn-scroller").wait_for()
     assert "run=" in page.url and "outcome" not in page.url, "a link opens what it states"
-
-
-def test_back_returns_from_another_page_to_what_was_searched(visit, served):
-    page = visit(f"{served.address}/search?study=Sample:+ScaleEval&text=the")
-    page.locator("[data-testid=stMain] a[href*='name=']").first.click()
-    page.wait_for_url("**/traces?*name=*")
-    page.go_back()
-    page.locator("mark").first.wait_for()
-    assert "text=the" in page.url
 
 
 def test_the_tour_leads_from_a_dispute_over_a_blind_label_of_another_one_to_the_figure_without_it_and_with_it(

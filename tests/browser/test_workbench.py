@@ -19,9 +19,9 @@ from tests.browser import key_times
 from tests.browser import workbench_items as items
 from tests.browser.conftest import settle, start
 from tests.browser.workbench_server import Server, running
-from tests.conftest import make_item, make_target
+from tests.conftest import make_item
 from tests.databases import create_database
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.browser
@@ -158,18 +158,6 @@ def test_80_labels_with_late_and_lost_acknowledgements_are_80_right_rows(bench, 
     server.delay, server.drop_every = 0.1, 3
     saved(page)
     assert given() == [(place, int(key)) for place, key in enumerate(keys, 1)]
-
-
-def test_a_reason_written_after_the_reveal_is_stored(bench, server: Server) -> None:
-    page = bench()
-    press(page, "1", "Enter")
-    page.locator(".reveal table").wait_for()
-    press(page, "w")
-    page.keyboard.type("Response 2 invents a rule.")
-    press(page, "Control+Enter")
-    saved(page)
-    assert [(label.value, label.reason) for label in stored()] == [(1, ""), (1, "Response 2 invents a rule.")]
-    assert number(page) == 2
 
 
 def test_undo_and_redo_reach_back_behind_a_reload(bench) -> None:
@@ -394,16 +382,6 @@ def test_looking_claims_nothing_and_the_first_key_claims(bench, server: Server) 
     page.goto("about:blank")
     assert wait_for(lambda: not rows(LeaseRow))
     assert len(rows(DraftRow)) == 1
-
-
-def test_a_label_that_comes_too_late_is_stored_as_surplus(bench, server: Server) -> None:
-    page = bench()
-    with writing(resources.engine()) as session:
-        store_label(session, studies.get(session, "s").id, make_target("1"), "annotator 2", 1)
-    press(page, "1", "Enter")
-    page.locator(".notice").wait_for()
-    assert "extra label" in page.locator(".notice").inner_text()
-    assert given() == [(1, 1)]
 
 
 def test_guidelines_stand_beside_the_item_and_the_keys_go_on(bench, server: Server) -> None:

@@ -135,9 +135,6 @@ def test_different_names_do_not():
     assert len({similarity_key(name) for name in names}) == len(names)
 
 
-#
-
-
 def test_a_name_is_stored_on_one_line(engine):
     with writing(engine) as session:
         assert annotators.get_or_create_id(session, "  Ann \n Lee ") == annotators.get_or_create_id(session, "Ann Lee")

@@ -1,12 +1,11 @@
 """The sums over the calls of a run are stored when it ends, and used as long as it has no newer events."""
 
 import pytest
-from sqlalchemy import event, select, update
+from sqlalchemy import select
 
 from core.formats import tiebreak
 from core.llm.costs import RecordedCalls, estimate_run
 from core.protocols import registry
-from storage.db import audit
 from storage.db.connections import reading, writing
 from storage.db.tables import EventRow, RunRow
 from storage.runs import call_totals, calls, claims, outcomes, runs, traces
@@ -15,6 +14,7 @@ from storage.runs.outcomes import NewEvent
 from storage.studies import items, studies
 from storage.transfer import imports, samples
 from storage.worker import _launch
+from tests.pages.test_queries import statements_of
 from tests.storage.shared import a_turn, a_verdict
 
 
@@ -46,17 +46,14 @@ def run_of(engine, trace_id):
 
 def totals_with_statements(engine, run_id):
     """Return the sums of a run, and the statements that read them."""
-    executed = []
+    found = []
 
-    def record(connection, cursor, statement, parameters, context, many):
-        executed.append(statement)
-
-    event.listen(engine, "before_cursor_execute", record)
-    try:
+    def read():
         with reading(engine) as session:
-            return call_totals.of_runs(session, [run_id]), [text for text in executed if "sum(" in text]
-    finally:
-        event.remove(engine, "before_cursor_execute", record)
+            found.append(call_totals.of_runs(session, [run_id]))
+
+    statements = [text for text, _ in statements_of(engine, read) if "sum(" in text]
+    return found[0], statements
 
 
 def test_the_sums_of_an_ended_run_are_read_without_its_events(engine, a_trace_id):
@@ -105,27 +102,6 @@ def test_a_resumed_run_has_no_stored_sums(engine, a_trace_id):
     with writing(engine) as session:
         runs.resume(session, run_id)
     assert run_of(engine, a_trace_id)[1] is None
-
-
-def test_wrong_sums_are_reported_and_rebuilt(engine, a_study, a_trace_id):
-    append(engine, a_trace_id, 0, a_turn(0), a_turn(1))
-    run_id, _ = run_of(engine, a_trace_id)
-    release(engine, run_id)
-    right = run_of(engine, a_trace_id)[1]
-    with writing(engine) as session:
-        session.execute(update(RunRow).values(call_totals=right | {"dollars": 70.0}))
-    with reading(engine) as session:
-        (found,) = call_totals.differences(session, a_study.id)
-        assert call_totals.differences(session, a_study.id + 1) == []
-    assert (found.cells["run"], found.cells["sums stored"]) == ("live", "{'dollars': 70.0}")
-    assert found.again == {"dollars": right["dollars"]}
-    with writing(engine) as session:
-        assert call_totals.differences(session, rebuild=True) == [found]
-    assert run_of(engine, a_trace_id)[1] == right
-    with reading(engine) as session:
-        assert call_totals.differences(session) == []
-        changes = [entry.details.get("change") for entry in audit.entries(session, audit.Filter(a_study.id))]
-    assert "sums over the calls of 1 run rebuilt" in changes
 
 
 # Estimates of runs compared with the recorded usage of the sample studies

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
@@ -29,6 +29,7 @@ from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import deletions, imports
 from tests.conftest import make_item, make_label, make_target
+from tests.pages.test_queries import statements_of
 from tests.storage.reports.test_references import DEBATE, SINGLE, debate_trace, items, single_trace
 from tests.storage.shared import import_study, store_label
 
@@ -153,20 +154,13 @@ def test_only_new_labels_are_read(engine: Engine) -> None:
     study = planted(engine)
     contents(engine, study)
     save(engine, study.id, "cat", 2, 1)
-    read: list[str] = []
 
-    def note(connection: object, cursor: object, text: str, parameters: object, *_: object) -> None:
-        if "label.value" in text:
-            read.append(text)
-
-    event.listen(engine, "before_cursor_execute", note)
-    try:
+    def read() -> None:
         with reading(engine) as session:
             assert len(labels.frame(session, study.id)) == 3
             assert len(labels.table(session, study.id)) == 3
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
-    (text,) = read
+
+    (text,) = [text for text, _ in statements_of(engine, read) if "label.value" in text]
     assert "label.id > " in text
 
 

@@ -2,7 +2,6 @@ import pytest
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
-from core.items import Item, Response
 from storage.db.connections import reading
 from storage.studies import items
 from storage.transfer import imports
@@ -11,24 +10,6 @@ from tests.conftest import make_item
 
 def load(engine, *new):
     return imports.import_records(engine, "s", [ItemRecord(item=item) for item in new])
-
-
-def test_an_item_is_read_back_unchanged(engine, a_study):
-    whole = Item(
-        id="日本 =1+1",
-        prompt="p\n",
-        responses=(Response(text="a", system="x", image="a.png"), Response(text="")),
-        context="c",
-        reference="r",
-        scenario="coding",
-        group="dialogue 1",
-    )
-    load(engine, whole)
-    with reading(engine) as session:
-        assert items.get(session, a_study.id, whole.id) == whole
-        assert items.scenarios(session, a_study.id) == ["coding", "math"]
-        with pytest.raises(TiebreakError, match="no item 'item 9'"):
-            items.get(session, a_study.id, "item 9")
 
 
 def test_items_have_the_order_of_their_files(engine, a_study):

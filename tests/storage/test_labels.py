@@ -5,7 +5,7 @@ import pytest
 from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ScaleRecord
 from core.items import Criterion
-from core.labels import Evidence, Scale
+from core.labels import Scale
 from storage.db.connections import reading, writing
 from storage.db.tables import LabelRow
 from storage.labelling import queue
@@ -73,14 +73,6 @@ def test_true_and_one_differ_in_the_frame_and_in_gold(engine, a_study):
     assert (gold.source, len(gold.distribution)) == ("unresolved", 2)
 
 
-def test_a_label_after_the_reveal_is_not_blind(engine, a_study):
-    assert save(engine, a_study, "ann", 1).blind
-    with writing(engine) as session:
-        views.record(session, a_study.id, [make_target()], "ann")
-    assert not save(engine, a_study, "ann", 2).blind
-    assert [label.blind for label in history(engine, a_study, annotator="ann")] == [True, False]
-
-
 def test_a_view_ends_blindness_on_its_target_only(engine, a_study):
     for _ in range(2):
         with writing(engine) as session:
@@ -135,11 +127,6 @@ def test_names_that_look_like_formulas_or_sql_are_stored_as_text(engine, a_study
     assert (row["rater"], row["value"], row["criterion"]) == (name, name, name)
 
 
-def test_unstorable_text_in_a_reason_is_replaced(engine, a_study):
-    save(engine, a_study, "ann", 1, reason="zero \x00 and half \ud83d")
-    assert history(engine, a_study)[0].reason == "zero \N{REPLACEMENT CHARACTER} and half \N{REPLACEMENT CHARACTER}"
-
-
 def test_gold_comes_from_adjudications_then_labels_and_never_from_judges(engine, a_study):
     agreed = [a_trace(f"item {n}", a_verdict("agreed", (2, 2, 2))) for n in range(3)]
     imports.import_records(engine, "s", [RUN, *agreed])
@@ -163,14 +150,6 @@ def test_gold_comes_from_adjudications_then_labels_and_never_from_judges(engine,
         assert [one and (one[0].value, one[1]) for one in decided] == [(1, ""), (0, "dee"), None]
         assert labels.annotators_of(session, a_study.id) == ["ann", "bob", "cyd"]
         assert labels.annotators_of(session, a_study.id + 1) == []
-
-
-def test_an_adjudication_needs_a_reason_and_a_value_on_the_scale(engine, a_study):
-    with writing(engine) as session:
-        with pytest.raises(TiebreakError, match="needs a reason"):
-            labels.adjudicate(session, a_study.id, make_target(), 1, rule="expert", reason=" ", adjudicator="dee")
-        with pytest.raises(TiebreakError, match="not on the scale"):
-            labels.adjudicate(session, a_study.id, make_target(), 9, rule="expert", reason="so", adjudicator="dee")
 
 
 def test_the_version_changes_with_every_label_and_opinion(engine, a_study):
@@ -229,17 +208,6 @@ def test_labels_are_never_changed_or_deleted(engine, a_study):
         after = [row.model_dump() for row in session.query(LabelRow).order_by(LabelRow.id)]
     assert after[:1] == before
     assert len(after) == 4
-
-
-def test_evidence_guidelines_and_surplus_are_stored_with_a_label(engine, a_study):
-    evidence = (Evidence(block="response-1", start=0, end=4),)
-    with writing(engine) as session:
-        store_label(session, a_study.id, make_target(), "ann", 1, evidence=evidence, surplus=True, guidelines=2)
-        store_label(session, a_study.id, make_target(), "bob", 1)
-    with reading(engine) as session:
-        first, second = labels.history(session, a_study.id, make_target())
-    assert (first.evidence, first.surplus, first.guidelines) == (evidence, True, 2)
-    assert (second.evidence, second.surplus, second.guidelines) == ((), False, None)
 
 
 def test_a_surplus_label_counts_in_agreement_and_gold_like_any_other(engine, a_study):

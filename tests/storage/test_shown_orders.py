@@ -1,15 +1,13 @@
 """The orders stored with traces are those of their turns: after runs, imports, restarts and migrations."""
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from core.trace import ReadingReplaced, TraceFailed, TraceRestarted
-from storage.db import audit
 from storage.db.connections import reading, writing
 from storage.db.tables import TraceRow
 from storage.runs import outcomes, trace_opinions, traces
 from storage.runs.outcomes import NewEvent
-from storage.studies import studies
 from storage.transfer import imports
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates
 
@@ -67,20 +65,3 @@ def test_appended_events_give_the_same_orders_as_an_import(engine):
     with reading(engine) as session:
         assert stored(session) == EXPECTED
         assert trace_opinions.order_differences(session) == []
-
-
-def test_wrong_orders_are_reported_and_rebuilt(engine, study_id):
-    with writing(engine) as session:
-        first = session.scalars(select(TraceRow.id).order_by(TraceRow.id)).all()[len(TRACES)]
-        session.execute(update(TraceRow).where(TraceRow.id == first).values(shown_orders=[[2, 1]]))
-    with reading(engine) as session:
-        (found,) = trace_opinions.order_differences(session, study_id)
-        assert trace_opinions.order_differences(session, study_id + 1) == []
-        names = {"study": studies.by_id(session, study_id).name, "run": "again", "item": "item 0", "part": ""}
-    assert found.cells == names | {"orders stored": "[[2, 1]]", "orders": "[[1, 2]]"}
-    with writing(engine) as session:
-        assert trace_opinions.order_differences(session, rebuild=True) == [found]
-        assert trace_opinions.order_differences(session) == []
-        assert stored(session) == EXPECTED
-        changes = [entry.details.get("change") for entry in audit.entries(session, audit.Filter(study_id))]
-    assert "orders shown of 1 trace rebuilt" in changes

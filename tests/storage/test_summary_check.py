@@ -2,9 +2,10 @@
 
 import asyncio
 import random
+from dataclasses import asdict
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
 from core.items import Criterion
 from core.llm.client import ScriptedModel
@@ -14,12 +15,12 @@ from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec
 from storage.db import audit
 from storage.db.connections import reading, writing
-from storage.db.tables import RunRow, TargetRow
+from storage.db.tables import RunRow, TargetRow, TraceRow
 from storage.labelling import claims
 from storage.labels import merges, targets
 from storage.runs import call_totals, readings, runs, trace_opinions, traces
+from storage.runs.call_totals import Totals
 from storage.runs.traces import Filter
-from storage.studies import studies
 from storage.transfer import deletions, imports
 from storage.worker import _launch
 from storage.worker._launch import RunRequest
@@ -28,6 +29,7 @@ from tests.storage.labelling.workbench import Client, set_rules
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, store_label
 
 ITEMS = 5
+SUMS = asdict(Totals(calls=ITEMS, prompt_tokens=50, completion_tokens=10, seconds=2.5))
 AGREED = (a_turn(), a_verdict("agreed", (1, 1, 1)))
 
 
@@ -119,40 +121,53 @@ def test_summaries_agree_after_a_run_and_a_later_reading(engine, a_study):
     assert_agree(engine, "a withdrawn reading")
 
 
-def test_wrong_summaries_are_reported_and_rebuilt(engine, study_id):
+TARGET = {"study": "s", "item": "item 0", "kind": "preference", "criterion": "helpfulness", "part": ""}
+WRONG = {
+    "summaries of 1 target": (
+        targets.summary_differences,
+        update(TargetRow).where(TargetRow.id == select(func.min(TargetRow.id)).scalar_subquery()),
+        {"counted": 7, "disputed": False},
+        TARGET | {"labels stored": 7, "labels": 1, "disputed stored": False, "disputed": True},
+    ),
+    "orders shown of 1 trace": (
+        trace_opinions.order_differences,
+        update(TraceRow).where(TraceRow.id == select(func.min(TraceRow.id)).scalar_subquery()),
+        {"shown_orders": [[2, 1]]},
+        {"study": "s", "run": "r", "item": "item 0", "part": "", "orders stored": "[[2, 1]]", "orders": "[]"},
+    ),
+    "numbers of traces of 1 run": (
+        call_totals.size_differences,
+        update(RunRow),
+        {"traces": 9},
+        {"study": "s", "run": "r", "traces stored": 9, "traces": ITEMS},
+    ),
+    "sums over the calls of 1 run": (
+        call_totals.differences,
+        update(RunRow),
+        {"call_totals": SUMS | {"dollars": 70.0}},
+        {"study": "s", "run": "r", "sums stored": "{'dollars': 70.0}", "sums": "{'dollars': 1.25}"},
+    ),
+}
+"""What is rebuilt -> the check that finds it, the rows and what is stored wrongly in them, and the difference."""
+
+
+@pytest.mark.parametrize("rebuilt", WRONG)
+def test_what_is_stored_wrongly_is_reported_and_rebuilt(engine, study_id, rebuilt):
+    differences, rows, values, cells = WRONG[rebuilt]
     save(engine, study_id, 0, "ann", 1)
-    right = stored(engine)
     with writing(engine) as session:
-        study_name = studies.get(session, "s").name
-        first = targets.find_id(session, study_id, make_target())
-        session.execute(update(TargetRow).where(TargetRow.id == first).values(counted=7, disputed=False))
+        session.execute(rows.values(**values))
     with reading(engine) as session:
-        (found,) = targets.summary_differences(session, study_id)
-        assert targets.summary_differences(session, study_id + 1) == []
-    target = make_target()
-    assert list(found.cells.values())[:5] == [study_name, target.item, target.kind, target.criterion, target.part]
-    assert list(found.cells.values())[5:] == [7, 1, False, True]
+        (found,) = differences(session, study_id)
+        assert differences(session, study_id + 1) == []
+    assert found.cells == cells
     with writing(engine) as session:
-        assert targets.summary_differences(session, rebuild=True) == [found]
-    assert stored(engine) == right
-    with writing(engine) as session:
-        assert targets.summary_differences(session, rebuild=True) == []
-        entries = audit.entries(session, audit.Filter(study_id))
-    assert [entry.details["change"] for entry in entries if "summaries" in str(entry.details)] == [
-        "summaries of 1 target rebuilt"
-    ]
-
-
-def test_wrong_numbers_of_traces_are_reported_and_rebuilt(engine, study_id):
-    with writing(engine) as session:
-        session.execute(update(RunRow).values(traces=9))
-    with reading(engine) as session:
-        (found,) = call_totals.size_differences(session, study_id)
-        assert call_totals.size_differences(session, study_id + 1) == []
-    assert found.cells == {"study": "s", "run": "r", "traces stored": 9, "traces": ITEMS}
-    with writing(engine) as session:
-        assert call_totals.size_differences(session, rebuild=True) == [found]
-        assert call_totals.size_differences(session) == []
+        assert differences(session, rebuild=True) == [found]
+        assert differences(session) == []
         entries = audit.entries(session, audit.Filter(study_id))
     assert_agree(engine)
-    assert "numbers of traces of 1 run rebuilt" in [entry.details.get("change") for entry in entries]
+    assert [change for change in changes_of(entries) if "rebuilt" in change] == [f"{rebuilt} rebuilt"]
+
+
+def changes_of(entries):
+    return [entry.details.get("change", "") for entry in entries]

@@ -52,9 +52,6 @@ def test_no_table_has_built_the_validator_that_it_does_not_use():
     assert printed.stdout == "[]\n"
 
 
-#
-
-
 MARK = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -68,16 +65,16 @@ def test_a_model_is_serialised_as_its_fields():
     assert json.loads(to_json(make_item())) == make_item().model_dump(mode="json")
 
 
-def test_unstorable_text_is_replaced_at_every_depth():
-    assert sanitize({"a\x00": ["b\ud83d", {"c": "\x00"}], "d": 1}) == {f"a{MARK}": [f"b{MARK}", {"c": MARK}], "d": 1}
-
-
-def test_a_whole_surrogate_pair_becomes_one_character():
-    assert sanitize("\ud83d\ude42 \x00") == f"🙂 {MARK}"
-
-
-def test_an_escaped_backslash_is_not_a_nul():
-    assert sanitize("\\u0000") == "\\u0000"
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ({"a\x00": ["b\ud83d", {"c": "\x00"}], "d": 1}, {f"a{MARK}": [f"b{MARK}", {"c": MARK}], "d": 1}),
+        ("\ud83d\ude42 \x00", f"🙂 {MARK}"),  # a whole surrogate pair is one character
+        ("\\u0000", "\\u0000"),  # an escaped backslash is no NUL
+    ],
+)
+def test_unstorable_text_is_replaced_at_every_depth(value, stored):
+    assert sanitize(value) == stored
 
 
 @pytest.mark.parametrize("text", ["日本 🙂", "a\x00", "b\ud83d", "\\u0000"])

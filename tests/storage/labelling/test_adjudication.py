@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import event
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, ScaleRecord
@@ -14,6 +13,7 @@ from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
+from tests.pages.test_queries import statements_of
 from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import set_rules
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
@@ -123,14 +123,6 @@ def test_a_decision_is_gold_and_a_later_label_reopens_nothing(engine):
     assert (gold.value, gold.source, gold.reason) == (2, "adjudicated", "Guidelines")
 
 
-def test_the_newest_decision_counts(engine):
-    save(engine, "item 0", 1, 2)
-    decide(engine, "item 0", 2)
-    decide(engine, "item 0", 1, adjudicator="fay")
-    (case,) = cases(engine)
-    assert (case.decision.value, case.decision.adjudicator) == (1, "fay")
-
-
 def test_nobody_decides_on_an_own_label_unless_the_study_allows_it(engine):
     save(engine, "item 0", 1, 2)
     with pytest.raises(TiebreakError, match="labelled this item: another"):
@@ -145,10 +137,12 @@ def test_nobody_decides_on_an_own_label_unless_the_study_allows_it(engine):
     assert decide(engine, "item 0", 1, adjudicator="ann").value == 1
 
 
-def test_a_reason_is_required_where_the_decision_overrules_everybody(engine):
+def test_a_reason_is_required_where_the_decision_overrules_everybody_and_a_value_on_the_scale_always(engine):
     save(engine, "item 0", 1, 2)
     with pytest.raises(TiebreakError, match="needs a reason"):
         decide(engine, "item 0", 0)
+    with pytest.raises(TiebreakError, match="not on the scale"):
+        decide(engine, "item 0", 9, reason="all are wrong")
     assert decide(engine, "item 0", 0, reason="both are wrong").value == 0
     assert decide(engine, "item 0", 1).value == 1
 
@@ -202,23 +196,15 @@ def test_who_has_opened_a_case_is_no_longer_blind(engine):
 
 
 def test_the_number_of_queries_does_not_grow_with_the_cases(engine):
-    def count():
-        statements = []
-        listener = lambda *arguments: statements.append(arguments[2])  # noqa: E731
-        event.listen(engine, "before_cursor_execute", listener)
-        cases(engine)
-        event.remove(engine, "before_cursor_execute", listener)
-        return len(statements)
-
     save(engine, "item 0", 1, 2)
     decide(engine, "item 0", 1)
     cases(engine)  # the first one reads all labels, the next ones only newer labels
     save(engine, "item 1", 1, 2)
     decide(engine, "item 1", 1)
-    of_two = count()
+    of_two = len(statements_of(engine, lambda: cases(engine)))
     save(engine, "item 2", 1, 2)
     decide(engine, "item 2", 1)
-    assert count() == of_two
+    assert len(statements_of(engine, lambda: cases(engine))) == of_two
 
 
 def test_equal_values_in_any_order_have_the_priority_of_each_alone(engine):

@@ -1,7 +1,5 @@
 """Who may label what, in which order, and how many labels one target needs."""
 
-import unicodedata
-
 import pytest
 from sqlalchemy import select, true
 
@@ -11,7 +9,7 @@ from storage.db.tables import ItemRow
 from storage.labelling import claims
 from storage.labelling.claims import is_assigned
 from storage.labels import targets
-from storage.studies import annotators, studies
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_target
 from tests.storage.labelling.workbench import Client, set_rules, stored
@@ -91,11 +89,6 @@ def test_a_fixed_order_is_that_of_the_items(engine, queue):
     assert items(engine, "ann") == items(engine, "bob") == [f"item {number}" for number in range(6)]
 
 
-def test_a_shuffled_order_is_another_one_for_each_annotator_and_stays(engine, queue):
-    assert items(engine, "ann") == items(engine, "ann")
-    assert len({tuple(items(engine, who)) for who in ("ann", "bob", "cyd", "dan")}) > 1
-
-
 def test_the_most_informative_target_is_the_one_on_which_judges_and_annotators_are_split(engine, queue):
     more = [a_trace(f"item {n}", a_turn(), a_verdict("disputed", (1, 1, 1)), run="again") for n in (0, 1, 2, 4, 5)]
     imports.import_records(engine, "s", [RUN.model_copy(update={"name": "again"}), *more])
@@ -123,11 +116,3 @@ def test_one_more_label_can_be_requested_of_a_complete_target(engine, queue):
     with writing(engine) as session:
         store_label(session, study.id, make_target("item 2"), "dan", 1)
     assert "item 2" not in items(engine)
-
-
-def test_the_two_unicode_forms_of_a_name_are_one_annotator(engine):
-    composed, decomposed = (unicodedata.normalize(form, "Renée Müller") for form in ("NFC", "NFD"))
-    assert composed != decomposed
-    with writing(engine) as session:
-        assert annotators.get_or_create_id(session, decomposed) == annotators.get_or_create_id(session, composed)
-        assert annotators.names(session) == [composed]

@@ -81,9 +81,3 @@ def test_an_empty_reply_and_a_reply_to_nothing_are_refused(engine):
         reply(engine, "x" * 5001)
     with pytest.raises(TiebreakError, match="no such flag"):
         reply(engine, "hello", annotator="bob")
-
-
-def test_text_that_postgresql_cannot_store_is_replaced(engine):
-    mark(engine, "ann", "note", "why?")
-    reply(engine, "a\x00b\ud83d")
-    assert threads(engine)[0].replies[0].text == "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}"

@@ -71,11 +71,6 @@ def test_an_unknown_judge_is_one_sentence(engine: Engine, study: Study) -> None:
         systems.report(engine, study, judge="nobody")
 
 
-def test_a_kind_without_labels_and_verdicts_is_one_sentence(engine: Engine, study: Study) -> None:
-    with pytest.raises(TiebreakError, match="There is no kind called 'score' here; there are: preference"):
-        systems.report(engine, study, kind="score")
-
-
 def test_the_default_judge_does_not_depend_on_the_order_and_the_table_names_it(engine: Engine) -> None:
     responses = (Response(text="a", system="large"), Response(text="b", system="small"))
     items = [ItemRecord(item=Item(id=key, prompt="?", responses=responses)) for key in ("i1", "i2")]

@@ -98,23 +98,6 @@ def test_files_of_several_batches_are_imported_in_their_order(engine, monkeypatc
     assert imports.import_records(engine, "s", written) == ImportCounts()
 
 
-def test_the_same_records_again_add_nothing(engine):
-    imports.import_records(engine, "s", one_of_each_type())
-    before = export(engine, "s")
-    again = imports.import_records(engine, "s", one_of_each_type())
-    assert again == ImportCounts()
-    assert again.summary() == "nothing new: all records were already imported"
-    assert export(engine, "s") == before
-
-
-def test_an_exported_label_is_recognised_on_import(engine, a_study):
-    with writing(engine) as session:
-        for value in (1, 2, None, 2):
-            store_label(session, a_study.id, make_target(), "ann", value, reason="so", seconds=1.25)
-        labels.adjudicate(session, a_study.id, make_target(), 1, rule="expert", reason="so", adjudicator="dee")
-    assert imports.import_records(engine, "s", export(engine, "s")) == ImportCounts()
-
-
 def test_identical_lines_without_a_time_are_all_imported_and_recognised(engine, a_study):
     lines = [make_label(1), make_label(2), make_label(1), make_label(1)]
     assert imports.import_records(engine, "s", lines).labels == 4
@@ -138,18 +121,6 @@ def test_the_same_time_in_another_zone_is_the_same_label(engine, a_study):
 def test_the_same_records_in_another_study_are_new(engine):
     imports.import_records(engine, "s", one_of_each_type())
     assert imports.import_records(engine, "t", one_of_each_type()).labels == 3
-
-
-def test_true_and_one_are_different_labels(engine, a_study):
-    target = make_target(kind="answer")
-    records = [make_label(value).model_copy() for value in (True, 1, 1.0)]
-    records = [
-        record.model_copy(update={"label": record.label.model_copy(update={"target": target})}) for record in records
-    ]
-    assert imports.import_records(engine, "s", records).labels == 3
-    with reading(engine) as session:
-        history = labels.history(session, a_study.id, target)
-    assert [repr(label.value) for label in history] == ["True", "1", "1.0"]
 
 
 INVALID_RECORDS = {
