@@ -532,7 +532,7 @@ def files() -> tuple[Path, ...]:
 
 
 def load_paper(name: str) -> Definition:
-    """Return the experiment with one of `names`."""
+    """Return the experiment of a file, such as `chateval/table-1`."""
     return load(FOLDER / f"{name}.yaml")
 
 

@@ -30,7 +30,8 @@ def configure() -> None:
     """Write the log to standard error in the configured format. Called once by each process that runs for long."""
     handler = logging.StreamHandler()
     handler.addFilter(_RareDescriptorErrors())
-    handler.setFormatter(_JsonFormatter() if os.environ.get(FORMAT_VARIABLE) == "json" else _TextFormatter())
+    text = _TextFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(_JsonFormatter() if os.environ.get(FORMAT_VARIABLE) == "json" else text)
     level = logging.getLevelName(os.environ.get(LEVEL_VARIABLE, "INFO").upper())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     for name in LOGGERS:
@@ -65,9 +66,6 @@ class _RareDescriptorErrors(logging.Filter):
 
 
 class _TextFormatter(logging.Formatter):
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-
     def format(self, record: logging.LogRecord) -> str:
         return hide_secrets(super().format(record))
 

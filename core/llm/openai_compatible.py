@@ -210,11 +210,7 @@ Response = tuple[int, bytes, float | None]
 class OpenAICompatible:
     """Models at an address, and the local model. Each event loop has its own session."""
 
-    def __init__(self, connections: int = 0, max_bytes: int = MAX_BYTES) -> None:
-        """`connections` is the maximum over all servers, 0 for no limit: a run limits its own calls, and waiting for a
-        connection counts towards the time-out. `max_bytes` is the maximum size of a response."""
-        self._connections = connections
-        self._max_bytes = max_bytes
+    def __init__(self) -> None:
         self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
         self._refused = errors.RefusedParameters()
 
@@ -292,11 +288,11 @@ class OpenAICompatible:
                 )
             failed = response.status >= 400
             if call is not None and not failed and response.content_type == EVENT_STREAM:
-                content = await _read_stream(response, self._max_bytes, call)
+                content = await _read_stream(response, call)
             else:
-                content = await _read(response, MAX_ERROR_BYTES if failed else self._max_bytes, truncate=failed)
+                content = await _read(response, MAX_ERROR_BYTES if failed else MAX_BYTES, truncate=failed)
             if content is None:
-                raise too_large(spec, self._max_bytes)
+                raise too_large(spec)
             return response.status, content, errors.parse_retry_after(response.headers.get("Retry-After"))
 
     def _session(self) -> aiohttp.ClientSession:
@@ -305,9 +301,8 @@ class OpenAICompatible:
         session = self._sessions.get(loop)
         if session is None:
             session = self._sessions[loop] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=self._connections, keepalive_timeout=KEEP_ALIVE, resolver=CheckedResolver()
-                ),
+                # No limit: a run limits its own calls, and waiting for a connection counts towards the time-out.
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE, resolver=CheckedResolver()),
                 timeout=aiohttp.ClientTimeout(total=None),  # the call as a whole has one
                 cookie_jar=aiohttp.DummyCookieJar(),  # a cookie of one server could link the calls of different runs
                 headers={"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "tiebreak"},
@@ -342,15 +337,15 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int, truncate: bool
     return b"".join(pieces)
 
 
-async def _read_stream(response: aiohttp.ClientResponse, max_bytes: int, call: progress.OpenCall) -> bytes | None:
-    """Return the whole response that a stream of its pieces makes, None for a longer one than `max_bytes`.
+async def _read_stream(response: aiohttp.ClientResponse, call: progress.OpenCall) -> bytes | None:
+    """Return the whole response that a stream of its pieces makes, None for a longer one than `MAX_BYTES`.
 
     The text so far is that of the open call. Raises ClientPayloadError for a stream that ends before its reply.
     """
     rest, size, stream = b"", 0, _Stream()
     async for piece in response.content.iter_any():
         size += len(piece)
-        if size > max_bytes:
+        if size > MAX_BYTES:
             return None
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:

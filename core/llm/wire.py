@@ -66,9 +66,9 @@ def split_usage(usage: Usage, count: int) -> list[Usage]:
     ]
 
 
-def too_large(spec: Spec, max_bytes: int = MAX_BYTES) -> PermanentFailure:
+def too_large(spec: Spec) -> PermanentFailure:
     """Return the problem of a response with more than the maximum size."""
-    return PermanentFailure(f"{spec.model} sent a response of more than {max_bytes / 2**20:g} MB.")
+    return PermanentFailure(f"{spec.model} sent a response of more than {MAX_BYTES / 2**20:g} MB.")
 
 
 def content_text(content: object) -> str:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 # The rules `annotators`, `groups` and `order`.
 
 NOT_ASSIGNED = mark("This item is assigned to other annotators.")
-# More labels than any target has: complete targets are not filtered here.
-NO_LIMIT = 1 << 30
 
 
 def is_assigned(rules: StudyRules, annotator: str, scenario: str | None) -> bool:
@@ -82,7 +80,7 @@ def _informative(session: Session, work: QueueContext, target_ids: Sequence[int]
         is_last = col(OpinionRow.stage) == "last"
         opinions = _votes(session, work, OpinionRow, is_last, col(OpinionRow.value).is_not(None))
     values = sorted({value for side in (labels, opinions) for votes in side.values() for value in votes})
-    order = next_targets(_vote_array(labels, target_ids, values), _vote_array(opinions, target_ids, values), NO_LIMIT)
+    order = next_targets(_vote_array(labels, target_ids, values), _vote_array(opinions, target_ids, values))
     return [target_ids[number] for number in order]
 
 

@@ -22,7 +22,7 @@ from core.statistics.data.frames import (
     target_codes,
 )
 from core.statistics.data.patterns import LabelRows, category_counts, majority_category
-from core.statistics.data.ratings import Ratings, Scores, category_numbers, encode_categories, fill_grid, mean_scores
+from core.statistics.data.ratings import Ratings, Scores, encode_categories, fill_grid, mean_scores
 from core.statistics.data.sample import SEPARATOR, Sample
 from core.wording import scenario_group
 
@@ -407,7 +407,7 @@ def align_rows(
     if gold is None:
         reference = annotators_reference(ratings)
     else:
-        reference = gold_reference(gold, targets_by_frame[2], opinions.scale, n_targets)
+        reference = gold_reference(gold, targets_by_frame[2], opinions.scale, ratings)
     if design is not None and len(design):
         has_label = ~np.isnan(ratings.labels).all(axis=1) if ratings.raters else np.zeros(n_targets, bool)
         labelled = has_label | ~np.isnan(reference[0]) | ~np.isnan(reference[1])
@@ -463,17 +463,13 @@ def annotators_reference(ratings: Ratings | Scores) -> ReferenceColumns:
     return gold, mean_scores(ratings.to_numbers(labels)), sources, np.zeros(len(gold), bool), False
 
 
-def gold_reference(gold: pd.DataFrame, targets: Ints, scale: Scale, n_targets: int) -> ReferenceColumns:
+def gold_reference(gold: pd.DataFrame, targets: Ints, scale: Scale, ratings: Ratings | Scores) -> ReferenceColumns:
     """Return the rows of a reference by target; number, source and disputed are optional, as columns and as values."""
-    codes = encode_on_scale(gold["value"], scale)
+    codes, n_targets = encode_on_scale(gold["value"], scale), len(ratings.items)
     if "number" in gold.columns:
         numbers = pd.to_numeric(gold["number"]).to_numpy(float, na_value=np.nan)
-    elif scale.categories:
-        numbers = np.where(
-            np.isnan(codes), np.nan, category_numbers(scale.categories)[np.nan_to_num(codes).astype(int)]
-        )
     else:
-        numbers = codes
+        numbers = ratings.to_numbers(codes)
     values, scores = (values_by_target(column, targets, n_targets) for column in (codes, numbers))
     sources, disputed = np.full(n_targets, "", object), np.zeros(n_targets, bool)
     sources[targets] = ADJUDICATED

@@ -26,7 +26,7 @@ from core.statistics.data.arrays import (
 )
 from core.statistics.data.columns import factorize, number_by_appearance, number_by_value
 from core.statistics.data.ratings import Ratings
-from core.statistics.data.sample import Draw, Sample, draw_of_patterns
+from core.statistics.data.sample import Draw, Sample
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -282,7 +282,10 @@ def distinct_units(ratings: Ratings) -> tuple[Codes, Units]:
 
 def drawn_units(inverse: Ints, sample: Sample, groups: Sequence[str] | None) -> tuple[Ints, Units]:
     """Return the patterns (Q,) split by stratum and weight, and their units; `inverse` (N,) are the items' patterns."""
-    places, new, draw = draw_of_patterns(inverse, sample)
+    known, code = np.unique(np.column_stack([sample.strata, sample.weights]), axis=0, return_inverse=True)
+    keys, new = np.unique(inverse * len(known) + code.reshape(-1), return_inverse=True)
+    places, own = np.divmod(keys, len(known))
+    draw = Draw(known[own, 0].astype(np.int64), known[own, 1], sample.sizes)
     frequencies = np.bincount(new, minlength=places.size).astype(float)
     return places, Units(frequencies, cluster_table(groups, new, places.size), draw=draw)
 

@@ -137,17 +137,6 @@ class Sample(Draw):
         return bool(((labelled > 0) & (labelled < np.minimum(least, self.sizes))).any())
 
 
-def draw_of_patterns(inverse: Ints, sample: Sample) -> tuple[Ints, Ints, Draw]:
-    """Split patterns by stratum and weight: the pattern of each new one (Q,), the new one of each target, the draw.
-
-    `inverse` (N,) is the pattern of each target.
-    """
-    known, code = np.unique(np.column_stack([sample.strata, sample.weights]), axis=0, return_inverse=True)
-    keys, new = np.unique(inverse * len(known) + code.reshape(-1), return_inverse=True)
-    pattern, own = np.divmod(keys, len(known))
-    return pattern, new, Draw(known[own, 0].astype(np.int64), known[own, 1], sample.sizes)
-
-
 def answered(first: Ints, chosen: Bools, drawn: Bools, labelled: Bools) -> tuple[Bools, Floats]:
     """Return which of the N targets of a stratum count as drawn, and the share of each one's class with a label.
 

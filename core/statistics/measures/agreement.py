@@ -28,17 +28,14 @@ COUNT_STATISTICS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
     entry.id: entry.of_counts for entry in catalogue.ENTRIES if entry.of_counts is not None
 }
 
-
-def table_statistic(name: str, numbers: Floats) -> TableStatistic:
-    """Return the two-rater statistic of this name; `numbers` (K,) are those of the categories."""
-    of_table = catalogue.BY_ID[name].of_table
-    if of_table is None:
-        raise KeyError(name)
-    return of_table(numbers)
+# Statistics of two raters, from the categories' numbers (K,).
+TABLE_STATISTICS: Mapping[str, Callable[[Floats], TableStatistic]] = {
+    entry.id: entry.of_table for entry in catalogue.ENTRIES if entry.of_table is not None
+}
 
 
 def estimate_statistics(ratings: Ratings, names: Sequence[str], *, resamples: int = 1000) -> dict[str, Estimate]:
-    """Estimate the named statistics, in this order; each is in `COUNT_STATISTICS` or known to `table_statistic`."""
+    """Estimate the named statistics, in this order; each is in `COUNT_STATISTICS` or in `TABLE_STATISTICS`."""
     numbers = category_numbers(ratings.categories)
     patterns = distinct_patterns(ratings)
     by_counts, by_rows = patterns.with_min_labels(1).merged_by_counts(), patterns.with_min_labels(2)
@@ -62,7 +59,7 @@ def estimate_statistics(ratings: Ratings, names: Sequence[str], *, resamples: in
 def pair_statistics(codes: Codes, numbers: Floats, names: Sequence[str]) -> Family:
     """Return the mean over rater pairs of each named statistic, by tables if categories are few."""
     if numbers.size <= MAX_TABLE_CATEGORIES:
-        return pairwise.mean_over_pairs(codes, numbers.size, [table_statistic(name, numbers) for name in names])
+        return pairwise.mean_over_pairs(codes, numbers.size, [TABLE_STATISTICS[name](numbers) for name in names])
     return stack_statistics([pair_statistic_without_tables(codes, numbers, name) for name in names])
 
 
@@ -139,7 +136,7 @@ def pair_values(codes: Codes, numbers: Floats, names: Sequence[str], pairs: Ints
         values = [
             COUNT_STATISTICS[name](counts, numbers)(of_cells)
             if name in COUNT_STATISTICS
-            else table_statistic(name, numbers)(tables)[:, 0]
+            else TABLE_STATISTICS[name](numbers)(tables)[:, 0]
             for name in names
         ]
         yield tables.n[:, 0].astype(np.int64), np.stack(values)

@@ -130,7 +130,6 @@ def mean_over_pairs(values: Floats, names: Sequence[str]) -> Family:
     Pairs are weighted by the items that they share. The statistics of a pair are built when they are evaluated, so
     memory does not grow with the number of raters.
     """
-    functions = {"pearson": pearson, "spearman": spearman, "kendall_tau_b": kendall_tau_b}
 
     def family(weights: Floats) -> Floats:
         sums = np.zeros((len(names), weights.shape[0]))
@@ -139,7 +138,7 @@ def mean_over_pairs(values: Floats, names: Sequence[str]) -> Family:
             both = np.flatnonzero(~np.isnan(values[:, [a, b]]).any(axis=1))
             if not both.size:
                 continue
-            of_pair = stack_statistics([functions[name](values[both, a], values[both, b]) for name in names])
+            of_pair = stack_statistics([FUNCTIONS[name](values[both, a], values[both, b]) for name in names])
             shared = weights[:, both]
             n = shared.sum(axis=1)
             correlations = mask_small_samples(of_pair(shared), n)

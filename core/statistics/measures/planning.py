@@ -33,20 +33,18 @@ def entropy(counts: Floats) -> Floats:
     return np.asarray(-(shares * logs).sum(axis=1) / np.log(max(n_categories, 2)))
 
 
-def next_targets(annotators: Floats, judges: Floats, overlap: int) -> list[int]:
-    """Return the numbers of the targets with fewer than `overlap` labels, the most informative first.
+def next_targets(annotators: Floats, judges: Floats) -> list[int]:
+    """Return the numbers of the targets, the most informative first.
 
     `annotators` and `judges` are votes (N, K). Order: highest entropy of both sides' votes together (each side's shares
     weigh the same, so many judges do not outweigh few annotators), then fewest labels of annotators, then the
     order passed. Targets without votes come after every disagreement and before agreement.
     """
-    labels = annotators.sum(axis=1)
     shares = np.nan_to_num(ratio(annotators, annotators.sum(axis=1, keepdims=True)))
     shares += np.nan_to_num(ratio(judges, judges.sum(axis=1, keepdims=True)))
     spread = entropy(shares)
     spread = np.where(np.isnan(spread), UNKNOWN_ENTROPY, spread)
-    order = np.lexsort((labels, -spread))
-    return [int(number) for number in order if labels[number] < overlap]
+    return list(map(int, np.lexsort((annotators.sum(axis=1), -spread))))
 
 
 # The caveat of a plan for items in groups.

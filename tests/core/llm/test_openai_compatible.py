@@ -23,11 +23,11 @@ def direct(ask: Ask) -> Reply | TiebreakError:
     return complete_ask(ask, OpenAICompatible)
 
 
-def with_client(use: Callable[[OpenAICompatible], Awaitable[Any]], **settings: Any) -> Any:
+def with_client(use: Callable[[OpenAICompatible], Awaitable[Any]]) -> Any:
     """Return the result of `use` with a client that is closed afterwards."""
 
     async def run() -> Any:
-        client = OpenAICompatible(**settings)
+        client = OpenAICompatible()
         try:
             return await use(client)
         finally:
@@ -236,15 +236,6 @@ def test_a_connection_that_the_server_closed_is_replaced() -> None:
         server.faults += [{"fault": "last answer"}, {"fault": "last answer"}]
         with_client(use)
         assert server.connections == 3
-
-
-def test_connections_can_be_limited() -> None:
-    async def use(client: OpenAICompatible) -> None:
-        await asyncio.gather(*(client.complete(make_ask(server.address)) for _ in range(12)))
-
-    with run_server(latency=0.05) as server:
-        with_client(use, connections=3)
-        assert server.most_open == 3 and server.connections == 3
 
 
 def test_a_cancelled_call_closes_its_connection() -> None:

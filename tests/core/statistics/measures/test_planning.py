@@ -18,21 +18,20 @@ def test_entropy_runs_from_unanimous_to_evenly_spread():
     assert np.isnan(values[3])
 
 
-def test_the_most_disputed_target_comes_first_and_complete_targets_never():
+def test_the_most_disputed_target_comes_first():
     annotators = np.array([[1.0, 0], [1, 0], [1, 1], [0, 0], [2, 0]])
     judges = np.array([[3.0, 0], [0, 3], [2, 1], [0, 0], [1, 2]])
-    assert planning.next_targets(annotators, judges, overlap=2) == [1, 3, 0]
-    assert planning.next_targets(annotators, judges, overlap=3)[:2] == [1, 2]
+    assert planning.next_targets(annotators, judges) == [1, 2, 4, 3, 0]
 
 
 def test_many_judges_do_not_outweigh_one_annotator():
     annotators, judges = np.array([[1.0, 0], [1, 0]]), np.array([[0.0, 9], [5, 4]])
-    assert planning.next_targets(annotators, judges, overlap=2) == [0, 1]
+    assert planning.next_targets(annotators, judges) == [0, 1]
 
 
 def test_among_equal_targets_fewer_labels_come_first():
     annotators, judges = np.array([[2.0, 0], [1, 0]]), np.zeros((2, 2))
-    assert planning.next_targets(annotators, judges, overlap=3) == [1, 0]
+    assert planning.next_targets(annotators, judges) == [1, 0]
 
 
 def test_the_planned_labels_bring_the_interval_under_the_target_width():
