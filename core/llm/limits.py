@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
 
 from core.errors import RunStopped, TemporaryFailure
 from core.llm import PARALLEL_CALLS, local_server
@@ -17,33 +18,23 @@ RECORDED_AHEAD = 0.25
 Recording = Callable[[], AbstractAsyncContextManager[None]]
 
 
+@dataclass(kw_only=True, eq=False)
 class Limits:
-    """The limits of one run, used inside one event loop."""
+    """The limits of one run, used inside one event loop.
 
-    def __init__(
-        self,
-        *,
-        parallel: int = PARALLEL_CALLS,
-        max_tries: int = 5,
-        backoff: float = 1.0,
-        max_wait: float = 60.0,
-        max_retry_after: float = 600.0,
-        budget: "Budget | None" = None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """Allow `parallel` concurrent calls to each model and `max_tries` attempts of each call.
+    The wait between attempts is random up to `backoff` seconds, which double with each failure up to `max_wait`. A
+    provider that asks for more than `max_retry_after` seconds is not retried.
+    """
 
-        The wait between attempts is random up to `backoff` seconds, which double with each failure up to `max_wait`.
-        A provider that asks for more than `max_retry_after` seconds is not retried.
-        """
-        self.parallel = parallel
-        self.max_tries = max_tries
-        self.backoff = backoff
-        self.max_wait = max_wait
-        self.max_retry_after = max_retry_after
-        self.budget = budget
-        self.cancelled = cancelled
-        self._concurrency_limits: dict[tuple[str, str | None], ConcurrencyLimit] = {}
+    parallel: int = PARALLEL_CALLS
+    """Concurrent calls to each model."""
+    max_tries: int = 5
+    backoff: float = 1.0
+    max_wait: float = 60.0
+    max_retry_after: float = 600.0
+    budget: "Budget | None" = None
+    cancelled: Callable[[], bool] = lambda: False
+    _concurrency_limits: dict[tuple[str, str | None], "ConcurrencyLimit"] = field(default_factory=dict, init=False)
 
     def concurrency_limit(self, spec: Spec) -> "ConcurrencyLimit":
         """Return the limit of one model at one address."""
