@@ -74,10 +74,7 @@ def pool_criteria(frame: "pd.DataFrame", pools: Collection[Pool]) -> "pd.DataFra
 
 
 def _as_texts(names: "pd.Series[Any]") -> "pd.Series[Any]":
-    import pandas as pd
-
-    is_category = isinstance(names.dtype, pd.CategoricalDtype)
-    return (names.astype(names.cat.categories.dtype) if is_category else names).map(as_text)
+    return names.astype(object).map(as_text)
 
 
 def pooled_scales(pools: Collection[Pool]) -> dict[tuple[str, str], Scale]:
@@ -113,15 +110,8 @@ def select_rows(
 
 
 def _has_name(names: "pd.Series[Any]", name: str) -> "pd.Series[bool]":
-    """Return whether each name is this one as text; a missing one is empty."""
-    import pandas as pd
-
-    if isinstance(names.dtype, pd.CategoricalDtype):
-        is_equal = np.array([*(as_text(category) == name for category in names.cat.categories), name == ""], bool)
-        return pd.Series(is_equal[names.cat.codes.to_numpy()], index=names.index)  # a missing one has the code -1
-    if not pd.api.types.is_string_dtype(names.dtype):
-        names = names.map(as_text)
-    return names.fillna("") == name
+    """Return whether each name is this one; a missing one is empty."""
+    return names.isin([name]) if name else names.isin([name]) | names.isna()
 
 
 def target_codes(*frames: "pd.DataFrame") -> Ints:
