@@ -26,7 +26,7 @@ ALLOWED = {
     "--help": set(),
     "data import": STORAGE | DEBATES,
     "runs start": STORAGE | DEBATES | {"aiohttp"},
-    "people agreement": STORAGE | {"krippendorff", "numpy", "tabulate"},
+    "people agreement": STORAGE | {"krippendorff", "numpy", "numpy.ma", "tabulate"},
     "server audit": STORAGE | {"tabulate"},
     "studies members": STORAGE | {"core.trace", "tabulate"},
     "studies list": STORAGE | {"core.trace", "tabulate"},

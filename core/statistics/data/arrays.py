@@ -1,7 +1,6 @@
-"""Array types of the statistics, division that yields nan if it is undefined, and quantiles."""
+"""Array types of the statistics, division that yields nan if it is undefined, and distributions."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -58,20 +57,6 @@ def mean_of_defined(values: Floats) -> Floats:
     """Return the mean over the last axis of the values that are not nan; nan if there are none."""
     defined = ~np.isnan(values)
     return ratio(np.where(defined, values, 0).sum(axis=-1), defined.sum(axis=-1))
-
-
-def quantiles(values: Floats, levels: Sequence[float] | Floats) -> Floats:
-    """Return quantiles of one or more values without nan, interpolated linearly; equal to `np.quantile`.
-
-    The first call of `np.quantile` in a process imports `numpy.ma`, which takes a command 10 ms.
-    """
-    ordered = np.sort(values)
-    places = (ordered.size - 1) * np.asarray(levels, float)
-    below = places.astype(int)
-    share = places - below
-    low, high = ordered[below], ordered[np.minimum(below + 1, ordered.size - 1)]
-    # From the nearer end, as numpy does, so a quantile of equal values is that value.
-    return np.asarray(np.where(share < 0.5, low + (high - low) * share, high - (high - low) * (1 - share)))
 
 
 # Sparse matrices that count in which row and column each of N observations is.

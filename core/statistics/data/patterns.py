@@ -24,7 +24,7 @@ from core.statistics.data.arrays import (
     ratio,
     students_t_quantile,
 )
-from core.statistics.data.columns import factorize, number_by_appearance, number_by_value
+from core.statistics.data.columns import factorize, number_by_value
 from core.statistics.data.ratings import Ratings
 from core.statistics.data.sample import Draw, Sample
 
@@ -67,8 +67,6 @@ class Units:
     """(P,): the number of items with each pattern."""
     clusters: "ClusterTable | None" = None
     """(G, P): the number of items of each cluster with each pattern; None if items are independent."""
-    merged: bool = False
-    """Whether patterns are already merged, because there were many; see `merge_equal_rows`."""
     draw: Draw | None = None
     """What the items of each pattern stand for, if they were drawn by a design; otherwise each counts 1."""
 
@@ -109,13 +107,6 @@ class Units:
     def size(self) -> int:
         """The number of units in one resample: clusters, or items."""
         return int(self.frequencies.sum()) if self.clusters is None else int(self.clusters.shape[0])
-
-    @property
-    def largest_resample(self) -> float:
-        """The largest sum of the pattern frequencies of one resample."""
-        if self.clusters is None:
-            return float(self.frequencies.sum())
-        return float(self.clusters.sum(axis=1).max(initial=0)) * self.size
 
     def resample_weights(self, resamples: int) -> Iterator[Floats]:
         """Yield what the patterns count (b, P) in resamples with replacement, in chunks of bounded memory."""
@@ -193,9 +184,8 @@ def merge_equal_rows(features: Floats | Bools, units: Units) -> tuple[Floats, Un
     """Return features (P, F) whose weighted sums a statistic uses, and their units, with fewer rows if P is large.
 
     Of many clusters, the sums of each cluster are resampled. Of many patterns, those with equal features are one, which
-    is exact; also of few that are merged already, so the resamples do not depend on how they were merged. Above
-    `MAX_ROWS` of either, items or clusters are assigned to blocks at random, and the sums of whole blocks are
-    resampled: sums of independent draws have the same variance and skewness in blocks as alone.
+    is exact. Above `MAX_ROWS` of either, items or clusters are assigned to blocks at random, and the sums of whole
+    blocks are resampled: sums of independent draws have the same variance and skewness in blocks as alone.
     """
     if units.draw is not None:  # patterns of several strata cannot be one
         return features.astype(float, copy=False), units
@@ -204,7 +194,7 @@ def merge_equal_rows(features: Floats | Bools, units: Units) -> tuple[Floats, Un
             return features.astype(float, copy=False), units
         blocks = merge_clusters(units.clusters, BLOCKS)
         return np.asarray(blocks @ features), Units(np.ones(BLOCKS))
-    if units.frequencies.size <= MERGE_FROM and not units.merged:
+    if units.frequencies.size <= MERGE_FROM:
         return features.astype(float, copy=False), units
     features, frequencies = _distinct_features(features, units.frequencies)
     if frequencies.size <= MAX_ROWS:
@@ -427,8 +417,7 @@ def merge_clusters(clusters: ClusterTable, blocks: int) -> "sparse.csr_array":
 # Distinct patterns of the annotators' labels, one judge's verdict and the gold label of an item.
 #
 # Every statistic of a judge with categorical verdicts is a function of these rows, so a bootstrap over items draws
-# distinct rows, as in `patterns`. Most statistics ignore which annotator chose which category: they need even fewer
-# rows, see `JudgedPatterns.merged`.
+# distinct rows, as in `patterns`.
 
 
 @dataclass(frozen=True)
@@ -497,59 +486,15 @@ class LabelRows:
         rows, raters = np.nonzero(self.codes >= 0)
         return rows, raters
 
-    @cached_property
-    def has_label(self) -> Bools:
-        """(P, R): whether each annotator has a label in the row."""
-        return np.asarray(self.codes >= 0)
-
-    @cached_property
-    def has_compared(self) -> Bools:
-        """(P, R): whether each annotator has one of the `compared` labels in the row."""
-        return np.asarray(self.majorities_of_others >= 0)
-
     def count_raters(self, used: Bools) -> int:
         """Return the number of annotators with a label in a row of the mask (P,)."""
-        return int(np.count_nonzero(self.has_label[used].any(axis=0)))
-
-    def count_compared_raters(self, used: Bools) -> int:
-        """Return the number of annotators with one of the `compared` labels in a row of the mask (P,)."""
-        return int(np.count_nonzero(self.has_compared[used].any(axis=0)))
-
-    @cached_property
-    def by_counts(self) -> tuple[Ints, Ints]:
-        """The first row with each distinct row of `counts`, and the number of the distinct one of each row (P,)."""
-        return distinct_counts(self.counts, self.codes.shape[1])
+        return int(np.count_nonzero((self.codes[used] >= 0).any(axis=0)))
 
     @cached_property
     def compared(self) -> ComparedLabels:
         """The labels whose others in the row have a majority."""
         rows, raters = np.nonzero(self.majorities_of_others >= 0)
         return ComparedLabels(rows, raters, self.codes[rows, raters], self.majorities_of_others[rows, raters])
-
-
-@dataclass(frozen=True)
-class MergedLabelRows(LabelRows):
-    """P of the rows of others, each for all those with equal counts and, of a judge, an equal verdict and gold."""
-
-    merged: LabelRows
-    """The Q rows that are merged."""
-    places: Ints
-    """(Q,): the row that each of them is now."""
-
-    @cached_property
-    def has_label(self) -> Bools:
-        """(P, R): whether each annotator has a label in one of the merged rows."""
-        return self._in_any(*self.merged.labelled)
-
-    @cached_property
-    def has_compared(self) -> Bools:
-        """(P, R): whether each annotator has one of the `compared` labels in one of the merged rows."""
-        return self._in_any(self.merged.compared.rows, self.merged.compared.raters)
-
-    def _in_any(self, rows: Ints, raters: Ints) -> Bools:
-        found = np.zeros(self.codes.shape, bool)
-        found[self.places[rows], raters] = True
-        return found
 
 
 @dataclass(frozen=True)
@@ -577,24 +522,6 @@ class JudgedPatterns:
         shared = (self.labels.counts.sum(axis=1) > 1) & (self.judge >= 0)
         units = replace(self.units, draw=draw.calibrated(self.units.frequencies, shared))
         return replace(self, units=units)
-
-    @cached_property
-    def merged(self) -> "JudgedPatterns":
-        """The same data for statistics that ignore which annotator chose which category; few or clusters: unchanged.
-
-        Their values and their resamples are those of these patterns: `merge_equal_rows` merges both in the same order.
-        """
-        units = self.units
-        if units.draw is not None or units.clusters is not None or units.frequencies.size <= MERGE_FROM:
-            return self
-        first, counts = self.labels.by_counts
-        base = self.labels.n_categories + 1  # of the codes from -1 on
-        places, keys = number_by_appearance((counts * base + self.judge + 1) * base + self.gold + 1)
-        row, codes = np.divmod(keys, base**2)
-        judge, gold = np.divmod(codes, base)
-        labels = MergedLabelRows(self.labels.codes[first[row]], base - 1, self.labels, places)
-        units = Units(np.bincount(places, self.units.frequencies, minlength=keys.size).astype(float), merged=True)
-        return JudgedPatterns(labels, _as_codes(judge - 1), _as_codes(gold - 1), self.names, units)
 
 
 def _as_codes(numbers: Ints | Codes) -> Codes:

@@ -217,5 +217,5 @@ def human_ceiling(patterns: JudgedPatterns) -> Ceiling | None:
     )
     used = np.zeros(frequencies.size, bool)
     used[rows] = True
-    number = patterns.labels.count_compared_raters(used)
+    number = np.unique(compared.raters[tested]).size
     return Ceiling(annotators, judge, difference(judge, annotators), used, number, int(frequencies[rows].sum()))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.provenance import SEED
-from core.statistics.data.arrays import Floats, Ints, quantiles, ratio
+from core.statistics.data.arrays import Floats, Ints, ratio
 
 BINS = 10
 RESAMPLES = 1_000
@@ -92,5 +92,5 @@ def _with_interval(values: Floats) -> tuple[float | None, float | None, float | 
     if np.isnan(values[0]):
         return None, None, None
     resampled = values[1:][~np.isnan(values[1:])]
-    low, high = quantiles(resampled, LEVELS) if resampled.size else (np.nan, np.nan)
+    low, high = np.quantile(resampled, LEVELS) if resampled.size else (np.nan, np.nan)
     return float(values[0]), float(low), float(high)

@@ -79,7 +79,7 @@ def verdict_statistics(
     estimates = {
         "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
         **measure_estimates(dataset, opinions, patterns, resamples, wanted),
-        **unread_ranges(dataset, patterns.merged),
+        **unread_ranges(dataset, patterns),
     }
     if wanted is None:
         test = run_on_patterns(patterns, epsilon=epsilon)
@@ -96,7 +96,6 @@ def measure_estimates(
     wanted: Wanted = None,
 ) -> dict[str, Estimate]:
     """Estimate the measures of a judge, or the wanted ones, by name; all from the same resamples."""
-    patterns = patterns.merged
     measures = list(judge_measures(dataset, patterns))
     family = stack_statistics([measure.statistic for measure in measures])
     chosen = [place for place, measure in enumerate(measures) if wanted is None or measure.name in wanted]

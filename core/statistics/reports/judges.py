@@ -494,7 +494,6 @@ def ceiling_difference(
     patterns: JudgedPatterns, resamples: int, of: Literal["difference", "annotators"] = "difference"
 ) -> Estimate:
     """Estimate the judge's accuracy against the other annotators minus the annotators' own, or the latter alone."""
-    patterns = patterns.merged
     total = int(patterns.units.frequencies.sum())
     patterns = patterns.with_shared_labels()
     ceiling = human_ceiling(patterns)

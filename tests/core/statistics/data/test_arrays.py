@@ -6,8 +6,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 from scipy import special, stats
 
 from core.labels import PREFERENCE, TRUTH, Scale
@@ -18,7 +16,6 @@ from core.statistics.data.arrays import (
     mean_of_defined,
     normal_cdf,
     normal_quantile,
-    quantiles,
     ratio,
     rescale,
     students_t_cdf,
@@ -53,13 +50,6 @@ def test_chance_corrected_agreement_is_zero_at_chance_and_undefined_at_certain_c
 def test_the_mean_leaves_out_nan():
     assert mean_of_defined(np.array([[1.0, np.nan, 3.0]])) == pytest.approx([2])
     assert np.isnan(mean_of_defined(np.array([[np.nan]]))).all()
-
-
-@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.lists(st.floats(0, 1), min_size=1, max_size=3))
-@example([1.0, 2.0], [0.0, 0.5, 1.0])
-@example([0.1] * 7, [0.025, 0.975])
-def test_quantiles_are_those_of_numpy(values: list[float], levels: list[float]) -> None:
-    assert quantiles(np.array(values), levels).tolist() == np.quantile(values, levels).tolist()
 
 
 # The distributions equal SciPy's, in the tails too: p-values come from there.

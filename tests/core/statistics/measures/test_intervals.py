@@ -10,7 +10,6 @@ from core.statistics.measures import agreement, coefficients, resampling
 from core.statistics.measures.resampling import (
     NoInterval,
     Resampled,
-    SumStatistic,
     acceleration,
     bca_interval,
     bca_levels,
@@ -170,12 +169,6 @@ def test_patterns_with_equal_features_are_merged_exactly(rng):
     assert len(merged) == 9
     np.testing.assert_allclose(units.frequencies @ merged, frequencies @ features)
     np.testing.assert_allclose(units.frequencies @ merged**2, frequencies @ features**2)
-
-
-@pytest.mark.parametrize(("feature", "weight"), [(1.0, 2**24 + 1), (0.1, 3)])
-def test_sums_that_are_not_exact_in_single_precision_are_computed_in_double(feature, weight):
-    statistic = SumStatistic(np.array([[feature]]), lambda sums: sums[:, 0])
-    assert statistic.of_counts(weight)(np.array([[float(weight)]])) == [feature * weight]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -38,22 +38,6 @@ def test_differences_subsets_and_stacks_see_the_same_weights():
     assert stack_statistics([total, total])(WEIGHTS).shape == (2, 3)
 
 
-def test_sums_of_whole_numbers_are_the_same_in_single_precision():
-    rng = np.random.default_rng(1)
-    features = rng.integers(0, 3, (400, 6)).astype(float)
-    weights = rng.multinomial(40_000, np.full(400, 1 / 400), 50).astype(float)
-    statistic = SumStatistic(features, lambda sums: sums[:, 0] / sums.sum(axis=1))
-    counted = statistic.of_counts(40_000)
-    assert counted is not statistic
-    assert counted(weights).tolist() == statistic(weights).tolist()
-
-
-@pytest.mark.parametrize(("feature", "largest"), [(0.5, 10), (3.0, 2**24)])
-def test_other_sums_stay_in_double_precision(feature, largest):
-    statistic = SumStatistic(np.full((4, 1), feature), lambda sums: sums[:, 0])
-    assert statistic.of_counts(largest) is statistic
-
-
 def test_weights_of_a_design_are_summed_in_double_precision():
     draw = Draw(np.zeros(3, int), np.array([10 / 3, 10 / 3, 0.1]), np.array([6.7 + 1 / 15]))
     (result,) = bootstrap(SumStatistic(VALUES[:, None], lambda sums: sums.T), Units(np.ones(3), draw=draw), 0)
