@@ -15,8 +15,9 @@ from core.formats.mapping.rows import has_header, is_empty, parse_number, read_r
 
 # Records whose fields are counted, and those that are shown.
 COUNTED, SHOWN = 2_000, 3
-# Different values of a field up to which all are listed, and examples of a field with more.
-FEW, EXAMPLES = 12, 3
+# Different values of a field up to which all are listed, those of a field whose values are repeated, and examples of a
+# field with more.
+FEW, CATEGORIES, EXAMPLES = 12, 40, 3
 VALUE_LENGTH = 80
 # Keys of an object from which on they can be values such as ids.
 MANY_KEYS = 12
@@ -113,7 +114,8 @@ class FieldSketch:
         texts = [f"{json.dumps(shorten(text, VALUE_LENGTH), ensure_ascii=False)}" for text in self.values]
         counts = [*self.values.values()]
         parts = [f"{self.count:,} values", f"{self.empty:,} empty" if self.empty else ""]
-        if len(texts) <= FEW:
+        are_repeated = len(texts) <= CATEGORIES and 4 * len(texts) <= sum(counts)
+        if len(texts) <= FEW or are_repeated:
             parts += [f"{text} ({count:,} times)" for text, count in zip(texts, counts, strict=True)]
         else:
             more = "or more " if len(texts) == MAX_VALUES else ""

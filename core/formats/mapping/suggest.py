@@ -670,6 +670,9 @@ def _transcript(preview: Preview, draft: guess.Draft) -> guess.Draft:
     steps = next((name for name in TRANSCRIPTS if _are_texts(listed.get(name, ()))), None)
     if steps and len(draft.get("responses", ())) < 2 and guess.first_of(names, suggest_steps.FIRST):
         return {"responses": [{"transcript": names[steps]}]}
+    for name, cells in listed.items():
+        if all(isinstance(cell, list) and len(cell) == 1 and isinstance(cell[0], list) for cell in cells):
+            names[name], listed[name] = f"{names[name]}.0", [cell[0] for cell in cells]  # a list of one conversation
     found = sorted(name for name, cells in listed.items() if any(map(is_messages, cells)))
     usual = [name for name in TRANSCRIPTS if name in found] or found
     if not usual:

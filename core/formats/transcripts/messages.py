@@ -5,6 +5,7 @@ A message may have no content, several tool calls, and contents in blocks. A blo
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -34,14 +35,20 @@ KEYS: Mapping[PartKind, tuple[str, ...]] = {
     "tool_call": ("arguments", "input", "args", "parameters"),
     "tool_result": ("content", "output", "result", "response"),
 }
-CALL_IDS = ("tool_call_id", "tool_use_id", "call_id", "id")
-REASONING = ("reasoning_content", "reasoning")
 TIMES = ("timestamp", "created_at", "time")
+CALL_IDS = ("tool_call_id", "tool_use_id", "call_id", "id")
+REASONING = ("reasoning_content", "reasoning", "thought", "thoughts")
+# Keys of agents that state in one message what they do, such as `search{"q": 1}`, and what comes back.
+ACTION, OBSERVATION = "action", "observation"
+# The name of the tool at the begin of an action.
+TOOL = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?=[({\[])")
+# Keys of a message that say who it is of, and not what it says.
+ASIDE_KEYS = frozenset((*ROLE_KEYS, *TIMES, "name", "id", "type", "index", "step"))
 ROLES = {
     **dict.fromkeys(("human", "HumanMessage"), "user"),
     **dict.fromkeys(("ai", "AIMessage", "AIMessageChunk", "gpt", "bot", "model", "agent", "chatbot"), "assistant"),
     **dict.fromkeys(("developer", "SystemMessage"), "system"),
-    **dict.fromkeys(("function", "ToolMessage", "FunctionMessage", "observation"), "tool"),
+    **dict.fromkeys(("function", "ToolMessage", "FunctionMessage", "observation", "environment"), "tool"),
 }
 # Objects that have nothing but what they are, under this key.
 WRAPPERS = ("message", "message_content", "tool_call", "kwargs")
@@ -85,7 +92,8 @@ def _is_message(message: Any) -> bool:
     if not isinstance(message, dict):
         return False
     own = _unwrap(message)
-    has_content = any(key in own for key in (*CONTENT_KEYS, "parts", "tool_calls", "function_call"))
+    keys = (*CONTENT_KEYS, "parts", "tool_calls", "function_call", ACTION, *REASONING)
+    has_content = any(key in own for key in keys)
     is_block = own.get("type") in KINDS or {"number", "kind"} <= own.keys()
     return is_block or (bool(_role(own, message)) and has_content)
 
@@ -116,7 +124,8 @@ def _parts_of(message: Any, line: int | None, place: str, number: int) -> Iterat
         yield from _block(own, {"role": "assistant", "at": at})
         return
     common = {"role": role, "at": at, "agent": "" if role == "tool" else text_of(own.get("name"))}
-    yield from _contents(own, common)
+    contents = [*_contents(own, common), *_acts(own, common)]
+    yield from contents
     calls = own.get("tool_calls")
     if calls is not None and not isinstance(calls, list):
         expected = f"message {number}: expected a list of tool calls, not {json.dumps(calls, default=str)[:40]}"
@@ -124,6 +133,23 @@ def _parts_of(message: Any, line: int | None, place: str, number: int) -> Iterat
     for call in (*(calls or ()), own.get("function_call")):
         block = _unwrap(call) if isinstance(call, dict) else call
         yield from _block({"type": "function", **block} if isinstance(block, dict) else block, common)
+    if not contents and not calls and not own.get("function_call"):
+        rest = {key: value for key, value in own.items() if key not in ASIDE_KEYS and value not in (None, "", [], {})}
+        if rest:  # a message of unknown keys remains as data
+            yield new_part("data", content=text_of(rest), **{**common, "name": "data"})
+
+
+def _acts(own: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[Part]:
+    """Yield the action of an agent and what it observed, if the message has them under these names."""
+    action, seen = own.get(ACTION), own.get(OBSERVATION)
+    if isinstance(action, dict):
+        yield from _block({"type": "function", **action}, common)
+    elif action:
+        name = TOOL.match(text_of(action))
+        content = text_of(action)[name.end() :] if name else text_of(action)
+        yield new_part("tool_call", content=content, **{**common, "name": name[1] if name else ""})
+    if seen:
+        yield new_part("tool_result", content=text_of(seen), **{**common, "role": "tool"})
 
 
 def _contents(own: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[Part]:

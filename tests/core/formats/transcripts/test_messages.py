@@ -169,3 +169,26 @@ def test_texts_as_a_prompt_are_a_conversation(tmp_path):
     rows = [{"prompt": ["hello", "how are you?"], "response": "fine"}]
     texts, (item,) = imported(write(tmp_path / "a.jsonl", rows))
     assert texts == [item.prompt] == ["[1] turn: hello\n[2] turn: how are you?"] and item.transcript
+
+
+def test_what_an_agent_does_and_observes_are_parts_and_unknown_keys_remain_as_data():
+    """ASSEBench has messages with `thought` and `action`, and others of the environment."""
+    parts = read_transcript(
+        [
+            {"role": "user", "content": "Find it."},
+            {"role": "agent", "thought": "I search.", "action": "search{'q': 1}"},
+            {"role": "environment", "content": "Nothing."},
+            {"role": "agent", "action": {"name": "ask", "arguments": {"who": "Ann"}}, "observation": "No reply."},
+            {"role": "agent", "plan": ["wait"], "name": "A"},
+            {"role": "agent", "content": ""},
+        ]
+    ).parts
+    assert [(part.message, part.kind, part.role, part.name, part.content) for part in parts] == [
+        (1, "text", "user", "", "Find it."),
+        (2, "reasoning", "assistant", "", "I search."),
+        (2, "tool_call", "assistant", "search", "{'q': 1}"),
+        (3, "tool_result", "tool", "", "Nothing."),
+        (4, "tool_call", "assistant", "ask", '{"who": "Ann"}'),
+        (4, "tool_result", "tool", "", "No reply."),
+        (5, "data", "assistant", "data", '{"plan": ["wait"]}'),
+    ]
