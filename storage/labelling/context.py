@@ -88,7 +88,7 @@ class Task:
     has_marks: bool = field(default=True, compare=False)
     """Whether the annotator has ever skipped, flagged or noted it."""
     repeat: bool = False
-    """Whether the annotator, who has labelled the target, is asked again: `storage.labelling.repeats`."""
+    """Whether the annotator, who has labelled the target, is asked again: `storage.labelling.queue_view`."""
 
     @property
     def key(self) -> int:

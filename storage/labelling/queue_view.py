@@ -5,6 +5,7 @@ only as far as they are read. Nothing here claims a target.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import timedelta
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, get_args
@@ -15,8 +16,19 @@ from sqlmodel import col
 
 from storage.db.connections import clock, execute
 from storage.db.guards import QUEUE, reading_for
-from storage.db.tables import AdjudicationRow, DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, RepeatDraftRow, TargetRow
-from storage.labelling import claims, critique_queue, queue, repeats, training
+from storage.db.tables import (
+    AdjudicationRow,
+    DraftRow,
+    ItemRow,
+    LabelRow,
+    LeaseRow,
+    MarkRow,
+    RepeatDraftRow,
+    RepeatRow,
+    TargetRow,
+)
+from storage.labelling import claims, critique_queue, queue, training
+from storage.labelling.blocks import LISTS
 from storage.labelling.context import Json, QueueContext
 from storage.labelling.queue import TargetState, state_query, target_query, wanted_labels
 from storage.labels import labels
@@ -137,6 +149,16 @@ class View:
 FIRST_STEP, LARGEST_STEP = 64, 4096
 # Visible are targets that are assigned to the annotator, and those that the annotator has labelled.
 Scope = Literal["all", "assigned", "visible"]
+# Repeats are targets that an annotator has labelled and is asked about again, as about any other target. The answers
+# are stored apart from labels. A list of ids names the repeat of a target with the negative id (`Task.key`).
+
+# The queues with repeats, whose targets have one value and one task each.
+REPEATED = ("disagreements", *LISTS)
+# A target is repeated after so many other labels of the queue, or after so long.
+LABELS_SINCE = 20
+TIME_SINCE = timedelta(hours=12)
+# Tasks that a browser asks for before they are shown.
+IN_BROWSER = 30
 
 
 def open_view(session: Session, work: QueueContext, *, again: bool = True) -> View:
@@ -211,14 +233,42 @@ class TargetView(View):
 
     @cached_property
     def repeats(self) -> Sequence[TargetState]:
-        """The annotator's repeats that are due or answered."""
-        given = {target_id: at for target_id, _, at in self._own_labels}
-        return repeats.select_repeats(self.session, self.work, len(given) + self.open_count, given, self.marked)
+        """The annotator's repeats that are due or answered, in the order in which they are asked.
+
+        With n targets that were labelled long ago, or will be when a browser has shown its tasks, and a share s,
+        n s / (1 - s) are due, rounded up. Flagged or noted ones are not asked again, because the task would show it.
+        """
+        share, marked = self.work.study.rules.repeat_share, self.marked
+        if not share or self.work.name not in REPEATED:
+            return []
+        labelled = {target_id: at for target_id, _, at in self._own_labels}
+        total = len(labelled) + self.open_count
+        own = (col(RepeatRow.study_id) == self.work.study.id, col(RepeatRow.annotator_id) == self.work.annotator_id)
+        values = select(col(RepeatRow.target_id), col(RepeatRow.value)).where(*own).order_by(col(RepeatRow.id))
+        answers: dict[int, Any] = dict(self.session.execute(values).all())
+        drafts = select(col(RepeatDraftRow.target_id)).where(col(RepeatDraftRow.annotator_id) == self.work.annotator_id)
+        others = sorted({*self.session.scalars(drafts), *marked["skip"]} - answers.keys())
+        begun = {-id: place for place, id in enumerate(id for id in (*answers, *others) if id in labelled)}
+        since, newest = clock(self.session) - TIME_SINCE, len(labelled) - LABELS_SINCE
+        old = [id for place, (id, at) in enumerate(labelled.items()) if place < newest or at is None or at <= since]
+        done = {-target_id for target_id, value in answers.items() if value is not None}
+        states = [
+            TargetState(key, "", key in done, -key in marked["skip"], False, False, None, 0, int(key in done), 1)
+            for key in {**begun, **{-id: 0 for id in old if id not in marked["flag"] and id not in marked["note"]}}
+        ]
+        available = max(len(old), min(len(labelled) + IN_BROWSER, total) - LABELS_SINCE)
+        return claims.select_share(self.work, "repeat", share, available, states, begun)
 
     @cached_property
     def order(self) -> Sequence[int]:
-        """See `View`."""
-        return repeats.mix_repeats(self.work, super().order, self.repeats, next(reversed(self.labelled), 0))
+        """See `View`. Repeats are at random places, and not two together after the newest label."""
+        ids, newest = super().order, next(reversed(self.labelled), 0)
+        if not self.repeats:
+            return ids
+        length = 1 / self.work.study.rules.repeat_share - 1
+        front = ids.index(newest) + 0.5 if newest in ids else 0  # before the next one
+        start = front - length * sum(state.labelled or state.skipped for state in self.repeats)
+        return claims.mix(self.work, ids, [state.id for state in self.repeats], length, LABELS_SINCE, start)
 
     @cached_property
     def fixed(self) -> Mapping[int, TargetState]:

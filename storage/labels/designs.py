@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Integer, Select, and_, bindparam, case, delete, exists, func, or_, select, tuple_, update
 from sqlalchemy import cast as sql_cast
@@ -193,7 +193,7 @@ def apply(session: Session, target_ids: Collection[int]) -> None:
             _add_new(session, study_id, [criterion for kind, criterion in judged if kind == KIND], known)
             by_subject = {subject: known[subject] for subject in judged & known.keys()}
             if by_subject:
-                _draw(session, study_id, by_subject, _states(session, study_id, by_subject, "targets", own))
+                _draw(session, study_id, by_subject, _states(session, study_id, by_subject, own["targets"]))
     targets.mark_disputed(session, target_ids)
 
 
@@ -205,7 +205,7 @@ def apply_to_study(session: Session, study_id: int) -> None:
             create_pairs(session, study_id, criterion)
     if by_subject:
         with reading_for(QUEUE):
-            _draw(session, study_id, by_subject, _states(session, study_id, by_subject, "study"))
+            _draw(session, study_id, by_subject, _states(session, study_id, by_subject))
     targets.mark_disputed_of_study(session, study_id)
 
 
@@ -239,17 +239,12 @@ def _add_new(session: Session, study_id: int, criteria: Iterable[str], known: di
         known[subject] = rounds(session, study_id)[subject]  # another transaction may have been faster
         _record(session, study_id, subject, known[subject][-1])
         new = {subject: known[subject]}
-        _draw(session, study_id, new, _states(session, study_id, new, "study"))
+        _draw(session, study_id, new, _states(session, study_id, new))
 
 
 def study_seed(session: Session, study_id: int) -> int:
     """Return the seed of a study's default designs, which nobody can guess who sees the queue."""
     return int.from_bytes(studies.secret(session, study_id)[:4], "big") // 2
-
-
-# Of which targets the states are read: some of them, those of a study, or the pairs of one of its criteria.
-Scope = Literal["targets", "study", "criterion"]
-NO_VALUES: Mapping[str, Any] = {}
 
 
 class _Known(NamedTuple):
@@ -265,15 +260,16 @@ def _states(
     session: Session,
     study_id: int,
     by_subject: Mapping[Subject, Sequence[Design]],
-    scope: Scope,
-    values: Mapping[str, Any] = NO_VALUES,
+    target_ids: Collection[int] | None = None,
 ) -> list[_Known]:
-    """Return the targets whose kind and criterion has a design, with their present states; `values` of the scope."""
-    query = _state_query(any(own[-1].form == Form.weighted for own in by_subject.values()), scope)
+    """Return the targets whose kind and criterion has a design, of a study or of some of its targets, with their
+    present states.
+    """
+    query = _state_query(any(own[-1].form == Form.weighted for own in by_subject.values()), target_ids is not None)
     has_scores = any(kind == "score" for kind, _ in by_subject)
-    distant = _distant_scores(session, study_id, values.get("targets")) if has_scores else set()
+    distant = _distant_scores(session, study_id, target_ids) if has_scores else set()
     found = []
-    rows = execute(session, query, {"study": study_id, **values})
+    rows = execute(session, query, {"study": study_id, "targets": list(target_ids or ())})
     for id, kind, criterion, item, part, scenario, group, *others in rows:
         subject = (kind, criterion)
         if subject in by_subject:
@@ -314,7 +310,7 @@ def _distant_scores(session: Session, study_id: int, target_ids: Collection[int]
 
 
 @cache  # to build the query takes longer than to execute it
-def _state_query(weighted: bool, scope: Scope) -> Select[Any]:
+def _state_query(weighted: bool, some: bool) -> Select[Any]:
     target = (col(TargetRow.id), col(TargetRow.kind), col(TargetRow.criterion))
     item = (col(ItemRow.key), col(TargetRow.part), col(ItemRow.scenario), col(ItemRow.cluster))
     verdict = exists().where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict")
@@ -324,13 +320,7 @@ def _state_query(weighted: bool, scope: Scope) -> Select[Any]:
     columns = (*target, *item, *state, col(TargetRow.counted), *own)
     query = select(*columns).join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
     query = query.where(col(TargetRow.study_id) == bindparam("study", type_=Integer))
-    if scope == "targets":
-        query = query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
-    if scope == "criterion":
-        query = query.where(
-            col(TargetRow.kind) == bindparam("kind"), col(TargetRow.criterion) == bindparam("criterion")
-        )
-    return query
+    return query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True))) if some else query
 
 
 def _uncertainty() -> Any:
@@ -468,8 +458,7 @@ def _states_of_criterion(
     session: Session, study_id: int, criterion: str, design: Design, kind: Kind = KIND
 ) -> list[_Known]:
     with reading_for(QUEUE):
-        values = {"kind": kind, "criterion": criterion}
-        return _states(session, study_id, {(kind, criterion): [design]}, "criterion", values)
+        return _states(session, study_id, {(kind, criterion): [design]})
 
 
 def _of_criterion(row: Any, study_id: int, criterion: str, kind: Kind = KIND) -> tuple[Any, ...]:

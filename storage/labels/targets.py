@@ -58,8 +58,7 @@ def get(session: Session, target_id: int) -> Target:
 
 def get_or_create_id(session: Session, study_id: int, target: Target) -> int:
     """Return the id of a target, which is added if new."""
-    existing = find_id(session, study_id, target)
-    return existing if existing is not None else get_or_create_ids(session, study_id, [target])[target]
+    return get_or_create_ids(session, study_id, [target])[target]
 
 
 def get_or_create_ids(session: Session, study_id: int, targets: Iterable[Target]) -> dict[Target, int]:

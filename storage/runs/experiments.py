@@ -116,16 +116,16 @@ def _statuses(made: Sequence[Run], progress: Mapping[int, runs.Progress]) -> tup
     """Return the status of each run. A trace takes the mean seconds of calls of those that ended in its run, otherwise
     in the other repetitions of its cell, otherwise in all runs."""
     recorded: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    keys = {run.id: (f"run {run.id}", f"cell {sorted((run.cell or {}).items())}", "all") for run in made}
     for run in made:
         of_run = progress[run.id]
         if ended := of_run.done + of_run.failed:
-            for key in (f"run {run.id}", f"cell {sorted((run.cell or {}).items())}", "all"):
+            for key in keys[run.id]:
                 recorded[key].append((of_run.totals.seconds, ended))
     statuses = []
     for run in made:
         of_run = progress[run.id]
-        keys = (f"run {run.id}", f"cell {sorted((run.cell or {}).items())}", "all")
-        known = next((recorded[key] for key in keys if recorded[key]), [])
+        known = next((recorded[key] for key in keys[run.id] if recorded[key]), [])
         left = of_run.traces - of_run.done - of_run.failed
         mean = sum(seconds for seconds, _ in known) / sum(ended for _, ended in known) if known else None
         status = RunStatus(

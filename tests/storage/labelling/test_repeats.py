@@ -13,7 +13,7 @@ from core.formats import tiebreak
 from storage.db.connections import reading, writing
 from storage.db.tables import LabelRow, RepeatDraftRow, RepeatRow, now
 from storage.labelling import home
-from storage.labelling.repeats import LABELS_SINCE
+from storage.labelling.queue_view import LABELS_SINCE
 from storage.labels import labels
 from storage.reports import agreement, annotators
 from storage.studies import studies
