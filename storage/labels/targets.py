@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 TargetKey = tuple[str, str, str, str]
 # Rows fetched at once.
 CHUNK = 2_000
-COLUMNS = ["item", "scenario", "group", "kind", "criterion", "part"]
 
 
 def find_id(session: Session, study_id: int, target: Target) -> int | None:

@@ -234,14 +234,6 @@ def of_study(session: Session, study_id: int) -> list[Experiment]:
     return [_experiment(row) for row in session.scalars(query)]
 
 
-def get(session: Session, experiment_id: int) -> Experiment:
-    """Return the experiment with that id; raises TiebreakError if there is none."""
-    row = session.get(ExperimentRow, experiment_id)
-    if row is None:
-        raise TiebreakError(f"There is no experiment {experiment_id}.")
-    return _experiment(row)
-
-
 def find(session: Session, study_id: int, name: str) -> Experiment | None:
     """Return the experiment of a study called `name`; None if there is none."""
     row = _row(session, study_id, name)
