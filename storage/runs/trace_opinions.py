@@ -177,8 +177,22 @@ def order_differences(
 
     With `rebuild` they are corrected, and each study has an audit entry.
     """
+    query = (
+        select(
+            col(TraceRow.id), col(StudyRow.id), col(StudyRow.name), col(RunRow.name), col(ItemRow.key),
+            col(TraceRow.part), col(TraceRow.shown_orders),
+        )
+        .join(StudyRow, col(StudyRow.id) == col(TraceRow.study_id))
+        .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .where(col(TraceRow.outcome).in_(VERDICTS))
+        .order_by(col(TraceRow.id))
+        .execution_options(yield_per=BATCH)
+    )  # fmt: skip
+    if study_id is not None:
+        query = query.where(col(TraceRow.study_id) == study_id)
     found = []
-    for batch in _batches_of_traces(session, study_id):
+    for batch in session.execute(query).partitions():
         again = orders_of_traces(session, [trace for trace, *_ in batch])
         for trace, study, name, run, item, part, stored in batch:
             if stored != (own := again[trace]):
@@ -190,26 +204,3 @@ def order_differences(
             session.execute(update(TraceRow), rows)
         audit.record_rebuilt(session, found, "orders shown", "trace")
     return found
-
-
-def _batches_of_traces(
-    session: Session, study_id: int | None
-) -> Iterator[list[tuple[int, int, str, str, str, str, Orders | None]]]:
-    query = (
-        select(
-            col(TraceRow.id), col(StudyRow.id), col(StudyRow.name), col(RunRow.name), col(ItemRow.key),
-            col(TraceRow.part), col(TraceRow.shown_orders),
-        )
-        .join(StudyRow, col(StudyRow.id) == col(TraceRow.study_id))
-        .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
-        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
-        .where(col(TraceRow.outcome).in_(VERDICTS))
-        .order_by(col(TraceRow.id))
-        .limit(BATCH)
-    )  # fmt: skip
-    if study_id is not None:
-        query = query.where(col(TraceRow.study_id) == study_id)
-    after = 0
-    while rows := [tuple(row) for row in session.execute(query.where(col(TraceRow.id) > after))]:
-        yield rows
-        after = rows[-1][0]
