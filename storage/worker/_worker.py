@@ -244,10 +244,14 @@ class RunExecutions:
         find: Callable[[Session], list[int]] = lambda session: claims.unclaimed(session),
         at_once: float = inf,
         shared: SharedByRuns | None = None,
+        grace: float = 0,
     ) -> None:
-        """Execute the runs that `find` returns until `stopping` is set; then no more calls are started."""
+        """Execute the runs that `find` returns until `stopping` is set; then no more calls are started.
+
+        At the end, calls in progress have `grace` seconds.
+        """
         self._engine, self._create_model, self._stopping, self._shared = engine, model, stopping, shared
-        self._find, self._at_once = find, at_once
+        self._find, self._at_once, self._grace = find, at_once, grace
         self.model: Model | None = None
         self.running: set[asyncio.Task[None]] = set()
 
@@ -271,6 +275,10 @@ class RunExecutions:
             )
             self.running.add(asyncio.create_task(execution))
 
+    async def step(self) -> None:
+        """Claim runs for the free places, and start them."""
+        self.start(await asyncio.to_thread(self.claim))
+
     async def wait(self, seconds: float) -> None:
         """Wait until a run ends, or for some seconds; raises the error of an execution that has ended."""
         if not self.running:
@@ -279,9 +287,9 @@ class RunExecutions:
         for task in ended:
             task.result()
 
-    async def close(self, grace: float) -> None:
-        """Wait `grace` seconds for the executions; the claims of those that are cancelled then expire."""
-        await _outages.end_tasks(self.running, grace)
+    async def end(self) -> None:
+        """Wait for the executions; the claims of those that are cancelled then expire."""
+        await _outages.end_tasks(self.running, self._grace)
         if self.model is not None:
             await self.model.close()
 
@@ -354,7 +362,7 @@ async def execute_until_ended(
         )
         raise DatabaseUnavailable(f"{error} {work.name} {state}") from error
     finally:
-        await executions.close(0)
+        await executions.end()
 
 
 async def _execute_until_ended(
@@ -452,13 +460,16 @@ class RunWorker:
                 wait = min(2 * wait, MAX_WAIT)
                 self._report(error)
             self._last_query = time.monotonic()
-            await executor.wait(wait)
+            try:
+                await executor.wait(wait)
+            except Exception as error:
+                log.error("A run could not be ended; it is continued when its claim has expired.", exc_info=error)
         await executor.end()
 
-    def _create_executor(self) -> "_WholeRuns | SharedRuns":
+    def _create_executor(self) -> "RunExecutions | SharedRuns":
         """Return what steps, waits for the next step, and ends in the event loop of the thread."""
         if self._engine.dialect.name != "postgresql":
-            return _WholeRuns(self._engine, self._create_model, self._grace)
+            return RunExecutions(self._engine, self._create_model, self._stopping, grace=self._grace)
         from storage.worker._shared_runs import TRACES, SharedRuns
 
         return SharedRuns(self._engine, self._create_model, traces=self._traces or TRACES, grace=self._grace)
@@ -469,25 +480,3 @@ class RunWorker:
         if problem != self._problem:  # an outage is logged once
             log.error("Requested runs cannot be executed: %s", problem, exc_info=None if is_expected else error)
         self._problem = problem
-
-
-class _WholeRuns:
-    """Executes every requested run alone."""
-
-    def __init__(self, engine: Engine, model: Callable[[], Model], grace: float) -> None:
-        self._stopping, self._grace = threading.Event(), grace
-        self._executions = RunExecutions(engine, model, self._stopping)
-
-    async def step(self) -> None:
-        self._executions.start(await asyncio.to_thread(self._executions.claim))
-
-    async def wait(self, seconds: float) -> None:
-        try:
-            await self._executions.wait(seconds)
-        except Exception as error:
-            log.error("A run could not be ended; it is continued when its claim has expired.", exc_info=error)
-
-    async def end(self) -> None:
-        """Start no more calls, and wait for those in progress."""
-        self._stopping.set()
-        await self._executions.close(self._grace)
