@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import cli
 from storage.accounts import logins, tokens
 from storage.db.connections import connect, reading, writing
-from storage.studies.studies import create
+from storage.studies.studies import get_or_create
 from tests.accounts import enter, fast_hashes
 from tests.databases import create_database
 
@@ -59,7 +59,7 @@ def test_sessions_and_tokens_are_listed_and_revoked(url):
 
 def test_members_get_roles_and_lose_them(url):
     with writing(connect(url)) as session:
-        create(session, "s")
+        get_or_create(session, "s")
     run(url, "accounts", "add", "ann")
     assert json.loads(run(url, "studies", "members", "--study", "s", "ann", "viewer", "--json").stdout) == [
         {"name": "ann", "role": "viewer"}
@@ -72,7 +72,7 @@ def test_members_get_roles_and_lose_them(url):
 def test_the_audit_log_is_printed_and_written_as_csv(url, tmp_path):
     run(url, "accounts", "add", "ann")
     with writing(connect(url)) as session:
-        create(session, "s")
+        get_or_create(session, "s")
     run(url, "studies", "members", "--study", "s", "ann", "viewer")
     (row,) = json.loads(run(url, "server", "audit", "--study", "s", "--json").stdout)
     assert (row["action"], row["details"]) == ("role", "account: ann; role: viewer")

@@ -26,6 +26,7 @@ from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import _launch
 from tests.paths import ROOT
+from tests.storage.shared import find_traces
 
 pytestmark = pytest.mark.slow  # a whole study of another version
 
@@ -172,7 +173,7 @@ def test_an_unfinished_run_resumes(engine, run):
     assert (ended.state, progress.failed, progress.done) == ("finished", 0, progress.traces)
     with reading(engine) as session:
         found_traces = {
-            trace.item: trace for trace in traces.find(session, traces.Filter(found.study_id, run_id=found.id))
+            trace.item: trace for trace in find_traces(session, traces.Filter(found.study_id, run_id=found.id))
         }
         stored = {item: traces.events_with_prompts(session, trace.id) for item, trace in found_traces.items()}
     key = next((name for name in (run["run"], run["protocol"]) if name in CALLS_OF_A_RESTARTED_TRACE), None)

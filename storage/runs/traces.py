@@ -280,16 +280,6 @@ class Trace:
         return item_name(self.item, self.part)
 
 
-def find(
-    session: Session, filter: Filter, *, after: int = START, limit: int | None = None, order: Order = "run"
-) -> list[Trace]:
-    """Return the matching traces in an order, all or the first ones, from the start or after a trace."""
-    sizes = count_by_run(session, filter)
-    limit = sum(sizes.values()) if limit is None else limit
-    found = ordered_ids(session, filter, sizes, after=after, limit=limit, order=order)
-    return _of_ids(session, filter, found)
-
-
 def in_batches(session: Session, filter: Filter) -> Iterator[list[Trace]]:
     """Yield the matching traces in parts: the newest run first, in the order of the items."""
     sizes, after = count_by_run(session, filter), START

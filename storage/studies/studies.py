@@ -141,17 +141,6 @@ class Study:
         return installed.prompts_with({name: text for name, text in own.items() if text is not None})
 
 
-def create(session: Session, name: str, record: StudyRecord | None = None) -> Study:
-    """Create a study; raises TiebreakError if the name is in use."""
-    _require_unused(session, normalize_study_name(name))
-    return get_or_create(session, name, record)
-
-
-def _require_unused(session: Session, name: str) -> None:
-    if _find(session, name) is not None:
-        raise TiebreakError(f"A study called {name!r} already exists.")
-
-
 def get_or_create(
     session: Session, name: str, record: StudyRecord | None = None, versions: Sequence[GuidelinesRecord] = ()
 ) -> Study:
@@ -216,8 +205,8 @@ def rename(session: Session, study_id: int, name: str) -> None:
     """Change the name of a study and of its folder of images; raises TiebreakError if it is invalid or in use."""
     lock(session, study_id)
     name, row = normalize_study_name(name), session.get_one(StudyRow, study_id)
-    if name != row.name:
-        _require_unused(session, name)
+    if name != row.name and _find(session, name) is not None:
+        raise TiebreakError(f"A study called {name!r} already exists.")
     from core.llm import images  # imports the clients of models
 
     former, folder = images.media_folder(row.name), images.media_folder(name)

@@ -36,7 +36,7 @@ def plant(engine: Engine, items: int = 50_000, judges: int = 20, annotators: int
     rng = random.Random(7)
     truth = [rng.choice((0, 1, 1, 2, 2)) for _ in range(items)]
     with writing(engine) as session:
-        study = studies.create(session, STUDY).id
+        study = studies.get_or_create(session, STUDY).id
         _insert(session, ItemRow, (_item_row(study, number, rng) for number in range(items)))
         _insert(session, TargetRow, (_target_row(study, number) for number in range(1, items + 1)))
         names = [f"annotator {number + 1}" for number in range(annotators)]

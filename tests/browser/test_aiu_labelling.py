@@ -14,7 +14,7 @@ from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
 from storage.db import connections
 from storage.labels import labels
-from storage.runs import aius, aspects, traces
+from storage.runs import aius, aspects
 from storage.runs.aspects import quality_target
 from storage.runs.traces import Filter
 from storage.studies import studies
@@ -23,6 +23,7 @@ from storage.worker import _launch
 from tests.browser.conftest import start
 from tests.browser.test_workbench import READY, press, saved, state
 from tests.openai_server import run_server
+from tests.storage.shared import find_traces
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: MetaCritique"
@@ -214,7 +215,7 @@ def test_a_live_run_shows_each_aiu(served, visit, store) -> None:
         chosen = Settings(judges=(judge,), words=20)
         _launch.create_run(engine, _launch.RunRequest(study, PROTOCOLS["metacritique"], chosen, "live"))
         with connections.reading(engine) as session:
-            (trace,) = traces.find(session, Filter(study.id))
+            (trace,) = find_traces(session, Filter(study.id))
         page = visit(f"{served.address}/traces?study=live&trace={trace.id}")
         page.locator(".entry", has_text="Two is wrong.").wait_for(timeout=60_000)
         page.locator(".entry .chip.true, .entry .chip.false").nth(1).wait_for(timeout=120_000)

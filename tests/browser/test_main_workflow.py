@@ -19,6 +19,7 @@ from storage.runs import traces
 from storage.studies import studies
 from storage.transfer import samples
 from tests.browser.conftest import start
+from tests.storage.shared import find_traces
 
 pytestmark = pytest.mark.browser
 MAX_DELAY = 2.0
@@ -125,7 +126,7 @@ def trace_ids(served, status=None, **wanted) -> list[int]:
     """Return the ids of the sample study's traces, in the order of the page."""
     with reading(connect(served.database)) as session:
         study = studies.get(session, "Sample: ScaleEval")
-        return [trace.id for trace in traces.find(session, traces.Filter(study.id, status=status, **wanted))]
+        return [trace.id for trace in find_traces(session, traces.Filter(study.id, status=status, **wanted))]
 
 
 def test_a_key_scrolls_to_the_next_disagreement(served, visit):

@@ -23,14 +23,14 @@ from pages.parts import downloads, live, resources
 from pages.parts.account_guard import AccountGuard
 from pages.parts.sections import ENTRIES, SECTIONS
 from storage.db import connections
-from storage.runs import runs, traces
+from storage.runs import runs
 from storage.runs.traces import Filter
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.databases import create_database
 from tests.paths import ROOT
-from tests.storage.shared import store_label
+from tests.storage.shared import find_traces, store_label
 
 APP = ROOT / "app.py"
 # Every app of a test looks for components in the metadata of all installed packages, which takes most of its time.
@@ -69,7 +69,7 @@ def visit_trace(item: str, run: str | None = None, annotator: str = "", **parame
     with connections.reading(resources.engine()) as session:
         study = studies.get(session, "s")
         run_id = next((candidate.id for candidate in runs.of_study(session, study.id) if candidate.name == run), None)
-        matches = traces.find(session, Filter(study.id, run_id=run_id, item=item))
+        matches = find_traces(session, Filter(study.id, run_id=run_id, item=item))
     trace_id = next((trace.id for trace in matches if trace.item == item), matches[0].id)
     return visit("watch/traces", annotator, **parameters, trace=str(trace_id))
 

@@ -238,7 +238,7 @@ def test_an_empty_page_links_only_to_pages_that_the_role_allows(members, role, e
 )
 def test_only_who_may_import_is_told_to_import(members, page, advice):
     with writing(resources.engine()) as session:
-        empty = studies.create(session, "empty").id
+        empty = studies.get_or_create(session, "empty").id
         for role in ("owner", "annotator"):
             access.set_role(session, empty, role, Role(role))
     for role, is_told in (("owner", True), ("annotator", False)):
@@ -259,7 +259,7 @@ def test_an_annotator_of_an_archived_study_is_told_who_can_activate_it(members):
 def test_a_page_is_refused_without_the_role_in_its_study_also_to_the_owner_of_another_study(members, role):
     members(role)
     with writing(resources.engine()) as session:
-        access.set_role(session, studies.create(session, "other").id, role, Role.owner)
+        access.set_role(session, studies.get_or_create(session, "other").id, role, Role.owner)
     refused = [page for page, roles in PAGES.items() if role not in roles]
     assert len(refused) > 1
     if role == "adjudicator":  # elsewhere as an annotator

@@ -30,6 +30,7 @@ from tests.accounts import stored_text
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.provider_faults import chat
+from tests.storage.shared import find_traces
 
 CANARY = "canaryq7f3k9"
 KEYS = {
@@ -80,7 +81,7 @@ def test_a_key_reaches_its_provider_and_nothing_else(executed, tmp_path, caplog)
     engine = resources.engine()
     with reading(engine) as session:
         study = studies.get(session, "s")
-        trace_ids = [trace.id for trace in traces.find(session, traces.Filter(study.id))]
+        trace_ids = [trace.id for trace in find_traces(session, traces.Filter(study.id))]
         log = repr([audit.cells(entry) for entry in audit.entries(session, audit.Filter())])
     assert len(trace_ids) == len(REPLIES) and "LAB_API_KEY" in log
     texts = {"database": stored_text(engine), "audit log": log, "metrics": generate_latest(routes.REGISTRY).decode()}

@@ -11,10 +11,12 @@ from core.formats.records import ItemRecord, Record, RunRecord, StudyRecord, Tra
 from core.labels import Label, Opinion, Target, Value
 from core.trace import Event, Outcome, ReplyUnreadable, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from core.verdicts import combine_verdicts
+from storage.db.columns import START
 from storage.db.connections import reading, writing
 from storage.db.tables import RunRow, now
 from storage.labelling.queue import Queue
 from storage.labels import labels, targets
+from storage.runs import traces
 from storage.studies import annotators, studies
 from storage.studies.studies import Study
 from storage.transfer import imports
@@ -94,6 +96,12 @@ def combined_verdict(**outcomes: Outcome) -> VerdictReached:
 def a_trace(item: str, *events: Event, run: str = "r") -> TraceRecord:
     """Return a trace of an item; without events, a disputed debate."""
     return TraceRecord(run=run, item=item, events=events or (a_turn(), a_verdict()))
+
+
+def find_traces(session: Session, filter: traces.Filter, order: traces.Order = "run") -> list[traces.Trace]:
+    """Return all matching traces in an order."""
+    sizes = traces.count_by_run(session, filter)
+    return traces.page(session, filter, sizes, after=START, size=sum(sizes.values()), order=order).rows
 
 
 def debates(engine: Engine, count: int, *, study: str = "s") -> Queue:

@@ -40,7 +40,7 @@ def actors(engine, a_study):
 
 def test_every_role_has_exactly_its_permissions(engine, a_study, actors):
     with writing(engine) as session:
-        other = studies.create(session, "other").id
+        other = studies.get_or_create(session, "other").id
     with reading(engine) as session:
         for role, names in MAY.items():
             actor = actors[role]
@@ -63,7 +63,7 @@ def test_every_role_has_exactly_its_permissions(engine, a_study, actors):
 
 def test_a_study_of_others_reads_like_one_that_does_not_exist(engine, a_study, actors):
     with writing(engine) as session:
-        studies.create(session, "secret")
+        studies.get_or_create(session, "secret")
     with reading(engine) as session:
         assert access.study(session, actors["viewer"], "s").id == a_study.id
         sentences = []

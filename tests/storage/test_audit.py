@@ -142,7 +142,7 @@ def test_adjudications_imports_and_runs_are_recorded_and_keys_by_name_only(engin
 
 def test_nothing_is_recorded_of_a_change_that_failed(engine, a_study):
     with writing(engine) as session:
-        studies.create(session, "other")
+        studies.get_or_create(session, "other")
 
     def change(session):
         audit.record_change(session, a_study.id, "first")

@@ -44,7 +44,7 @@ def old_engine(empty_address, request):
     engine = connect(empty_address)
     upgrade(engine)
     with writing(engine) as session:
-        studies.create(session, "s")
+        studies.get_or_create(session, "s")
     request.getfixturevalue("next_version")
     yield engine
     engine.dispose()

@@ -15,7 +15,7 @@ from storage.studies import items, studies
 from storage.transfer import imports, samples
 from storage.worker import _launch
 from tests.pages.test_queries import statements_of
-from tests.storage.shared import a_turn, a_verdict
+from tests.storage.shared import a_turn, a_verdict, find_traces
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_expected_tokens_are_within_a_factor_of_two_of_the_recorded(engine, name
         study = studies.get(session, "s")
         by_id = {item.id: item for item in items.of_study(session, study.id)}
         for run in runs.of_study(session, study.id):
-            judged = traces.find(session, traces.Filter(study.id, run_id=run.id))
+            judged = find_traces(session, traces.Filter(study.id, run_id=run.id))
             used = call_totals.of_runs(session, [run.id])
             protocol = registry.get(run.protocol)
             settings = protocol.settings.model_validate(run.settings)

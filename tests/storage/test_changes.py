@@ -59,7 +59,7 @@ def changed(engine, known, *topics, timeout=DELIVERY) -> bool:
 
 def test_a_saved_label_changes_the_version_of_its_study_only(engine, a_study):
     with writing(engine) as session:
-        other = studies.create(session, "other").id
+        other = studies.get_or_create(session, "other").id
     topic, other_topic = f"study {a_study.id}", f"study {other}"
     listen(engine, topic)
     settle(engine)  # the notifications of the import

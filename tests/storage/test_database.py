@@ -84,13 +84,13 @@ def test_a_database_is_created_in_a_new_folder(tmp_path):
 
 
 def test_an_exception_rolls_the_operation_back(engine):
-    def create_twice():
+    def create_two():
         with writing(engine) as session:
-            studies.create(session, "s")
-            studies.create(session, "s")
+            studies.get_or_create(session, "s")
+            studies.get_or_create(session, "")
 
     with pytest.raises(TiebreakError):
-        create_twice()
+        create_two()
     with reading(engine) as session:
         assert studies.names(session) == []
 
@@ -99,7 +99,7 @@ def test_a_reader_sees_one_state_from_its_first_query_to_its_last(engine):
     with reading(engine) as session:
         assert studies.names(session) == []
         with writing(engine) as other:
-            studies.create(other, "s")
+            studies.get_or_create(other, "s")
         assert studies.names(session) == []
     with reading(engine) as session:
         assert studies.names(session) == ["s"]

@@ -15,7 +15,7 @@ from storage.studies import studies
 from storage.transfer import deletions, exports, imports
 from storage.worker import _launch
 from tests.conftest import make_item, make_target
-from tests.storage.shared import store_label
+from tests.storage.shared import find_traces, store_label
 from tests.storage.worker.test_worker import execute, make_request
 
 
@@ -40,7 +40,7 @@ def test_a_deleted_run_is_in_no_figure_and_its_labels_stay(engine, a_study, exec
         deletions.delete_run(session, executed.id)
     with reading(engine) as session:
         assert runs.of_study(session, a_study.id) == []
-        assert list(traces.find(session, traces.Filter(a_study.id))) == []
+        assert list(find_traces(session, traces.Filter(a_study.id))) == []
         assert disagreements.version(session, a_study.id) != before
         assert len(list(labels.of_study(session, a_study.id))) == 1
         (deleted,) = deletions.deleted_runs(session, a_study.id)
@@ -144,7 +144,7 @@ def test_the_images_of_a_study_are_found_under_its_new_name(engine, a_study, tmp
 
 def test_an_archived_study_is_listed_last_and_a_renamed_one_under_its_new_name(engine, a_study):
     with writing(engine) as session:
-        other = studies.create(session, "older name")
+        other = studies.get_or_create(session, "older name")
         studies.rename(session, other.id, " new  name ")
         studies.archive(session, other.id)
         assert studies.names(session) == ["s", "new name"]

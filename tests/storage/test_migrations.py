@@ -107,7 +107,7 @@ def test_the_newest_revision_is_the_last_one_of_alembic(fresh):
 def test_upgrading_again_changes_nothing(fresh):
     upgrade(fresh)
     with writing(fresh) as session:
-        studies.create(session, "s")
+        studies.get_or_create(session, "s")
     upgrade(fresh)
     with reading(fresh) as session:
         assert studies.names(session) == ["s"]

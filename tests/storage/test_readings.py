@@ -26,7 +26,7 @@ from storage.transfer.participation import annotator_names
 from storage.worker import _launch
 from storage.worker._launch import RunRequest
 from tests.conftest import make_item
-from tests.storage.shared import RUN, a_trace, a_turn, import_study
+from tests.storage.shared import RUN, a_trace, a_turn, find_traces, import_study
 
 UNREADABLE = "Both have their merits \N{THINKING FACE} <b>hm</b>."
 
@@ -41,7 +41,7 @@ def execute(engine, study, protocol, settings, script, **options):
     run_id = _launch.create_run(engine, request)
     asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(script)))
     with reading(engine) as session:
-        return [trace.id for trace in traces.find(session, Filter(study.id, run_id))]
+        return [trace.id for trace in find_traces(session, Filter(study.id, run_id))]
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_a_person_overrules_a_parser_or_an_extractor_and_rereading_keeps_it(engi
 
 def test_a_person_states_that_a_reply_has_no_value(engine, a_study, a_single_trace):
     with reading(engine) as session:
-        second = next(t.id for t in traces.find(session, Filter(a_study.id)) if t.item == "item 1")
+        second = next(t.id for t in find_traces(session, Filter(a_study.id)) if t.item == "item 1")
     with writing(engine) as session:
         readings.state_unreadable(session, second, 0, "ann")
     assert get(engine, second).status == "no_verdict"
@@ -167,7 +167,7 @@ def test_a_value_for_an_unknown_ask_or_an_unfinished_trace_is_refused(engine, a_
     request = RunRequest(a_study, PROTOCOLS["single-judge"], settings, "waiting")
     run_id = _launch.create_run(engine, request)
     with writing(engine) as session:
-        waiting = traces.find(session, Filter(a_study.id, run_id))[0].id
+        waiting = find_traces(session, Filter(a_study.id, run_id))[0].id
         with pytest.raises(TiebreakError, match="no verdict yet"):
             readings.state(session, waiting, 0, 1, "ann")
 

@@ -22,7 +22,7 @@ def opened(empty_address):
         pytest.skip("pg_restore is not installed (Debian: apt install postgresql-client)")
     connections.upgrade(engine)
     with writing(engine) as session:
-        studies.create(session, "s")
+        studies.get_or_create(session, "s")
     yield engine
     engine.dispose()
 
@@ -36,7 +36,7 @@ def test_a_restored_database_has_the_content_of_the_copy_and_the_former_one_is_c
     copy = tmp_path / "copy"
     backup.back_up(opened, copy)
     with writing(opened) as session:
-        studies.create(session, "later")
+        studies.get_or_create(session, "later")
     previous = restore(opened, copy)
     assert names(opened) == ["s"]
     assert restore(opened, previous) is not None
@@ -58,7 +58,7 @@ def test_a_database_in_use_is_not_restored(opened, tmp_path):
     copy = tmp_path / "copy"
     backup.back_up(opened, copy)
     with writing(opened) as session:
-        studies.create(session, "later")
+        studies.get_or_create(session, "later")
     other = connections.connect.__wrapped__(opened.url.render_as_string(hide_password=False))
     with reading(other) as session:
         assert studies.names(session) == ["later", "s"]

@@ -9,7 +9,7 @@ from storage.db.tables import TraceRow
 from storage.runs import outcomes, trace_opinions, traces
 from storage.runs.outcomes import NewEvent
 from storage.transfer import imports
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, find_traces
 
 FORWARD, REVERSE = (a_turn(0, shown=(1, 2)), a_turn(1, shown=(2, 1)))
 TRACES = {
@@ -56,7 +56,7 @@ def test_appended_events_give_the_same_orders_as_an_import(engine):
         [RUN.model_copy(update={"name": "again"}), *(a_trace(item, a_turn(), run="again") for item in TRACES)],
     )
     with reading(engine) as session:
-        found = traces.find(session, traces.Filter(study_id))
+        found = find_traces(session, traces.Filter(study_id))
     ids = {trace.item: trace.id for trace in found if trace.run == "again"}
     for item, (events, _) in TRACES.items():
         for seq, event in enumerate((TraceRestarted(reason="from the first ask"), *events), 1):

@@ -27,7 +27,7 @@ def allow(session, study, hosts):
 
 def test_a_study_signs_addresses_of_its_own_hosts_only(engine, a_study):
     with writing(engine) as session:
-        other = studies.create(session, "other").id
+        other = studies.get_or_create(session, "other").id
         allow(session, a_study, (HOST,))
     with reading(engine) as session:
         route = study_images.routes(session, a_study.id, (HOST,))

@@ -18,7 +18,7 @@ from storage.db.connections import reading, writing
 from storage.db.tables import RunRow, TargetRow, TraceRow
 from storage.labelling import claims
 from storage.labels import merges, targets
-from storage.runs import call_totals, readings, runs, trace_opinions, traces
+from storage.runs import call_totals, readings, runs, trace_opinions
 from storage.runs.call_totals import Totals
 from storage.runs.traces import Filter
 from storage.transfer import deletions, imports
@@ -26,7 +26,7 @@ from storage.worker import _launch
 from storage.worker._launch import RunRequest
 from tests.conftest import make_label, make_target
 from tests.storage.labelling.workbench import Client, set_rules
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, store_label
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, find_traces, store_label
 
 ITEMS = 5
 SUMS = asdict(Totals(calls=ITEMS, prompt_tokens=50, completion_tokens=10, seconds=2.5))
@@ -111,7 +111,7 @@ def test_summaries_agree_after_a_run_and_a_later_reading(engine, a_study):
     assert_agree(engine, "a run")
     assert stored(engine) == [(0, True)] * 3
     with reading(engine) as session:
-        first, *_ = traces.find(session, Filter(a_study.id, run_id))
+        first, *_ = find_traces(session, Filter(a_study.id, run_id))
     with writing(engine) as session:
         readings.state(session, first.id, 0, 1, "ann")
     assert_agree(engine, "a reading")

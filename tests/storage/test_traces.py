@@ -26,6 +26,7 @@ from tests.storage.shared import (
     a_verdict,
     an_unreadable,
     combined_verdict,
+    find_traces,
     verdict_on_criteria,
 )
 
@@ -118,7 +119,7 @@ def test_a_trace_with_a_verdict_and_one_without_events_are_not_restarted(engine,
     with writing(engine) as session:
         run = traces.get(session, a_live_trace).run_id
         outcomes.restart_unfinished(session, run, "The prompts have changed.")
-        for trace in traces.find(session, traces.Filter(a_study.id)):
+        for trace in find_traces(session, traces.Filter(a_study.id)):
             assert not any(event.type == "restarted" for _, event in traces.events(session, trace.id))
 
 
@@ -185,7 +186,7 @@ def test_traces_are_filtered(engine, a_study, a_live_trace):
 
     def find_names(**conditions):
         with reading(engine) as session:
-            stored = traces.find(session, Filter(a_study.id, **conditions))
+            stored = find_traces(session, Filter(a_study.id, **conditions))
             sizes = count_by_run(session, Filter(a_study.id, **conditions))
             assert sum(sizes.values()) == len(stored)
             return [(trace.run, trace.item) for trace in stored]
@@ -212,7 +213,7 @@ def test_debates_in_which_an_opinion_changed(engine, a_study):
     given = [a_trace("item 0", a_verdict(last=of), run=run) for run, of in last.items()]
     imports.import_records(engine, "s", [*runs, *given])
     with reading(engine) as session:
-        changed, kept = (traces.find(session, Filter(a_study.id, changed=value)) for value in (True, False))
+        changed, kept = (find_traces(session, Filter(a_study.id, changed=value)) for value in (True, False))
     assert [trace.run for trace in changed] == ["changed"]
     assert {trace.run for trace in kept} == last.keys() - {"changed"}
 
@@ -233,7 +234,7 @@ def test_pages_of_any_list_are_parts_of_it_in_order(engine, a_study, order, seed
     with reading(engine) as session:
         for filter in (Filter(a_study.id), Filter(a_study.id, item="item 1"), Filter(a_study.id, status="disputed")):
             sizes = count_by_run(session, filter)
-            whole = traces.find(session, filter, order=order)
+            whole = find_traces(session, filter, order=order)
             assert len(whole) == sum(sizes.values())
             keys = [(-trace.run_id, trace.item) for trace in whole]
             if order == "contention":
@@ -279,7 +280,7 @@ def test_a_trace_on_several_criteria_has_each_of_them(engine, a_study):
     imports.import_records(engine, "several", [*items, RUN_WITHOUT_CRITERION, both, one])
     with reading(engine) as session:
         study_id = studies.get(session, "several").id
-        ids = {trace.item: trace.id for trace in traces.find(session, Filter(study_id))}
+        ids = {trace.item: trace.id for trace in find_traces(session, Filter(study_id))}
         assert trace_opinions.verdict_criteria(session, study_id) == ["accuracy", "politeness"]
         assert trace_opinions.verdict_criteria(session, a_study.id) == []
         assert trace_opinions.verdicts_by_criterion(session, list(ids.values())) == {
@@ -287,7 +288,7 @@ def test_a_trace_on_several_criteria_has_each_of_them(engine, a_study):
             ids["one"]: {"accuracy": "2"},
         }
         for criterion, names in {"accuracy": ["both", "one"], "politeness": ["both"], "tone": []}.items():
-            matches = traces.find(session, Filter(study_id, criterion=criterion))
+            matches = find_traces(session, Filter(study_id, criterion=criterion))
             assert [trace.item for trace in matches] == names
             assert sum(count_by_run(session, Filter(study_id, criterion=criterion)).values()) == len(names)
 
@@ -304,7 +305,7 @@ def test_the_list_of_a_criterion_has_its_own_outcomes(engine):
             "depth": {"a": "disputed", "b": "agreed"},
             "tone": {"a": "agreed"},
         }.items():
-            matches = traces.find(session, Filter(study_id, criterion=criterion))
+            matches = find_traces(session, Filter(study_id, criterion=criterion))
             assert {trace.item: trace.status for trace in matches} == expected
             for status in ("agreed", "disputed"):
                 number = sum(count_by_run(session, Filter(study_id, criterion=criterion, status=status)).values())

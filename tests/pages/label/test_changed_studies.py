@@ -50,7 +50,7 @@ def test_a_window_continues_after_its_study_was_renamed_also_if_another_study_ha
     change(studies.rename, "renamed")
     assert client.act(label(1, first)).json()["results"][0]["status"] == "accepted", "the name leads to the study"
     with connections.writing(resources.engine()) as session:
-        studies.create(session, "s")
+        studies.get_or_create(session, "s")
     own = {"study_id": str(STUDY)}
     assert client.get("session", **own).json()["study"]["name"] == "renamed"
     body = {"client": "c-1", "after": 1, "actions": [label(2, second)]}
@@ -95,7 +95,7 @@ def test_nobody_learns_of_a_study_without_a_role_in_it(client):
 @pytest.mark.parametrize("page", ["results/overview", "label/disagreements"])
 def test_an_open_page_follows_a_renamed_study_and_states_that_a_study_was_deleted(client, page):
     with connections.writing(resources.engine()) as session:
-        studies.create(session, "another, newer study")
+        studies.get_or_create(session, "another, newer study")
     opened = visit(page, "annotator 1", study="s")
     change(studies.rename, "renamed")
     opened.run()

@@ -22,7 +22,7 @@ AGREED = [RUN, *(a_trace(f"item {number}", a_turn(), a_verdict("agreed", (1, 1, 
 def test_a_study_without_items_shows_its_steps():
     prepare_study()
     with connections.writing(resources.engine()) as session:
-        studies.create(session, "s")
+        studies.get_or_create(session, "s")
     text = page_text(visit("results/overview", "ann"))
     assert "1. Import" in text and "3. Label" in text
 

@@ -21,6 +21,7 @@ from storage.studies import annotators
 from storage.transfer import samples
 from tests.conftest import make_item, make_target
 from tests.pages.visits import label_is_blind, page_links, page_text, prepare_study, study_session, visit, visit_trace
+from tests.storage import shared
 from tests.storage.reports.test_alignment import make_trace
 from tests.storage.shared import (
     RUN,
@@ -41,7 +42,7 @@ def sample():
 
 def find_traces(**conditions) -> list[traces.Trace]:
     with study_session("tour") as (session, study):
-        return traces.find(session, traces.Filter(study.id, **conditions))
+        return shared.find_traces(session, traces.Filter(study.id, **conditions))
 
 
 FILTERS = [

@@ -15,6 +15,7 @@ from storage.runs.outcomes import UnreadFilter
 from storage.runs.traces import Filter
 from tests.conftest import make_item, make_target
 from tests.pages.visits import label_is_blind, page_text, prepare_study, study_session, visit, visit_trace
+from tests.storage.shared import find_traces
 
 SETTINGS = {
     "judge": {"name": "judge", "spec": {"model": "m"}},
@@ -55,7 +56,7 @@ def list_unread(**conditions):
 
 def trace_of(item):
     with study_session() as (session, study):
-        return next(trace for trace in traces.find(session, Filter(study.id)) if trace.item == item)
+        return next(trace for trace in find_traces(session, Filter(study.id)) if trace.item == item)
 
 
 def test_counts_and_texts_are_shown_without_running_their_markup_and_end_blindness():

@@ -20,7 +20,16 @@ from tests.bench import bench_queue
 from tests.bench.databases import Database
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import claim_next, find_draft, lease, queue_states, set_rules
-from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_verdict, combined_verdict, debates, store_label
+from tests.storage.shared import (
+    RUN,
+    RUN_WITHOUT_CRITERION,
+    a_trace,
+    a_verdict,
+    combined_verdict,
+    debates,
+    find_traces,
+    store_label,
+)
 from tests.waiting import at_once
 
 
@@ -83,7 +92,7 @@ def test_the_queue_of_one_run_criterion_or_scenario(engine):
 def _traces(session, study_id):
     from storage.runs import traces
 
-    return traces.find(session, traces.Filter(study_id))
+    return find_traces(session, traces.Filter(study_id))
 
 
 def test_a_target_that_two_runs_disputed_is_in_the_queue_once(engine):

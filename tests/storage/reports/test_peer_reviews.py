@@ -10,11 +10,11 @@ from storage.db.connections import reading, writing
 from storage.labels import labels
 from storage.reports import peer_reviews
 from storage.reports.opinions import judges_of_settings
-from storage.runs import traces
 from storage.runs.traces import Filter
 from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.core.protocols.reviews import make_item, make_settings, reviews_script, run_scripted
+from tests.storage.shared import find_traces
 
 
 def find_run(session, study, name=None):
@@ -92,7 +92,7 @@ def test_labels_are_visible_after_ones_own(engine):
 def test_the_targets_of_a_verdict(engine):
     import_sample(engine)
     with reading(engine) as session:
-        (trace, *_) = traces.find(session, Filter(studies.get(session, "tour").id, item="octopus"))
+        (trace, *_) = find_traces(session, Filter(studies.get(session, "tour").id, item="octopus"))
         assert peer_reviews.verdict_targets(session, trace.id) == [
             Target(item="octopus", kind="score", criterion="engaging")
         ]

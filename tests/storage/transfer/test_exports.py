@@ -86,7 +86,7 @@ def test_labels_and_adjudications_are_imported_unchanged_and_recognised(shared_e
 
 def test_an_empty_study_is_exported_as_its_study_record(engine):
     with writing(engine) as session:
-        study = studies.create(session, "s")
+        study = studies.get_or_create(session, "s")
     assert [record.type for record in exports.export_records(engine, study)] == ["study"]
 
 

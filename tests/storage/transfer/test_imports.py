@@ -32,7 +32,7 @@ from storage.transfer import _spool, exports, imports
 from storage.transfer.imports import ImportCounts
 from tests.conftest import make_item, make_label, make_target
 from tests.core.protocols import debates
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label, stored_study
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, find_traces, store_label, stored_study
 
 AT = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
 
@@ -225,7 +225,7 @@ def test_a_trace_with_fewer_events_changes_nothing(engine):
     imports.import_records(engine, "s", one_of_each_type())
     assert imports.import_records(engine, "s", [a_trace("item 0", a_verdict())]) == ImportCounts()
     with reading(engine) as session:
-        (first, _) = traces.find(session, traces.Filter(studies.get(session, "s").id))
+        (first, _) = find_traces(session, traces.Filter(studies.get(session, "s").id))
         assert len(traces.events(session, first.id)) == 2
 
 

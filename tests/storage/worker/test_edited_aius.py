@@ -20,6 +20,7 @@ from storage.studies.studies import Study
 from storage.worker._launch import RunRequest, create_run, estimate_run, execute_here
 from tests.core.protocols.critiques import make_complete_item, make_settings
 from tests.storage.critique_studies import import_study, save_edit
+from tests.storage.shared import find_traces
 
 REPLY = "Evidence: what the texts say.\nReasoning: so it is.\nFinal answer: true"
 REWORD = Reword(aiu="c1.1", piece=Piece(text="One, better."))
@@ -58,7 +59,7 @@ def run(
 
 def opinions_of(engine: Engine, study: Study, run_id: int) -> set[str]:
     with reading(engine) as session:
-        (trace,) = traces.find(session, traces.Filter(study.id, run_id))
+        (trace,) = find_traces(session, traces.Filter(study.id, run_id))
         verdict = [event for _, event in traces.events(session, trace.id)][-1].verdict
     return {opinion.part for opinion in verdict.opinions}
 
@@ -72,7 +73,7 @@ def test_a_new_run_judges_the_edited_aius_and_asks_only_about_them(engine: Engin
     assert opinions_of(engine, study, first) == {"c1.1", "c1.2", "ref.1@c1"}
     assert opinions_of(engine, study, second) == {"c1.e1", "c1.2", "ref.1@c1"}
     with reading(engine) as session:
-        (trace,) = traces.find(session, traces.Filter(study.id, second))
+        (trace,) = find_traces(session, traces.Filter(study.id, second))
         turns = [e.turn for _, e in traces.events(session, trace.id) if isinstance(e, TurnCompleted)]
     assert sorted(turn.reused for turn in turns) == ["", "run", "run"]
 

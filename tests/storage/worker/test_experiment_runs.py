@@ -31,6 +31,7 @@ from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.core.protocols.critiques import worked_example_reply
 from tests.storage.critique_studies import import_study
+from tests.storage.shared import find_traces
 
 FILE = """
 name: formats
@@ -376,7 +377,7 @@ axes: {judges.0.model: [j1, j2]}
     assert progress.totals.reused == 4
     with reading(engine) as session:
         ids = [run.id for run in experiments.runs_of(session, experiment_id)]
-        found = [traces.find(session, traces.Filter(study.id, run_id))[0].id for run_id in ids]
+        found = [find_traces(session, traces.Filter(study.id, run_id))[0].id for run_id in ids]
         events = [traces.events(session, trace_id)[-1][1] for trace_id in found]
     judged = [{(o.kind, o.part) for o in e.verdict.opinions} for e in events if isinstance(e, VerdictReached)]
     assert len(judged[0]) == 12 and judged[0] == judged[1]

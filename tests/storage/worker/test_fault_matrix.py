@@ -19,7 +19,7 @@ from storage.studies import studies
 from storage.worker import RunWorker, _launch
 from tests import openai_server
 from tests.conftest import make_item
-from tests.storage.shared import import_study
+from tests.storage.shared import find_traces, import_study
 from tests.storage.worker import worker_process
 from tests.waiting import wait_for
 
@@ -140,7 +140,7 @@ def end_of(engine, run_id) -> tuple[str, str]:
     """Return how the only trace of a run ended, and its problem."""
     with reading(engine) as session:
         run = runs.get(session, run_id)
-        [trace] = traces.find(session, traces.Filter(run.study_id, run_id=run_id))
+        [trace] = find_traces(session, traces.Filter(run.study_id, run_id=run_id))
     assert (run.state, run.problem) == ("finished", "")
     if trace.status == "failed":
         assert 20 < len(trace.problem) < 1000, trace.problem

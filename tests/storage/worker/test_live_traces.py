@@ -13,6 +13,7 @@ from storage.db.connections import reading, writing
 from storage.db.tables import LiveTraceRow
 from storage.runs import live_traces, traces
 from storage.worker import _launch, _transactions
+from tests.storage.shared import find_traces
 from tests.storage.worker.test_worker import execute, make_request
 
 
@@ -21,7 +22,7 @@ def test_an_open_call_is_stated_while_its_trace_is_watched(engine, a_study, monk
     monkeypatch.setattr(_transactions, "STATE", 0.05)
     run_id = _launch.create_run(engine, make_request(a_study, parallel=1))
     with reading(engine) as session:
-        first, other, *_ = traces.find(session, traces.Filter(a_study.id, run_id))
+        first, other, *_ = find_traces(session, traces.Filter(a_study.id, run_id))
     with writing(engine) as session:
         live_traces.watch(session, first.id)
     seen: dict[str, set[str]] = {first.item: set(), other.item: set()}
@@ -48,7 +49,7 @@ def test_an_open_call_is_stated_while_its_trace_is_watched(engine, a_study, monk
 def test_what_a_killed_worker_stated_is_not_shown_as_open(engine, a_study, monkeypatch):
     run_id = _launch.create_run(engine, make_request(a_study))
     with reading(engine) as session:
-        first, second, *_ = traces.find(session, traces.Filter(a_study.id, run_id))
+        first, second, *_ = find_traces(session, traces.Filter(a_study.id, run_id))
     with writing(engine) as session:
         live_traces.watch(session, first.id)
         live_traces.state(session, {first.id: [progress.OpenCall("a", 0, time.time(), "half")]})

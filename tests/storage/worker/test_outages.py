@@ -23,7 +23,7 @@ from storage.worker import RunWorker, _launch
 from storage.worker._transactions import EventWriter, Transactions, run_claim
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
-from tests.storage.shared import import_study, store_label
+from tests.storage.shared import find_traces, import_study, store_label
 from tests.storage.worker.test_worker import execute, make_request, wait_until
 from tests.waiting import wait_for
 
@@ -83,7 +83,7 @@ def test_an_error_in_a_protocol_ends_the_run_with_a_sentence(engine, a_study):
     run, progress = execute(engine, run_id, ScriptedModel(broken))
     assert (run.state, progress.failed) == ("finished", 3)
     with reading(engine) as session:
-        problems = {trace.problem for trace in traces.find(session, traces.Filter(a_study.id))}
+        problems = {trace.problem for trace in find_traces(session, traces.Filter(a_study.id))}
     assert problems == {"An unexpected error occurred (ZeroDivisionError); its details are in the server's log."}
 
 
@@ -218,7 +218,7 @@ def file_engine(tmp_path):
     """A SQLite database in a file that the test damages."""
     engine = connections.connect(create_database(tmp_path / "tiebreak.db"))
     with writing(engine) as session:
-        studies.create(session, "s")
+        studies.get_or_create(session, "s")
     yield engine
     engine.dispose()
 
@@ -239,7 +239,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_confirmed(file_e
 
     def save(name):
         with writing(file_engine) as session:
-            studies.create(session, name)
+            studies.get_or_create(session, name)
         saved.append(name)
 
     with pytest.raises(DatabaseUnavailable, match="disk of the database is full"):

@@ -11,7 +11,7 @@ from core.llm.client import ScriptedModel
 from storage.db.connections import reading, writing
 from storage.labelling import adjudication
 from storage.reports import agreement, alignment, systems
-from storage.runs import runs, trace_opinions, traces
+from storage.runs import runs, trace_opinions
 from storage.runs.readings import find_ask, reread_study
 from storage.runs.traces import Filter
 from storage.studies import items, studies
@@ -21,7 +21,7 @@ from storage.worker import _launch
 from tests.conftest import make_item
 from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import Client
-from tests.storage.shared import stored_study
+from tests.storage.shared import find_traces, stored_study
 from tests.storage.worker.test_worker import make_request
 
 SYSTEMS = ("ant", "bee", "cat")
@@ -52,7 +52,7 @@ def execute(engine, run_id, reply=best_submission):
 
 def found_traces(engine, study):
     with reading(engine) as session:
-        return traces.find(session, Filter(study.id))
+        return find_traces(session, Filter(study.id))
 
 
 def test_each_pair_has_its_own_trace_outcome_and_target(engine, study):

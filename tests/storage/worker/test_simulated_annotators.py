@@ -26,7 +26,7 @@ from storage.studies.studies import Study
 from storage.worker import RunRequest, create_run, estimate_run, execute_here
 from tests.conftest import make_item, make_label
 from tests.openai_server import Server, run_server
-from tests.storage.shared import import_study
+from tests.storage.shared import find_traces, import_study
 
 CRITERION = Criterion(name="helpfulness", definition="Of use.")
 ITEMS, ANNOTATORS, EACH = 16, 3, 2
@@ -84,7 +84,7 @@ def test_each_answer_has_examples_of_development_items_but_never_the_judged_one(
     assert of_item == dict.fromkeys(range(ITEMS), ANNOTATORS)
     with reading(engine) as session:
         assert "annotator " not in str(runs.get(session, run_id).settings)
-        found = traces.find(session, traces.Filter(study.id, run_id))
+        found = find_traces(session, traces.Filter(study.id, run_id))
         events = {trace.item: [event for _, event in traces.events(session, trace.id)] for trace in found}
     shares = set()
     for of_trace in events.values():

@@ -23,7 +23,7 @@ from storage.runs import traces
 from storage.transfer.gold import GoldOptions, gold_rows
 from storage.worker import _launch
 from tests.conftest import make_item
-from tests.storage.shared import import_study
+from tests.storage.shared import find_traces, import_study
 
 NAME = "shorter-and-kinder"
 LOCATION = "tests.storage.worker.shorter_and_kinder:PROTOCOL"
@@ -79,7 +79,7 @@ def test_a_protocol_with_two_criteria_runs_and_gives_gold_for_each(engine, proto
     assert (progress.agreed, progress.no_verdict, progress.totals.calls) == (2, 1, 7)
     with reading(engine) as session:
         golds = [row.gold for row in gold_rows(session, a_study, GoldOptions(judges=("two criteria",)))]
-        found = traces.find(session, traces.Filter(a_study.id))
+        found = find_traces(session, traces.Filter(a_study.id))
         events = [event for _, event in traces.events(session, found[0].id)]
     assert Counter((gold.target.criterion, gold.value, str(gold.source)) for gold in golds) == {
         ("brevity", 1, "judges"): 3,

@@ -27,7 +27,7 @@ from storage.worker._stored_calls import StoredCalls
 from storage.worker._transactions import Transactions
 from tests.conftest import make_item
 from tests.openai_server import run_server
-from tests.storage.shared import import_study
+from tests.storage.shared import find_traces, import_study
 
 CRITERION = Criterion(name="Engaging", scale=Scale(level="ordinal", categories=(1, 2, 3)))
 PAID = Usage(prompt_tokens=100, completion_tokens=10, seconds=1.0, dollars=0.5)
@@ -69,7 +69,7 @@ def replies_of(engine: Engine, run_id: int) -> list[tuple[str, str]]:
     """Return (reply, the run that paid it) of the turns of a run."""
     with reading(engine) as session:
         study_id = runs.get(session, run_id).study_id
-        found = traces.find(session, traces.Filter(study_id, run_id))
+        found = find_traces(session, traces.Filter(study_id, run_id))
         events = [event for trace in found for _, event in traces.events(session, trace.id)]
     return sorted((e.turn.reply, e.turn.reused) for e in events if isinstance(e, TurnCompleted))
 
@@ -326,7 +326,7 @@ def test_one_reused_sample_costs_what_a_request_for_it_alone_would_have_cost(eng
             run_id = create_run(engine, request)
             asyncio.run(execute_here(engine, run_id, lambda run, progress: None, Router()))
             with reading(engine) as session:
-                found = traces.find(session, traces.Filter(study.id, run_id))
+                found = find_traces(session, traces.Filter(study.id, run_id))
                 events = [event for _, event in traces.events(session, found[0].id)]
             usages.append([event.turn.usage for event in events if isinstance(event, TurnCompleted)])
         assert len(server.log) == 2, "one request for each item"

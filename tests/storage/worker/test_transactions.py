@@ -106,7 +106,7 @@ def test_concurrent_runs_with_frequent_heartbeats_finish(engine, monkeypatch):
 def test_a_transaction_that_postgresql_ends_because_of_a_deadlock_is_repeated(engine):
     with writing(engine) as session:
         for name in ("first", "second"):
-            studies.create(session, name)
+            studies.get_or_create(session, name)
     both_locked = threading.Barrier(2, timeout=10)
     attempts = []
 
