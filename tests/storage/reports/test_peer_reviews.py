@@ -34,7 +34,7 @@ LONG = (
 
 
 def test_the_names_of_peers_are_unique_labels_of_levels_in_every_file_of_the_paper():
-    of_files = [files.load(path) for path in files.definition.files() if path.parent.name == "refer"]
+    of_files = [files.load(path) for path in files.files() if path.parent.name == "refer"]
     reviews = [cell.settings.get("peers", []) for one in of_files for cell in files.design(one)]
     found = {tuple(peer["name"] for peer in peers) for peers in reviews if len(peers) > 1}
     assert max(len(name) for names in found for name in names) > peer_reviews.MAX_PEER
@@ -43,7 +43,7 @@ def test_the_names_of_peers_are_unique_labels_of_levels_in_every_file_of_the_pap
         for form in ("without {}", *(f"{{}}: {how}" for how in peer_reviews.ALTERATIONS)):
             levels = {form.format(label): {"set": {}} for label in labels_of_peers.values()}
             assert len(levels) == len(names)
-            files.definition.from_fields({"name": "e", "protocol": "refer", "axes": {"peers": levels}})
+            files.from_fields({"name": "e", "protocol": "refer", "axes": {"peers": levels}})
 
 
 def import_sample(engine):
