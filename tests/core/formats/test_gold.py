@@ -79,9 +79,16 @@ def test_true_is_not_written_as_one() -> None:
     assert (cells["value"], cells["source"], cells["distribution"]) == ("true", "unanimous", "true:2")
 
 
-def test_weights_are_json_with_sorted_keys() -> None:
-    weights = Target(item="q1", kind="aspect_weights")
-    assert read_row(make_row(weights, {"ann": {"b": 40.0, "a": 60.0}}))["value"] == '{"a": 60.0, "b": 40.0}'
+@pytest.mark.parametrize(
+    ("kind", "label", "cell"),
+    [
+        ("aspect_weights", {"b": 40.0, "a": 60.0}, '{"a": 60.0, "b": 40.0}'),
+        ("score", -0.5, "-0.5"),
+        ("score", float("inf"), ""),
+    ],
+)
+def test_weights_are_json_and_only_finite_numbers_are_written(kind: Any, label: Value, cell: str) -> None:
+    assert read_row(make_row(Target(item="q1", kind=kind), {"ann": label}))["value"] == cell
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -117,14 +124,6 @@ def test_text_without_a_formula_is_unchanged() -> None:
     answer = Target(item=" a = b", kind="answer", criterion="well-formed")
     cells = read_row(make_row(answer, {"ann": "1 - 2"}))
     assert (cells["item"], cells["criterion"], cells["value"]) == (" a = b", "well-formed", "1 - 2")
-
-
-def test_a_negative_number_is_not_escaped() -> None:
-    assert read_row(make_row(Target(item="q1", kind="score"), {"ann": -0.5}))["value"] == "-0.5"
-
-
-def test_a_number_that_is_not_finite_is_an_empty_cell() -> None:
-    assert read_row(make_row(Target(item="q1", kind="score"), {"ann": float("inf")}))["value"] == ""
 
 
 def test_separators_of_the_distribution_inside_an_answer_are_quoted() -> None:

@@ -16,7 +16,6 @@ from core.protocols.prompt_parts import (
     format_note,
     is_numeric,
     rating_answer,
-    reformat,
 )
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec
@@ -74,11 +73,6 @@ def test_equal_seeds_give_equal_texts() -> None:
     assert criterion_text(CRITERION, "gibberish", Random(1)) != criterion_text(CRITERION, "gibberish", Random(2))
 
 
-def test_shortened_drops_the_levels_name_once() -> None:
-    assert reformat("shortened", "Bad - so - so", Random(0)) == "so - so"
-    assert reformat("shortened", "no name here", Random(0)) == "no name here"
-
-
 def test_a_format_that_changes_nothing_is_stated() -> None:
     judges = (Judge(name="a", spec=Spec(model="m")), Judge(name="b", spec=Spec(model="m")))
     plain = Settings(judges=judges, criterion=Criterion(name="clarity", rubric=("clear",)), format="shortened")
@@ -86,14 +80,6 @@ def test_a_format_that_changes_nothing_is_stated() -> None:
     assert not format_note(plain.model_copy(update={"criterion": CRITERION}))
     assert not format_note(plain.model_copy(update={"format": "general"}))
     assert not format_note(object())
-
-
-def test_a_criterion_without_a_rubric_is_its_definition() -> None:
-    assert (
-        criterion_text(Criterion(name="clarity", definition="Easy to follow."), "general", Random(0))
-        == "Easy to follow."
-    )
-    assert criterion_text(Criterion(name="clarity"), "shortened", Random(0)) == "clarity"
 
 
 def test_a_definition_precedes_the_levels() -> None:
@@ -129,7 +115,3 @@ def test_a_rating_is_one_of_the_scales_values(scale: Scale, on: str, off: str) -
     assert scale.covers(answer.parse(on).value)
     with pytest.raises(UnreadableReply):
         answer.parse(off)
-
-
-def test_the_criterions_name_may_label_a_rating() -> None:
-    assert rating_answer(THREE, "engaging").parse("It is dull.\nEngaging: 1").value == 1

@@ -128,10 +128,6 @@ def test_settings_that_no_call_can_use_are_refused_and_stored_ones_open(line: st
     assert validate_settings({"graders": [], "model": yaml.safe_load(model)}, GRADING)
 
 
-def test_a_long_first_reply_needs_no_ceiling() -> None:
-    parse_settings("graders: [{name: a, model: m, max_tokens: 20000, extra: {reasoning_effort: own}}]", GRADING, [])
-
-
 def test_a_criterion_that_is_given_whole_has_the_studys_fixed_texts_of_formats() -> None:
     fixed = Criterion(name="clarity", definition="Of the study.", formats={"masked": "Cl_r"})
     fields = "judge: {name: j, model: m}\ncriterion: {name: clarity, definition: Own.%s}\nformat: masked"

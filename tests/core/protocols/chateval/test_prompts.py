@@ -1,17 +1,13 @@
 """Every prompt of a discussion as a model receives it."""
 
-from random import Random
-
 import pytest
 
 from core.items import Criterion
 from core.protocols.chateval.settings import ROLES, Settings, role_alone
-from core.protocols.registry import PROTOCOLS
 from core.trace import Ask
 from tests.core.protocols.discussions import (
     NATURAL,
     ScriptedTrace,
-    make_item,
     make_settings,
     make_single_response_item,
     run_scripted,
@@ -90,11 +86,6 @@ def test_the_retry_prompt_for_scores() -> None:
     )
 
 
-def test_an_empty_contribution_is_quoted_as_no_answer() -> None:
-    trace = run_scripted(lambda ask: "" if ask.speaker == "a" else argued_reply(ask), make_settings())
-    assert "<a_turn_1>\n(no answer)\n</a_turn_1>" in prompt(trace, "b", 0)
-
-
 def test_other_personas_hear_no_thinking_and_no_json() -> None:
     def reply(ask: Ask) -> str:
         scores = '{"Assistant 1": 9, "Assistant 2": 8}'
@@ -105,20 +96,6 @@ def test_other_personas_hear_no_thinking_and_no_json() -> None:
     heard = prompt(run_scripted(reply, make_settings(turns=3, scored_turns="every")), "c", 1)
     assert "<a_turn_1>\nThe sun is far.\n\nScores: Assistant 1: 9; Assistant 2: 8\n</a_turn_1>" in heard
     assert "Hm, 1?" not in heard and "The moon is near." in heard
-
-
-def test_a_study_can_use_the_papers_wording_context_and_reference() -> None:
-    """Table 4: the role and the history in the middle, and no limit of words."""
-    table_4 = (
-        "[Question]\n$question\n$context $reference\n$answer_1\n$answer_2\nHere is your discussion history:\n"
-        "$history\n$role\nNow it's your time to talk, please make your talk short and clear, $persona !\n$answer"
-    )
-    templates = dict(PROTOCOLS["chateval"].prompts) | {"compare": table_4}
-    item = make_item(context="A: hello", reference="The moon.")
-    (ask,) = next(PROTOCOLS["chateval"].flow(item, make_settings(turns=1), Random(0), templates))
-    text = ask.request()
-    assert "<context>\nA: hello\n</context> <reference_answer>\nThe moon.\n</reference_answer>" in text
-    assert "short and clear, a !\n" + ask.answer.instruction() in text
 
 
 def test_a_contribution_cannot_pose_as_another_personas() -> None:

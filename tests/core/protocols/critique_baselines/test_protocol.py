@@ -69,18 +69,6 @@ def test_a_preference_is_in_the_items_own_order() -> None:
     assert shown == {(1, 2), (2, 1)}
 
 
-def test_a_tie_is_a_tie_in_both_orders() -> None:
-    assert {run_pairwise(lambda ask: "[[C]]", seed=s).values_by_part("preference")["c1 or c2"] for s in range(6)} == {0}
-
-
-def test_every_pair_is_compared_once() -> None:
-    assert set(run_pairwise(lambda ask: "[[C]]", 3).values_by_part("preference")) == {
-        "c1 or c2",
-        "c1 or c3",
-        "c2 or c3",
-    }
-
-
 def test_an_item_with_one_critique_fails_the_trace() -> None:
     trace = run_pairwise(lambda ask: "[[A]]", 1)
     assert trace.events == [TraceFailed(problem="Item ladder has 1 critique by models; a comparison needs two.")]
@@ -135,38 +123,6 @@ def refinement_reply(ask: Ask) -> str:
     if ask.step == "refine":
         return "Ben (mended)." if "Critique 2." in ask.prompt else "Still Ada."
     return "[[A]]" if ask.prompt.index("Ben (mended)") < ask.prompt.index("Still Ada") else "[[B]]"
-
-
-def test_the_answers_that_critiques_lead_to_are_compared() -> None:
-    for seed in range(4):
-        trace = run_scripted(
-            refinement_reply,
-            RefinementSettings(judges=make_judges()),
-            make_complete_item(2),
-            REFINEMENT_NAME,
-            seed=seed,
-        )
-        assert [ask.step for ask in trace.asked] == ["refine", "refine", "compare"]
-        assert trace.values_by_part("preference") == {"c1 or c2": 2}
-
-
-def test_each_critique_is_used_for_one_refinement_in_all_its_pairs() -> None:
-    trace = run_scripted(
-        lambda ask: "[[C]]", RefinementSettings(judges=make_judges()), make_complete_item(3), REFINEMENT_NAME
-    )
-    assert [ask.step for ask in trace.asked] == ["refine"] * 3 + ["compare"] * 3
-
-
-def test_an_unrefined_answer_is_not_compared() -> None:
-    trace = run_scripted(
-        lambda ask: Reply(text="", finish="refused") if "Critique 1." in ask.prompt else "[[A]]",
-        RefinementSettings(judges=make_judges()),
-        make_complete_item(3),
-        REFINEMENT_NAME,
-    )
-    preferences = trace.values_by_part("preference")
-    assert preferences["c1 or c2"] is None and preferences["c2 or c3"] in (1, 2)
-    assert trace.verdict and {o.problem for o in trace.verdict.opinions} == {"the model refused to answer", ""}
 
 
 def test_the_prompts_of_a_refinement_match_their_golden_files() -> None:

@@ -1,12 +1,9 @@
 """Every prompt of DnA-Eval and its baselines as a model receives it."""
 
-from random import Random
-
 import pytest
 
 from core.items import Criterion, Response
 from core.protocols.dna_baselines import Settings as Baseline
-from core.protocols.registry import PROTOCOLS
 from core.trace import Ask
 from tests.core.protocols.scorings import (
     ScriptedTrace,
@@ -72,23 +69,6 @@ def test_the_requests_as_json() -> None:
     assert_golden("dna_eval/aspects_json.txt", aspects.request("json"))
     assert_golden("dna_eval/weights_json.txt", weights.request("json"))
     assert_golden("dna_eval/score_json.txt", score.request("json"))
-
-
-def test_a_rule_is_in_the_prompts_of_aspects_and_of_scores() -> None:
-    rule = "Do what was asked."
-    (aspects,) = next(make_flow(make_settings(aspects=(), rule=rule)))
-    weights, score, *_ = next(make_flow(make_settings(aspects=GIVEN, rule=rule)))
-    (direct,) = next(make_flow(Baseline(judges=make_judges("a"), rule=rule)))
-    assert all(f"Keep to this rule: {rule}" in ask.prompt for ask in (aspects, score, direct))
-    assert rule not in weights.prompt
-
-
-def test_a_studys_template_may_use_the_reference_and_leave_out_the_question() -> None:
-    templates = {"direct": "$reference\n\n$responses\n\nScore them. $answer"}
-    item = make_item(reference="Towels.")
-    flow = PROTOCOLS["dna_baselines"].flow(item, Baseline(judges=make_judges("a")), Random(0), templates)
-    text = next(flow)[0].request()
-    assert text.startswith("<reference_answer>\nTowels.\n</reference_answer>\n\n<response_1>\nThey are loud.\n")
 
 
 def test_a_response_cannot_end_its_fence() -> None:

@@ -5,16 +5,11 @@ from collections.abc import Callable
 import pytest
 from pydantic import ValidationError
 
-from core.aspects import aspect_set_id
-from core.items import Criterion
 from core.llm.client import Reply
-from core.llm.costs import estimate_run
 from core.protocols.dna_baselines import Settings as BaselineSettings
 from core.protocols.dna_eval.protocol import short_names
 from core.protocols.dna_eval.settings import Totals
 from core.protocols.dna_eval.verdicts import collect_judgements
-from core.protocols.registry import PROTOCOLS
-from core.protocols.settings_file import parse_settings
 from core.trace import Ask, TraceFailed, Verdict, completed_turns
 from tests.core.protocols.scorings import (
     TABLE_11,
@@ -39,60 +34,10 @@ def test_direct_scores_of_the_worked_example_prefer_the_other_response() -> None
     assert direct.verdict and direct.verdict.value == 2 and direct.verdict.reason == "response 2 is ahead, 8 to 9"
 
 
-def test_scores_and_weights_are_separate_asks_in_parallel() -> None:
-    asks = next(make_flow(make_settings("ab")))
-    assert [(ask.speaker, ask.step, ask.round) for ask in asks if ask.speaker == "a"] == [
-        ("a", "weights", 0),
-        *(("a", "score", number) for number in range(1, 7)),
-    ]
-    assert len(asks) == 14
-
-
-def test_weights_are_asked_from_the_question_and_aspects_alone() -> None:
-    weights = next(ask for ask in run_scripted(scores_script(), make_settings()).asked if ask.step == "weights")
-    assert "What of hand dryers?" in weights.prompt and "\ndepth\n" in weights.prompt
-    assert "They are loud." not in weights.prompt
-
-
-def test_proposed_aspects_are_asked_first_from_the_question_alone() -> None:
-    settings = make_settings(aspects=(), proposed=2)
-    trace = run_scripted(
-        scores_script("70% 30%", aspects="1. Is it true?\n2. Is it fun?", scores=["5 6", "9 1"]), settings
-    )
-    first = trace.asked[0]
-    assert first.step == "aspects" and "They are loud." not in first.prompt and "exactly 2 aspects" in first.prompt
-    assert [ask.step for ask in trace.asked[1:]] == ["weights", "score", "score"]
-    assert "Is it fun?" in trace.asked[-1].prompt
-    assert trace.values_by_judge("aspect_weights") == {"a": {"Is it true?": 70.0, "Is it fun?": 30.0}}
-    assert trace.verdict and trace.verdict.reason == "response 1 is ahead, 6.2 to 4.5"
-
-
-def test_the_aspects_of_an_item_replace_proposals_and_those_of_the_settings() -> None:
-    item = make_item(aspects=("Warmth: Are the hands warm?", "Noise"))
-    for settings in (make_settings(), make_settings(aspects=())):
-        trace = run_scripted(scores_script("70% 30%", scores=["5 6", "9 1"]), settings, item)
-        assert [ask.step for ask in trace.asked] == ["weights", "score", "score"]
-        assert "Warmth: Are the hands warm?" in trace.asked[1].prompt
-        assert trace.values_by_judge("aspect_weights") == {"a": {"Warmth": 70.0, "Noise": 30.0}}
-
-
 def test_the_baselines_name_the_aspects_of_an_item() -> None:
     settings, item = BaselineSettings(judges=make_judges("a")), make_item(aspects=("Warmth: Are the hands warm?",))
     (ask,) = next(make_flow(settings, item))
     assert "- Warmth: Are the hands warm?" in ask.prompt
-
-
-def test_each_judge_uses_the_aspects_that_it_proposed() -> None:
-    def answer(ask: Ask) -> str:
-        if ask.step == "aspects":
-            return f"1. {ask.speaker} one\n2. {ask.speaker} two"
-        return "50% 50%" if ask.step == "weights" else "6 4"
-
-    trace = run_scripted(answer, make_settings("ab", aspects=(), proposed=2))
-    assert trace.verdict
-    parts = {o.judge: o.part for o in trace.verdict.opinions if o.kind == "aspect_weights"}
-    assert parts == {"a": aspect_set_id(("a one", "a two")), "b": aspect_set_id(("b two", "b one"))}
-    assert parts["a"] != parts["b"]
 
 
 @pytest.mark.parametrize(("totals", "factor"), [("normalise", 0.5), ("as stated", 1.0)])
@@ -146,23 +91,6 @@ def test_one_proposer_names_the_aspects_of_all_judges() -> None:
     assert trace.verdict and trace.verdict.reason == "response 1 is ahead, 7 to 6 on average over 2 judges"
 
 
-def test_one_weigher_weights_each_set_of_aspects_once() -> None:
-    (weigher,) = make_judges("w")
-    given = run_scripted(scores_script(), make_settings("ab", weigher=weigher))
-    assert [(ask.speaker, ask.round) for ask in given.asked if ask.step == "weights"] == [("w", 0)]
-    assert list(given.values_by_judge("aspect_weights")) == ["w"]
-    assert given.verdict and len([o for o in given.verdict.opinions if o.kind == "aspect_weights"]) == 1
-
-    def reply(ask: Ask) -> str:
-        if ask.step == "aspects":
-            return f"1. {ask.speaker} one\n2. {ask.speaker} two"
-        return {0: "100% 0%", 1: "0% 100%"}[ask.round] if ask.step == "weights" else ["", "7 6", "6 7"][ask.round]
-
-    own = run_scripted(reply, make_settings("ab", aspects=(), proposed=2, weigher=weigher))
-    assert [(ask.speaker, ask.round) for ask in own.asked if ask.step == "weights"] == [("w", 0), ("w", 1)]
-    assert own.values_by_judge("preference") == {"a": 1, "b": 2}
-
-
 def test_a_judge_without_readable_aspects_has_no_weights_of_another_set() -> None:
     (weigher,) = make_judges("w")
     replies = {"a": "Depends.", "b": "1. x\n2. y"}
@@ -205,17 +133,6 @@ def test_contention_decides_whether_judges_are_disputed(judges, outcome, value, 
     assert (verdict.outcome, verdict.value, verdict.contention) == (outcome, value, contention)
 
 
-def test_a_majority_says_of_how_many_judges_and_the_threshold_is_a_setting() -> None:
-    assert decided_alike(*"11112").reason == "response 1 is ahead, 7 to 6 on average over 4 of 5 judges"
-    assert decided_alike(*"11112", dispute_threshold=0.2).outcome == "disputed"
-    assert decided_alike(*"112", dispute_threshold=0.4).outcome == "disputed"
-
-
-def test_equal_sums_are_a_tie() -> None:
-    trace = run_scripted(scores_script("50 50", scores=["7 8", "8 7"]), make_settings(aspects=("x", "y")))
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("agreed", 0)
-
-
 def test_a_tie_is_not_lost_to_floating_point_errors() -> None:
     trace = run_scripted(
         scores_script("10 20 70", scores=["3 0", "0 1.5", "1 1"]), make_settings(aspects=("x", "y", "z"), lowest=0)
@@ -238,28 +155,6 @@ def test_an_unreadable_reply_is_no_verdict_with_a_reason(replies: dict[str, Repl
     assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("no_verdict", None)
     assert trace.verdict.reason.startswith(problem)
     assert trace.values_by_judge("preference") == {"a": None}
-
-
-def test_weights_are_reported_where_a_score_is_missing() -> None:
-    trace = run_scripted(scores_script(score="no idea"), make_settings())
-    assert trace.values_by_judge("aspect_weights")["a"]["relevance"] == 25
-
-
-def test_an_unreadable_proposal_ends_the_trace_without_another_ask() -> None:
-    trace = run_scripted(scores_script(aspects="Depends."), make_settings(aspects=()))
-    assert {ask.step for ask in trace.asked} == {"aspects"}
-    assert trace.verdict and trace.verdict.reason == "no aspects: its number of aspects is 1, not 3"
-
-
-def test_judges_that_differ_are_disputed() -> None:
-    trace = run_scripted(
-        lambda ask: "50 50" if ask.step == "weights" else {"a": "7 6", "b": "6 7"}[ask.speaker],
-        make_settings("ab", aspects=("x", "y")),
-    )
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", None)
-    assert trace.verdict.reason == "the judges differ: a has 7 to 6; b has 6 to 7"
-    assert trace.values_by_judge("preference") == {"a": 1, "b": 2}
-    assert trace.values_by_judge("preference", "verdict") == {"dna_eval": None}
 
 
 def test_three_responses_are_scored_alike_and_ranked() -> None:
@@ -310,16 +205,6 @@ def test_inconsistent_settings_are_refused(fields, words: str) -> None:
         make_settings(**fields)
 
 
-def test_a_settings_file_may_name_criteria_of_the_study_as_aspects() -> None:
-    text = "judges: [{name: a, model: m}]\naspects: [truth, {name: charm, definition: It smiles.}, depth]"
-    settings = parse_settings(text, PROTOCOLS["dna_eval"], [Criterion(name="truth", definition="Nothing is wrong.")])
-    assert [(aspect.name, aspect.definition) for aspect in settings.aspects] == [
-        ("truth", "Nothing is wrong."),
-        ("charm", "It smiles."),
-        ("depth", ""),
-    ]
-
-
 def position_script(scores: dict[tuple[int, ...], str]) -> Callable[[Ask], str]:
     """Return a script with the scores of every aspect in each order, as the judge reads the responses."""
     return lambda ask: "accuracy: 100" if ask.step == "weights" else scores[ask.shown]
@@ -345,28 +230,3 @@ def test_both_orders_need_readable_scores_in_each() -> None:
     trace = run_scripted(position_script({(1, 2): "8 6", (2, 1): "?"}), settings)
     assert trace.verdict and trace.verdict.outcome == "no_verdict"
     assert "no score on accuracy" in trace.verdict.reason
-
-
-def test_three_responses_are_read_in_their_order_and_in_the_reverse_one() -> None:
-    settings = make_settings(aspects=("accuracy",), both_orders=True)
-    scores = {(1, 2, 3): "9 5 4", (3, 2, 1): "4 5 9"}
-    trace = run_scripted(position_script(scores), settings, make_item(3))
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.contention) == ("agreed", 0)
-    assert trace.verdict.value == {"1": 9, "2": 5, "3": 4}
-    flipped = run_scripted(position_script(scores | {(3, 2, 1): "5 4 9"}), settings, make_item(3)).verdict
-    assert flipped and (flipped.outcome, flipped.contention) == ("disputed", 1)
-
-
-def test_a_chain_of_aspects_asks_for_overall_scores_in_each_order_from_the_scores_of_that_order() -> None:
-    settings = make_settings(aspects=("accuracy",), both_orders=True, aggregation="chain of aspects")
-    trace = run_scripted(position_script({(1, 2): "8 6", (2, 1): "5 9"}), settings)
-    overall = [ask for ask in trace.asked if ask.step == "overall"]
-    assert [ask.shown for ask in overall] == [(1, 2), (2, 1)]
-    assert "Response 1: 8, Response 2: 6" in overall[0].prompt and "Response 1: 5, Response 2: 9" in overall[1].prompt
-    assert trace.verdict and trace.verdict.value == 1
-    assert estimate_run(PROTOCOLS["dna_eval"], [make_item()], settings).calls_at_most == 4
-
-
-def test_a_disputed_verdict_keeps_the_value_of_the_majority() -> None:
-    assert decided_alike(*"112", dispute_threshold=0.4).value == 1
-    assert decided_alike(*"12").value is None

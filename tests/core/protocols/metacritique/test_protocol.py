@@ -1,6 +1,5 @@
 """Critiques judged by scripted models, after Section 2 of the paper."""
 
-import itertools
 from random import Random
 
 import pytest
@@ -9,7 +8,6 @@ from pydantic import ValidationError
 from core.critiques import Critique, aius_with_numbers
 from core.errors import TiebreakError
 from core.llm.client import Reply
-from core.llm.costs import estimate_run
 from core.protocols import Judge
 from core.protocols.metacritique.protocol import (
     Replay,
@@ -49,13 +47,6 @@ def test_an_example_like_figure_1_has_precision_5_of_7_and_recall_2_of_5() -> No
     assert trace.verdict.value == {"model": pytest.approx(2 * 5 / 7 * 2 / 5 / (5 / 7 + 2 / 5))}
 
 
-def test_independent_steps_are_asked_first_and_judging_last() -> None:
-    trace = run_scripted(worked_example_reply, make_settings(), make_item())
-    assert trace.steps()[:3] == ["reference_answer", "reference_critique", "extract"]
-    assert trace.steps()[3] == "extract"
-    assert trace.steps()[4:] == ["precision"] * 7 + ["recall"] * 5
-
-
 def critic_reply(ask: Ask) -> str:
     return CRITIQUE if ask.step == "hypothesis_critique" else worked_example_reply(ask)
 
@@ -83,28 +74,6 @@ def test_an_item_without_critiques_needs_a_critic() -> None:
     unwritten = run_scripted(refuse, make_settings(critics=critics), make_item(critiques=()))
     assert unwritten.verdict and unwritten.verdict.outcome == "no_verdict"
     assert unwritten.verdict.reason.startswith("no critique by critic: ")
-
-
-def test_steps_whose_results_are_given_are_skipped() -> None:
-    trace = run_scripted(lambda ask: "Therefore, the claim is true.", make_settings(), make_complete_item())
-    assert trace.steps() == ["precision", "precision", "recall"]
-    assert set(trace.values_by_part("aiu_precision")) == {"c1.1", "c1.2"}
-    assert set(trace.values_by_part("aiu_recall")) == {"ref.1@c1"}
-
-
-@pytest.mark.parametrize(
-    ("fields", "missing"),
-    [
-        ({"reference": None}, ["reference_answer"]),
-        (
-            {"critiques": (Critique(id="model", author="m", text=CRITIQUE),)},
-            ["reference_critique", "extract", "extract"],
-        ),
-    ],
-)
-def test_only_what_is_missing_is_written(fields: dict, missing: list[str]) -> None:
-    trace = run_scripted(worked_example_or_true, make_settings(), make_complete_item(**fields))
-    assert [step for step in trace.steps() if step not in ("precision", "recall")] == missing
 
 
 def worked_example_or_true(ask: Ask) -> str:
@@ -184,17 +153,6 @@ def test_an_unreadable_reply_is_requested_again_with_the_reason(step: str) -> No
     assert_golden(f"metacritique/retry_{step}.txt", second.prompt)
 
 
-@pytest.mark.parametrize(
-    "reply", ["I'm sorry, but I cannot help with that.", "Sure! Here are the claims:", "Let me know if you need more."]
-)
-def test_a_refusal_or_an_announcement_is_no_aiu(reply: str) -> None:
-    trace = run_scripted(
-        lambda ask: reply if ask.step == "extract" else worked_example_reply(ask), make_settings(), make_item()
-    )
-    assert trace.verdict and trace.verdict.outcome == "no_verdict" and not trace.verdict.opinions
-    assert trace.verdict.reason.startswith("no AIUs of model: ")
-
-
 def test_every_stage_can_have_a_model_of_its_own() -> None:
     judge = CritiqueJudge(name="j", spec=Spec(model="m-precision"), recall=Spec(model="m-recall"))
     stages = {
@@ -267,14 +225,6 @@ def test_without_a_readable_judgement_the_scores_are_undefined() -> None:
     assert {o.problem for o in trace.verdict.opinions} == {"the model refused to answer"}
 
 
-def test_a_critique_without_aius_has_no_scores() -> None:
-    trace = run_scripted(
-        lambda ask: "none" if ask.step == "extract" else worked_example_reply(ask), make_settings(), make_item()
-    )
-    assert trace.verdict and trace.verdict.opinions == ()
-    assert trace.verdict.reason == "model: P –, R –, F1 –"
-
-
 def test_a_missing_reference_is_reported_and_the_rest_is_judged() -> None:
     trace = run_scripted(
         lambda ask: Reply(text="", finish="refused") if ask.step == "reference_answer" else worked_example_reply(ask),
@@ -284,17 +234,6 @@ def test_a_missing_reference_is_reported_and_the_rest_is_judged() -> None:
     assert "precision" not in trace.steps() and trace.steps().count("recall") == 5
     assert trace.verdict and trace.verdict.outcome == "no_verdict"
     assert trace.verdict.reason == "no reference answer: the model refused to answer; model: P –, R 0.40, F1 –"
-
-
-def test_judges_that_differ_on_one_aiu_are_disputed() -> None:
-    trace = run_scripted(
-        lambda ask: f"Therefore, the claim is {'true' if ask.speaker == 'a' else 'false'}.",
-        make_settings("ab"),
-        make_complete_item(),
-    )
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", None)
-    assert trace.verdict.reason == "a on c1: P 1.00, R 1.00, F1 1.00; b on c1: P 0.00, R 0.00, F1 0.00"
-    assert {(o.judge, o.stage) for o in trace.verdict.opinions} == set(itertools.product("ab", ("last", "verdict")))
 
 
 def test_one_writer_writes_for_all_judges() -> None:
@@ -363,10 +302,3 @@ def test_an_item_without_a_valid_critique_fails_the_trace(fields: dict, sentence
 def test_two_judges_with_the_same_name_are_refused() -> None:
     with pytest.raises(ValidationError, match="two judges are called 'a'"):
         make_settings("aa")
-
-
-def test_an_estimate_counts_given_aius_and_assumes_typical_numbers_otherwise() -> None:
-    estimate = estimate_run(PROTOCOLS["metacritique"], [make_complete_item()], make_settings())
-    assert (estimate.calls_at_least, estimate.calls_at_most) == (3, 3)
-    estimate = estimate_run(PROTOCOLS["metacritique"], [make_item()], make_settings())
-    assert (estimate.calls_at_least, estimate.calls_at_most) == (4, 4 + 16)

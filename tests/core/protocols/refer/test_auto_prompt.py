@@ -70,9 +70,3 @@ def test_a_refusal_or_an_empty_reply_is_no_draft() -> None:
         asyncio.run(draft_guidelines(ScriptedModel([Reply(text="", finish="refused")]), request))
     with pytest.raises(TiebreakError, match="empty"):
         read_guidelines("Guidelines:\n")
-
-
-def test_a_truncated_draft_is_marked_incomplete() -> None:
-    request = guidelines_request(ENGAGING, [rated(1), rated(3)], SPEC, TEMPLATES)
-    draft = asyncio.run(draft_guidelines(ScriptedModel([Reply(text="- A score of 1: du", finish="cut off")]), request))
-    assert draft.text == "- A score of 1: du" and not draft.complete

@@ -1,6 +1,5 @@
 """Debates with scripted judges, after Section 4.1 of the paper."""
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from core.items import Response
-from core.llm.costs import estimate_run
-from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.protocol import conclude, turns_in_history
-from core.trace import Ask, TraceFailed, Turn
+from core.trace import Ask, Turn
 from tests.core.protocols.debates import ScriptedTrace, choices_script, make_item, make_settings, run_scripted
 
 MAJORITY, STABLE, LEFT_OUT = {"stopping": "majority"}, {"stopping": "stability", "rounds": 8}, {"unread": "left out"}
@@ -77,35 +74,6 @@ def test_a_verdict_that_a_debater_announces_as_the_judged_texts_is_no_opinion() 
     assert debate.choices_by_round() == ["a? b? c1"]
 
 
-def test_a_judge_can_change_its_opinion() -> None:
-    debate = run_scripted(choices_script(a="12", b="2", c="2"), make_settings())
-    assert debate.choices_by_round() == ["a1 b2 c2", "a2 b2 c2"]
-    assert debate.verdict and debate.verdict.value == 2
-    values = {(o.judge, o.stage): o.value for o in debate.verdict.opinions}
-    assert (values["a", "first"], values["a", "last"], values["scaleeval", "verdict"]) == (1, 2, 2)
-
-
-def test_without_an_early_stop_all_rounds_are_run_and_the_last_opinions_count() -> None:
-    settings = make_settings(rounds=3, stop_early=False)
-    debate = run_scripted(choices_script(a="112", b="1", c="1"), settings)
-    assert debate.choices_by_round() == ["a1 b1 c1", "a1 b1 c1", "a2 b1 c1"]
-    assert debate.verdict and debate.verdict.outcome == "disputed"
-    assert "stop_early" in settings.model_dump() and "stop_early" not in make_settings().model_dump()
-
-
-@pytest.mark.parametrize(("judges", "contention"), [("111", 0.0), ("112", 0.5), ("120", 1.0), ("xxx", None)])
-def test_a_verdict_states_its_contention(judges: str, contention: float | None) -> None:
-    debate = run_scripted(choices_script(**dict(zip("abc", judges, strict=True))), make_settings(rounds=1))
-    assert debate.verdict and debate.verdict.contention == contention
-
-
-def test_the_last_opinion_counts_even_if_unreadable() -> None:
-    debate = run_scripted(choices_script(a="1", b="12", c="2?"), make_settings("abc", rounds=2))
-    assert debate.choices_by_round() == ["a1 b1 c2", "a1 b2 c?"]
-    values = {(o.judge, o.stage): o.value for o in debate.verdict.opinions} if debate.verdict else {}
-    assert values["c", "first"] == 2 and values["c", "last"] is None
-
-
 def visible_turns_by_ask(debate: ScriptedTrace) -> dict[str, str]:
     """Return {"a1": "a0 b0 c0"}: speaker and round -> the turns in its prompt."""
     speakers_by_mark = {turn.reply.split()[0]: f"{turn.speaker}{turn.round}" for turn in debate.turns}
@@ -137,11 +105,6 @@ def test_in_turn_each_judge_also_sees_earlier_replies_of_the_round() -> None:
     }
 
 
-def test_all_earlier_rounds_can_be_shared() -> None:
-    visible = visible_turns_by_ask(run_scripted(marked_reply, make_settings(shared_rounds="all")))
-    assert visible["a2"] == "a0 a1 b0 b1 c0 c1"
-
-
 @pytest.mark.parametrize("options", [{}, {"reply_order": "sequential"}, {"shared_rounds": "all"}])
 def test_the_turns_in_a_history_are_those_in_the_prompt(options: dict[str, str]) -> None:
     debate, settings = run_scripted(marked_reply, make_settings(**options)), make_settings(**options)
@@ -164,12 +127,6 @@ def test_a_verdict_is_in_the_items_own_order() -> None:
     assert set(shown) == {(1, 2), (2, 1)}
 
 
-def test_neither_does_not_depend_on_the_order() -> None:
-    for seed in range(6):
-        debate = run_scripted(lambda ask: "0", make_settings(shuffle_responses=True), seed=seed)
-        assert debate.verdict and debate.verdict.value == 0
-
-
 def test_equal_seeds_give_equal_traces() -> None:
     settings = make_settings(shuffle_responses=True, shuffle_speakers=True, format="gibberish")
     first, again = (run_scripted(marked_reply, settings, seed=5) for _ in range(2))
@@ -183,16 +140,6 @@ def test_a_judge_has_the_same_speaker_number_in_every_round() -> None:
     assert speakers != ["a", "b", "c"]
     for ask in debate.asked[3:]:
         assert ask.prompt.startswith(f"You are Speaker {speakers.index(ask.speaker) + 1} of 3 speakers")
-
-
-def test_an_item_without_two_responses_fails_the_trace() -> None:
-    debate = run_scripted(choices_script(a="1", b="1", c="1"), make_settings(), make_item(responses=()))
-    assert debate.events == [TraceFailed(problem="Item tides has 0 responses; ScaleEval compares two.")]
-
-
-def test_the_context_precedes_the_question() -> None:
-    debate = run_scripted(choices_script(a="1", b="1", c="1"), make_settings(), make_item(context="A: hello"))
-    assert "A: hello\n\nWhy are there tides?" in debate.asked[0].prompt
 
 
 @pytest.mark.parametrize("judges", ["a", "aa"])
@@ -238,19 +185,3 @@ def test_a_choice_that_changes_with_the_order_is_disputed_with_a_contention_of_1
     last = {o.judge: (o.value, o.problem) for o in debate.verdict.opinions if o.stage == "last"}
     assert last["a"] == (1, "")
     assert last["c"] == (None, "its choice changes with the order of the responses: response 1 and response 2")
-
-
-def test_an_unreadable_judge_in_one_order_leaves_no_verdict() -> None:
-    debate = run_scripted(by_order(a="12", b="12", c="1?"), make_settings(both_orders=True, rounds=1))
-    assert debate.verdict and debate.verdict.outcome == "no_verdict"
-    assert [o.value for o in debate.verdict.opinions if o.stage == "last"] == [1, 1, None]
-
-
-def test_both_orders_have_the_same_speakers_and_criterion_and_are_estimated() -> None:
-    settings = make_settings(both_orders=True, format="gibberish", shuffle_speakers=True, shuffle_responses=True)
-    prompts = [ask.prompt for ask in run_scripted(by_order(a="12", b="12", c="12"), settings).asked]
-    assert len(prompts) == 6
-    criteria = {re.search(r"<criteria>.*</criteria>", prompt, re.S)[0] for prompt in prompts}  # type: ignore[index]
-    assert len(criteria) == 1
-    estimate = estimate_run(PROTOCOLS["scaleeval"], [make_item()], settings)
-    assert (estimate.calls_at_least, estimate.calls_at_most) == (6, 18)

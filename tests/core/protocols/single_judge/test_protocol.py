@@ -14,10 +14,8 @@ from core.errors import TiebreakError
 from core.items import Criterion, Item, Response
 from core.labels import Scale
 from core.llm.client import Answer, Reply
-from core.llm.costs import estimate_run
 from core.llm.wire import TokenChoice
 from core.protocols import Judge
-from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.protocol import PAIR_NAME, SCORE_NAME
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.trace import EVENT_ADAPTER, Ask, Event, Flow, Spec, Turn, Verdict, completed_turns
@@ -164,12 +162,6 @@ def test_readable_samples_are_averaged() -> None:
     assert len(asked) == 5 and len(next(make_flow(make_score_settings()))) == 4
 
 
-def test_a_score_without_a_readable_sample_is_no_verdict() -> None:
-    verdict, _, _ = run_scripted(lambda ask: Reply(text="Rating: 3", finish="cut off"), make_score_settings(samples=2))
-    assert (verdict.outcome, verdict.value) == ("no_verdict", None)
-    assert verdict.reason == "none of 2 ratings could be read: the reply was cut off at the limit of 2048 tokens"
-
-
 def test_the_prompts_on_a_pair() -> None:
     assert_golden("single-judge/reasoned.txt", next(make_flow(make_pair_settings()))[0].request())
     (direct,) = next(make_flow(make_pair_settings(reasons=False)))
@@ -198,12 +190,6 @@ def test_samples_at_both_ends_of_the_scale_are_disputed(ratings: str, outcome: s
     assert (verdict.outcome, verdict.value) == (outcome, sum(map(int, ratings)) / 4)
 
 
-def test_task_and_steps_can_be_replaced() -> None:
-    prompt = next(make_flow(make_score_settings(task="Judge this line.", steps="1. Read.\n2. Rate.")))[0].prompt
-    assert prompt.startswith("Judge this line.\n\nEvaluation criterion:")
-    assert "Evaluation steps:\n1. Read.\n2. Rate.\n\nInput." in prompt
-
-
 def test_an_item_with_another_number_of_responses_is_refused() -> None:
     with pytest.raises(TiebreakError, match="has 1 responses; a judge on a pair compares two"):
         next(make_flow(make_pair_settings(), make_single_response_item()))
@@ -218,23 +204,6 @@ def test_an_item_with_another_number_of_responses_is_refused() -> None:
 def test_inconsistent_score_settings_are_refused(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=re.escape(words)):
         make_score_settings(**fields)
-
-
-@pytest.mark.parametrize(
-    ("settings", "calls"),
-    [
-        (make_pair_settings(), 1),
-        (make_pair_settings(both_orders=True), 2),
-        (make_score_settings(), 4),
-        (make_score_settings(way="score only", samples=1), 1),
-    ],
-)
-def test_an_estimate_counts_every_call(settings: PairSettings | ScoreSettings, calls: int) -> None:
-    name, item = (
-        (PAIR_NAME, make_item()) if isinstance(settings, PairSettings) else (SCORE_NAME, make_single_response_item())
-    )
-    estimate = estimate_run(PROTOCOLS[name], [item], settings)
-    assert (estimate.calls_at_least, estimate.calls_at_most) == (calls, calls)
 
 
 def test_a_turn_stores_speaker_step_and_order() -> None:
@@ -318,21 +287,6 @@ def test_the_asks_of_a_criterion_are_those_of_a_run_with_it_alone() -> None:
     single = [make_pair_settings(criterion=one, shuffle_responses=True) for one in (CLARITY, BREVITY)]
     alone = [next(make_flow(settings, seed=5))[0] for settings in single]
     assert [(ask.prompt, ask.shown) for ask in both] == [(ask.prompt, ask.shown) for ask in alone]
-
-
-def test_samples_and_probabilities_work_for_each_of_several_criteria() -> None:
-    other = NATURAL.model_copy(update={"name": "useful"})
-    asks = next(make_flow(make_score_settings(criteria=(other,), samples=3)))
-    assert len(asks) == 6 and len({id(ask) for ask in asks}) == 2
-    settings = make_score_settings(criteria=(other,), samples=2, weighting="probabilities, else samples")
-    first = {NATURAL.name: weighted("Rating: 2", _2=0.5, _3=0.5), "useful": weighted("Rating: 2")}
-    verdict, _, asked = run_scripted(lambda ask: first[ask.criterion] if ask.top_logprobs else "Rating: 3", settings)
-    assert {opinion.criterion: opinion.value for opinion in verdict.opinions} == {NATURAL.name: 2.5, "useful": 2.5}
-    assert [(ask.criterion, ask.top_logprobs) for ask in asked] == [
-        (NATURAL.name, 20),
-        ("useful", 20),
-        ("useful", None),
-    ]
 
 
 def test_a_criterion_that_occurs_twice_is_refused() -> None:
