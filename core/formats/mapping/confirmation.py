@@ -12,7 +12,16 @@ from typing import Any, Literal
 from core.errors import FileFormatError
 from core.formats.mapping.fields import Comparison, SystemName, ValueSource, source_name, spell_path
 from core.formats.mapping.guess import SIDES
-from core.formats.mapping.mapping import Block, ListLabels, RankingLabels, StepCount, as_tuple, build_mapping, draft_of
+from core.formats.mapping.mapping import (
+    Block,
+    GoldBlock,
+    ListLabels,
+    RankingLabels,
+    StepCount,
+    as_tuple,
+    build_mapping,
+    draft_of,
+)
 from core.formats.mapping.mapping import Mapping as TableMapping
 from core.formats.mapping.rows import format_value, is_empty, parse_list, translated
 from core.formats.mapping.scope import Scope
@@ -96,7 +105,7 @@ class Question:
                 "first response), 2 (the second), 0 (a tie) or null (no value), or with --value FIELD:TEXT=MEANING"
             )
         what = "what the numbers of steps count" if self.steps else "the scale"
-        what = "which response is meant by values" if self.meanings else what
+        what = "which response is meant by values" if self.scale is None else what
         what = "the better number" if self.comparison else what
         return f"the file does not state {what} of {names}: check {self.reading()}; set `confirmed: true` ({blocks})"
 
@@ -169,6 +178,10 @@ class Statement:
     def lines(self) -> list[str]:
         """Return the meaning and the count of each value, the shortest first."""
         found = sorted(self.counts.items(), key=lambda own: (len(own[0][0]), own[0]))
+        if self.others and all(text == meaning for (text, meaning), _ in found):  # such as those of a metric
+            texts = join_names([quote_value(text) for (text, _), _ in found[:EXAMPLES]])
+            count = sum(self.counts.values()) + self.others
+            return [f"more than {len(found)} different numbers, such as {texts}: {count:,} times"]
         lines = [f"{quote_value(text)} -> {meaning}: {count:,} times" for (text, meaning), count in found]
         return [*lines, f"other values: {self.others:,} times"] if self.others else lines
 
@@ -329,7 +342,11 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]
     lines += [f"{name}: {example(as_tuple(own))}" for name, own in texts.items() if own is not None]
     for number, own in enumerate(mapping.responses, 1):
         system = own.name or (f"the value of {example([own.system])}" if own.system else "unknown")
-        lines.append(f"response {number}: {example(as_tuple(own.text or own.transcript))}; its system: {system}")
+        image = f"; image: {example([own.image])}" if own.image else ""
+        parts = _parts(scope, own.transcript)
+        text = example(as_tuple(own.text or own.transcript or own.image))
+        lines.append(f"response {number}: {text}{parts}; its system: {system}{image if own.text else ''}")
+    block: Block
     for block in mapping.labels:
         people = getattr(block, "annotator", None) or getattr(block, "annotators", None) or "unnamed"
         who = join_names([*dict.fromkeys(people.values())]) if isinstance(people, Mapping) else source_name(people)
@@ -339,7 +356,9 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]
             what = f"people's ranks in {join_names(as_tuple(block.ranking.ranks))}, the {best} is the best"
         lines.append(f"{what}, annotators: {who}{_reason(block)}")
     for name, blocks in (("of judges", mapping.judges), ("gold, without annotators", mapping.gold)):
-        lines += [f"{_named(block)}: values {name}{_reason(block)}" for block in blocks]
+        for block in blocks:
+            source = f"; source: {block.source}" if isinstance(block, GoldBlock) else ""
+            lines.append(f"{_named(block)}: values {name}{_reason(block)}{source}")
     more = [f"not used: {len(unused) - MAX_VALUES:,} more fields"] if len(unused) > MAX_VALUES else []
     return [*lines, *(f"not used: {example([field])}" for field in unused[:MAX_VALUES]), *more]
 
@@ -347,7 +366,19 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]
 def _named(block: Block) -> str:
     """Return the kind of a block and its criterion, which a field can have."""
     field = getattr(block, "criterion_field", None)
-    return f"{block.kind}, criterion of {source_name(field)}" if field else f"{block.kind} {block.criterion!r}"
+    definition = f" ({block.definition})" if block.definition else ""
+    name = f"{block.kind}, criterion of {source_name(field)}" if field else f"{block.kind} {block.criterion!r}"
+    return f"{name}{definition}"
+
+
+def _parts(scope: Scope | None, path: str | None) -> str:
+    """Return how many parts the transcript of a row has, by their kinds."""
+    try:
+        transcript = scope.transcript(path) if scope and path else None
+    except FileFormatError:  # an error of the row, which the import reports
+        transcript = None
+    kinds = Counter(part.kind for part in transcript.parts) if transcript else Counter[str]()
+    return f" ({join_names([f'{count} {kind}' for kind, count in kinds.items()])})" if kinds else ""
 
 
 def _shown(scope: Scope, sources: Iterable[Any]) -> str:

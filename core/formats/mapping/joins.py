@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, islice, zip_longest
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ from core.formats.validation_errors import join_names, quote_value
 
 # Rows of a table whose keys are looked up to find the field that names them.
 SAMPLE = 200
+# The share of different rows from which on files whose rows have no name are joined by their number.
+ALONE = 0.9
+# The share of rows in which a field of them is the same: texts can be quoted in one file only.
+SAME = 0.95
 # The share of them that another file has to have.
 PAIRED = 0.5
 
@@ -80,7 +85,8 @@ def find_joins(paths: Sequence[Path]) -> tuple[Path, list[dict[str, Any]]]:
     """Return the file whose rows are read, the first if possible, and the `join` of a mapping with the others.
 
     A file is joined by the only fields that pair up, or those with a usual name of an id: in it, each value is there
-    once. Otherwise by the only two fields of which this is true together. Raises FileFormatError if there are none.
+    once. Otherwise by the only two fields of which this is true together, or two files by the number of the row if a
+    field is the same in each. Raises FileFormatError if there are none.
     """
     if len({path.parent.resolve() for path in paths}) > 1:
         raise FileFormatError("files that are joined are in one folder")
@@ -94,7 +100,21 @@ def find_joins(paths: Sequence[Path]) -> tuple[Path, list[dict[str, Any]]]:
             waiting = [path for path in waiting if path.name != own["file"]]
         if not waiting:
             return table, joins
+    if len(paths) == 2 and _are_parallel(*paths):
+        return paths[0], [{"file": paths[1].name}]
     raise refusals[0]
+
+
+def _are_parallel(table: Path, other: Path) -> bool:
+    """Return whether two files have fields that are the same in almost each row, and together differ in most rows."""
+    ours, theirs = _values(read_rows(table)), _values(read_rows(other))
+    shared = [
+        cells
+        for name, cells in ours.items()
+        if len(cells) == len(theirs.get(name, ())) and sum(map(eq, cells, theirs[name])) >= SAME * len(cells)
+    ]
+    rows = list(zip(*shared, strict=False))
+    return bool(rows) and len({*rows}) > ALONE * len(rows)
 
 
 def _next_join(

@@ -11,7 +11,7 @@ from typing import Any
 
 from core.formats.mapping.fields import MISSING, Row, get_value, parse_nested, parse_path, quote_key, spell_path
 from core.formats.mapping.joins import read_joined
-from core.formats.mapping.mapping import Mapping, build_mapping, field_paths
+from core.formats.mapping.mapping import Mapping, block_paths, build_mapping, field_paths
 from core.formats.mapping.rows import format_value, has_header, read_rows
 from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, LEVEL, WHOLE_RECORD, iter_scopes, with_parallel
 from core.formats.validation_errors import join_names
@@ -186,7 +186,18 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
         elif own in used and column not in read:
             cells = (parse_cell(row.get(column, "")) for row in preview.rows)
             unused += [f"{column}.{key}" for key in _values_of_messages(cells)]
-    return unused
+    return [*unused, *_unused_in_elements(preview, mapping)]
+
+
+def _unused_in_elements(preview: Preview, mapping: Mapping) -> Iterator[str]:
+    """Yield the fields of elements of lists, such as `reviews[].rank`, to which none of the lists' blocks refers."""
+    blocks = (*mapping.labels, *mapping.judges, *mapping.gold)
+    for each in dict.fromkeys(block.each for block in blocks if block.each in preview.lists):
+        used = {parse_path(path) for block in blocks if block.each == each for path in block_paths(block)}
+        for column in preview_elements(preview, str(each), alone=True).columns:
+            own = parse_path(column)
+            if not any(own[: len(keys)] == keys[: len(own)] for keys in used):
+                yield f"{each}[].{column}"
 
 
 def _values_of_messages(cells: Iterable[Any]) -> list[str]:

@@ -10,7 +10,7 @@ from core.errors import FileFormatError
 from core.formats.mapping.confirmation import answer
 from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.suggest import suggest_table
-from core.formats.mapping.table import questions, statements
+from core.formats.mapping.table import questions, roles, statements
 from core.formats.records import AdjudicationRecord, LabelRecord
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
@@ -168,3 +168,19 @@ def test_fractions_below_1_are_on_a_scale_to_1(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,prompt,response,score\n1,?,x,0\n2,?,y,0.5\n3,?,z,0.9\n")
     assert suggest_table(path)["gold"][0]["scale"] == {"level": "interval", "low": 0, "high": 1}
+
+
+def test_what_a_mapping_adds_is_listed_before_the_import(tmp_path):
+    """Definitions, sources, images and the parts of a transcript are the mapping's own statements."""
+    path = tmp_path / "t.json"
+    messages = [{"role": "user", "content": "Go."}, {"role": "agent", "action": "stop()"}]
+    rows = [{"id": n, "talk": messages, "photo": "a.png", "ratings": [{"score": n, "rank": 1}]} for n in range(3)]
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    scale = {"level": "ordinal", "categories": [0, 1, 2]}
+    block = {"kind": "score", "criterion": "safety", "definition": "Is it safe?", "each": "ratings", "value": "score"}
+    gold = [{**block, "scale": scale, "source": "three experts"}]
+    mapping = build_mapping({"id": "id", "responses": [{"transcript": "talk", "image": "photo"}], "gold": gold})
+    lines = roles(path, mapping)
+    assert "response 1: talk (1 text, 1 tool_call); its system: unknown" in lines
+    assert "score 'safety' (Is it safe?): values gold, without annotators; source: three experts" in lines
+    assert "not used: ratings[].rank" in lines

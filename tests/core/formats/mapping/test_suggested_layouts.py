@@ -348,3 +348,16 @@ def test_a_remark_in_place_of_a_value_is_no_value_in_any_field(tmp_path):
     path.write_text(json.dumps(rows), encoding="utf-8")
     outcome = read_outcome(path, build_mapping(suggest_table(path)))
     assert outcome.labels == 118 and outcome.omissions.labels == 2
+
+
+def test_files_with_the_same_rows_are_joined_by_their_number(tmp_path):
+    """NQ-301 has people's verdicts and those of GPT-4 on the answers of five systems, without a name for a row."""
+    people, model = tmp_path / "people.tsv", tmp_path / "model.tsv"
+    rows = [(f"q{n // 5}", f"Which town has {n // 5} bridges?", f"The town of {n} hills.") for n in range(50)]
+    rows[7] = rows[6]
+    people.write_text("id\tquestion\tanswer\tann\n" + "".join("\t".join([*row, "Yes"]) + "\n" for row in rows))
+    model.write_text("id\tquestion\tanswer\tverdict\n" + "".join("\t".join([*row, "No"]) + "\n" for row in rows))
+    assert find_joins([people, model]) == (people, [{"file": "model.tsv"}])
+    model.write_text(model.read_text().replace("The town", "A town").replace("Which", "What"))
+    with pytest.raises(FileFormatError, match="pairs up"):
+        find_joins([people, model])
