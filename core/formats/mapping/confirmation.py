@@ -342,10 +342,10 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]
     lines += [f"{name}: {example(as_tuple(own))}" for name, own in texts.items() if own is not None]
     for number, own in enumerate(mapping.responses, 1):
         system = own.name or (f"the value of {example([own.system])}" if own.system else "unknown")
-        image = f"; image: {example([own.image])}" if own.image else ""
+        image = f"; image: {example([own.image])}" if own.image and (own.text or own.transcript) else ""
         parts = _parts(scope, own.transcript)
         text = example(as_tuple(own.text or own.transcript or own.image))
-        lines.append(f"response {number}: {text}{parts}; its system: {system}{image if own.text else ''}")
+        lines.append(f"response {number}: {text}{parts}; its system: {system}{image}")
     block: Block
     for block in mapping.labels:
         people = getattr(block, "annotator", None) or getattr(block, "annotators", None) or "unnamed"
