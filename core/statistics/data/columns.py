@@ -139,23 +139,6 @@ def number_by_appearance(codes: npt.NDArray[Any]) -> tuple[Ints, Ints]:
     return number[inverse], distinct[order].astype(np.int64)
 
 
-def number_by_value(values: npt.NDArray[Any]) -> tuple[Ints, Ints]:
-    """Return the rank of each number among the distinct ones, and the first place of each rank.
-
-    The numbers are found in a hash table, so only the distinct ones are sorted.
-    """
-    import pandas as pd
-
-    codes, distinct = pd.factorize(values, use_na_sentinel=False)
-    order = np.argsort(distinct)
-    rank = np.empty(order.size, np.int64)
-    rank[order] = np.arange(order.size)
-    inverse = rank[codes]
-    first = np.empty(order.size, np.int64)
-    first[inverse[::-1]] = np.arange(inverse.size)[::-1]  # in reverse order, so the first place is assigned last
-    return inverse, first
-
-
 def factorize(values: Iterable[Any] | Column, *, sort: bool = False) -> tuple[Ints, list[Any]]:
     """Return a code for each value, -1 if it is missing, and the distinct values in order of appearance, or sorted.
 

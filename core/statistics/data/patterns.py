@@ -24,7 +24,7 @@ from core.statistics.data.arrays import (
     ratio,
     students_t_quantile,
 )
-from core.statistics.data.columns import factorize, number_by_value
+from core.statistics.data.columns import factorize
 from core.statistics.data.ratings import Ratings
 from core.statistics.data.sample import Draw, Sample
 
@@ -209,7 +209,7 @@ def _distinct_features(features: Floats | Bools, frequencies: Floats) -> tuple[F
     # A product with a matrix sums the last rows in another order, so equal rows could differ by rounding.
     for column, number in enumerate(np.random.default_rng(0).random((features.shape[1],)).tolist()):
         projected += features[:, column] * number
-    inverse, first = number_by_value(projected)
+    _, first, inverse = np.unique(projected, return_index=True, return_inverse=True)
     return features[first].astype(float, copy=False), np.bincount(inverse, frequencies).astype(float)
 
 
@@ -528,12 +528,8 @@ def _as_codes(numbers: Ints | Codes) -> Codes:
     return numbers.astype(np.int16)
 
 
-def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes, other: JudgedPatterns | None = None) -> JudgedPatterns:
-    """Combine the annotators' labels of N items with the judge's verdicts (N,) and the gold labels (N,).
-
-    What is already computed about the annotators' labels is taken from the patterns of another judge, if their rows of
-    labels are the same.
-    """
+def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes) -> JudgedPatterns:
+    """Combine the annotators' labels of N items with the judge's verdicts (N,) and the gold labels (N,)."""
     names = (*ratings.raters, "judge", "gold")
     if has_keys(len(names), len(ratings.categories)):
         codes = np.column_stack([ratings.codes, judge, gold]).astype(np.int16)
@@ -544,7 +540,4 @@ def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes, other: JudgedPa
         codes, items = ratings.codes, len(ratings.codes)
         units = Units(np.ones(items), cluster_table(ratings.groups, np.arange(items), items), draw=ratings.sample)
     labels = LabelRows(codes, len(ratings.categories))
-    if other is not None and other.labels.n_categories == labels.n_categories:
-        is_same = other.labels.codes is codes or np.array_equal(other.labels.codes, codes)
-        labels = other.labels if is_same else labels
     return JudgedPatterns(labels, _as_codes(judge), _as_codes(gold), ratings.raters, units)

@@ -108,22 +108,13 @@ def measure_estimates(
     }
 
 
-def patterns_by_judge(dataset: Dataset) -> Iterator[tuple[str, JudgedPatterns | None]]:
-    """Yield each judge with its patterns, None without categories; what depends on labels only is computed once."""
-    patterns = None
-    for judge, opinions in dataset.judges.items():
-        if dataset.scale.categories:
-            patterns = asked_patterns(dataset, opinions, patterns)
-        yield judge, patterns
-
-
-def asked_patterns(dataset: Dataset, opinions: JudgeOpinions, other: JudgedPatterns | None = None) -> JudgedPatterns:
-    """Return the patterns of the targets that the judge was asked about; `other` are those of another judge."""
+def asked_patterns(dataset: Dataset, opinions: JudgeOpinions) -> JudgedPatterns:
+    """Return the patterns of the targets that the judge was asked about."""
     asked = opinions.asked
     ratings = dataset.ratings if asked.all() else dataset.ratings.select(items=asked)
     if not isinstance(ratings, Ratings):
         raise TypeError("a scale without categories has no categorical verdicts, see `score_statistics`")
-    return judged_patterns(ratings, to_codes(opinions.values[asked]), to_codes(dataset.gold[asked]), other)
+    return judged_patterns(ratings, to_codes(opinions.values[asked]), to_codes(dataset.gold[asked]))
 
 
 def to_codes(values: Floats) -> Codes:
@@ -457,11 +448,10 @@ def alignment_rows(
     rows = []
     for dataset in datasets:
         findings = judge_findings.find_repeated(dataset)
-        for judge, patterns in patterns_by_judge(dataset):
+        for judge, opinions in dataset.judges.items():
             people = findings.repeated(judge)
             own = judge_findings.independent_of(dataset, people)
-            known = None if people else patterns
-            estimates = judge_statistics(own, dataset.judges[judge], EPSILON, resamples, known, wanted)
+            estimates = judge_statistics(own, opinions, EPSILON, resamples, wanted)
             caveat = f"without the labels of {list_names(people)}, which the judge repeats" if people else ""
             rows += [row.noted(caveat) for row in judge_rows(own, judge, estimates)]
         rows += dawid_skene_rows(dataset) if wanted is None else []
@@ -475,9 +465,9 @@ def accuracy_rows(datasets: Iterable[Dataset], *, resamples: int = 1000) -> list
     """Return accuracy and Cohen's kappa with gold alone, as `alignment_rows` does."""
     rows = []
     for dataset in datasets:
-        for judge, patterns in patterns_by_judge(dataset):
-            if patterns is not None:
-                opinions = dataset.judges[judge]
+        for judge, opinions in dataset.judges.items():
+            if dataset.scale.categories:
+                patterns = asked_patterns(dataset, opinions)
                 rows += judge_rows(dataset, judge, measure_estimates(dataset, opinions, patterns, resamples, WITH_GOLD))
     return rows
 
@@ -499,15 +489,13 @@ def judge_statistics(
     opinions: JudgeOpinions,
     epsilon: float,
     resamples: int,
-    patterns: JudgedPatterns | None = None,
     wanted: Wanted = None,
 ) -> dict[str, Estimate]:
-    """Estimate the statistics that apply to the scale; `patterns` are those of `asked_patterns`, if known."""
+    """Estimate the statistics that apply to the scale."""
     estimates: dict[str, Estimate] = {}
     options: Any = {"epsilon": epsilon, "resamples": resamples, "wanted": wanted}
     if dataset.scale.categories:
-        patterns = patterns or asked_patterns(dataset, opinions)
-        estimates |= verdict_statistics(dataset, opinions, patterns, **options)
+        estimates |= verdict_statistics(dataset, opinions, asked_patterns(dataset, opinions), **options)
     if dataset.kind == "preference" and wanted is None:
         estimates |= bias.judge_biases(dataset, opinions)
     if dataset.scale.level != "nominal":

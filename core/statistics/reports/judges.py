@@ -288,11 +288,11 @@ def rank_judges(
     constant = baselines(common)
     few = asked.sample is not None and asked.sample.has_few_labels(MIN_ITEMS)
     settings = Settings(abstentions, rule or Rule(), findings, constant[:1], resamples, few)
-    evaluations, patterns = [], None
+    evaluations = []
     for judge in common.judges:
         own_ratings = judge_findings.without_annotators(asked.ratings, findings.repeated(judge))
         of_judge = replace(asked, ratings=own_ratings)
-        patterns = patterns_of(of_judge, verdict_codes(asked, judge, abstentions), patterns)
+        patterns = patterns_of(of_judge, verdict_codes(asked, judge, abstentions))
         evaluations.append(evaluate_judge(common, of_judge, patterns, judge, settings))
     evaluations.sort(key=_place)
     return Ranking(
@@ -462,15 +462,12 @@ def verdict_codes(dataset: Dataset, judge: str, abstentions: Abstentions) -> Cod
     return np.where(np.isnan(values), missing.get(abstentions, missing["error"]), values).astype(np.int16)
 
 
-def patterns_of(dataset: Dataset, verdicts: Codes, other: JudgedPatterns | None = None) -> JudgedPatterns:
-    """Return the distinct rows of labels, verdict and reference, with "no verdict" as a further category.
-
-    `other` are those of another judge, see `judged_patterns`.
-    """
+def patterns_of(dataset: Dataset, verdicts: Codes) -> JudgedPatterns:
+    """Return the distinct rows of labels, verdict and reference, with "no verdict" as a further category."""
     assert isinstance(dataset.ratings, Ratings)
     ratings = replace(dataset.ratings, categories=(*dataset.ratings.categories, "no verdict"))
     gold = np.where(np.isnan(dataset.gold), -1, dataset.gold).astype(np.int16)
-    return judged_patterns(ratings, verdicts, gold, other)
+    return judged_patterns(ratings, verdicts, gold)
 
 
 def accuracy_estimate(dataset: Dataset, verdicts: Codes) -> Estimate:

@@ -20,7 +20,6 @@ from core.statistics.data.arrays import (
     rescale,
     students_t_cdf,
 )
-from core.statistics.data.columns import number_by_value
 from core.statistics.data.ratings import Ratings, Scores
 from core.statistics.data.sample import Sample
 from tests.core.statistics.frames import make_frame
@@ -69,19 +68,6 @@ def test_normal_quantiles(probability):
 @pytest.mark.parametrize(("degrees", "t"), [(1, -40.0), (4.5, -2.0), (99, 0.0), (10_000, -20.0)])
 def test_probabilities_of_students_t(degrees, t):
     assert students_t_cdf(degrees, t) == pytest.approx(float(stats.t.cdf(t, degrees)), rel=1e-9, abs=0)
-
-
-# Columns of codes
-
-
-@pytest.mark.parametrize("size", [0, 1, 500])
-def test_numbers_have_the_rank_and_the_first_place_of_the_distinct_ones(size):
-    rng = np.random.default_rng(size)
-    values = rng.choice([0.1 + 0.2, 0.3, 0.0, -0.0, -1.5, np.nan, 1e300], size)
-    _, first, ranks = np.unique(values, return_index=True, return_inverse=True)
-    found = number_by_value(values)
-    assert found[0].tolist() == ranks.tolist()
-    assert found[1].tolist() == first.tolist()
 
 
 # Frames of labels: pooling, splitting, selection

@@ -110,15 +110,14 @@ def test_a_t_test_without_variance_is_flagged():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_patterns_of_several_judges_give_the_tests_of_each_judge_alone(seed: int) -> None:
+def test_patterns_give_the_tests_of_shares_by_category(seed: int) -> None:
     rng = np.random.default_rng(seed)
     codes = rng.integers(-1, 3, (300, 5)).astype(np.int16)
     codes[:, 4] = np.where(rng.random(300) < 0.95, -1, codes[:, 4])  # too few labels for a test
     ratings = Ratings(tuple(map(str, range(300))), tuple("abcde"), codes, (0, 1, 2))
-    patterns = None
     for _ in range(3):
         judge = rng.integers(-1, 3, 300).astype(np.int16)
-        patterns = judged_patterns(ratings, judge, codes[:, 0], patterns)
+        patterns = judged_patterns(ratings, judge, codes[:, 0])
         alone = run_by_category(
             np.where(patterns.labels.codes >= 0, patterns.labels.codes, np.nan),
             np.where(patterns.judge >= 0, patterns.judge, np.nan),
