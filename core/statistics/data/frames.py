@@ -86,11 +86,6 @@ def split_by_criterion(frame: "pd.DataFrame") -> "Iterator[tuple[tuple[str, str]
     """Yield ((kind, criterion), rows), in the order of the names."""
     if frame.empty:
         return
-    keys = frame[["kind", "criterion"]].drop_duplicates()
-    if len(keys) == 1:  # without a copy of all rows
-        kind, criterion = keys.iloc[0]
-        yield (as_text(kind), as_text(criterion)), frame
-        return
     for (kind, criterion), rows in frame.groupby(["kind", "criterion"], sort=True, dropna=False):
         yield (as_text(kind), as_text(criterion)), rows
 

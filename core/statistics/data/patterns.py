@@ -141,8 +141,6 @@ class Units:
             return self.draw.without_each(self.frequencies, MAX_JACKKNIFE_BLOCKS)
         if self.clusters is None and self.frequencies.size <= MAX_JACKKNIFE_BLOCKS:
             return self.frequencies - np.eye(self.frequencies.size), self.frequencies
-        if self.clusters is None and self.frequencies.size == BLOCKS == self.frequencies.sum():
-            return _jackknife_blocks(), np.ones(MAX_JACKKNIFE_BLOCKS)
         blocks = self.clusters
         if blocks is None:
             blocks = random_blocks(self.frequencies, MAX_JACKKNIFE_BLOCKS)
@@ -219,14 +217,6 @@ def _draw_blocks(resamples: int) -> Floats:
     weights = draw_resamples(np.ones(BLOCKS), resamples, np.random.default_rng(SEED))
     weights.setflags(write=False)
     return weights
-
-
-@lru_cache(maxsize=1)
-def _jackknife_blocks() -> Floats:
-    """Return how often each of `BLOCKS` blocks occurs without each of `MAX_JACKKNIFE_BLOCKS` shares of them."""
-    weights = 1 - random_blocks(np.ones(BLOCKS), MAX_JACKKNIFE_BLOCKS).toarray()
-    weights.setflags(write=False)
-    return np.asarray(weights)
 
 
 def draw_resamples(frequencies: Floats, number: int, rng: np.random.Generator) -> Floats:
