@@ -29,7 +29,6 @@ from scipy.special import betainc
 from core.provenance import SEED
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints, ratio
 from core.statistics.data.patterns import (
-    MAX_KEY,
     Units,
     category_counts,
     cluster_table,
@@ -108,7 +107,7 @@ class Votes:
 def count_votes(ratings: Ratings) -> Votes:
     """Count the votes of annotators."""
     counts = category_counts(ratings.codes, len(ratings.categories))
-    patterns, pattern = distinct_rows(counts.astype(np.int64))
+    patterns, pattern = np.unique(counts.astype(np.int64), axis=0, return_inverse=True)
     truths, row = refit_truth(ratings.codes, len(ratings.categories), ratings.groups)
     return Votes(
         patterns,
@@ -119,17 +118,6 @@ def count_votes(ratings: Ratings) -> Votes:
         row,
         None if ratings.groups is None else np.array(ratings.groups, object),
     )
-
-
-def distinct_rows(counts: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct rows of counts (N, K) in lexicographic order, and the place of each row among them."""
-    base = int(counts.max(initial=0)) + 1
-    if base ** counts.shape[1] > MAX_KEY:
-        distinct, inverse = np.unique(counts, axis=0, return_inverse=True)
-        return distinct, inverse.reshape(-1)
-    powers = base ** np.arange(counts.shape[1] - 1, -1, -1, dtype=np.int64)
-    keys, inverse = np.unique(counts @ powers, return_inverse=True)
-    return keys[:, None] // powers % base, inverse
 
 
 def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400) -> Causes:
@@ -169,7 +157,7 @@ def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400) -> C
     kappas = np.clip(np.nan_to_num(kappas, nan=KAPPA_RANGE[1]), *KAPPA_RANGE)
     # The probability depends on the verdict, the votes for it and the number of votes, not on the other votes.
     patterns = np.column_stack([counts[np.arange(codes.size), codes], counts.sum(axis=1), codes])
-    alike, place = distinct_rows(patterns)
+    alike, place = np.unique(patterns, axis=0, return_inverse=True)
     masses = interval_masses(alike, mean, kappas)
     errors = fit_error_rates(masses, frequencies @ (place[:, None] == np.arange(len(alike))))
     models = (posterior(masses, errors)[:, place], clear_posterior(chances, frequencies, n_categories))
