@@ -80,12 +80,7 @@ class Material:
     @property
     def tag(self) -> str:
         """The name of its tag: `submission_1` for "Submission 1"."""
-        return _tag(self.label)
-
-
-@lru_cache(maxsize=1024)
-def _tag(label: str) -> str:
-    return re.sub(r"\W+", "_", label.lower()).strip("_")
+        return re.sub(r"\W+", "_", self.label.lower()).strip("_")
 
 
 @lru_cache(maxsize=64)
