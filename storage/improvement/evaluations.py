@@ -121,7 +121,7 @@ def prepare(engine: Engine, study: Study, variant: variants.Variant, part: Part)
     """
     with reading(engine) as session:
         use = _find_use(uses(session, study.id, variant.kind, variant.criterion), variant)
-        stored = _find(session, study.id, use.experiment) if use and part == "held-out" else None
+        stored = experiments.find(session, study.id, use.experiment) if use and part == "held-out" else None
         gold = splits.gold_of_part(session, study.id, part, variant.kind, variant.criterion)
         order = splits.parts(session, study.id)
     if stored is not None:
@@ -145,8 +145,8 @@ def evaluate(engine: Engine, study: Study, name: str) -> Evaluation:
         variant = variants.get(session, study.id, name)
         made = uses(session, study.id, variant.kind, variant.criterion)
         use = _find_use(made, variant)
-        development = _find(session, study.id, variant.development)
-        held_out = _find(session, study.id, use.experiment if use else None)
+        development = experiments.find(session, study.id, variant.development or "")
+        held_out = experiments.find(session, study.id, use.experiment if use else "")
         result, progress = _compare(session, study.id, variant, development)
         new_result, held_out_progress = (
             _compare(session, study.id, variant, held_out) if use and use.result is None else (None, None)
@@ -230,10 +230,6 @@ def version(session: Session, study_id: int) -> Version:
         *sorted(f"{state} {number}" for state, number in session.execute(states)),
         *(session.scalars(count).one() for count in (*counts, finished)),
     )
-
-
-def _find(session: Session, study_id: int, name: str | None) -> experiments.Experiment | None:
-    return None if name is None else experiments.find(session, study_id, name)
 
 
 def _compare(

@@ -266,6 +266,9 @@ def _states(
     present states.
     """
     query = _state_query(any(own[-1].form == Form.weighted for own in by_subject.values()), target_ids is not None)
+    if len(by_subject) == 1:
+        [(wanted, name)] = by_subject
+        query = query.where(col(TargetRow.kind) == wanted, col(TargetRow.criterion) == name)
     has_scores = any(kind == "score" for kind, _ in by_subject)
     distant = _distant_scores(session, study_id, target_ids) if has_scores else set()
     found = []

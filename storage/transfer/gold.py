@@ -266,8 +266,6 @@ def _agreed(session: Session, study_id: int, names: Sequence[str]) -> dict[Targe
 
 
 def _rename(row: GoldRow, rename: Callable[[str], str]) -> GoldRow:
-    if rename is str:
-        return row
     final = dict(sorted((rename(name), value) for name, value in row.final.items()))
     blind = dict(sorted((rename(name), value) for name, value in row.blind.items()))
     evidence = tuple((rename(name), block, passage) for name, block, passage in row.evidence)
