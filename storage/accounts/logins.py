@@ -161,11 +161,9 @@ def revoke(session: Session, login_id: int, account_id: int | None = None) -> No
     audit.record(session, audit.Action.session, change="ended", account=by_id(session, changed[0]).name)
 
 
-def revoke_all(session: Session, account_id: int, keep: int | None = None) -> None:
-    """End every session of an account, except for one."""
+def revoke_all(session: Session, account_id: int) -> None:
+    """End every session of an account."""
     query = update(LoginRow).where(col(LoginRow.account_id) == account_id, col(LoginRow.revoked_at).is_(None))
-    if keep is not None:
-        query = query.where(col(LoginRow.id) != keep)
     session.execute(query.values(revoked_at=connections.clock(session)))
     audit.record(session, audit.Action.session, change="all ended", account=by_id(session, account_id).name)
 

@@ -26,27 +26,24 @@ from core.formats.records import (
 from core.formats.turns import TurnRow
 from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import (
-    ActionRow,
+    AccountRow,
     AdjudicationRow,
-    AiuEditRow,
     AnnotatorRow,
-    DraftRow,
     EventRow,
     GuidelinesReadRow,
     ItemRow,
     KnownAnswerRow,
     LabelRow,
-    LeaseRow,
     MarkRow,
+    MemberRow,
     OpinionRow,
     OpinionViewRow,
-    RepeatDraftRow,
     RepeatRow,
     ReplyRow,
     RunRow,
     TargetRow,
     TrainingAnswerRow,
-    UndoEntryRow,
+    row_types,
 )
 from storage.labels import targets
 from storage.studies import studies
@@ -56,10 +53,6 @@ PERSON = "person: "
 Rename = Callable[[str], str]
 # Rows fetched at once.
 CHUNK = 2_000
-OF_ANNOTATORS: tuple[Any, ...] = (
-    *(LabelRow, GuidelinesReadRow, ActionRow, UndoEntryRow, AiuEditRow, OpinionViewRow, LeaseRow, DraftRow, MarkRow),
-    *(ReplyRow, AdjudicationRow, TrainingAnswerRow, RepeatRow, RepeatDraftRow),
-)
 # Tables whose records name their target.
 REFERRING = (LabelRow, OpinionRow, MarkRow, ReplyRow, AdjudicationRow, OpinionViewRow, KnownAnswerRow)
 # Records whose fields are columns of the same names, apart from the target and the people, of which a row has ids.
@@ -106,7 +99,9 @@ def rows_of_study(study_id: int, table: Any, column: Any) -> Select[Any]:
 
 def annotator_names(session: Session, study: studies.Study) -> list[str]:
     """Return the sorted names of all participants and assigned annotators of a study."""
-    ids = [rows_of_study(study.id, table, col(table.annotator_id)) for table in OF_ANNOTATORS]
+    tables = [table for table in row_types().values() if "annotator_id" in table.model_fields]
+    took_part = [table for table in tables if table not in (AccountRow, MemberRow)]
+    ids = [rows_of_study(study.id, table, col(table.annotator_id)) for table in took_part]
     ids.append(rows_of_study(study.id, ReplyRow, col(ReplyRow.author_id)))
     names = set(session.scalars(select(col(AnnotatorRow.name)).where(or_(*(col(AnnotatorRow.id).in_(q) for q in ids)))))
     reader = col(EventRow.body)["read_by"].as_string()
