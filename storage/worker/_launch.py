@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from core.llm.images import image_url, media_folder
 from core.llm.reuse import DrawCounter, call_keys
 from core.protocols import Protocol, registry, settings_file, start_flow, trace_parts
 from core.templates import replace_templates
-from core.trace import Ask, Flow, Spec, Turn, model_specs, with_seeds_of_repeat
+from core.trace import Ask, Flow, Spec, model_specs, with_seeds_of_repeat
 from core.transcripts import HIDDEN_IMAGE, steps_left_out
 from storage.db.connections import batches, read, reading, write, writing
 from storage.db.tables import EventRow, RunRow
@@ -100,52 +101,33 @@ class PaidCalls:
     have the same key."""
 
 
-@dataclass
-class _Walk:
-    """One trace, as far as its replies are stored."""
-
-    flow: Flow
-    asks: Sequence[Ask]
-    counter: DrawCounter = field(default_factory=DrawCounter)
-
-    def requests(self, repeat: int, folder: Path) -> list[dict[str, Ask]]:
-        """Return key -> request, by format, of each ask of the round; none if an image cannot be read."""
-        draws = self.counter.draws(self.asks)
-        return [_requests(ask, draw, repeat, folder) for ask, draw in zip(self.asks, draws, strict=True)]
-
-    def is_continued(self, turns: list[Turn]) -> bool:
-        """Send the turns of a round to the flow; return False if one is missing or unread, or at the end."""
-        if len(turns) < len(self.asks) or any(turn.problem for turn in turns):
-            return False
-        try:
-            self.asks = self.flow.send(turns)
-        except StopIteration:
-            return False
-        return True
-
-
 def find_paid(engine: Engine, request: RunRequest, traces: Sequence[tuple[Item, str]]) -> PaidCalls:
     """Return the stored calls of the (item, part) traces of a planned run."""
     folder, prompts = media_folder(request.study.name), request.prompts
-    walks = []
+    walks: list[tuple[Flow, Sequence[Ask], DrawCounter]] = []
     for item, part in traces:
         flow = start_flow(request.protocol, item, request.settings, seed=request.seed, templates=prompts, part=part)
-        walks.append(_Walk(flow, next(flow)))
+        walks.append((flow, next(flow), DrawCounter()))
     count, dollars, first_keys = 0, 0.0, None
     while walks:
-        asked = [(walk, walk.requests(request.repeat, folder)) for walk in walks]
-        keys = [key for _, requests in asked for one in requests for key in one]
+        asked = []
+        for _, asks, counter in walks:
+            numbered = zip(asks, counter.draws(asks), strict=True)
+            asked.append([_requests(ask, draw, request.repeat, folder) for ask, draw in numbered])
+        keys = [key for requests in asked for one in requests for key in one]
         stored = {} if request.fresh else _find(engine, request.study.id, keys)
         if first_keys is None:
-            missing = [one for _, requests in asked for one in requests if one and not stored.keys() & one.keys()]
+            missing = [one for requests in asked for one in requests if one and not stored.keys() & one.keys()]
             first_keys = tuple(list(one)[-1] for one in missing)
-        walks = []
-        for walk, requests in asked:
+        before, walks = walks, []
+        for (flow, asks, counter), requests in zip(before, asked, strict=True):
             found = [(one[key], stored[key]) for one in requests for key in [key for key in one if key in stored][:1]]
             count += len(found)
             dollars += sum(reply.usage.dollars or 0.0 for _, reply in found)
-            if walk.is_continued([make_turn(sent, reply) for sent, reply in found]):
-                walks.append(walk)
+            turns = [make_turn(sent, reply) for sent, reply in found]
+            if len(turns) == len(asks) and not any(turn.problem for turn in turns):
+                with suppress(StopIteration):  # at the end of the flow
+                    walks.append((flow, flow.send(turns), counter))
     return PaidCalls(count, dollars, first_keys or ())
 
 
