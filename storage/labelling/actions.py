@@ -7,7 +7,6 @@ request that is sent again gets the same answer and changes nothing. See docs/wo
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -128,15 +127,9 @@ def _digest(fields: Fields) -> str:
 _CIRCUMSTANCES = {"revealed", "changed"}
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """Additions to the results of one task."""
-
-    reveals: Mapping[str, Json]
-    """Target -> its reveal."""
-    task: Json | None
-    seen: Sequence[int]
-    """The targets whose reveals are shown."""
+# Additions to the results of one task: target -> its reveal, the task as it is now, and the targets whose reveals are
+# shown.
+Shown = tuple[Mapping[str, Json], Json | None, Sequence[int]]
 
 
 def _with_reveals(
@@ -156,36 +149,36 @@ def _with_reveals(
 
     # The views are stored before the reveals are returned, and the reading is no part of that transaction: SQLite has
     # one writer at a time.
-    shown: dict[str, _Shown] = {}
+    shown: dict[str, Shown] = {}
     if by_task:
         with reading(engine) as session:
             for name, listed in by_task.items():
                 queue, task = found[name] if name in found else locate(session, work, name)
                 shown[name] = _shown(session, queue, task, listed)
-    tasks.record_views(engine, work, {target_id for part in shown.values() for target_id in part.seen})
+    tasks.record_views(engine, work, {target_id for *_, seen in shown.values() for target_id in seen})
     return [_complete(result, action, shown) for action, result in zip(actions, results, strict=True)]
 
 
-def _shown(session: Session, work: QueueContext, task: Task | None, pairs: Sequence[tuple[Fields, Json]]) -> _Shown:
+def _shown(session: Session, work: QueueContext, task: Task | None, pairs: Sequence[tuple[Fields, Json]]) -> Shown:
     if task is None:
-        return _Shown({}, None, ())
+        return {}, None, ()
     labelled = {str(action["target"]) for action, result in pairs if result.get("revealed")}
     reveals = tasks.reveals_of(session, work, task, labelled)
     by_name = {target_name(work, target, repeat=task.repeat): content for target, content in reveals.items()}
     seen = list(tasks.target_ids(session, work, {task: list(reveals)}).values())
     if not any(result.get("changed") for _, result in pairs):
-        return _Shown(by_name, None, seen)
+        return by_name, None, seen
     jsons = tasks.task_jsons(session, work, [task])
-    return _Shown(by_name, jsons[0], [*seen, *tasks.add_reveals(session, work, jsons, [task])])
+    return by_name, jsons[0], [*seen, *tasks.add_reveals(session, work, jsons, [task])]
 
 
-def _complete(result: Json, action: Fields, shown: Mapping[str, _Shown]) -> Json:
+def _complete(result: Json, action: Fields, shown: Mapping[str, Shown]) -> Json:
     answer = {key: value for key, value in result.items() if key not in _CIRCUMSTANCES and key != "digest"}
     if not _CIRCUMSTANCES & result.keys():
         return answer
-    part = shown[str(action["task"])]
-    if result.get("revealed") and action["target"] in part.reveals:
-        answer["reveal"] = part.reveals[action["target"]]
+    reveals, task, _seen = shown[str(action["task"])]
+    if result.get("revealed") and action["target"] in reveals:
+        answer["reveal"] = reveals[action["target"]]
     if result.get("changed"):
-        answer["task"] = part.task
+        answer["task"] = task
     return answer

@@ -99,15 +99,6 @@ def _spent(session: Session, run_id: int) -> float:
     return spent
 
 
-class _Spending(Budget):
-    """Adds up the costs of calls until one of them is released, which stores them."""
-
-    def take(self) -> float:
-        """Return the costs since the last call of this method."""
-        dollars, self.spent = self.spent, 0.0
-        return dollars
-
-
 class ProcessLimits(Limits):
     """The limits of one run in this process, with the pauses that any process on the database was asked for."""
 
@@ -153,7 +144,8 @@ class SharedLimits(ProcessLimits):
         open_calls: set[int],
     ) -> None:
         """Limit the calls of a run; `open_calls` holds the ids of all calls of this process while they last."""
-        self._spending = _Spending(ceiling or 0.0, costs.maximum_cost)
+        # Adds up the costs of calls until one of them is released, which stores them.
+        self._spending = Budget(ceiling or 0.0, costs.maximum_cost)
         budget = self._spending if ceiling is not None else None
         super().__init__(engine, parallel=run.parallel, budget=budget, cancelled=cancelled)
         self._run, self._ceiling, self._worker_id = run, ceiling, worker_id
@@ -212,7 +204,8 @@ class SharedLimits(ProcessLimits):
     async def _release(self, call_id: int) -> None:
         try:
             async with self._releasing:  # the costs of a call are stored before its reservation ends
-                end = partial(end_call, run_id=self._run.id, call_id=call_id, dollars=self._spending.take())
+                dollars, self._spending.spent = self._spending.spent, 0.0
+                end = partial(end_call, run_id=self._run.id, call_id=call_id, dollars=dollars)
                 await through_outage(partial(write, self._engine, end))
         finally:
             self._open_calls.discard(call_id)
