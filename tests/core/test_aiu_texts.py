@@ -80,11 +80,6 @@ def test_a_marked_span_is_used_unless_it_is_outside_the_text() -> None:
     assert TEXT[slice(*locate_aius(critique)["2"])] == "style of the answer is clear"
 
 
-@pytest.mark.parametrize("text", ["", "...", "!"])
-def test_a_critique_without_words_has_no_spans(text: str) -> None:
-    assert locate_aius(Critique(author="a", text=text, aius=aius_with_numbers("a", ["x.", "..."]))) == {}
-
-
 def test_a_long_text_without_punctuation_is_searched_in_bounded_time() -> None:
     """Quadratic time in the length of a sentence would take minutes here."""
     critique = Critique(author="a", text="river sea " * 5000, aius=aius_with_numbers("a", ["The sea is wrong."]))
@@ -99,10 +94,3 @@ def test_the_text_is_cut_at_the_edges_of_every_span() -> None:
         (3, 4, ("x", "y")),
         (4, 6, ("y",)),
     ]
-
-
-def test_the_segments_joined_are_the_text() -> None:
-    aius = aius_with_numbers("a", ["The sea is wrong.", "Wrong sea, two rivers."])
-    spans = locate_aius(Critique(author="a", text=TEXT, aius=aius))
-    assert "".join(TEXT[segment.start : segment.end] for segment in split_text(TEXT, spans)) == TEXT
-    assert split_text("", {}) == []

@@ -79,27 +79,11 @@ def test_a_merged_aiu_takes_the_position_of_the_first() -> None:
     ]
 
 
-def test_an_added_aiu_is_the_last_of_its_critique() -> None:
-    assert texts_after(Add(critique="d", piece=Piece(text=" Five. ")))["d"] == [("d.1", "Four."), ("d.e1", "Five.")]
-
-
-def test_a_reworded_aiu_has_a_new_id() -> None:
-    assert texts_after(Reword(aiu="c.2", piece=Piece(text="3.")))["c"] == [("c.1", "One and two."), ("c.e1", "3.")]
-
-
 def test_splitting_an_aiu_removes_its_not_atomic_mark() -> None:
     marked = NotAtomic(aiu="c.1")
     assert apply_edits(ITEM, edits(marked)).not_atomic == {"c.1"}
     assert apply_edits(ITEM, edits(marked, NotAtomic(aiu="c.1", on=False))).not_atomic == frozenset()
     assert apply_edits(ITEM, edits(marked, SPLIT)).not_atomic == frozenset()
-
-
-def test_undo_restores_the_aiu_with_its_id() -> None:
-    assert texts_after(SPLIT, Undo(edit=1)) == texts_after()
-
-
-def test_an_undo_can_be_undone() -> None:
-    assert texts_after(SPLIT, Undo(edit=1), Undo(edit=2)) == texts_after(SPLIT)
 
 
 def test_the_number_of_an_undone_edit_is_not_reused() -> None:

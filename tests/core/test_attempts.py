@@ -84,11 +84,6 @@ def with_reading_of(number: int, value: int) -> Callable[[int, Ask, Turn], Turn]
 STORED = {0: make_turn("a", "hm"), 1: make_turn("b", "Final answer: 1", 1)}
 
 
-def test_a_verdict_follows_from_the_other_reading() -> None:
-    assert replay(independent_judges, STORED).verdict.value == 1
-    assert replay(independent_judges, STORED, with_reading_of(0, 2)).verdict.value == 2
-
-
 def test_a_reading_that_changes_a_later_prompt_needs_calls() -> None:
     assert replay(second_judge_hears_the_value, STORED).verdict.outcome == "agreed"
     with pytest.raises(NeedsCalls, match="prompt of b's choice in round 0 would be different"):
@@ -144,12 +139,6 @@ def test_how_a_reply_ended_is_stored_and_derived_only_for_turns_stored_without_i
     assert Turn.model_validate_json(again.model_dump_json()) == again
 
 
-def test_a_reading_stays_where_this_version_requests_no_value() -> None:
-    ask = Ask(speaker="a", step="choice", round=0, spec=Spec(model="m"), prompt="Discuss.")
-    turn = make_turn("a", "Final answer: 2", 2)
-    assert reread_turn(ask, turn) == turn
-
-
 def a_verdict(value: int | None) -> VerdictReached:
     return VerdictReached(verdict=Verdict(outcome="agreed", value=value))
 
@@ -170,14 +159,6 @@ def test_the_current_events_have_the_last_reading_and_the_last_verdict() -> None
     original: list[Event] = [*undone, ReadingWithdrawn(ask=0, by="ann"), a_verdict(None)]
     assert reading(original) == (None, "", [None])
     assert stored_turns(original)[0] == turn.turn
-
-
-def test_an_extracted_value_is_the_reading_and_none_leaves_the_reply_unreadable() -> None:
-    turn = TurnCompleted(ask=0, turn=make_turn("a", "hm"))
-    extracted = ReplyExtracted(ask=0, turn=make_turn("a", "Final answer: 2", 2))
-    assert stored_turns([turn, extracted])[0].read_by == "extractor: m"
-    assert stored_turns([turn, extracted])[0].reading == 2
-    assert stored_turns([turn, ReplyExtracted(ask=0, turn=make_turn("a", "NOT STATED"))])[0] == turn.turn
 
 
 # The extractor: it sees an unreadable reply and the answer's instruction, and its reading is marked.
@@ -249,17 +230,6 @@ def test_a_first_reply_that_was_cut_off_or_is_empty_is_not_shown_to_the_extracto
     assert "Final answer: 1 or" not in asked[-1].prompt and "once more" not in asked[-1].prompt
 
 
-def test_an_empty_second_reply_leaves_the_first_one_to_the_extractor() -> None:
-    _, asked, verdict = run(["I lean to the first, I think.", "", "Final answer: 1"])
-    assert "<reply>\nI lean to the first, I think.\n</reply>" in asked[-1].prompt
-    assert verdict is not None and verdict.value == 2
-
-
-def test_without_an_extractor_nothing_is_extracted() -> None:
-    _, asked, _ = run(["Hm.", "Hm."], extractor=None)
-    assert len(asked) == 2
-
-
 def test_a_failed_extraction_is_repeated_when_the_trace_is_resumed() -> None:
     events, _, verdict = run(["Hm.", "Hm.", PermanentFailure("wrong key")])
     assert verdict is None and isinstance(events[-1], TraceFailed)
@@ -320,14 +290,6 @@ def test_tokens_with_spaces_and_quotes_are_the_same_level() -> None:
         {"token": token, "logprob": math.log(p)} for token, p in ((" 4", 0.4), ("4", 0.2), ("**4**", 0.1), (" 2", 0.3))
     ]
     assert probabilities("Rating: 4", field) == pytest.approx({"2": 0.3, "4": 0.7})
-
-
-def test_a_rating_is_found_after_the_same_number_in_the_analysis() -> None:
-    text = "4 points are made.\nRating: 4 out of 5"
-    tokens = ("4", " points are made.\nRating: ", "4", " out of ", "5")
-    field = logprobs(*tokens, _4=0.9, _5=0.1)
-    field["content"][0]["top_logprobs"] = [{"token": "4", "logprob": 0.0}]
-    assert probabilities(text, field, span=(19, 28)) == pytest.approx({"4": 0.9, "5": 0.1})
 
 
 def test_in_json_the_last_number_is_the_rating() -> None:

@@ -52,14 +52,6 @@ def test_files_are_named_from_the_folder_of_the_file_that_names_them(folder: Pat
     assert experiments.load(folder / "own" / "variant.yaml").base["judges"][0]["model"] == "new"
 
 
-def test_models_are_replaced_in_judges_with_their_settings(folder: Path) -> None:
-    definition = parse("extends: table.yaml\nmodels: {old: {model: new, answer_format: auto}, other: third}\n", folder)
-    assert definition.base["judges"] == [
-        {"name": "a", "model": "new", "temperature": 0, "answer_format": "auto"},
-        {"name": "b", "spec": {"model": "third"}},
-    ]
-
-
 def test_models_are_replaced_in_axes_and_label_them() -> None:
     text = """
 protocol: single-judge
@@ -89,14 +81,6 @@ axes:
     assert [judge.get("spec", judge)["model"] for judge in cells[0].settings["judges"]] == ["new", "new"]
     assert cells[0].settings["judges"][1]["spec"] == {"model": "new", "max_tokens": 9}
     assert cells[1].settings["judges"][0] == {"name": "new", "model": "new", "max_tokens": 9}
-
-
-def test_the_nearest_replacement_counts(folder: Path) -> None:
-    (folder / "today.yaml").write_text("extends: table.yaml\nmodels: {old: new}\n")
-    definition = parse("extends: today.yaml\nmodels: {new: {model: local, max_tokens: 5}}\n", folder)
-    assert definition.base["judges"][0] == {
-        "name": "a", "model": "local", "temperature": 0, "answer_format": "text", "max_tokens": 5,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

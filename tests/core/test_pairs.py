@@ -4,7 +4,7 @@ from pydantic import ValidationError
 from core.attempts import replay
 from core.critiques import Critique
 from core.errors import FileFormatError, TiebreakError
-from core.items import Pairs, Response, item_name, pair_item, pair_numbers, pair_part, target_item
+from core.items import Pairs, Response, item_name, pair_item, pair_numbers, target_item
 from core.labels import Opinion
 from core.llm.costs import estimate_run
 from core.protocols import start_flow, trace_parts
@@ -45,10 +45,6 @@ def test_pairs_have_the_numbers_of_their_responses(pairs, systems, parts) -> Non
 def test_a_baseline_needs_a_response_and_another_one_to_compare(systems) -> None:
     with pytest.raises(TiebreakError, match=r"item 0 has (no response|only responses) of the baseline"):
         Pairs(baseline="b").parts(item_of(*systems))
-
-
-def test_the_part_of_a_pair_is_empty_if_there_is_no_other() -> None:
-    assert (pair_part(1, 2, 2), pair_part(1, 3, 3)) == ("", "1-3")
 
 
 @pytest.mark.parametrize("text", ["all", "baseline gpt 4"])

@@ -86,11 +86,6 @@ def test_a_reading_is_stored_with_its_rule_and_span() -> None:
     assert turn.prompt == make_ask().request()
 
 
-def test_a_value_is_mapped_to_the_order_of_the_item() -> None:
-    swapped = make_ask(value=lambda value: (0, 2, 1)[value], shown=(2, 1))
-    assert only_turn(run(["Final answer: 1"], swapped)[0]).reading == 2
-
-
 def test_a_value_that_cannot_be_mapped_is_unreadable() -> None:
     def refuse(value: int) -> int:
         raise UnreadableReply("there is no such response")
@@ -105,28 +100,6 @@ def test_a_structured_answer_is_requested_and_read() -> None:
     assert (turn.reading, turn.reading_rule, turn.format) == (1, "json", "json")
     assert asked[0].schema == CHOICE.schema() and "JSON" in asked[0].prompt
     assert turn.statement == "Clear.\n\nAnswer: Submission 1"
-
-
-@pytest.mark.parametrize(("setting", "schema"), [("json", True), ("text", False), ("auto", True)])
-def test_the_settings_of_a_judge_decide_the_format(setting: str, schema: bool) -> None:
-    ask = make_ask(spec=SPEC.model_copy(update={"answer_format": setting}))
-    _, asked = run(["Final answer: 1"], ask, format="json")
-    assert (asked[0].schema is not None) is schema
-
-
-def test_an_unreadable_reply_is_followed_by_a_conversation_that_states_the_reason() -> None:
-    events, asked = run(["Hmm.", "Final answer: 2"])
-    unreadable, completed, _ = events
-    assert isinstance(unreadable, ReplyUnreadable) and unreadable.max_tokens is None
-    assert asked[1].history == (make_ask().request(), "Hmm.")
-    assert asked[1].prompt == CHOICE.retry(unreadable.turn.problem) and unreadable.turn.problem in asked[1].prompt
-    assert isinstance(completed, TurnCompleted) and completed.turn.reading == 2
-    assert completed.turn.prompt == asked[1].prompt
-
-
-def test_a_second_unreadable_reply_is_no_verdict() -> None:
-    events, asked = run(lambda ask: "Hmm.")
-    assert len(asked) == 2 and only_turn(events).reading is None and only_turn(events).problem
 
 
 def test_an_empty_reply_has_a_placeholder_in_the_conversation() -> None:

@@ -98,18 +98,6 @@ def test_stored_samples_are_not_requested_again() -> None:
     assert sample_replies(resumed)[:2] == sample_replies(events)[:2] and verdict is not None
 
 
-def test_a_model_without_sampling_gets_single_requests() -> None:
-    model = ScriptedModel(lambda ask: "Rating: 2")
-    run(model)
-    assert sum(ask.step == "chair" for ask in model.asked) == 4
-
-
-def test_one_sample_is_one_single_request() -> None:
-    model = SamplingModel(most=20)
-    run(model, n=1)
-    assert model.calls == [] and model.single_asks == 1
-
-
 def test_the_local_model_does_not_support_n() -> None:
     ask = Ask("a", "chair", 1, Spec(model="local"), "Which?", int, samples=3)
     assert asyncio.run(Router().sample(ask)) == []

@@ -59,12 +59,6 @@ def test_the_reason_of_an_opinion_is_stored_where_present(reason: str, written: 
     assert Opinion.model_validate_json(opinion.model_dump_json()) == opinion
 
 
-def test_completed_turns_are_in_the_order_of_their_asks() -> None:
-    turns = [Turn(**OLD_TURN | {"speaker": name}) for name in "ab"]
-    events = [TurnCompleted(ask=1, turn=turns[1]), TurnCompleted(ask=0, turn=turns[0])]
-    assert completed_turns(events) == turns
-
-
 def test_every_model_of_nested_settings_is_listed_with_its_path() -> None:
     judges = [{"name": name, "spec": {"model": f"model-{name}"}} for name in "ab"]
     settings = Settings.model_validate({"judges": judges, "criterion": {"name": "helpfulness"}})

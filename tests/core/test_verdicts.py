@@ -23,11 +23,6 @@ def make_verdict(criterion: str, value: int | None, outcome: Outcome, reason: st
     return Verdict(outcome=outcome, value=value, reason=reason, opinions=(opinion,))
 
 
-def test_the_contention_of_several_criteria_is_the_largest() -> None:
-    known = make_verdict("brevity", 2, "agreed").model_copy(update={"contention": 0.25})
-    assert combine_verdicts({"brevity": known, "tone": make_verdict("tone", 3, "agreed")}).contention == 0.25
-
-
 def test_the_outcome_of_several_criteria_is_the_one_that_needs_an_annotator_most() -> None:
     agreed = make_verdict("brevity", 2, "agreed", "one rating")
     unread = make_verdict("tone", None, "no_verdict", "no rating could be read")
@@ -112,10 +107,6 @@ def test_scores_are_measured_by_their_range_on_the_scale(scores, expected):
 
 def test_a_choice_that_changes_with_the_order_of_responses_is_fully_contended():
     assert contention([1, 1], flipped=True) == 1.0
-
-
-def test_a_scale_without_numbers_is_measured_as_choices():
-    assert contention(["A", "B"], Scale(level="nominal", categories=("A", "B", "C"))) == 1.0
 
 
 @pytest.mark.parametrize(

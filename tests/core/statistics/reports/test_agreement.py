@@ -77,12 +77,6 @@ def test_few_items_have_a_caveat_and_many_have_none():
     assert rows_of(preferences(["111", "122", "120", "222"] * 20), "percent")[0].reason == ""
 
 
-def test_two_items_are_too_few_for_a_correlation():
-    (row,) = rows_of(preferences(["11", "22"]), "pearson", Scale(level="interval", categories=(1, 2)))
-    assert row.value is None
-    assert "needs 3 items" in row.reason
-
-
 def test_equal_scores_of_one_rater_are_the_reason():
     labels = preferences(["12", "13", "11", "15"])
     (row,) = rows_of(labels, "spearman", FIVE)
@@ -179,10 +173,6 @@ def test_the_interval_is_the_same_in_any_order_of_rows():
     labels = preferences(["11", "22", "12", "10", "00", "11"] * 20)
     rows = [rows_of(frame, "fleiss_kappa")[0] for frame in (labels, labels, labels[::-1])]
     assert rows[0] == rows[1] == rows[2]
-
-
-def test_no_labels_give_no_rows():
-    assert agreement_rows(make_frame(), by="all", scales={}) == []
 
 
 def test_the_pairs_of_a_crowd_have_values_without_intervals():

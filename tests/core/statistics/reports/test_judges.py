@@ -36,11 +36,6 @@ def test_scoring_judges_are_compared_by_correlation_and_williams_test():
     assert max(row.p_bootstrap, row.p_t) < 0.01
 
 
-def test_no_opinions_give_no_comparisons():
-    opinions = frame_from_words({}, name_column="judge")
-    assert differences(frame_from_words(ANNOTATORS), opinions, SCALES) == []
-
-
 def test_few_items_give_no_correlation_difference_and_a_reason():
     labels = frame_from_words({"a1": "123"}, "score")
     opinions = frame_from_words({"near": "123", "far": "321"}, "score", "judge")

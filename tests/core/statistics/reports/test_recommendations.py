@@ -241,10 +241,6 @@ def test_a_parameter_of_the_rule_outside_its_range_is_refused(name: str, value: 
         Rule(**{name: value})
 
 
-def test_a_rule_may_have_the_ends_of_the_ranges() -> None:
-    assert Rule(0, 0, 0, 0).margin == 0 and Rule(1, 1, 0.5, 0.5).margin == 0.5
-
-
 NOISE = (0.06, 0.12, 0.22)
 
 
