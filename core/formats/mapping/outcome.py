@@ -75,7 +75,8 @@ class Outcome:
             if text := getattr(self.first, name):
                 yield f"  {name}: {shorten(text, TEXT_LENGTH)}"
         for number, own in enumerate(self.first.responses, 1):
-            yield f"  response {number} of {own.system or 'no named system'}: {shorten(own.text, TEXT_LENGTH)}"
+            kind = "transcript, with the final answer" if own.transcript else "text"
+            yield f"  response {number} of {own.system or 'no named system'}, {kind}: {shorten(own.text, TEXT_LENGTH)}"
 
 
 def read_outcome(path: Path, mapping: Mapping) -> Outcome:
