@@ -250,7 +250,8 @@ def print_outcome(path: Path, mapping: "mappings.Mapping") -> None:
     try:
         lines = outcome.read_outcome(path, mapping).lines()
     except FileFormatError as error:
-        lines = [f"nothing: {error}"]
+        hint = "; --value FIELD:TEXT=MEANING states what a text means, none if it is no value" if error.field else ""
+        lines = [f"nothing: {error}{hint}"]
     typer.echo("\n".join(["It would import:", *(f"  {line}" for line in lines)]), err=True)
 
 

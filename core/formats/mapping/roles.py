@@ -5,7 +5,7 @@ of a system or of a person. What is suggested so is not confirmed: a person stat
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -38,6 +38,7 @@ from core.formats.mapping.columns import (
 )
 from core.formats.mapping.fields import key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
+    EMPTY,
     MODEL,
     Draft,
     element_id,
@@ -620,15 +621,11 @@ class RoleSuggester:
         block: Draft = {"kind": "answer"}
         if preference := self._is_preference(columns):
             block = {name: value for name, value in preference.items() if value}
-        elif all(own.numbers for own in columns):
-            block = {"kind": "score", "scale": narrow_scale([number for own in columns for number in own.numbers])}
-            if columns[0].is_called(RANK) and (categories := block["scale"].get("categories")):
-                block["scale"]["categories"] = categories[::-1]
         else:
             # A word such as `none` is a category beside filled cells; `nan` and `N/A` are empty cells.
-            nothing = {text for text in cells if text.lower() in NOTHING}
-            words = sorted({*cells} - {""} - nothing)
-            block["scale"] = {"level": "nominal", "categories": [True, False] if {*words} <= TRUTH else words}
+            scored = self._scored(columns)
+            nothing = {text for text in cells if text.lower() in (EMPTY if scored else NOTHING)}
+            block = scored or self._answered({*cells} - {""} - nothing)
             block |= {"values": dict.fromkeys(sorted(nothing))} if nothing else {}
         response = self._about(columns[0]) if block["kind"] != "preference" else None
         block = stated_scale(block, [own.path for own in columns], cells)
@@ -651,6 +648,24 @@ class RoleSuggester:
             people = {own.path: PEOPLE if is_beside else last_key(own.path) for own in columns}
             return "labels", {"layout": "wide", "annotators": people, **name, **block}
         return "gold", {"value": path, "source": f"column {path}", **name, **block}
+
+    @staticmethod
+    def _scored(columns: Sequence[Column]) -> Draft:
+        """Return kind and scale of numbers; nothing for others."""
+        if not all(own.numbers for own in columns):
+            return {}
+        block: Draft = {"kind": "score", "scale": narrow_scale([one for own in columns for one in own.numbers])}
+        if columns[0].is_called(RANK) and (categories := block["scale"].get("categories")):
+            block["scale"]["categories"] = categories[::-1]
+        return block
+
+    @staticmethod
+    def _answered(words: Set[str]) -> Draft:
+        """Return kind and scale of words."""
+        return {
+            "kind": "answer",
+            "scale": {"level": "nominal", "categories": [True, False] if words <= TRUTH else sorted(words)},
+        }
 
     def _is_preference(self, columns: Sequence[Column]) -> Draft | None:
         """Return the block of columns whose values name one of two responses; None for others."""

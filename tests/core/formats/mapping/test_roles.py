@@ -446,3 +446,13 @@ def test_texts_whose_names_are_in_those_of_values_are_the_responses(tmp_path, va
     assert blocks[2].items() >= block.items()
     sizes = read_outcome(path, build_mapping(draft)).counts
     assert sizes["items with 3 responses"] == 40
+
+
+def test_a_word_for_no_value_among_numbers_is_no_value(tmp_path):
+    """MR-MATH has `N/A` where no step is wrong."""
+    rows = [{"task": f"Add {n} to the sum of both.", "solution": f"The sum of both is {n} here."} for n in range(30)]
+    for n, row in enumerate(rows):
+        row |= {"worker_id": f"w{n % 3}", "quality": "N/A" if n % 4 else n % 5}
+    path = write(tmp_path, rows)
+    outcome = read_outcome(path, build_mapping(suggest_table(path)))
+    assert outcome.labels == 8 and outcome.omissions.labels == 22
