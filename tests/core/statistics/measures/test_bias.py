@@ -9,12 +9,9 @@ from scipy import stats
 from core.statistics.measures import bias
 
 
-def test_a_judge_that_picks_the_response_shown_first_is_never_consistent():
-    consistency = bias.order_consistency(np.tile([1.0, 2.0], (100, 1)))
-    assert (consistency.value, consistency.items) == (0, 100)
-
-
-def test_a_consistent_judge_makes_the_same_choice_in_both_orders():
+def test_order_consistency_is_the_share_of_equal_choices():
+    first = bias.order_consistency(np.tile([1.0, 2.0], (100, 1)))
+    assert (first.value, first.items) == (0, 100)
     choice = np.where(np.arange(100) % 2, 1.0, 2.0)
     assert bias.order_consistency(np.column_stack([choice, choice])).value == 1
 
@@ -41,11 +38,8 @@ def test_self_preference_without_a_reference_is_only_a_share():
     assert estimates["judge"].value == pytest.approx(2 / 3)
 
 
-def test_no_decided_verdict_is_the_reason():
-    assert length_bias(np.array([0.0, np.nan]), np.array([1, 2]))["judge"].reason == "no decided verdict"
-
-
 def test_an_undefined_preference_has_its_own_reason() -> None:
+    assert length_bias(np.array([0.0, np.nan]), np.array([1, 2]))["judge"].reason == "no decided verdict"
     no_side = length_bias(np.array([1.0, 2]), np.array([0, 0]), np.array([1.0, 2]))
     assert {estimate.reason for estimate in no_side.values()} == {"no two responses differ in length"}
     tie = length_bias(np.array([1.0, 2]), np.array([1, 1]), np.array([0.0, np.nan]))

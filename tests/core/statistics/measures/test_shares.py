@@ -103,18 +103,6 @@ def test_a_share():
     assert possible_range(lambda value: share(assigned([[True, True, False, None]], value))) == (0.5, 0.75)
 
 
-def test_everything_unreadable_can_be_anything():
-    assert possible_range(lambda value: share(assigned([[None, None]], value))) == (0.0, 1.0)
-
-
-def test_an_undefined_figure_has_no_range():
-    assert possible_range(lambda value: share([[]])) is None
-
-
-def test_without_unreadable_replies_the_range_is_the_value():
-    assert possible_range(lambda value: share(assigned([[True, False]], value))) == (0.5, 0.5)
-
-
 @given(Truths)
 def test_a_share_against_every_assignment(truths):
     check(share, [truths])

@@ -244,6 +244,10 @@ def test_a_parameter_of_the_rule_outside_its_range_is_refused(name: str, value: 
 NOISE = (0.06, 0.12, 0.22)
 
 
+def test_a_rule_may_have_the_ends_of_the_ranges() -> None:
+    assert Rule(0, 0, 0, 0).margin == 0 and Rule(1, 1, 0.5, 0.5).margin == 0.5
+
+
 def mixed_study(seed: int, items: int = 260) -> Dataset:
     """Return three annotators, copies of the noisiest and of the best, and judges of other kinds."""
     rng = np.random.default_rng(seed)
