@@ -122,7 +122,7 @@ def push_entry(
 def take_entry(session: Session, work: QueueContext, entry: str | None, *, undo: bool) -> UndoEntryRow:
     """Move the top entry of one stack to the other; raises Refused if it is not the one called `entry`."""
     row = session.scalars(_top(work, undone=not undo)).first()
-    if row is None or entry_name(row) != entry:
+    if row is None or _entry_name(row.id, row.at) != entry:
         raise Refused("stale", _("This was undone or changed in another window."))
     row.undone = undo
     return row
@@ -162,7 +162,7 @@ def _key(row: UndoEntryRow) -> int:
 def _json(session: Session, work: QueueContext, task: Task, row: UndoEntryRow) -> Json:
     has_target = row.type == "label" or row.target_id != task.id
     target = target_name(work, targets.get(session, row.target_id), repeat=task.repeat) if has_target else ""
-    entry = {"id": entry_name(row), "type": row.type, "task": task_name(work, task.key), "target": target}
+    entry = {"id": _entry_name(row.id, row.at), "type": row.type, "task": task_name(work, task.key), "target": target}
     # Of an entry about many tasks, only their number is shown.
     sides = {
         name: {"on": side["on"], "count": len(side["tasks"])} if side and "tasks" in side else side
@@ -183,11 +183,6 @@ def _stack(work: QueueContext, *, undone: bool) -> list[ColumnElement[bool]]:
         col(UndoEntryRow.queue) == work.name,
         col(UndoEntryRow.undone).is_(undone),
     ]
-
-
-def entry_name(row: UndoEntryRow) -> str:
-    """Return the id of an entry."""
-    return _entry_name(row.id, row.at)
 
 
 def _entry_name(id: int, at: datetime) -> str:
@@ -394,7 +389,9 @@ def skip_all(session: Session, work: QueueContext, task_ids: Sequence[int], *, o
 def latest_skips(session: Session, work: QueueContext) -> tuple[str, int, bool] | None:
     """Return (id, number of tasks, whether they were skipped) of the undo stack's top; None for another type."""
     row = session.scalars(_top(work, undone=False)).first()
-    return None if row is None or row.type != SKIP_ALL else (entry_name(row), len(row.after["tasks"]), row.after["on"])
+    if row is None or row.type != SKIP_ALL:
+        return None
+    return _entry_name(row.id, row.at), len(row.after["tasks"]), row.after["on"]
 
 
 def undo_latest_skips(session: Session, work: QueueContext, entry: str) -> None:

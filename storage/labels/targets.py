@@ -226,20 +226,19 @@ def concluded_targets(session: Session, trace_ids: Collection[int]) -> set[int]:
     return set(session.scalars(query.where(col(OpinionRow.trace_id).in_(trace_ids)))) if trace_ids else set()
 
 
+# They take longer to build than a short query to execute.
+_NEWER, _VERDICTS = aliased(LabelRow), (aliased(OpinionRow), aliased(OpinionRow))
+
+
 def is_current(label: Any) -> ColumnElement[bool]:
     """Return whether a label (the table or an alias) is its annotator's newest of the target and not withdrawn."""
-    newer = _newer_label()
+    newer = _NEWER
     replaced = exists().where(
         col(newer.target_id) == col(label.target_id),
         col(newer.annotator_id) == col(label.annotator_id),
         col(newer.id) > col(label.id),
     )
     return col(label.value).is_not(None) & ~replaced
-
-
-@cache
-def _newer_label() -> Any:
-    return aliased(LabelRow)  # takes longer to build than a short query to execute
 
 
 def _set(session: Session, condition: ColumnElement[bool], **values: Any) -> None:
@@ -286,7 +285,7 @@ def runs_differ() -> ColumnElement[bool]:
 
     Scores differ by degrees, which needs their scale: see `storage.labels.designs`.
     """
-    one, other = _two_verdicts()
+    one, other = _VERDICTS
     verdicts = [
         condition
         for row in (one, other)
@@ -295,11 +294,6 @@ def runs_differ() -> ColumnElement[bool]:
     values = [sql_cast(col(row.value), Text) for row in (one, other)]
     differ = exists().where(*verdicts, col(one.run_id) < col(other.run_id), values[0] != values[1])
     return and_(col(TargetRow.kind).in_(("preference", "answer")), differ.correlate(TargetRow))
-
-
-@cache
-def _two_verdicts() -> tuple[Any, Any]:
-    return aliased(OpinionRow), aliased(OpinionRow)
 
 
 # Compares the summaries that are stored with targets to the labels and opinions they follow from, and corrects them.

@@ -197,9 +197,6 @@ class StudyDeleted(TiebreakError):
 class NoLongerMember(TiebreakError):
     """The study of a window whose annotator has lost the role in it."""
 
-    def __init__(self) -> None:
-        super().__init__("You are no longer a member of this study.")
-
 
 @dataclass(frozen=True)
 class Found:
@@ -241,7 +238,7 @@ def check_member(session: Session, actor: Actor, study_id: int, token: str) -> N
         return
     expected = OpaqueIds(bytes.fromhex(row.secret)).csrf_token(actor.name)
     if hmac.compare_digest(token.encode(), expected.encode()):
-        raise NoLongerMember
+        raise NoLongerMember("You are no longer a member of this study.")
 
 
 def _by_name(session: Session, name: str) -> StudyRow | None:

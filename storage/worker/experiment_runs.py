@@ -51,11 +51,6 @@ class PlannedRun:
     repeat: int
     request: RunRequest
 
-    @property
-    def key(self) -> tuple[tuple[tuple[str, str], ...], int]:
-        """The levels and the repetition, which identify the run in its experiment."""
-        return _key(self.cell.levels, self.repeat)
-
 
 @dataclass
 class Plan:
@@ -121,13 +116,13 @@ def plan(engine: Engine, study: Study, definition: Definition) -> Plan:
     for repeat in range(1, definition.repeats + 1):
         for cell in design(definition):
             run = PlannedRun(cell, repeat, _request(study, definition, cell, repeat, criteria))
-            if run.key in by_key:
+            if (made_before := by_key.get(_key(cell.levels, repeat))) is not None:
                 without_seeds = _request(study, definition, cell, repeat, criteria, seeds=False)
-                stored_settings = without_examples(by_key[run.key].settings)
+                stored_settings = without_examples(made_before.settings)
                 if stored_settings == settings_of_run(without_seeds):  # made before repeats had seeds
                     run = replace(run, request=without_seeds)
-                _check_equal(by_key[run.key], run, definition.name)
-                planned.existing.append((run, by_key[run.key]))
+                _check_equal(made_before, run, definition.name)
+                planned.existing.append((run, made_before))
             else:
                 planned.new.append(run)
     return planned
@@ -308,6 +303,7 @@ def _request(
 
 
 def _key(levels: Any, repeat: int) -> tuple[tuple[tuple[str, str], ...], int]:
+    """Return what identifies a run in its experiment."""
     return tuple(sorted(levels.items())), repeat
 
 
