@@ -21,7 +21,6 @@ from core.statistics.data.arrays import (
     Ints,
     indicator_matrix,
     normal_quantile,
-    ratio,
     students_t_quantile,
 )
 from core.statistics.data.columns import factorize
@@ -411,30 +410,6 @@ def merge_clusters(clusters: ClusterTable, blocks: int) -> "sparse.csr_array":
 
 
 @dataclass(frozen=True)
-class SharedLabels:
-    """The M labels of rows with at least two labels, in the order of the annotators, then of the rows."""
-
-    raters: Ints
-    rows: Ints
-    codes: Codes
-    others: Floats
-    """(M,): the number of the other labels in the row."""
-    same: Floats
-    """(M,): the share of the other labels in the row that are equal."""
-
-
-@dataclass(frozen=True)
-class ComparedLabels:
-    """The M labels whose others in the row have a majority."""
-
-    rows: Ints
-    raters: Ints
-    codes: Codes
-    majorities: Codes
-    """(M,): the majority category of the others."""
-
-
-@dataclass(frozen=True)
 class LabelRows:
     """P rows of the labels of R annotators on K categories; -1 is a missing label."""
 
@@ -452,39 +427,21 @@ class LabelRows:
         """(P,): the category that more than half of the annotators chose; -1 if there is none."""
         return majority_category(self.counts)
 
-    @cached_property
-    def shared(self) -> SharedLabels:
-        """The labels that have another one in their row."""
-        labelled = self.codes >= 0
-        raters, rows = np.nonzero((labelled & (labelled.sum(axis=1) > 1)[:, None]).T)
-        codes, others = self.codes[rows, raters], self.counts.sum(axis=1)[rows] - 1
-        return SharedLabels(raters, rows, codes, others, ratio(self.counts[rows, codes] - 1, others))
+    def compared(self, used: Bools) -> tuple[Ints, Ints, Codes, Codes]:
+        """Return the labels in some rows (P,) whose others in the row have a majority.
 
-    @cached_property
-    def majorities_of_others(self) -> Codes:
-        """(P, R): for each label of an annotator the majority category of the others; -1 for none, or no label."""
-        rows, raters = self.labelled
-        others = self.counts[rows]
-        others[np.arange(rows.size), self.codes[rows, raters]] -= 1
-        majorities = np.full(self.codes.shape, -1, np.int16)
-        majorities[rows, raters] = majority_category(others)
-        return majorities
-
-    @cached_property
-    def labelled(self) -> tuple[Ints, Ints]:
-        """The rows and the annotators of all labels, (M,) each."""
-        rows, raters = np.nonzero(self.codes >= 0)
-        return rows, raters
+        Their rows, annotators and categories, and the majority category of the others, (M,) each.
+        """
+        rows, raters = np.nonzero((self.codes >= 0) & used[:, None])
+        codes, others = self.codes[rows, raters], self.counts[rows]
+        others[np.arange(rows.size), codes] -= 1
+        majorities = majority_category(others)
+        found = majorities >= 0
+        return rows[found], raters[found], codes[found], majorities[found]
 
     def count_raters(self, used: Bools) -> int:
         """Return the number of annotators with a label in a row of the mask (P,)."""
         return int(np.count_nonzero((self.codes[used] >= 0).any(axis=0)))
-
-    @cached_property
-    def compared(self) -> ComparedLabels:
-        """The labels whose others in the row have a majority."""
-        rows, raters = np.nonzero(self.majorities_of_others >= 0)
-        return ComparedLabels(rows, raters, self.codes[rows, raters], self.majorities_of_others[rows, raters])
 
 
 @dataclass(frozen=True)
@@ -514,10 +471,6 @@ class JudgedPatterns:
         return replace(self, units=units)
 
 
-def _as_codes(numbers: Ints | Codes) -> Codes:
-    return numbers.astype(np.int16)
-
-
 def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes) -> JudgedPatterns:
     """Combine the annotators' labels of N items with the judge's verdicts (N,) and the gold labels (N,)."""
     names = (*ratings.raters, "judge", "gold")
@@ -530,4 +483,4 @@ def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes) -> JudgedPatter
         codes, items = ratings.codes, len(ratings.codes)
         units = Units(np.ones(items), cluster_table(ratings.groups, np.arange(items), items), draw=ratings.sample)
     labels = LabelRows(codes, len(ratings.categories))
-    return JudgedPatterns(labels, _as_codes(judge), _as_codes(gold), ratings.raters, units)
+    return JudgedPatterns(labels, judge.astype(np.int16), gold.astype(np.int16), ratings.raters, units)

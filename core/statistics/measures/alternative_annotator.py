@@ -11,7 +11,6 @@ winning rate omega is the share of annotators that the judge wins against; the j
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
@@ -81,10 +80,7 @@ class AlternativeAnnotatorTest:
 
 
 def run_on_patterns(patterns: JudgedPatterns, *, epsilon: float = EPSILON) -> AlternativeAnnotatorTest:
-    """Test the judge of patterns by the share of the other annotators with the same category.
-
-    What depends on labels only is computed once for all judges.
-    """
+    """Test the judge of patterns by the share of the other annotators with the same category."""
     return run(patterns.names, pattern_closeness(patterns), patterns.units, epsilon)
 
 
@@ -131,15 +127,14 @@ def numeric_closeness(annotators: Floats, judge: Floats) -> Iterator[Closeness]:
 
 def pattern_closeness(patterns: JudgedPatterns) -> Iterator[Closeness]:
     """Yield for each annotator the shares of the others with the same category, from the counts of each row."""
-    labels = patterns.labels.shared
-    verdicts = patterns.judge[labels.rows]
-    judged = np.flatnonzero(verdicts >= 0)
-    rows, verdicts = labels.rows[judged], verdicts[judged]
-    same = patterns.labels.counts[rows, verdicts] - (verdicts == labels.codes[judged])
-    columns = rows, ratio(same, labels.others[judged]), labels.same[judged]
-    ends = np.searchsorted(labels.raters[judged], np.arange(len(patterns.names) + 1))  # they are sorted
-    for start, end in pairwise(ends.tolist()):
-        yield columns[0][start:end], columns[1][start:end], columns[2][start:end]
+    counts, judge = patterns.labels.counts, patterns.judge
+    size = counts.sum(axis=1)
+    judged = (judge >= 0) & (size > 1)
+    for codes in patterns.labels.codes.T:
+        rows = np.flatnonzero(judged & (codes >= 0))
+        others, own = size[rows] - 1, codes[rows]
+        same = counts[rows, judge[rows]] - (judge[rows] == own)
+        yield rows, ratio(same, others), ratio(counts[rows, own] - 1, others)
 
 
 def annotator_test(
@@ -206,16 +201,14 @@ class Ceiling:
 
 def human_ceiling(patterns: JudgedPatterns) -> Ceiling | None:
     """Return the leave-one-annotator-out test; None if no annotator can be left out."""
-    compared, frequencies = patterns.labels.compared, patterns.units.frequencies
-    tested = (patterns.judge[compared.rows] >= 0) & (frequencies[compared.rows] > 0)
-    rows, references = compared.rows[tested], compared.majorities[tested]
+    frequencies = patterns.units.frequencies
+    rows, raters, own, references = patterns.labels.compared((patterns.judge >= 0) & (frequencies > 0))
     if not rows.size:
         return None
     annotators, judge = (
-        pooled_match_rate(codes == references, rows, frequencies.size)
-        for codes in (compared.codes[tested], patterns.judge[rows])
+        pooled_match_rate(codes == references, rows, frequencies.size) for codes in (own, patterns.judge[rows])
     )
     used = np.zeros(frequencies.size, bool)
     used[rows] = True
-    number = np.unique(compared.raters[tested]).size
+    number = np.unique(raters).size
     return Ceiling(annotators, judge, difference(judge, annotators), used, number, int(frequencies[rows].sum()))

@@ -141,9 +141,7 @@ def test_items_with_equal_labels_verdict_and_gold_are_one_pattern():
 def test_the_majority_of_others_excludes_the_annotator():
     labels = ratings_from_codes(np.array([[0, 1, 1], [0, 0, 1], [-1, 1, 1]]), 2)
     patterns = judged_patterns(labels, np.zeros(3), np.zeros(3))
-    by_row = dict(
-        zip(
-            map(tuple, patterns.labels.codes.tolist()), patterns.labels.majorities_of_others[:, 0].tolist(), strict=True
-        )
-    )
-    assert by_row == {(0, 1, 1): 1, (0, 0, 1): -1, (-1, 1, 1): -1}
+    rows, raters, _, majorities = patterns.labels.compared(np.ones(3, bool))
+    own = raters == 0
+    assert patterns.labels.codes[rows[own]].tolist() == [[0, 1, 1]]
+    assert majorities[own].tolist() == [1]
