@@ -248,10 +248,7 @@ def distinct_patterns(ratings: Ratings) -> Patterns:
 
 def distinct_units(ratings: Ratings) -> tuple[Codes, Units]:
     """Return the distinct rows of labels (P, R), unlabelled items included, and their sampling units."""
-    needs_inverse = ratings.groups is not None or ratings.sample is not None
-    rows, frequencies, pattern_of_item = distinct_rows(
-        ratings.codes, len(ratings.categories), return_inverse=needs_inverse
-    )
+    rows, frequencies, pattern_of_item = distinct_rows(ratings.codes, len(ratings.categories))
     if ratings.sample is not None:
         places, units = drawn_units(pattern_of_item, ratings.sample, ratings.groups)
         return rows[places], units
@@ -277,8 +274,8 @@ def count_patterns(ratings: Ratings) -> Patterns:
     return distinct_patterns(ratings).with_min_labels(1).merged_by_counts()
 
 
-def distinct_rows(codes: Codes, n_categories: int, *, return_inverse: bool = False) -> tuple[Codes, Ints, Ints]:
-    """Return the distinct rows, their frequencies, and, if requested, the distinct row of each row.
+def distinct_rows(codes: Codes, n_categories: int) -> tuple[Codes, Ints, Ints]:
+    """Return the distinct rows, their frequencies, and the distinct row of each row.
 
     Rows are returned unchanged if raters and categories are so many that a row has no int64 key: such rows hardly
     ever repeat.
@@ -294,8 +291,7 @@ def distinct_rows(codes: Codes, n_categories: int, *, return_inverse: bool = Fal
     occurrences = np.bincount(keys, minlength=possible_rows)
     distinct_keys = np.flatnonzero(occurrences)
     rank_of_key = np.cumsum(occurrences > 0) - 1
-    inverse = rank_of_key[keys] if return_inverse else distinct_keys[:0]
-    return decode_rows(distinct_keys, raters, n_categories), occurrences[distinct_keys], inverse
+    return decode_rows(distinct_keys, raters, n_categories), occurrences[distinct_keys], rank_of_key[keys]
 
 
 def distinct_counts(counts: Floats, raters: int) -> tuple[Ints, Ints]:
