@@ -16,18 +16,12 @@ from core.statistics.data.arrays import (
     mean_of_defined,
     normal_cdf,
     normal_quantile,
-    ratio,
     rescale,
     students_t_cdf,
 )
 from core.statistics.data.ratings import Ratings, Scores
 from core.statistics.data.sample import Sample
 from tests.core.statistics.frames import make_frame
-
-
-def test_division_by_zero_is_nan():
-    np.testing.assert_array_equal(ratio(np.array([1.0, 2.0]), np.array([4.0, 0.0])), [0.25, np.nan])
-    np.testing.assert_array_equal(ratio(np.ones((2, 1)), np.array([1.0, 0.0])), [[1, np.nan], [1, np.nan]])
 
 
 def test_a_quotient_above_one_by_rounding_is_one_and_an_undefined_one_stays_nan():
@@ -83,11 +77,6 @@ LABELS = make_frame(
 SCALES = {("score", "depth"): FIVE, ("score", "style"): FIVE, ("preference", ""): PREFERENCE}
 
 
-def test_criteria_of_a_kind_on_one_scale_form_a_pool():
-    (pool,) = frames.find_pools(LABELS, SCALES)
-    assert (pool.kind, pool.criteria, pool.scale) == ("score", {"depth", "style"}, FIVE)
-
-
 def test_criteria_on_different_scales_or_without_a_scale_are_not_pooled():
     assert frames.find_pools(LABELS, {**SCALES, ("score", "style"): TRUTH}) == []
     assert frames.find_pools(LABELS, {("score", "depth"): FIVE}) == []
@@ -99,11 +88,6 @@ def test_rows_are_selected_by_kind_criterion_and_scenario():
     assert frames.select_rows(LABELS, "score", "style")["value"].tolist() == [2, 3]
     assert frames.select_rows(LABELS, "score", "style", "t")["value"].tolist() == [3]
     assert frames.select_rows(pd.DataFrame(), "score").empty
-
-
-def test_a_missing_part_and_an_empty_one_are_the_same_target():
-    labels = make_frame(("i", "", "score", "", None, "a", 1), ("i", "", "score", "", "", "b", 1))
-    assert len(set(frames.target_codes(labels))) == 1
 
 
 @pytest.mark.parametrize("types", list(product([object, "str", "category"], repeat=2)))
@@ -120,18 +104,6 @@ def test_targets_of_several_frames_have_equal_numbers_in_columns_of_any_type(typ
 # Labels in long form as arrays
 
 
-def test_rows_become_an_array_of_items_by_raters():
-    ratings = Ratings.from_rows(["x", "x", "y"], ["r2", "r1", "r2"], [2, 1, 2], [1, 2])
-    assert (ratings.items, ratings.raters) == (("x", "y"), ("r1", "r2"))
-    assert ratings.codes.tolist() == [[0, 1], [-1, 1]]
-
-
-@pytest.mark.parametrize("missing", [None, np.nan])
-def test_none_and_nan_are_missing(missing):
-    ratings = Ratings.from_rows(["x", "y"], ["a", "a"], [missing, 1], [1, 2])
-    assert ratings.codes.tolist() == [[-1], [0]]
-
-
 def test_2_and_2_0_are_equal_and_true_is_not_1():
     assert Ratings.from_rows(["x"], ["a"], [2.0], [1, 2]).codes.tolist() == [[1]]
     with pytest.raises(ValueError, match="True is not on the declared scale"):
@@ -145,11 +117,6 @@ def test_the_text_1_is_not_the_number_1():
         Ratings.from_rows(["x", "y"], ["a", "a"], [1, "1"], [1, 2])
 
 
-def test_the_texts_nan_and_none_are_categories():
-    ratings = Ratings.from_rows(["x", "y"], ["a", "a"], ["nan", "None"], ["nan", "None"])
-    assert ratings.codes.tolist() == [[0], [1]]
-
-
 def test_two_labels_of_one_rater_for_an_item_are_refused():
     with pytest.raises(ValueError, match="two labels for the same item"):
         Ratings.from_rows(["x", "x"], ["a", "a"], [1, 2], [1, 2])
@@ -158,12 +125,6 @@ def test_two_labels_of_one_rater_for_an_item_are_refused():
 def test_a_scale_that_repeats_a_category_is_refused():
     with pytest.raises(ValueError, match="names a category twice"):
         Ratings.from_rows(["x"], ["a"], [1], [1, 1.0])
-
-
-def test_pandas_columns_are_read_like_lists():
-    values = pd.Series([1, None, 2], dtype="Int64")
-    ratings = Ratings.from_rows(pd.Series(["x", "y", "x"]), pd.Series(["a", "a", "b"]), values, [1, 2])
-    assert ratings.codes.tolist() == [[0, 1], [-1, -1]]
 
 
 def test_items_without_a_group_are_groups_of_their_own():

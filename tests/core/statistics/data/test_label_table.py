@@ -38,12 +38,6 @@ def test_a_document_is_the_group_of_its_items_and_another_item_its_own():
     assert label_table.resampling_groups(table, label_table.target_codes(table)).tolist() == ["d", "d", "j", "j"]
 
 
-def test_labels_without_a_pool_are_returned_unchanged():
-    labels, scales = label_table.with_pooled_criteria(TABLE, {})
-    assert labels is TABLE
-    assert scales == {}
-
-
 def test_rows_are_split_by_scenario_by_pair_or_not_at_all():
     sizes = {by: [(name, len(rows)) for name, rows in label_table.split_table(TABLE, by)] for by in ("all", "raters")}
     assert sizes == {"all": [("all", 4)], "raters": [("a × b", 4)]}

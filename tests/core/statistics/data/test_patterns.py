@@ -53,15 +53,6 @@ def test_both_ways_of_drawing_have_the_moments_of_the_multinomial(frequencies):
     assert np.cov(drawn.T) == pytest.approx(n * (np.diag(p) - np.outer(p, p)), rel=0.1, abs=0.02 * n)
 
 
-def test_patterns_are_few_and_cover_every_item():
-    ratings = random_ratings(np.random.default_rng(0), 5000, 3, 5, 0.1)
-    rows, counts = distinct_patterns(ratings), count_patterns(ratings)
-    assert rows.units.frequencies.sum() == 5000
-    assert rows.units.frequencies.size <= 6**3
-    assert counts.units.frequencies.size <= 56
-    assert counts.units.frequencies.sum() == (ratings.codes >= 0).any(axis=1).sum()
-
-
 @pytest.mark.parametrize(("raters", "n_categories"), [(30, 5), (3, 100), (12, 40)])
 def test_many_raters_or_categories_give_the_values_of_the_items(raters, n_categories):
     ratings = random_ratings(np.random.default_rng(0), 80, raters, n_categories, 0.3)
@@ -83,11 +74,6 @@ def test_groups_are_drawn_whole():
         assert (weights.sum(axis=1) == 20).all()
 
 
-def test_groups_of_one_item_are_independent_items():
-    groups = [f"d{item}" for item in range(10)]
-    assert distinct_patterns(ratings_from_codes(np.zeros((10, 2)), 2, groups)).with_min_labels(2).units.clusters is None
-
-
 def test_estimates_are_equal_with_a_dense_and_a_sparse_table_of_clusters(monkeypatch):
     rng = np.random.default_rng(0)
     codes = rng.integers(-1, 3, (60, 3))
@@ -100,11 +86,6 @@ def test_estimates_are_equal_with_a_dense_and_a_sparse_table_of_clusters(monkeyp
     dense = estimates()
     monkeypatch.setattr(patterns, "MAX_DENSE_CELLS", 0)
     assert estimates() == dense
-
-
-def test_groups_without_a_paired_item_are_not_drawn():
-    codes = np.array([[0, 0], [1, 1], [0, -1], [1, -1]])
-    assert distinct_patterns(ratings_from_codes(codes, 2, ["a", "a", "b", "b"])).with_min_labels(2).units.size == 1
 
 
 def test_the_jackknife_leaves_out_each_item_once():

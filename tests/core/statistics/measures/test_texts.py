@@ -50,11 +50,6 @@ def test_the_weights_of_the_preferences_are_found():
     assert fit_weights(*drawn((0.6, 0.3, 0.1))) == pytest.approx([0.6, 0.3, 0.1], abs=0.05)
 
 
-def test_an_aspect_that_people_do_not_care_about_has_no_weight():
-    weights = fit_weights(*drawn((1.0, 0.0)))
-    assert weights.sum() == pytest.approx(1) and weights[1] < 0.1
-
-
 def test_where_no_weight_helps_the_shares_are_equal():
     assert fit_weights(np.ones((30, 2)), np.zeros(30)) == pytest.approx([0.5, 0.5])
 
