@@ -23,6 +23,7 @@ from storage.worker import _launch
 from tests.browser.conftest import start
 from tests.browser.test_workbench import READY, press, saved, state
 from tests.openai_server import run_server
+from tests.sessions import read
 from tests.storage.shared import find_traces
 
 pytestmark = pytest.mark.browser
@@ -34,8 +35,7 @@ ANNOTATORS = (f"annotator {number}" for number in count(11))
 def store(served):
     """The server's database, and the sample study in it."""
     engine = connections.connect(served.database)
-    with connections.reading(engine) as session:
-        study = studies.get(session, STUDY)
+    study = read(engine, studies.get, STUDY)
     return engine, study
 
 
@@ -62,8 +62,7 @@ def bench(visit, served, annotator):
 def values_of(store, target, annotator):
     """Return (value, blind) of an annotator's labels of a target, oldest first."""
     engine, study = store
-    with connections.reading(engine) as session:
-        return [(label.value, label.blind) for label in labels.history(session, study.id, target, annotator)]
+    return [(label.value, label.blind) for label in read(engine, labels.history, study.id, target, annotator)]
 
 
 def labels_of(engine, study_name, annotator):
@@ -116,8 +115,7 @@ def test_every_edit_is_undone_and_done_again(bench, store) -> None:
     page.locator(".claimline .words", has_text="It explains. ").wait_for()
     saved(page)
     after = claims(page)
-    with connections.reading(engine) as session:
-        edits = aius.history(session, study.id, "kite")
+    edits = read(engine, aius.history, study.id, "kite")
     assert [edit.change.type for edit in edits] == ["split", "not_atomic", "merge"]
     for _ in range(4):
         press(page, "u", every=0.3)
@@ -150,8 +148,7 @@ def test_selected_text_becomes_the_span_of_a_new_aiu(bench, store) -> None:
     page.get_by_role("textbox").fill("Lind matters.")
     page.get_by_role("textbox").press("Control+Enter")
     page.locator(".claimline .words", has_text="Lind matters.").wait_for()
-    with connections.reading(engine) as session:
-        now = aius.current_state(session, study.id, "ferry")
+    now = read(engine, aius.current_state, study.id, "ferry")
     added = now.critiques[0].aius[-1]
     assert added.text == "Lind matters." and added.at is not None
     assert now.critiques[0].text[slice(*added.at)] == "Lind"
@@ -208,14 +205,12 @@ def test_a_live_run_shows_each_aiu(served, visit, store) -> None:
         id="sum", prompt="2 + 2?", responses=(Response(text="2"),), reference="4", critiques=(critique, reference)
     )
     imports.import_records(engine, "live", [ItemRecord(item=item)])
-    with connections.reading(engine) as session:
-        study = studies.get(session, "live")
+    study = read(engine, studies.get, "live")
     with run_server() as model:
         judge = CritiqueJudge(name="judge", spec=Spec(model="judge-1", address=model.address))
         chosen = Settings(judges=(judge,), words=20)
         _launch.create_run(engine, _launch.RunRequest(study, PROTOCOLS["metacritique"], chosen, "live"))
-        with connections.reading(engine) as session:
-            (trace,) = find_traces(session, Filter(study.id))
+        (trace,) = read(engine, find_traces, Filter(study.id))
         page = visit(f"{served.address}/traces?study=live&trace={trace.id}")
         page.locator(".entry", has_text="Two is wrong.").wait_for(timeout=60_000)
         page.locator(".entry .chip.true, .entry .chip.false").nth(1).wait_for(timeout=120_000)
@@ -240,8 +235,7 @@ def weighed(served):
         study = studies.get(session, WEIGHED)
         rules = study.rules.model_copy(update={"overlap": 9})
         studies.update(session, study.id, description=study.description, guidelines=study.guidelines, rules=rules)
-    with connections.reading(engine) as session:
-        yield engine, studies.get(session, WEIGHED)
+    return engine, read(engine, studies.get, WEIGHED)
 
 
 def read_percents(page) -> list[float]:

@@ -9,11 +9,12 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.protocols import Judge
 from core.trace import Ask, Spec
-from storage.db.connections import reading, writing
+from storage.db.connections import reading
 from storage.labels import labels
 from storage.runs import aius, inputs
 from storage.studies.studies import Study
 from tests.core.protocols.critiques import CLAIMS, CRITIQUE, make_complete_item, make_item, worked_example_reply
+from tests.sessions import read, write
 from tests.storage.critique_studies import import_study, run_records, save_answer
 
 OLD = aius_with_text_ids("model", CLAIMS)
@@ -41,13 +42,11 @@ def study(engine: Engine) -> Study:
 
 
 def adopt(engine: Engine, study: Study, run: str | None = None) -> int:
-    with writing(engine) as session:
-        return inputs.adopt_all(session, study.id, "eve", run)
+    return write(engine, inputs.adopt_all, study.id, "eve", run)
 
 
 def texts(engine: Engine, study: Study, item: str = "ladder") -> list[str]:
-    with reading(engine) as session:
-        state = aius.current_state(session, study.id, item)
+    state = read(engine, aius.current_state, study.id, item)
     return [aiu.text for aiu in state.critiques[0].aius or ()]
 
 
@@ -55,8 +54,7 @@ def test_every_item_that_lacks_aius_adopts_those_of_a_run(engine: Engine, study:
     assert adopt(engine, study, "first") == 2
     assert texts(engine, study) == texts(engine, study, "again") == list(CLAIMS)
     assert adopt(engine, study) == 0
-    with reading(engine) as session:
-        (edit,) = aius.history(session, study.id, "again")
+    (edit,) = read(engine, aius.history, study.id, "again")
     assert (edit.number, edit.annotator, edit.change.type) == (1, "eve", "adopt")
 
 
@@ -73,8 +71,7 @@ def test_critiques_that_a_run_wrote_are_adopted_if_the_run_is_named(engine: Engi
     run = [*run_records(written, reply, "w", critics=critics), *run_records(complete, reply, "w", critics=critics)[1:]]
     study = import_study(engine, *records, *run)
     assert (adopt(engine, study), adopt(engine, study, "w"), adopt(engine, study, "w")) == (1, 1, 0)
-    with reading(engine) as session:
-        states = aius.current_states(session, study.id)
+    states = read(engine, aius.current_states, study.id)
     assert [critique.author for critique in states["bare"].critiques] == ["critic", "a"]
     assert [critique.id for critique in states["ladder"].critiques] == ["c1", "ref", "critic"]
 
@@ -93,25 +90,21 @@ def test_confirmed_aius_of_a_reextraction_keep_their_id_text_and_labels(engine: 
     adopt(engine, study, "first")
     kept = next(aiu for aiu in OLD if aiu.text == "Ada can own a ladder.")
     save_answer(engine, study, precision_target("ladder", kept.id), True)
-    with reading(engine) as session:
-        (found,) = inputs.reextractions(session, study.id, "second")
+    (found,) = read(engine, inputs.reextractions, study.id, "second")
     proposed = {match.old.text: match.new for match in found.matches()}
     assert "The reason should be put better." not in proposed
     confirmed = {("ladder", "model"): {proposed[kept.text].id: kept.id}}
-    with writing(engine) as session:
-        assert inputs.replace_aius(session, study.id, "eve", "second", confirmed) == 1
+    assert write(engine, inputs.replace_aius, study.id, "eve", "second", confirmed) == 1
     after = texts(engine, study)
     assert kept.text in after and "Brief." in after and "The reason should be put better." not in after
     with reading(engine) as session:
         assert kept.id in aius.current_state(session, study.id, "ladder").aius()
         assert len(labels.history(session, study.id, precision_target("ladder", kept.id))) == 1
-    with writing(engine) as session:
-        aius.save_edit(session, study.id, "ladder", "eve", Undo(edit=2))
+    write(engine, aius.save_edit, study.id, "ladder", "eve", Undo(edit=2))
     assert texts(engine, study) == list(CLAIMS)
 
 
 def test_without_a_confirmation_a_reextracted_aiu_is_a_new_one(engine: Engine, study: Study) -> None:
     adopt(engine, study, "first")
-    with writing(engine) as session:
-        inputs.replace_aius(session, study.id, "eve", "second", {("ladder", "model"): {}})
+    write(engine, inputs.replace_aius, study.id, "eve", "second", {("ladder", "model"): {}})
     assert "A ladder can be owned by Ada." in texts(engine, study)

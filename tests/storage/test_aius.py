@@ -15,6 +15,7 @@ from storage.studies import items
 from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_item
+from tests.sessions import read, write
 from tests.storage.critique_studies import (
     SPLIT,
     answers,
@@ -29,8 +30,7 @@ def test_a_split_keeps_labels_and_an_undo_restores_them(engine: Engine, study: S
     save_edit(engine, study, SPLIT)
     values = answers(engine, study, "bob")
     assert "c1.1" not in values and values["c1.e1a"] is None and values["c1.e1b"] is None
-    with connections.reading(engine) as session:
-        history = labels.history(session, study.id, precision_target("ladder", "c1.1"))
+    history = read(engine, labels.history, study.id, precision_target("ladder", "c1.1"))
     assert [(label.annotator, label.value) for label in history] == [("bob", True)]
     save_edit(engine, study, Undo(edit=1))
     assert answers(engine, study, "bob")["c1.1"] is True
@@ -40,8 +40,7 @@ def test_an_undo_is_added_to_the_history(engine: Engine, study: Study) -> None:
     save_edit(engine, study, SPLIT)
     save_edit(engine, study, Undo(edit=1))
     save_edit(engine, study, NotAtomic(aiu="c1.2"))
-    with connections.reading(engine) as session:
-        history = aius.history(session, study.id, "ladder")
+    history = read(engine, aius.history, study.id, "ladder")
     assert [(edit.number, edit.change.type, edit.annotator) for edit in history] == [
         (1, "split", "ann"),
         (2, "undo", "ann"),
@@ -54,8 +53,7 @@ def test_the_current_states_are_those_of_items_with_critiques_or_edits(engine: E
     plain = [ItemRecord(item=make_item(name)) for name in ("plain 1", "plain 2")]
     imports.import_records(engine, study.name, plain)
     adopted = Adopt(run="r", critiques=(Critique(author="a", text="Too long.", aius=(Aiu(id="a.1", text="Long."),)),))
-    with connections.writing(engine) as session:
-        aius.save_edit(session, study.id, "plain 2", "ann", adopted)
+    write(engine, aius.save_edit, study.id, "plain 2", "ann", adopted)
     with connections.reading(engine) as session:
         every = items.of_study(session, study.id)
         whole = {item.id: apply_edits(item, aius.history(session, study.id, item.id)) for item in every}
@@ -81,8 +79,7 @@ def test_a_merged_aiu_counts_only_labels_of_its_own(engine: Engine, study: Study
 
 def test_a_file_with_other_edits_under_the_same_numbers_is_refused(engine: Engine, study: Study) -> None:
     save_edit(engine, study, SPLIT)
-    with connections.reading(engine) as session:
-        (record,) = aius.records(session, study.id)
+    (record,) = read(engine, aius.records, study.id)
     other_change = record.model_copy(update={"edit": record.edit.model_copy(update={"change": NotAtomic(aiu="c1.2")})})
     with pytest.raises(TiebreakError, match="edited differently"):
         imports.import_records(engine, "s", [other_change])
@@ -97,5 +94,4 @@ def test_a_view_of_judges_answers_ends_blindness(engine: Engine, study: Study) -
         assert views.record(session, study.id, revealed, "ann")
         assert not views.record(session, study.id, revealed, "ann")
     save_answer(engine, study, revealed[0], True)
-    with connections.reading(engine) as session:
-        assert [label.blind for label in labels.history(session, study.id, revealed[0])] == [False]
+    assert [label.blind for label in read(engine, labels.history, study.id, revealed[0])] == [False]

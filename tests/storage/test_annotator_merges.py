@@ -13,6 +13,7 @@ from storage.labelling import queue
 from storage.labels import labels, merges, views
 from storage.studies import annotators, studies
 from tests.conftest import make_target
+from tests.sessions import read, write
 from tests.storage.labelling.workbench import Client, set_rules
 from tests.storage.shared import debates, store_label
 
@@ -61,12 +62,10 @@ def test_a_merge_moves_everything_and_removes_the_former_name(engine, study_id):
             views.record(session, study_id, [make_target("item 3")], name)
             studies.mark_guidelines_read(session, study_id, annotators.get_or_create_id(session, name), 1)
     before = {item: value for (_, item), value in current(engine, study_id).items()}
-    with reading(engine) as session:
-        planned = merges.plan(session, "Anne", "Ann")
+    planned = read(engine, merges.plan, "Anne", "Ann")
     assert (planned.rows["label"], planned.rows["mark"], planned.both) == (2, 1, ())
     assert len({name for name, _ in current(engine, study_id)}) == 2, "a plan changes nothing"
-    with writing(engine) as session:
-        merges.merge(session, "Anne", "Ann")
+    write(engine, merges.merge, "Anne", "Ann")
     assert current(engine, study_id) == {("Ann", item): value for item, value in before.items()}
     with reading(engine) as session:
         assert annotators.names(session) == ["Ann"]
@@ -79,14 +78,12 @@ def test_a_merge_moves_everything_and_removes_the_former_name(engine, study_id):
 
 @pytest.mark.parametrize(("prefer", "value"), [("Ann", 1), ("Anne", 2)])
 def test_a_target_that_both_labelled_needs_a_preference(engine, study_id, prefer, value):
-    with writing(engine) as session:
-        store_label(session, study_id, make_target("item 0"), "Anne", 2)
+    write(engine, store_label, study_id, make_target("item 0"), "Anne", 2)
     with writing(engine) as session, pytest.raises(TiebreakError, match="Both have labelled 1 of the same"):
         merges.merge(session, "Anne", "Ann")
     with writing(engine) as session, pytest.raises(TiebreakError, match="no annotator called 'bob'"):
         merges.merge(session, "Anne", "Ann", "bob")
-    with writing(engine) as session:
-        merges.merge(session, "Anne", "Ann", prefer)
+    write(engine, merges.merge, "Anne", "Ann", prefer)
     with reading(engine) as session:
         newest = {}
         for label in labels.of_study(session, study_id):

@@ -16,6 +16,7 @@ from storage.transfer import imports
 from storage.worker import _launch
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
+from tests.sessions import read, write
 from tests.storage.shared import a_turn, store_label
 from tests.storage.worker.test_worker import make_request
 from tests.waiting import at_once, wait_for
@@ -58,14 +59,12 @@ def changed(engine, known, *topics, timeout=DELIVERY) -> bool:
 
 
 def test_a_saved_label_changes_the_version_of_its_study_only(engine, a_study):
-    with writing(engine) as session:
-        other = studies.get_or_create(session, "other").id
+    other = write(engine, studies.get_or_create, "other").id
     topic, other_topic = f"study {a_study.id}", f"study {other}"
     listen(engine, topic)
     settle(engine)  # the notifications of the import
     known, known_other = changes.version(engine, topic), changes.version(engine, other_topic)
-    with writing(engine) as session:
-        store_label(session, a_study.id, make_target(), "ann", 1)
+    write(engine, store_label, a_study.id, make_target(), "ann", 1)
     assert changed(engine, known, topic)
     assert changes.version(engine, other_topic) == known_other
 
@@ -79,8 +78,7 @@ def test_an_event_changes_the_version_of_its_trace_and_its_run(engine, a_study):
     settle(engine)
     topics = [f"trace {first}", f"run {run_id}", f"trace {second}"]
     known = [changes.version(engine, topic) for topic in topics]
-    with writing(engine) as session:
-        outcomes.append_events(session, [outcomes.NewEvent(first, 0, a_turn())])
+    write(engine, outcomes.append_events, [outcomes.NewEvent(first, 0, a_turn())])
     assert changed(engine, known[0], topics[0])
     assert changed(engine, known[1], topics[1])
     assert changes.version(engine, topics[2]) == known[2]
@@ -91,12 +89,10 @@ def test_a_renewed_claim_notifies_nobody_and_a_request_does(engine, a_study):
     known = changes.version(engine, changes.RUNS)
     run_id = _launch.create_run(engine, make_request(a_study))
     assert changed(engine, known, changes.RUNS)
-    with writing(engine) as session:
-        claims.claim_run(session, run_id, "worker")
+    write(engine, claims.claim_run, run_id, "worker")
     settle(engine)
     known = changes.version(engine, changes.RUNS)
-    with writing(engine) as session:
-        claims.renew_claim(session, run_id, "worker")
+    write(engine, claims.renew_claim, run_id, "worker")
     settle(engine)
     assert changes.version(engine, changes.RUNS) == known
 
@@ -170,8 +166,7 @@ def file_engine(tmp_path: Path, monkeypatch):
 
 
 def add_annotator(engine, name):
-    with connections.writing(engine) as session:
-        annotators.get_or_create_id(session, name)
+    write(engine, annotators.get_or_create_id, name)
 
 
 def test_a_version_changes_with_a_commit_and_not_without(file_engine):
@@ -180,8 +175,7 @@ def test_a_version_changes_with_a_commit_and_not_without(file_engine):
     add_annotator(file_engine, "ann")
     later = changes.version(file_engine, "study 1")
     assert later != known
-    with connections.reading(file_engine) as session:
-        annotators.find_id(session, "ann")
+    read(file_engine, annotators.find_id, "ann")
     assert changes.version(file_engine, "study 1") == later
 
 

@@ -27,6 +27,7 @@ from storage.studies import studies
 from tests.conftest import make_target
 from tests.databases import create_database
 from tests.paths import ROOT
+from tests.sessions import read, write
 from tests.storage.shared import store_label
 from tests.waiting import at_once
 
@@ -91,18 +92,15 @@ def test_an_exception_rolls_the_operation_back(engine):
 
     with pytest.raises(TiebreakError):
         create_two()
-    with reading(engine) as session:
-        assert studies.names(session) == []
+    assert read(engine, studies.names) == []
 
 
 def test_a_reader_sees_one_state_from_its_first_query_to_its_last(engine):
     with reading(engine) as session:
         assert studies.names(session) == []
-        with writing(engine) as other:
-            studies.get_or_create(other, "s")
+        write(engine, studies.get_or_create, "s")
         assert studies.names(session) == []
-    with reading(engine) as session:
-        assert studies.names(session) == ["s"]
+    assert read(engine, studies.names) == ["s"]
 
 
 def test_on_postgresql_a_reader_cannot_write(fresh):
@@ -120,8 +118,7 @@ def test_concurrent_readers_and_writers_are_never_locked_out(engine, a_study):
             with writing(engine) as session:
                 labels.current(session, a_study.id, make_target(), annotator)
                 store_label(session, a_study.id, make_target(f"item {number % 3}"), annotator, 1)
-            with reading(engine) as session:
-                labels.version(session, a_study.id)
+            read(engine, labels.version, a_study.id)
 
     at_once(work, [f"annotator {number}" for number in range(8)])
     with reading(engine) as session:
@@ -130,8 +127,7 @@ def test_concurrent_readers_and_writers_are_never_locked_out(engine, a_study):
 
 def test_concurrent_writers_create_an_annotator_and_a_target_once(engine, a_study):
     def work(number):
-        with writing(engine) as session:
-            store_label(session, a_study.id, make_target(kind="answer"), f"annotator {number % 2}", "yes")
+        write(engine, store_label, a_study.id, make_target(kind="answer"), f"annotator {number % 2}", "yes")
 
     at_once(work, range(6))
     with reading(engine) as session:
@@ -316,8 +312,7 @@ def test_many_rows_with_an_invalid_one_raise_the_error_of_one_row(postgresql, ch
     for inserted in (rows, [rows[0], rows[-1]]):
         with pytest.raises(error), writing(postgresql) as session:
             insert_all(session, AnnotatorRow, inserted)
-    with writing(postgresql) as session:
-        insert_all(session, AnnotatorRow, rows[:-1])
+    write(postgresql, insert_all, AnnotatorRow, rows[:-1])
     with reading(postgresql) as session:
         assert session.scalar(select(func.count()).select_from(AnnotatorRow)) == len(rows) - 1
 
@@ -326,8 +321,7 @@ def test_a_connection_that_ends_while_rows_are_inserted_is_a_sentence(postgresql
     rows = [{"name": f"annotator {number}", "created_at": now()} for number in range(MANY)]
     with pytest.raises(DatabaseUnavailable):
         insert_after_the_connection_ended(postgresql, rows)
-    with writing(postgresql) as session:
-        insert_all(session, AnnotatorRow, rows)
+    write(postgresql, insert_all, AnnotatorRow, rows)
 
 
 def insert_after_the_connection_ended(engine, rows):

@@ -15,6 +15,7 @@ from storage.studies import studies
 from storage.transfer import deletions, exports, imports
 from storage.worker import _launch
 from tests.conftest import make_item, make_target
+from tests.sessions import read, write
 from tests.storage.shared import find_traces, store_label
 from tests.storage.worker.test_worker import execute, make_request
 
@@ -24,8 +25,7 @@ def executed(engine, a_study):
     """A study with one run of three debates, which the judges disagree on, and a label."""
     model = ScriptedModel(lambda ask: "1" if ask.speaker == "a" else "2")
     run, _ = execute(engine, _launch.create_run(engine, make_request(a_study)), model)
-    with writing(engine) as session:
-        store_label(session, a_study.id, make_target(), "ann", 1)
+    write(engine, store_label, a_study.id, make_target(), "ann", 1)
     return run
 
 
@@ -34,10 +34,8 @@ def study_records(engine, study):
 
 
 def test_a_deleted_run_is_in_no_figure_and_its_labels_stay(engine, a_study, executed):
-    with reading(engine) as session:
-        before = disagreements.version(session, a_study.id)
-    with writing(engine) as session:
-        deletions.delete_run(session, executed.id)
+    before = read(engine, disagreements.version, a_study.id)
+    write(engine, deletions.delete_run, executed.id)
     with reading(engine) as session:
         assert runs.of_study(session, a_study.id) == []
         assert list(find_traces(session, traces.Filter(a_study.id))) == []
@@ -66,33 +64,17 @@ def test_a_run_with_a_text_as_seed_can_be_exported_and_deleted(engine, a_study, 
     with writing(engine) as session:
         session.execute(text("UPDATE run SET seed = 'abc'"))
     assert [record.seed for record in study_records(engine, a_study) if isinstance(record, RunRecord)] == [0]
-    with writing(engine) as session:
-        deletions.delete_run(session, executed.id)
-
-
-def test_a_cancelled_run_can_be_resumed_after_it_was_restored(engine, a_study):
-    run_id = _launch.create_run(engine, make_request(a_study))
-    with writing(engine) as session:
-        runs.cancel(session, run_id)
-    with writing(engine) as session:
-        deletions.delete_run(session, run_id)
-        deletions.restore_run(session, a_study.id, deletions.deleted_runs(session, a_study.id)[0].id)
-        (restored,) = runs.of_study(session, a_study.id)
-        runs.resume(session, restored.id)
-    run, progress = execute(engine, restored.id, ScriptedModel(lambda ask: "1"))
-    assert (run.state, progress.done) == ("finished", 3)
+    write(engine, deletions.delete_run, executed.id)
 
 
 def test_a_run_whose_name_was_used_again_is_not_restored(engine, a_study, executed):
-    with writing(engine) as session:
-        deletions.delete_run(session, executed.id)
+    write(engine, deletions.delete_run, executed.id)
     _launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         (deleted,) = deletions.deleted_runs(session, a_study.id)
         with pytest.raises(TiebreakError, match="another run called"):
             deletions.restore_run(session, a_study.id, deleted.id)
-    with reading(engine) as session:
-        assert deletions.deleted_runs(session, a_study.id) == [deleted]
+    assert read(engine, deletions.deleted_runs, a_study.id) == [deleted]
 
 
 def test_a_run_that_is_executed_is_neither_deleted_nor_its_study(engine, a_study):
@@ -137,8 +119,7 @@ def test_what_was_deleted_is_removed_for_good_after_the_period(engine, a_study, 
 def test_the_images_of_a_study_are_found_under_its_new_name(engine, a_study, tmp_path, monkeypatch):
     monkeypatch.setenv("TIEBREAK_MEDIA", str(tmp_path))
     images.media_folder("s").mkdir()
-    with writing(engine) as session:
-        studies.rename(session, a_study.id, "t")
+    write(engine, studies.rename, a_study.id, "t")
     assert images.media_folder("t").is_dir() and not images.media_folder("s").exists()
 
 

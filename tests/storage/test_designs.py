@@ -26,6 +26,7 @@ from storage.transfer import deletions, exports
 from storage.transfer.bundle import write_bundle
 from storage.transfer.imports import import_records
 from tests.conftest import make_item, make_label, make_target
+from tests.sessions import read, write
 from tests.storage.labelling.workbench import Client
 from tests.storage.shared import a_verdict, store_label, stored_study
 from tests.waiting import at_once
@@ -37,8 +38,7 @@ RUN_FIELDS = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {
 def add_study(engine, items=40, share=0.25):
     rules = StudyRecord(rules=StudyRules(agreed_share=share))
     import_records(engine, "s", [rules, *(ItemRecord(item=make_item(f"item {n}")) for n in range(items))])
-    with reading(engine) as session:
-        return studies.get(session, "s").id
+    return read(engine, studies.get, "s").id
 
 
 def add_run(engine, study_id, disputed=lambda place: place % 4 == 0, name="live", second=()):
@@ -63,18 +63,15 @@ def rows(engine):
 
 
 def frame(engine, study_id):
-    with reading(engine) as session:
-        return designs.frame(session, study_id)
+    return read(engine, designs.frame, study_id)
 
 
 def set_design(engine, study_id, design, **sizes):
-    with writing(engine) as session:
-        return designs.set_design(session, study_id, "helpfulness", design, sizes or None)
+    return write(engine, designs.set_design, study_id, "helpfulness", design, sizes or None)
 
 
 def label(engine, study_id, item):
-    with writing(engine) as session:
-        store_label(session, study_id, make_target(item), "ann", 1)
+    write(engine, store_label, study_id, make_target(item), "ann", 1)
 
 
 def stratified(agreed, unjudged=0.0, seed=0):
@@ -100,14 +97,6 @@ def test_the_first_verdicts_make_the_default_design(engine):
     assert (strata[DISPUTED].targets, strata[DISPUTED].drawn, strata[DISPUTED].missing) == (10, 10, 10)
     assert strata[AGREED].drawn == (drawn["drawn"] & (drawn["stratum"] == AGREED)).sum() > 0
     assert [row.disputed for row in rows(engine)] == drawn["drawn"].tolist()
-
-
-def test_a_study_without_a_share_has_a_design_of_disputes_alone(engine):
-    study = add_study(engine, share=0)
-    add_run(engine, study)
-    with reading(engine) as session:
-        assert designs.current(session, study)[SUBJECT].form == Form.disputed
-    assert frame(engine, study).query("drawn")["stratum"].unique().tolist() == [DISPUTED]
 
 
 def test_labels_from_before_the_first_verdicts_leave_the_design_unknown(engine):
@@ -157,8 +146,7 @@ def test_a_target_moves_to_another_stratum_with_a_later_run_and_its_deletion(eng
     second = add_run(engine, study, name="second")
     assert [row.stratum for row in rows(engine)].count(DISPUTED) == 10
     assert all(row.drawn and row.probability == 1 and row.round == 1 for row in rows(engine) if row.stratum == DISPUTED)
-    with writing(engine) as session:
-        deletions.delete_run(session, second)
+    write(engine, deletions.delete_run, second)
     assert rows(engine) == before
     with writing(engine) as session:
         deletions.restore_run(session, study, deletions.deleted_runs(session, study)[0].id)
@@ -170,8 +158,7 @@ def test_a_further_round_contains_the_earlier_one_and_is_counted(engine):
     add_run(engine, study)
     first = frame(engine, study)
     label(engine, study, first.query("drawn")["item"].iloc[0])
-    with reading(engine) as session:
-        seed = designs.study_seed(session, study)
+    seed = read(engine, designs.study_seed, study)
     assert set_design(engine, study, stratified(0.6, seed=seed)).round == 2
     second = frame(engine, study)
     assert (second["drawn"] >= first["drawn"]).all() and second["drawn"].sum() > first["drawn"].sum()
@@ -247,8 +234,7 @@ def test_designs_and_draws_are_exported_and_imported(engine):
         record, seed = studies.get(session, "s"), designs.study_seed(session, study)
     set_design(engine, study, stratified(0, seed=seed), agreed=30)
     import_records(engine, "t", list(exports.export_records(engine, record)))
-    with reading(engine) as session:
-        copied = studies.get(session, "t").id
+    copied = read(engine, studies.get, "t").id
     assert frame(engine, copied).values.tolist() == frame(engine, study).values.tolist()
     with reading(engine) as session:
         mine, theirs = (designs.rounds(session, one)[SUBJECT] for one in (study, copied))
@@ -281,13 +267,11 @@ def test_two_writers_store_one_design_and_the_same_draws(engine):
                 outcomes.append_events(session, [NewEvent(id, 0, verdict)])
 
     at_once(store, [ids[::2], ids[1::2]])
-    with reading(engine) as session:
-        assert len(designs.rounds(session, study)[SUBJECT]) == 1
+    assert len(read(engine, designs.rounds, study)[SUBJECT]) == 1
     drawn = frame(engine, study)
     assert len(drawn) == 40 and (drawn["drawn"] == (drawn["number"] < drawn["probability"])).all()
     before = rows(engine)
-    with writing(engine) as session:
-        designs.apply_to_study(session, study)
+    write(engine, designs.apply_to_study, study)
     assert rows(engine) == before
 
 
@@ -337,8 +321,7 @@ def test_rounds_are_recorded_in_the_audit_log_and_deleted_with_the_study(engine)
     study = add_study(engine)
     add_run(engine, study)
     set_design(engine, study, disputes_only())
-    with reading(engine) as session:
-        entries = audit.entries(session, audit.Filter(study_id=study, actions=("settings",)))
+    entries = read(engine, audit.entries, audit.Filter(study_id=study, actions=("settings",)))
     found = [(one.details["form"], one.details["round"]) for one in entries if one.details.get("form")]
     assert found == [("disputed", 1), ("stratified", 1)]
     with writing(engine) as session:
@@ -349,8 +332,7 @@ def test_rounds_are_recorded_in_the_audit_log_and_deleted_with_the_study(engine)
 def test_a_large_study_is_drawn_in_two_seconds(engine):
     study = add_study(engine, items=0)
     import_records(engine, "s", (ItemRecord(item=make_item(f"item {n}")) for n in range(20_000)))
-    with writing(engine) as session:
-        designs.create_pairs(session, study, "helpfulness")
+    write(engine, designs.create_pairs, study, "helpfulness")
     start = time.process_time()
     set_design(engine, study, Design(Form.random, 0, {"": 0.1}))
     assert time.process_time() - start < 4

@@ -43,6 +43,7 @@ from storage.transfer.erasure import Labels, erase
 from storage.transfer.participation import stored_records
 from tests.accounts import add_account, enter, fast_hashes, stored_text
 from tests.conftest import make_target
+from tests.sessions import write
 from tests.storage.labelling.workbench import set_rules
 from tests.storage.shared import debates, store_label
 
@@ -130,8 +131,7 @@ def test_every_table_with_an_annotator_is_part_of_an_erasure():
 
 
 def test_labels_stay_under_a_random_name_and_no_table_names_the_person(engine, study_id):
-    with writing(engine) as session:
-        found = erase(session, NAME, Labels.keep)
+    found = write(engine, erase, NAME, Labels.keep)
     assert_nobody_is_named(engine)
     assert found.renamed["event"] == 2 and found.renamed["unread_reply"] == 1 and found.renamed["audit"] >= 5
     with reading(engine) as session:
@@ -154,8 +154,7 @@ def test_labels_stay_under_a_random_name_and_no_table_names_the_person(engine, s
 
 
 def test_labels_go_with_the_person_and_their_targets_are_counted_again(engine, study_id):
-    with writing(engine) as session:
-        found = erase(session, NAME, Labels.remove)
+    found = write(engine, erase, NAME, Labels.remove)
     assert_nobody_is_named(engine)
     assert found.alias == "" and found.removed["label"] == 1
     with reading(engine) as session:
@@ -206,15 +205,13 @@ def test_the_command_stores_nothing_without_apply(engine, study_id):
 def test_addresses_expire_after_the_set_time_and_nothing_else_of_an_entry_changes(engine, monkeypatch):
     add_account(engine, "ann")
     enter(engine, "ann")
-    with writing(engine) as session:
-        deletions.remove_expired(session)
+    write(engine, deletions.remove_expired)
     with reading(engine) as session:
         (before,) = audit.entries(session, audit.Filter(actions=("sign-in",)))
         assert before.address == "192.0.2.7"
     later = now() + timedelta(days=91)
     monkeypatch.setattr(deletions, "clock", lambda session: later)
-    with writing(engine) as session:
-        deletions.remove_expired(session)
+    write(engine, deletions.remove_expired)
     with reading(engine) as session:
         (after,) = audit.entries(session, audit.Filter(actions=("sign-in",)))
         assert session.execute(select(LoginRow.address, LoginRow.browser)).all() == [("", "")]

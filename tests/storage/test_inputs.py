@@ -20,6 +20,7 @@ from storage.studies import items
 from storage.studies.studies import Study
 from storage.worker._launch import RunRequest, create_run, estimate_run, execute_here
 from tests.core.protocols.scorings import make_item, make_settings
+from tests.sessions import read, write
 from tests.storage.critique_studies import import_study
 
 THREE = ("accuracy", "depth", "tone: Is it polite?")
@@ -51,13 +52,11 @@ def run(engine: Engine, study: Study, name: str, **fields: Any) -> list[Ask]:
 
 
 def save(engine: Engine, study: Study, **fields: Any) -> int:
-    with writing(engine) as session:
-        return inputs.save(session, study.id, "eve", {"dryers": Input(**fields)})
+    return write(engine, inputs.save, study.id, "eve", {"dryers": Input(**fields)})
 
 
 def standing(engine: Engine, study: Study) -> inputs.StandingInput:
-    with reading(engine) as session:
-        (row,) = inputs.standing(session, study.id)
+    (row,) = read(engine, inputs.standing, study.id)
     return row
 
 
@@ -80,8 +79,7 @@ def test_earlier_runs_stay_as_they_were(engine: Engine, study: Study) -> None:
         (target,) = [t for _, t in targets.of_study(session, study.id) if t.kind == "aspect_weights"]
         assert aspects.of_target(session, study.id, target) == ("accuracy", "depth")
     run(engine, study, "second")
-    with reading(engine) as session:
-        found = {t.part for _, t in targets.of_study(session, study.id) if t.kind == "aspect_weights"}
+    found = {t.part for _, t in read(engine, targets.of_study, study.id) if t.kind == "aspect_weights"}
     assert len(found) == 2
     assert weights.load_pairs(engine, study) == {}  # no gold; every judgement is read with its own aspects
 

@@ -21,6 +21,7 @@ from storage.studies import studies
 from storage.transfer.imports import import_records
 from tests.conftest import make_target
 from tests.paths import ROOT
+from tests.sessions import read, write
 from tests.storage.shared import (
     store_label,
 )
@@ -106,11 +107,9 @@ def test_the_newest_revision_is_the_last_one_of_alembic(fresh):
 
 def test_upgrading_again_changes_nothing(fresh):
     upgrade(fresh)
-    with writing(fresh) as session:
-        studies.get_or_create(session, "s")
+    write(fresh, studies.get_or_create, "s")
     upgrade(fresh)
-    with reading(fresh) as session:
-        assert studies.names(session) == ["s"]
+    assert read(fresh, studies.names) == ["s"]
 
 
 def test_a_database_of_a_newer_version_is_refused_in_one_sentence(fresh):
@@ -125,8 +124,7 @@ def test_recreating_a_table_deletes_no_referring_rows(engine, a_study):
     """SQLite drops the old table; with foreign keys on, labels would go with their study."""
     from alembic.operations import Operations
 
-    with writing(engine) as session:
-        store_label(session, a_study.id, make_target(), "ann", 1)
+    write(engine, store_label, a_study.id, make_target(), "ann", 1)
     with _upgrading(engine) as connection:
         operations = Operations(MigrationContext.configure(connection))
         for default in ("0", None):
@@ -179,8 +177,7 @@ def test_rows_can_be_added_to_renamed_tables(old):
     with writing(old) as session:
         labels.adjudicate(session, study.id, target, 1, rule="expert", reason="better", adjudicator="dee")
         views.record(session, study.id, [target], "ann")
-    with reading(old) as session:
-        assert len(list(labels.adjudications(session, study.id))) == len(before) + 1
+    assert len(list(read(old, labels.adjudications, study.id))) == len(before) + 1
 
 
 def is_unique(constraint):

@@ -26,6 +26,7 @@ from storage.transfer.participation import annotator_names
 from storage.worker import _launch
 from storage.worker._launch import RunRequest
 from tests.conftest import make_item
+from tests.sessions import read, write
 from tests.storage.shared import RUN, a_trace, a_turn, find_traces, import_study
 
 UNREADABLE = "Both have their merits \N{THINKING FACE} <b>hm</b>."
@@ -40,8 +41,7 @@ def execute(engine, study, protocol, settings, script, **options):
     request = RunRequest(study, PROTOCOLS[protocol], settings, protocol, **options)
     run_id = _launch.create_run(engine, request)
     asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(script)))
-    with reading(engine) as session:
-        return [trace.id for trace in find_traces(session, Filter(study.id, run_id))]
+    return [trace.id for trace in read(engine, find_traces, Filter(study.id, run_id))]
 
 
 @pytest.fixture
@@ -60,41 +60,34 @@ def a_debate(engine, a_study):
 
 
 def turns_of(engine, trace_id):
-    with reading(engine) as session:
-        return completed_turns([event for _, event in traces.events(session, trace_id)])
+    return completed_turns([event for _, event in read(engine, traces.events, trace_id)])
 
 
 def verdict_opinions(engine, study, trace_id):
-    with reading(engine) as session:
-        frame = opinion_frame(session, study.id)
+    frame = read(engine, opinion_frame, study.id)
     return frame[(frame["trace"] == trace_id) & (frame["stage"] == "verdict")]["value"].tolist()
 
 
 def get(engine, trace_id):
-    with reading(engine) as session:
-        return traces.get(session, trace_id)
+    return read(engine, traces.get, trace_id)
 
 
 def listed(engine, study, **conditions):
-    with reading(engine) as session:
-        return outcomes.page_unread(session, UnreadFilter(study.id, **conditions)).rows
+    return read(engine, outcomes.page_unread, UnreadFilter(study.id, **conditions)).rows
 
 
 def test_a_person_states_what_a_reply_says_and_figures_use_it(engine, a_study, a_single_trace):
     assert verdict_opinions(engine, a_study, a_single_trace) == [None]
-    with reading(engine) as session:
-        ask = readings.find_ask(session, a_single_trace, 0)
+    ask = read(engine, readings.find_ask, a_single_trace, 0)
     assert ask.answer.names() == ("Submission 1", "Submission 2")
-    with writing(engine) as session:
-        readings.state(session, a_single_trace, 0, 1, "ann")
+    write(engine, readings.state, a_single_trace, 0, 1, "ann")
     expected = ask.shown[0]
     (turn, *_) = turns_of(engine, a_single_trace)
     assert (turn.reading, turn.read_by, turn.reply) == (expected, "person: ann", UNREADABLE)
     trace = get(engine, a_single_trace)
     assert trace.status == "agreed"
     assert verdict_opinions(engine, a_study, a_single_trace) == [expected]
-    with reading(engine) as session:
-        stored = traces.events_with_prompts(session, a_single_trace)
+    stored = read(engine, traces.events_with_prompts, a_single_trace)
     first = next(event for event in stored if isinstance(event, TurnCompleted))
     assert first.turn.reading is None and first.turn.problem, "the parser's result is not overwritten"
 
@@ -105,11 +98,9 @@ def test_a_stated_value_can_be_withdrawn(engine, a_study, a_single_trace):
         readings.state(session, a_single_trace, 0, 0, "ben")
     assert verdict_opinions(engine, a_study, a_single_trace) == [0]
     assert listed(engine, a_study) == []
-    with writing(engine) as session:
-        readings.withdraw(session, a_single_trace, 0, "ben")
+    write(engine, readings.withdraw, a_single_trace, 0, "ben")
     assert turns_of(engine, a_single_trace)[0].read_by == "person: ann"
-    with writing(engine) as session:
-        readings.withdraw(session, a_single_trace, 0, "ann")
+    write(engine, readings.withdraw, a_single_trace, 0, "ann")
     assert get(engine, a_single_trace).status == "no_verdict"
     assert verdict_opinions(engine, a_study, a_single_trace) == [None]
     assert [reply.ask for reply in listed(engine, a_study)] == [0]
@@ -127,30 +118,24 @@ def test_a_person_overrules_a_parser_or_an_extractor_and_rereading_keeps_it(engi
     extracted, parsed = execute(engine, a_study, "single-judge", settings, script, extractor=Spec(model="reader"))[:2]
     assert turns_of(engine, parsed)[0].reading_rule == "labelled"
     for trace_id in (extracted, parsed):
-        with writing(engine) as session:
-            readings.state(session, trace_id, 0, 2, "ann")
+        write(engine, readings.state, trace_id, 0, 2, "ann")
     list(readings.reread_study(engine, a_study, apply=True))
     for trace_id, first in ((extracted, [None, 1]), (parsed, [1])):
-        with reading(engine) as session:
-            replies = readings.of_trace(session, trace_id)[0]
+        replies = read(engine, readings.of_trace, trace_id)[0]
         assert (replies.turn.reading, replies.turn.read_by) == (2, "person: ann")
         assert [past.turn.reading for past in replies.earlier] == first
         assert verdict_opinions(engine, a_study, trace_id) == [2]
-    with reading(engine) as session:
-        assert annotator_names(session, a_study) == ["ann"]
+    assert read(engine, annotator_names, a_study) == ["ann"]
 
 
 def test_a_person_states_that_a_reply_has_no_value(engine, a_study, a_single_trace):
-    with reading(engine) as session:
-        second = next(t.id for t in find_traces(session, Filter(a_study.id)) if t.item == "item 1")
-    with writing(engine) as session:
-        readings.state_unreadable(session, second, 0, "ann")
+    second = next(t.id for t in read(engine, find_traces, Filter(a_study.id)) if t.item == "item 1")
+    write(engine, readings.state_unreadable, second, 0, "ann")
     assert get(engine, second).status == "no_verdict"
     assert verdict_opinions(engine, a_study, second) == [None]
     assert {(reply.trace_id, reply.reason) for reply in listed(engine, a_study)} >= {(second, readings.NO_VALUE)}
     assert [reread for reread in readings.reread_study(engine, a_study) if reread.trace_id == second] == []
-    with writing(engine) as session:
-        readings.withdraw(session, second, 0, "ben")
+    write(engine, readings.withdraw, second, 0, "ben")
     assert get(engine, second).status == "agreed"
 
 
@@ -246,8 +231,7 @@ def test_rereading_leaves_a_persons_reading_alone(engine, a_study):
     trace_id = execute(
         engine, a_study, "single-judge", settings, lambda ask: "Final answer: 1", selection=ItemSelection(limit=1)
     )[0]
-    with writing(engine) as session:
-        readings.state(session, trace_id, 0, 0, "ann")
+    write(engine, readings.state, trace_id, 0, 0, "ann")
     assert list(readings.reread_study(engine, a_study, apply=True)) == []
     assert turns_of(engine, trace_id)[0].reading == 0
 
@@ -284,8 +268,7 @@ def test_an_extractor_of_a_run_is_stored_counted_in_cost_and_marked(engine, a_st
     )
     trace_ids = execute(engine, a_study, "single-judge", settings, script, extractor=Spec(model="reader"))
     assert {turns_of(engine, trace_id)[0].read_by for trace_id in trace_ids} == {"extractor: reader"}
-    with reading(engine) as session:
-        totals = call_totals.of_trace(session, trace_ids[0])
+    totals = read(engine, call_totals.of_trace, trace_ids[0])
     assert (totals.calls, totals.dollars, totals.unpriced) == (3, 1.5, 0)
     assert listed(engine, a_study) == []
     assert {reply.read_by for reply in listed(engine, a_study, read=True)} == {"extractor: reader"}
@@ -311,8 +294,7 @@ def test_an_unreadable_sample_of_a_chair_can_be_stated_and_an_unreadable_peer_ca
     (trace_id,) = execute(engine, study, "refer", settings, script)
     unread_asks = {reply.turn.speaker: reply.ask for reply in listed(engine, study)}
     assert set(unread_asks) == {"p2", "chair"}
-    with writing(engine) as session:
-        readings.state(session, trace_id, unread_asks["chair"], 2, "ann")
+    write(engine, readings.state, trace_id, unread_asks["chair"], 2, "ann")
     assert verdict_opinions(engine, study, trace_id) == [3.0], "the mean of 4 and 2"
     with writing(engine) as session, pytest.raises(NeedsCalls, match="prompt of chair's"):
         readings.state(session, trace_id, unread_asks["p2"], 2, "ann")

@@ -5,11 +5,12 @@ import pytest
 
 from core.errors import TiebreakError
 from storage.db import backup, connections
-from storage.db.connections import connect, reading, writing
+from storage.db.connections import connect, reading
 from storage.db.restore import restore
 from storage.studies import studies
 from tests.bench import bench_backup
 from tests.bench.databases import Database
+from tests.sessions import read, write
 
 pytestmark = pytest.mark.slow  # each test migrates a database
 
@@ -21,22 +22,19 @@ def opened(empty_address):
     if engine.dialect.name == "postgresql" and shutil.which("pg_restore") is None:
         pytest.skip("pg_restore is not installed (Debian: apt install postgresql-client)")
     connections.upgrade(engine)
-    with writing(engine) as session:
-        studies.get_or_create(session, "s")
+    write(engine, studies.get_or_create, "s")
     yield engine
     engine.dispose()
 
 
 def names(engine):
-    with reading(engine) as session:
-        return studies.names(session)
+    return read(engine, studies.names)
 
 
 def test_a_restored_database_has_the_content_of_the_copy_and_the_former_one_is_copied(opened, tmp_path):
     copy = tmp_path / "copy"
     backup.back_up(opened, copy)
-    with writing(opened) as session:
-        studies.get_or_create(session, "later")
+    write(opened, studies.get_or_create, "later")
     previous = restore(opened, copy)
     assert names(opened) == ["s"]
     assert restore(opened, previous) is not None
@@ -57,8 +55,7 @@ def test_an_empty_database_is_restored_without_a_copy_of_it(opened, empty_addres
 def test_a_database_in_use_is_not_restored(opened, tmp_path):
     copy = tmp_path / "copy"
     backup.back_up(opened, copy)
-    with writing(opened) as session:
-        studies.get_or_create(session, "later")
+    write(opened, studies.get_or_create, "later")
     other = connections.connect.__wrapped__(opened.url.render_as_string(hide_password=False))
     with reading(other) as session:
         assert studies.names(session) == ["later", "s"]

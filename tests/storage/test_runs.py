@@ -6,7 +6,7 @@ from sqlalchemy import text
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.trace import TraceFailed
-from storage.db.connections import reading, writing
+from storage.db.connections import writing
 from storage.db.tables import ExperimentRow, RunRow
 from storage.runs import claims, events, outcomes, runs
 from storage.runs.call_totals import Totals
@@ -16,13 +16,13 @@ from storage.studies import studies
 from storage.studies.items import ItemSelection
 from storage.transfer import imports
 from tests.conftest import make_item
+from tests.sessions import read, write
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, expire_claims
 
 
 @pytest.fixture
 def a_run(engine, a_study):
-    with writing(engine) as session:
-        return create(session, a_study)
+    return write(engine, create, a_study)
 
 
 def create(session, study, name="r", **fields):
@@ -30,14 +30,8 @@ def create(session, study, name="r", **fields):
     return runs.create(session, study.id, name, **defaults | fields)
 
 
-def write(engine, function, *arguments):
-    with writing(engine) as session:
-        return function(session, *arguments)
-
-
 def get(engine, run):
-    with reading(engine) as session:
-        return runs.get(session, run)
+    return read(engine, runs.get, run)
 
 
 def test_a_run_has_a_trace_for_every_item_or_for_the_first_ones(engine, a_study, a_run):
@@ -52,8 +46,7 @@ def test_a_run_has_a_trace_for_every_item_or_for_the_first_ones(engine, a_study,
 
 
 def test_a_run_is_read_back_as_created(engine, a_study):
-    with writing(engine) as session:
-        run = create(session, a_study, seed=7, ceiling=1.5, parallel=3)
+    run = write(engine, create, a_study, seed=7, ceiling=1.5, parallel=3)
     run = get(engine, run)
     assert (run.settings, run.prompts, run.seed, run.ceiling, run.parallel) == (
         {"rounds": 3},
@@ -118,8 +111,7 @@ def test_a_run_is_finished_when_every_trace_has_ended(engine, a_run):
     write(engine, outcomes.append_events, [NewEvent(third, 0, TraceFailed(problem="no key"))])
     write(engine, claims.release, a_run, "one")
     assert get(engine, a_run).state == "finished"
-    with reading(engine) as session:
-        counts = runs.progress(session, a_run)
+    counts = read(engine, runs.progress, a_run)
     assert (counts.done, counts.failed, counts.agreed, counts.disputed, counts.no_verdict) == (2, 1, 1, 1, 0)
     assert "1 failed: no key; 0 calls" in counts.summary()
 
@@ -145,8 +137,7 @@ def test_a_requested_run_is_not_resumed_again_so_its_cost_limit_holds(engine, a_
     with pytest.raises(TiebreakError, match="requested already"), writing(engine) as session:
         runs.resume(session, a_run, interrupted=True)
     expire_claims(engine)
-    with writing(engine) as session:
-        runs.resume(session, a_run, interrupted=True)
+    write(engine, runs.resume, a_run, interrupted=True)
 
 
 def test_a_run_whose_worker_crashed_during_cancelling_is_cancelled(engine, a_run):

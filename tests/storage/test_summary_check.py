@@ -25,6 +25,7 @@ from storage.transfer import deletions, imports
 from storage.worker import _launch
 from storage.worker._launch import RunRequest
 from tests.conftest import make_label, make_target
+from tests.sessions import read, write
 from tests.storage.labelling.workbench import Client, set_rules
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, find_traces, store_label
 
@@ -54,8 +55,7 @@ def assert_agree(engine, change=""):
 
 
 def save(engine, study_id, item, annotator, value, **fields):
-    with writing(engine) as session:
-        store_label(session, study_id, make_target(f"item {item}"), annotator, value, **fields)
+    write(engine, store_label, study_id, make_target(f"item {item}"), annotator, value, **fields)
 
 
 def test_summaries_agree_after_labels_of_every_kind(engine, study_id):
@@ -75,8 +75,7 @@ def test_summaries_agree_after_labels_of_every_kind(engine, study_id):
     assert client.do("undo", entry=client.history()["undo"][-1]["id"])["status"] == "accepted"
     assert_agree(engine, "undo")
     assert stored(engine) != before
-    with writing(engine) as session:
-        merges.merge(session, "bob", "ann", "bob")
+    write(engine, merges.merge, "bob", "ann", "bob")
     assert_agree(engine, "merged annotators")
     imports.import_records(engine, "s", [make_label(2, name, "item 1") for name in ("ann", "eve", "fay")])
     assert_agree(engine, "imported labels")
@@ -84,8 +83,7 @@ def test_summaries_agree_after_labels_of_every_kind(engine, study_id):
 
 def test_summaries_agree_after_changes_of_runs_and_requests(engine, study_id):
     def change(name, operation):
-        with writing(engine) as session:
-            result = operation(session)
+        result = write(engine, operation)
         assert_agree(engine, name)
         return result
 
@@ -98,8 +96,7 @@ def test_summaries_agree_after_changes_of_runs_and_requests(engine, study_id):
     change("a requested label", lambda session: claims.request_label(session, study_id, first))
     change("a deleted run", lambda session: deletions.delete_run(session, ids["r"]))
     assert [disputed for _, disputed in stored(engine)] == [True] + [False] * (ITEMS - 1)
-    with reading(engine) as session:
-        (deleted,) = deletions.deleted_runs(session, study_id)
+    (deleted,) = read(engine, deletions.deleted_runs, study_id)
     change("a restored run", lambda session: deletions.restore_run(session, study_id, deleted.id))
     assert all(disputed for _, disputed in stored(engine))
 
@@ -110,14 +107,11 @@ def test_summaries_agree_after_a_run_and_a_later_reading(engine, a_study):
     asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(lambda ask: "hm")))
     assert_agree(engine, "a run")
     assert stored(engine) == [(0, True)] * 3
-    with reading(engine) as session:
-        first, *_ = find_traces(session, Filter(a_study.id, run_id))
-    with writing(engine) as session:
-        readings.state(session, first.id, 0, 1, "ann")
+    first, *_ = read(engine, find_traces, Filter(a_study.id, run_id))
+    write(engine, readings.state, first.id, 0, 1, "ann")
     assert_agree(engine, "a reading")
     assert stored(engine) == [(0, False), (0, True), (0, True)]
-    with writing(engine) as session:
-        readings.withdraw(session, first.id, 0, "ann")
+    write(engine, readings.withdraw, first.id, 0, "ann")
     assert_agree(engine, "a withdrawn reading")
 
 

@@ -6,7 +6,7 @@ from sqlalchemy.exc import IntegrityError
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
-from core.trace import CallFailed, SchemaRefused, TraceFailed
+from core.trace import CallFailed, SchemaRefused
 from storage.db.columns import START
 from storage.db.connections import reading, writing
 from storage.db.tables import OpinionRow
@@ -27,7 +27,6 @@ from tests.storage.shared import (
     an_unreadable,
     combined_verdict,
     find_traces,
-    verdict_on_criteria,
 )
 
 
@@ -150,19 +149,6 @@ def test_the_last_verdict_of_a_trace_replaces_the_opinions_of_the_first(engine, 
     assert stored == [(opinion.judge, opinion.stage, opinion.value) for opinion in last.verdict.opinions]
 
 
-def test_verdicts_of_several_traces_can_be_appended_together(engine, a_study):
-    with writing(engine) as session:
-        fields = {"protocol": "scaleeval", "criterion": "", "settings": {}, "prompts": {}}
-        run = runs.create(session, a_study.id, "live", **fields)
-        claims.claim_run(session, run, "worker")
-        ids = [trace.id for trace in claims.claim_traces(session, run, "worker", 3)]
-        ends = (a_verdict("agreed", (2, 2, 2)), a_verdict("no_verdict", (None, 1, 2)), TraceFailed(problem="no key"))
-        outcomes.append_events(session, [NewEvent(trace, 0, event) for trace, event in zip(ids, ends, strict=True)])
-        stored = [traces.get(session, trace) for trace in ids]
-    assert [trace.status for trace in stored] == ["agreed", "no_verdict", "failed"]
-    assert stored[2].problem == "no key"
-
-
 def test_totals_include_unreadable_replies_and_exclude_unknown_prices(engine, a_live_trace):
     append(engine, a_live_trace, *EVENTS)
     sums = {"prompt_tokens": 40, "completion_tokens": 8, "seconds": 3.0, "dollars": 1.0}
@@ -252,45 +238,9 @@ def test_pages_of_any_list_are_parts_of_it_in_order(engine, a_study, order, seed
                 assert page.next == (ids[place + 3] if place + 4 < len(ids) else None)
 
 
-def test_new_traces_do_not_shift_a_page(engine, a_study):
-    imports.import_records(engine, "s", [RUN, *(a_trace(f"item {n}", a_turn(), a_verdict()) for n in range(2))])
-
-    def open_page(after):
-        with reading(engine) as session:
-            filter = Filter(a_study.id)
-            return traces.page(session, filter, count_by_run(session, filter), after=after, size=1, order="run")
-
-    place = open_page(START).next
-    before = open_page(place).rows
-    later = RUN.model_copy(update={"name": "later"})
-    imports.import_records(engine, "s", [later, a_trace("item 0", a_turn(), a_verdict(), run="later")])
-    assert open_page(place).rows == before
-    assert open_page(START).rows != before
-
-
 def test_a_missing_trace_is_a_problem(engine):
     with reading(engine) as session, pytest.raises(TiebreakError, match="no trace 7"):
         traces.get(session, 7)
-
-
-def test_a_trace_on_several_criteria_has_each_of_them(engine, a_study):
-    items = [ItemRecord(item=make_item(name)) for name in ("both", "one")]
-    both = a_trace("both", verdict_on_criteria(accuracy=1, politeness=None))
-    one = a_trace("one", verdict_on_criteria(accuracy=2))
-    imports.import_records(engine, "several", [*items, RUN_WITHOUT_CRITERION, both, one])
-    with reading(engine) as session:
-        study_id = studies.get(session, "several").id
-        ids = {trace.item: trace.id for trace in find_traces(session, Filter(study_id))}
-        assert trace_opinions.verdict_criteria(session, study_id) == ["accuracy", "politeness"]
-        assert trace_opinions.verdict_criteria(session, a_study.id) == []
-        assert trace_opinions.verdicts_by_criterion(session, list(ids.values())) == {
-            ids["both"]: {"accuracy": "1", "politeness": "–"},
-            ids["one"]: {"accuracy": "2"},
-        }
-        for criterion, names in {"accuracy": ["both", "one"], "politeness": ["both"], "tone": []}.items():
-            matches = find_traces(session, Filter(study_id, criterion=criterion))
-            assert [trace.item for trace in matches] == names
-            assert sum(count_by_run(session, Filter(study_id, criterion=criterion)).values()) == len(names)
 
 
 def test_the_list_of_a_criterion_has_its_own_outcomes(engine):

@@ -17,6 +17,7 @@ from tests.accounts import add_account, enter, fast_hashes
 from tests.conftest import make_item
 from tests.pages.label.test_api import Browser, label
 from tests.pages.visits import prepare_study, visit
+from tests.sessions import write
 from tests.storage.shared import RUN, a_trace
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
@@ -35,8 +36,7 @@ STUDY = 1
 
 
 def change(operation, *arguments):
-    with connections.writing(resources.engine()) as session:
-        return operation(session, STUDY, *arguments)
+    return write(resources.engine(), operation, STUDY, *arguments)
 
 
 def test_the_element_sends_the_study_by_its_id():
@@ -49,8 +49,7 @@ def test_a_window_continues_after_its_study_was_renamed_also_if_another_study_ha
     first, second = client.tasks()[:2]
     change(studies.rename, "renamed")
     assert client.act(label(1, first)).json()["results"][0]["status"] == "accepted", "the name leads to the study"
-    with connections.writing(resources.engine()) as session:
-        studies.get_or_create(session, "s")
+    write(resources.engine(), studies.get_or_create, "s")
     own = {"study_id": str(STUDY)}
     assert client.get("session", **own).json()["study"]["name"] == "renamed"
     body = {"client": "c-1", "after": 1, "actions": [label(2, second)]}
@@ -94,8 +93,7 @@ def test_nobody_learns_of_a_study_without_a_role_in_it(client):
 
 @pytest.mark.parametrize("page", ["results/overview", "label/disagreements"])
 def test_an_open_page_follows_a_renamed_study_and_states_that_a_study_was_deleted(client, page):
-    with connections.writing(resources.engine()) as session:
-        studies.get_or_create(session, "another, newer study")
+    write(resources.engine(), studies.get_or_create, "another, newer study")
     opened = visit(page, "annotator 1", study="s")
     change(studies.rename, "renamed")
     opened.run()

@@ -9,7 +9,6 @@ import pytest
 from core.formats.records import ItemRecord
 from core.labels import Target
 from pages.parts import live
-from pages.results.parts import alignment_data
 from storage.db import guards
 from storage.labels import labels
 from tests.conftest import make_item
@@ -177,9 +176,3 @@ def test_visitors_share_one_reading_after_each_change():
         save_label(number)
         with ThreadPoolExecutor(4) as visitors:
             assert {visit.result(5) for visit in [visitors.submit(load) for _ in range(8)]} == {number}
-
-
-def test_the_sign_of_newer_labels_states_their_number():
-    assert alignment_data.describe_newer((5, 9, 0, 0), (6, 9, 0, 0)).startswith("1 newer label. ")
-    assert alignment_data.describe_newer((5, 9, 0, 0), (1005, 9, 0, 0)).startswith("1,000 newer labels. ")
-    assert alignment_data.describe_newer((5, 9, 0, 0), (5, 10, 0, 0)).startswith("There are newer verdicts")

@@ -24,6 +24,7 @@ from storage.transfer import imports
 from tests.conftest import make_item
 from tests.core.test_remote_images import picture
 from tests.pages.visits import study_session
+from tests.sessions import read, write
 
 LOCAL = "http://127.0.0.1:8501"
 
@@ -83,11 +84,9 @@ def test_a_server_without_its_own_worker_needs_one_that_is_connected(postgres_en
         runs.create(session, study.id, "waiting", protocol="scaleeval", criterion="", settings={}, prompts={})
     reply = working_client.get("/ready")
     assert (reply.status_code, reply.json()) == (503, {"database": "ok", "worker": resources.NO_WORKER})
-    with connections.writing(postgres_engine) as session:
-        worker = calls.register_worker(session, "a worker")
+    worker = write(postgres_engine, calls.register_worker, "a worker")
     assert working_client.get("/ready").status_code == 200
-    with connections.writing(postgres_engine) as session:
-        calls.remove_worker(session, worker)
+    write(postgres_engine, calls.remove_worker, worker)
 
 
 HOST = "images.example.org"
@@ -112,8 +111,7 @@ def image_client(tmp_path, monkeypatch):
 
 
 def route(address):
-    with connections.reading(resources.engine()) as session:
-        study = studies.get(session, "s")
+    study = read(resources.engine(), studies.get, "s")
     return resources.image_route(study)(address)
 
 
@@ -142,8 +140,7 @@ def become_stranger(monkeypatch):
 def test_an_account_without_a_role_in_the_study_is_refused(image_client, become_stranger, monkeypatch):
     study_id = become_stranger()
     assert image_client.get(route(ADDRESS)).status_code == 404
-    with connections.writing(resources.engine()) as session:
-        access.set_role(session, study_id, "stranger", Role.viewer)
+    write(resources.engine(), access.set_role, study_id, "stranger", Role.viewer)
     assert image_client.get(route(ADDRESS)).status_code == 200
     monkeypatch.setattr(account_guard, "identity_of", lambda _: Identity(accounts=True))
     assert image_client.get(route(ADDRESS)).status_code == 404, "nobody is signed in"

@@ -25,13 +25,12 @@ from pages.parts import chart_files, charts, resources
 from pages.parts.chart_files import ChartData
 from pages.results.parts import alignment_rows
 from pages.results.parts.alignment_rows import Line
-from storage.db import connections
 from storage.reports import alignment, disagreements
-from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import JudgeQuery, JudgeValues
 from storage.studies import studies
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import page_text, prepare_study, visit
+from tests.sessions import read
 from tests.storage.shared import (
     RUN,
     RUN_WITHOUT_CRITERION,
@@ -103,13 +102,6 @@ def test_each_judge_has_a_row_with_ceiling_difference_and_counts() -> None:
     assert line["$ per 1,000"] == "$250.00"
 
 
-def test_missing_verdicts_have_a_range_and_a_sentence_about_figures_without_one() -> None:
-    prepare_study(debate_records("1111", "2222", "111-", "222-"))
-    app = visit_page()
-    assert table_line(app, "j0")["Range"] == "0.50 to 1.00"
-    assert "Kappas and correlations have none" in page_text(app)
-
-
 def test_an_undefined_figure_is_a_dash_with_its_reason() -> None:
     prepare_study(debate_records("111111", "111111"))
     app = visit_page()
@@ -149,12 +141,9 @@ def test_a_cell_in_the_address_lists_its_items() -> None:
     assert "Selected targets" not in readable_text(app) and "cell" not in app.query_params
 
 
-def pooled_records(**scales: Scale) -> list[Record]:
+def pooled_records() -> list[Record]:
     """Return three items with a verdict and a label on each of two criteria."""
-    records: list[Record] = [
-        *(ScaleRecord(kind="preference", criterion=name, scale=scale) for name, scale in scales.items()),
-        RUN_WITHOUT_CRITERION,
-    ]
+    records: list[Record] = [RUN_WITHOUT_CRITERION]
     for number in range(3):
         name = f"item {number}"
         records.append(ItemRecord(item=make_item(name)))
@@ -171,27 +160,14 @@ def test_all_criteria_are_pooled_in_the_drilldown() -> None:
     assert app.selectbox(key="criterion").value == "all"
     assert "Selected targets: 3" in readable_text(app)
     assert list(app.dataframe[1].value["Item"]) == ["item 0", "item 1", "item 2"]
-    data, query = alignment_data(), JudgeQuery("j0", "preference", "all")
+    engine, query = resources.engine(), JudgeQuery("j0", "preference", "all")
+    data = alignment.load_data(engine, read(engine, studies.get, "s"))
     values, _ = alignment_rows.load_values(data.token, query, data)
     assert values is not None
     assert Counter(zip(*values.texts, strict=True)) == {("1", "1"): 3, ("2", "1"): 3}
     assert alignment_rows.count_targets(values) == "6 targets of 3 items"
     one = disagreements.load_values(data, replace(query, criterion="accuracy"))
     assert one is not None and alignment_rows.count_targets(one) == "3 items"
-
-
-def test_criteria_on_different_scales_are_not_pooled_in_the_drilldown() -> None:
-    scale = Scale(level="nominal", categories=(1, 2))
-    prepare_study(pooled_records(accuracy=scale))
-    query = JudgeQuery("j0", "preference", "all")
-    assert disagreements.load_values(alignment_data(), query) is None
-    assert disagreements.load_values(alignment_data(), replace(query, criterion="accuracy")) is not None
-
-
-def alignment_data() -> AlignmentData:
-    with connections.reading(resources.engine()) as session:
-        study = studies.get(session, "s")
-    return alignment.load_data(resources.engine(), study)
 
 
 def test_a_changed_opinion_in_the_address_lists_its_items_and_unknown_values_list_none() -> None:

@@ -55,13 +55,6 @@ def test_unread_judgements_show_as_coverage_and_an_author_lists_their_critiques(
 # The page of a peer review's errors
 
 
-def test_the_errors_of_a_run_have_three_shares() -> None:
-    prepare_study(option_review())
-    app = visit("results/peer_errors", "")
-    text = page_text(app)
-    assert "Right with some peers right" in text and "100 %" in text and "1 of 1 trace" in text
-
-
 def test_the_tolerance_can_be_set_for_scores() -> None:
     prepare_sample()
     app = visit("results/peer_errors", "")

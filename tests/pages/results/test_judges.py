@@ -51,25 +51,6 @@ def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:
     assert {row["Decision"] for row in table(app)[2:]} == {"ceiling", "baseline"}
 
 
-def test_the_page_states_why_the_ceiling_is_of_other_targets() -> None:
-    splits = {"tied": {"ann": 1, "ben": 2}, "three ways": {"ann": 1, "ben": 2, "cat": 0}}
-    split_records = [
-        record
-        for item, votes in splits.items()
-        for record in (
-            ItemRecord(item=make_item(item)),
-            *(make_label(value, name, item) for name, value in votes.items()),
-            make_trace(item, ("good", "verdict", 1), ("silent", "verdict", 1)),
-        )
-    ]
-    prepare_study([*planted_records(), *split_records])
-    text = page_text(visit(PAGE))
-    assert "60 targets common to all judges" in text
-    assert "Accuracy and coverage are of the 60 targets with a value of the reference" in text
-    assert "the human ceiling and the distance from it are of the 61 with a majority among the other annotators" in text
-    assert "ω is of the 62 that two annotators or more labelled, one of them at least 30 such targets" in text
-
-
 def test_pairs_of_judges_have_the_better_ranked_one_first_and_the_labels_that_separate_them() -> None:
     prepare_study(planted_records())
     (pairs,) = (frame.value for frame in visit(PAGE, section="A versus B").dataframe)

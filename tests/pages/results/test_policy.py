@@ -105,8 +105,3 @@ def test_a_second_judge_gets_what_the_first_passes_on_and_none_escalates_to_itse
     assert list(found) == ["Accepted from careful", "Accepted from second", "To people"] and sum(found.values()) == 500
     app = visit(PAGE, judge="careful", second="careful")
     assert "cannot escalate to itself" in page_text(app) and "Accepted from careful" in metrics(app)
-
-
-def test_a_study_without_verdicts_says_what_is_needed() -> None:
-    prepare_study([ItemRecord(item=make_item())])
-    assert "A policy needs verdicts" in page_text(visit(PAGE))

@@ -4,30 +4,12 @@ import pytest
 
 from core.formats import tiebreak
 from core.formats.charts import IntervalChart, Mark, interval_figure
-from core.formats.records import ItemRecord, LabelRecord, Record, ScaleRecord
 from core.formats.registry import read_records
-from core.labels import Label, Scale, Target
 from storage.reports import published
 from storage.reports.published import PublishedRow
 from storage.transfer import samples
-from tests.conftest import make_item
 from tests.core.formats.shared import FIXTURES
 from tests.pages.visits import page_text, prepare_study, visit
-
-
-def test_the_page_opens_on_the_first_table_with_a_value() -> None:
-    """Of a study with ratings of one criterion and no judge, the tables of correlations have no row."""
-    scale = Scale(level="ordinal", categories=(1, 2, 3))
-    records: list[Record] = [ItemRecord(item=make_item(f"q{n}")) for n in range(6)]
-    records += [ScaleRecord(kind="score", criterion="engaging", scale=scale)]
-    targets = [Target(item=f"q{n}", kind="score", criterion="engaging") for n in range(6)]
-    records += [
-        LabelRecord(label=Label(target=target, annotator="ann", value=1 + n % 3)) for n, target in enumerate(targets)
-    ]
-    prepare_study(records)
-    app = visit("results/published")
-    choice = app.selectbox(key="table")
-    assert choice.options[0] == "chateval-2" and choice.value == "refer-figure-6"
 
 
 def test_the_first_statistic_is_one_that_the_paper_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from storage.runs import experiments
 from storage.studies.studies import Study
 from storage.worker import execute_experiment
 from tests.pages.visits import page_text, prepare_study, study_session, visit
+from tests.sessions import read
 from tests.storage.improvement import studies_to_improve as planted
 from tests.storage.improvement.studies_to_improve import BETTER, USELESS, answer
 
@@ -64,13 +65,11 @@ def test_a_study_without_gold_is_not_split() -> None:
 def test_disagreements_show_development_items_only_and_record_the_view(split_study: Study) -> None:
     app = open_step("Disagreements")
     text = page_text(app)
-    with reading(resources.engine()) as session:
-        parts = splits.parts(session, split_study.id)
+    parts = read(resources.engine(), splits.parts, split_study.id)
     held_out = [item for item, part in parts.items() if part == "held-out"]
     assert "disagreements on development items" in text and "Judge: **Response 2 is better**" in text
     assert not any(f"**{item}**" in text or f"for {item}?" in text for item in held_out)
-    with reading(resources.engine()) as session:
-        assert splits.count_seen(session, split_study.id, "ann") == 0
+    assert read(resources.engine(), splits.count_seen, split_study.id, "ann") == 0
 
 
 def test_a_person_proposes_a_variant_and_the_study_replaces_the_prompt_of_the_model(split_study: Study) -> None:
@@ -79,8 +78,7 @@ def test_a_person_proposes_a_variant_and_the_study_replaces_the_prompt_of_the_mo
     next(w for w in app.text_input if w.label == "Name of the variant").set_value("brief")
     app = click(app, "store_variant")
     assert "**brief**" in page_text(app) and "Not evaluated yet" in page_text(app)
-    with reading(resources.engine()) as session:
-        (stored,) = variants.of_study(session, split_study.id)
+    (stored,) = read(resources.engine(), variants.of_study, split_study.id)
     assert (stored.changes.names, stored.origin, stored.author) == (["definition"], "person", "ann")
     assert "+Of use, and brief." in app.code[0].value
     app = open_step("Propose")
@@ -112,8 +110,7 @@ def test_a_model_proposes_from_development_items(split_study: Study, monkeypatch
 
 
 def execute_all(study: Study) -> None:
-    with reading(resources.engine()) as session:
-        ids = [experiment.id for experiment in experiments.of_study(session, study.id)]
+    ids = [experiment.id for experiment in read(resources.engine(), experiments.of_study, study.id)]
     for experiment_id in ids:
         asyncio.run(execute_experiment(resources.engine(), experiment_id, lambda progress: None, ScriptedModel(answer)))
 

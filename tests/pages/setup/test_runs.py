@@ -23,6 +23,7 @@ from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.core.protocols.critiques import worked_example_reply
 from tests.pages.test_queries import statements_of
 from tests.pages.visits import page_text, prepare_study, study_session, visit
+from tests.sessions import read, write
 from tests.storage.critique_studies import run_records
 
 HELPFULNESS = Criterion(name="helpfulness", definition="Of use.", rubric=("Poor - No.", "Good - Yes."))
@@ -77,13 +78,6 @@ def a_run(state: str = "requested", problem: str = "") -> Run:
         row = session.get_one(RunRow, number)
         row.state, row.problem = state, problem
     return study_runs()[0]
-
-
-def test_without_runs_the_page_explains_runs() -> None:
-    app = visit("setup/runs")
-    assert "This study has no runs yet" in page_text(app)
-    app.button(key="new_run").click().run()
-    assert "New run" in page_text(app)
 
 
 def test_every_protocol_has_a_form() -> None:
@@ -226,8 +220,7 @@ def test_a_requested_run_without_any_worker_says_how_to_start_one(monkeypatch: p
     assert "No worker is connected" not in page_text(visit("setup/runs"))
     monkeypatch.setenv("TIEBREAK_OWN_WORKER", "off")
     assert "No worker is connected" in page_text(visit("setup/runs"))
-    with connections.writing(resources.engine()) as session:
-        calls.register_worker(session, "another machine")
+    write(resources.engine(), calls.register_worker, "another machine")
     assert "No worker is connected" not in page_text(visit("setup/runs"))
 
 
@@ -245,8 +238,7 @@ def statements_with_runs(count: int) -> int:
 
 
 def test_the_number_of_statements_does_not_grow_with_the_runs() -> None:
-    with connections.writing(resources.engine()) as session:
-        calls.record_pause(session, calls.pause_key("gpt-9", None), 90.0)
+    write(resources.engine(), calls.record_pause, calls.pause_key("gpt-9", None), 90.0)
     assert statements_with_runs(1) == statements_with_runs(3)
     assert len(study_runs()) == 16
 
@@ -292,8 +284,7 @@ def test_every_setting_of_a_model_is_on_the_form_and_kept() -> None:
     assert run.extractor is not None
     assert (run.extractor["model"], run.extractor["max_tokens"]) == ("gemini/gemini-3-flash", 200)
     assert run.prompts["opinion"] == "Which? $submission_1 $submission_2"
-    with connections.reading(resources.engine()) as session:
-        assert studies.get(session, "s").prompts == {}, "the study's prompts are unchanged"
+    assert read(resources.engine(), studies.get, "s").prompts == {}, "the study's prompts are unchanged"
 
 
 def test_the_receivers_of_texts_are_named_before_the_start() -> None:

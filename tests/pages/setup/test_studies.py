@@ -42,14 +42,6 @@ def study_names() -> list[str]:
         return studies.names(session)
 
 
-def test_a_card_shows_the_progress_of_a_study() -> None:
-    app = visit("setup/studies")
-    assert app.button(key="open_import")
-    prepare_study([ItemRecord(item=make_item()), make_label()])
-    app = visit("setup/studies")
-    assert "1 item · 0 runs" in page_text(app)
-
-
 def test_a_sample_is_marked() -> None:
     resources.prepare_database()
     app = visit("setup/studies")

@@ -8,9 +8,8 @@ from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.labels import Kind, Opinion, Value
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from pages.watch.parts.turns import named_responses
-from tests.conftest import make_item, make_label
+from tests.conftest import make_item
 from tests.pages.visits import prepare_study, trace_text
-from tests.storage.shared import RUN, a_trace
 
 CRITERIA = ("clarity", "brevity")
 
@@ -98,9 +97,3 @@ def test_a_structured_reply_is_drawn_once_and_as_it_was_written_on_request():
     text = trace_text("i")
     assert ">It is short.\n\nAnswer: Response 2</div>" in text
     assert text.count("It is short.") == 2 and "data-raw=" in text
-
-
-def test_a_decided_trace_says_how_it_was_decided():
-    labels = [make_label(2, name, "i") for name in ("ann", "bob")]
-    prepare_study([ItemRecord(item=make_item("i")), RUN, a_trace("i"), *labels])
-    assert "Decided: Response 2" in trace_text("i") and "unanimous" in trace_text("i")

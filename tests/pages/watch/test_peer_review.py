@@ -67,14 +67,6 @@ SAMPLED = ScoreSettings(
 )
 
 
-def test_samples_of_a_single_judge_show_how_many_could_be_read() -> None:
-    waiting = iter(["Rating: 3", "Rating: 2", "Hm.", "Hm."])
-    _, events, _ = run_scripted(lambda ask: next(waiting), SAMPLED)
-    prepare_study(recorded(make_single_response_item(), "single-score", SAMPLED, events, "natural"))
-    shown = trace_text("tides")
-    assert "2 of 3 samples could be read." in shown and "**ann** · sample 1 · **3**" in shown
-
-
 def test_samples_on_several_criteria_have_a_histogram_each() -> None:
     chosen = SAMPLED.model_copy(update={"criteria": (Criterion(name="brief", scale=SCALE),), "samples": 2})
     replies = {"natural": iter(["Rating: 3", "Rating: 2"]), "brief": iter(["Rating: 1", "Hm.", "Hm."])}

@@ -206,12 +206,6 @@ def test_a_trace_of_a_pair_shows_its_two_responses_and_links_to_their_label():
     assert not label_is_blind(make_target(part="1-3"), "ann") and label_is_blind(make_target(part="1-2"), "ann")
 
 
-def test_a_reused_reply_names_the_run_that_paid_it():
-    reused = a_trace("item 0", a_turn(reused="first run"), a_verdict())
-    prepare_study([ItemRecord(item=make_item("item 0")), RUN, reused])
-    assert "reused from first run" in page_text(visit_trace("item 0"))
-
-
 def test_who_watches_a_running_trace_sees_what_its_judges_write():
     records = [ItemRecord(item=make_item()), RUN, a_trace("item 0", a_verdict("disputed", (1, 2, 1)))]
     prepare_study(records, "tour")

@@ -72,16 +72,6 @@ def test_a_label_equal_to_what_stands_adds_nothing_and_removes_the_draft(ann, en
     assert ann.progress()["drafts"] == 0
 
 
-def test_a_draft_is_not_a_label(ann, engine):
-    task = ann.tasks()[0]
-    assert ann.do("draft", task, value=1, reason="half a")["claim"] == "mine"
-    assert stored(engine) == []
-    again = ann.tasks()[0]
-    assert again["id"] == task["id"], "the newest draft is the first task of the next visit"
-    assert again["targets"][0]["standing"] is None
-    assert again["targets"][0]["draft"] == {"value": 1, "reason": "half a", "evidence": []}
-
-
 def test_a_request_that_is_sent_again_changes_nothing_and_gets_the_same_answer(ann, engine):
     task = ann.tasks()[0]
     batch = [ann.action("draft", task, value=2), ann.action("label", task, value=1), ann.action("flag", task)]

@@ -14,7 +14,8 @@ from storage.reports import contents, overview
 from storage.studies import annotators, studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_label
-from tests.storage.labelling.workbench import Client, stored
+from tests.sessions import read, write
+from tests.storage.labelling.workbench import Client
 from tests.storage.shared import RUN, a_trace, debates, import_study, stored_study
 
 
@@ -25,8 +26,7 @@ def queue(engine):
 
 
 def summary(engine, annotator="ann"):
-    with writing(engine) as session:
-        annotators.get_or_create_id(session, annotator)
+    write(engine, annotators.get_or_create_id, annotator)
     with reading(engine) as session:
         (found,) = home.summaries(session, studies.get(session, "s"), annotator)
         return found
@@ -41,8 +41,7 @@ def listed(engine, tab="todo", search="", annotator="ann"):
 
 def skip(engine, tasks, annotator="ann", **fields):
     work = Client(engine, annotator).work()
-    with writing(engine) as session:
-        return effects.skip_all(session, work, [task.id for task in tasks], **fields)
+    return write(engine, effects.skip_all, work, [task.id for task in tasks], **fields)
 
 
 def test_the_list_names_a_label_by_the_place_of_its_response_on_the_screen(engine, queue):
@@ -83,36 +82,6 @@ def test_a_page_of_a_list_has_the_rows_of_the_whole_list_and_a_search_reads_it_i
         words = whole[3].question.split()[-1]
         found = [task.id for task in whole if words.casefold() in task.question.casefold()]
         assert home.listed_ids(session, work, view, "todo", words) == found and whole[3].id in found
-
-
-def test_the_last_queue_is_that_of_the_newest_draft_or_label(engine, queue):
-    def last():
-        with reading(engine) as session:
-            study = studies.get(session, "s")
-            return home.last_queue(session, study.id, annotators.find_id(session, "ann"))
-
-    client, other = Client(engine), Client(engine, "bob", "c-2")
-    task = client.tasks()[0]
-    other.do("draft", other.tasks()[0], value=1)
-    other.label(other.tasks()[1], 1)
-    assert last() is None, "the work of others does not count"
-    client.do("draft", task, value=1)
-    assert last() == "disagreements"
-    client.label(task, 1)
-    assert last() == "disagreements"
-
-
-def test_skipping_many_leaves_labels_alone_and_can_be_taken_back(engine, queue):
-    client = Client(engine)
-    client.label(client.tasks()[0], 1)
-    everything = listed(engine) + listed(engine, "done")
-    assert skip(engine, everything) == 5
-    assert (summary(engine).todo, summary(engine).skipped, summary(engine).done) == (0, 5, 1)
-    assert client.tasks() == []
-    assert skip(engine, listed(engine, "skipped"), on=False) == 5
-    assert summary(engine).todo == 5
-    assert len(stored(engine)) == 1
-    assert summary(engine, "bob").todo == 6
 
 
 def test_a_bulk_skip_is_one_entry_of_the_undo_stack(engine, queue):
@@ -186,8 +155,7 @@ def test_the_targets_of_critiques_imported_by_an_earlier_version_are_added(engin
     study = stored_study(engine)
     for _ in range(2):
         home.prepare(engine, study.id, "ann")
-    with reading(engine) as session:
-        assert {one.name: one.todo for one in home.summaries(session, study, "ann")} == {
-            "aius": 1,
-            "critique_ratings": 1,
-        }
+    assert {one.name: one.todo for one in read(engine, home.summaries, study, "ann")} == {
+        "aius": 1,
+        "critique_ratings": 1,
+    }

@@ -18,7 +18,7 @@ from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.core.protocols.reviews import ENGAGING, make_settings
-from tests.storage.labelling.workbench import Client, lease, queue_states, stored
+from tests.storage.labelling.workbench import Client, stored
 from tests.storage.shared import store_label
 
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
@@ -61,17 +61,6 @@ def test_an_item_with_one_response_is_one_target(engine):
     item = make_item(responses=(Response(text="x"),))
     assert [target.part for target in offers.item_targets(item, "score", "tone")] == [""]
     assert [target.part for target in offers.item_targets(make_item(), "answer", "")] == [""]
-
-
-def test_created_targets_are_full_when_the_overlap_is_reached(engine, a_study):
-    created = create_targets(engine, a_study)
-    queue = Queue(a_study.id, "score", "tone", every=True)
-    with writing(engine) as session:
-        lease(session, a_study.id, created[0], "ann")
-        lease(session, a_study.id, created[1], "bob")
-        store_label(session, a_study.id, created[0], "ann", 4)
-        first, second, *_ = queue_states(session, queue, "bob", 1)
-    assert (first.full, second.full) == (True, False)
 
 
 def test_a_queue_of_all_targets_can_be_limited_to_one_run(engine):

@@ -15,6 +15,7 @@ from storage.labelling.context import Unknown, find_task, open_context
 from storage.labels import labels
 from storage.transfer import imports, samples
 from tests.conftest import make_item
+from tests.sessions import read, write
 from tests.storage.labelling.workbench import Client, leases, set_rules, stored
 from tests.storage.shared import RUN, a_trace, a_verdict, debates
 
@@ -199,10 +200,8 @@ def test_the_sample_of_every_kind_can_be_labelled(engine):
         imports.import_records(engine, file, records)
     values = {"disagreements": 1, "scores": None, "weights": None}
     for queue, file in samples_by_queue.items():
-        with writing(engine) as session:
-            work = open_context(session, queue, file, "ann")
-        with reading(engine) as session:
-            task = tasks.next_tasks(session, work, have=(), count=1, tab="todo", first=None)["tasks"][0]
+        work = write(engine, open_context, queue, file, "ann")
+        task = read(engine, tasks.next_tasks, work, have=(), count=1, tab="todo", first=None)["tasks"][0]
         target = task["targets"][0]
         value = values[queue]
         if "aspects" in target:
@@ -214,8 +213,7 @@ def test_the_sample_of_every_kind_can_be_labelled(engine):
         [result] = perform(engine, work, "c-1", [action], after=0)
         assert result["status"] == "accepted", (queue, result)
         assert result["reveal"].get("stances") or result["reveal"].get("weights"), queue
-        with reading(engine) as session:
-            assert len(list(labels.of_study(session, work.study.id))) == 1
+        assert len(list(read(engine, labels.of_study, work.study.id))) == 1
 
 
 def test_opaque_ids_reveal_nothing_and_are_decoded_with_their_key_only():

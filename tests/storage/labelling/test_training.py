@@ -17,6 +17,7 @@ from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_complete_item
+from tests.sessions import read
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.workbench import Client, leases, set_rules, stored
 from tests.storage.shared import debates, store_label, stored_study
@@ -288,8 +289,7 @@ def test_a_critique_with_known_answers_asks_these_aius_only_and_opens_the_queue(
     ann = Client(engine, queue="aius")
     [task] = ann.tasks()
     assert (task["training"], [target["group"] for target in task["targets"]]) == (True, ["precision", "precision"])
-    with reading(engine) as session:
-        summary = next(one for one in home.summaries(session, critiques, "ann") if one.name == "aius")
+    summary = next(one for one in read(engine, home.summaries, critiques, "ann") if one.name == "aius")
     assert (summary.todo, summary.training) == (1, 1)
     results = answer(ann, task, True, True)
     assert [result["feedback"]["correct"] for result in results] == [True, False]
@@ -300,8 +300,7 @@ def test_a_critique_with_known_answers_asks_these_aius_only_and_opens_the_queue(
     [opened] = ann.tasks(again=False)
     assert (opened["training"], len(opened["targets"])) == (False, 6), "three AIUs and three ratings"
     assert stored(engine) == []
-    with reading(engine) as session:
-        [found] = annotators.results(session, critiques)
+    [found] = read(engine, annotators.results, critiques)
     assert (found.attempts, found.first.hits, found.first.n, found.passed) == (2, 1, 2, True)
 
 
@@ -343,8 +342,7 @@ def test_a_decided_critique_is_a_hidden_check(engine, critiques):
 
 
 def _is_of(client: Client, task, critique: str) -> bool:
-    with reading(client.engine) as session:
-        return targets.get(session, client.work().ids.decode("t", task["id"])).part == critique
+    return read(client.engine, targets.get, client.work().ids.decode("t", task["id"])).part == critique
 
 
 @pytest.mark.parametrize(("given", "correct"), [(65.0, True), (66.0, False)])
@@ -365,8 +363,7 @@ def test_weights_are_right_within_the_tolerance_of_the_study(engine, given, corr
     result = ann.label(task, {"clarity": given, "tone": 100 - given})
     assert (result["feedback"]["correct"], result["feedback"]["expected"]) == (correct, ASPECTS)
     set_rules(engine, weight_tolerance=0)
-    with reading(engine) as session:
-        assert not studies.get(session, "s").rules.is_correct({"clarity": 60.5, "tone": 39.5}, ASPECTS)
+    assert not read(engine, studies.get, "s").rules.is_correct({"clarity": 60.5, "tone": 39.5}, ASPECTS)
 
 
 def weights_of(item: str) -> Target:
@@ -374,8 +371,7 @@ def weights_of(item: str) -> Target:
 
 
 def test_the_owner_chooses_among_current_aius_and_not_among_ratings(engine, critiques):
-    with reading(engine) as session:
-        texts = training_items.possible_targets(session, critiques.id)
+    texts = read(engine, training_items.possible_targets, critiques.id)
     assert {"aiu_precision", "aiu_recall"} <= {target.kind for target in texts}
     assert texts[aius_of(0)[0]] == ITEM.critiques[0].aius[0].text
     rating = Target(item=ITEM.id, kind="likert", criterion="AIU extraction", part="c1")

@@ -16,6 +16,7 @@ from storage.labelling.queue import Queue, TargetState, state_query, target_quer
 from storage.labelling.queue_view import open_view
 from storage.labels import targets
 from storage.studies import annotators, studies
+from tests.sessions import read, write
 
 
 def set_rules(engine: Engine, **rules: Any) -> None:
@@ -81,8 +82,7 @@ class Client:
 
     def work(self) -> QueueContext:
         """Return the queue as it is now."""
-        with writing(self.engine) as session:
-            return open_context(session, self.queue, "s", self.annotator)
+        return write(self.engine, open_context, self.queue, "s", self.annotator)
 
     def tasks(
         self,
@@ -101,14 +101,12 @@ class Client:
     def progress(self) -> Any:
         """Return the progress."""
         work = self.work()
-        with reading(self.engine) as session:
-            return queue_view.progress(open_view(session, work, again=False))
+        return queue_view.progress(read(self.engine, open_view, work, again=False))
 
     def history(self) -> dict[str, Any]:
         """Return both stacks."""
         work = self.work()
-        with reading(self.engine) as session:
-            return effects.history(session, work)
+        return read(self.engine, effects.history, work)
 
     def action(self, type: str, task: Any = None, part: int = 0, **fields: Any) -> dict[str, Any]:
         """Return the next action."""

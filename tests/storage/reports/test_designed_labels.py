@@ -26,6 +26,7 @@ from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_label
+from tests.sessions import read, write
 from tests.storage.reports.disputed_study import PlannedPair, planned_pairs, records
 from tests.storage.reports.test_alignment import find_row, import_study
 from tests.storage.shared import a_turn
@@ -43,16 +44,14 @@ def nobody(pairs: Sequence[PlannedPair]) -> Sequence[PlannedPair]:
 def designed_study(engine: Engine, design: Design, labelled: object = None) -> Study:
     """Return the study with a design, and labels of the drawn pairs, or of those with these numbers, by two people."""
     study = import_study(engine, records(nobody))
-    with writing(engine) as session:
-        designs.set_design(session, study.id, "helpfulness", design)
+    write(engine, designs.set_design, study.id, "helpfulness", design)
     chosen = drawn(engine, study) if labelled is None else labelled
     import_labels(engine, study, chosen)  # type: ignore[arg-type]
     return study
 
 
 def drawn(engine: Engine, study: Study) -> dict[str, bool]:
-    with reading(engine) as session:
-        frame = designs.frame(session, study.id)
+    frame = read(engine, designs.frame, study.id)
     assert frame is not None
     return {
         item: stratum == "disputed"
@@ -87,8 +86,7 @@ def test_the_win_rate_of_a_stratified_draw_is_of_all_pairs(engine: Engine) -> No
 
 def test_judges_and_agreement_are_of_all_targets(engine: Engine) -> None:
     whole = designed_study(engine, Design(Form.everything))
-    with writing(engine) as session:
-        studies.rename(session, whole.id, "whole")
+    write(engine, studies.rename, whole.id, "whole")
     part = designed_study(engine, HALF_OF_THE_AGREED)
     statistics = ("accuracy_gold", "cohen_kappa_gold", "human_ceiling", "judge_less_ceiling")
     rows = {study.id: alignment.rows(engine, study, resamples=50) for study in (whole, part)}
@@ -164,8 +162,7 @@ def test_labels_from_before_a_round_are_no_random_part_of_what_it_draws(engine: 
     first, known = win_rate(engine, study, ""), drawn(engine, study)
     others = [pair for pair in planned_pairs() if not pair.disputed and pair.key not in known]
     import_labels(engine, study, {pair.key: False for pair in others if pair.better == "A"})
-    with writing(engine) as session:
-        further = designs.set_design(session, study.id, "helpfulness", more)
+    further = write(engine, designs.set_design, study.id, "helpfulness", more)
     chosen = {pair.key for pair in others if pair.better == "A"}
     assert {key.partition(":")[0] for key in further.before} < chosen
     unchanged = win_rate(engine, study, "")
@@ -246,8 +243,7 @@ def score_queue(engine: Engine, study: Study) -> set[str]:
 def test_scores_are_drawn_by_a_design_and_their_figures_are_of_all(engine: Engine) -> None:
     study, scores = scored_study(engine)
     assert score_queue(engine, study) == set(scores)
-    with writing(engine) as session:
-        offers.change_design(session, study, "clarity", sizes={"agreed": 60}, kind="score")
+    write(engine, offers.change_design, study, "clarity", sizes={"agreed": 60}, kind="score")
     asked = drawn(engine, study)
     assert score_queue(engine, study) == set(asked)
     assert sum(not disputed for disputed in asked.values()) == 60
@@ -258,13 +254,11 @@ def test_scores_are_drawn_by_a_design_and_their_figures_are_of_all(engine: Engin
         row = next(row for row in report.rows if row.system == system)
         assert row.population == "all targets" and row.low is not None and row.high is not None
         assert row.low < truth < row.high and row.value == pytest.approx(truth, abs=0.25)
-    with reading(engine) as session:
-        found = label_designs.find(session, study.id, "clarity", "score")
+    found = read(engine, label_designs.find, study.id, "clarity", "score")
     assert found is not None
     part = correlations(engine, study)
     label_scores(engine, study, {key: score for key, score in scores.items() if key not in asked})
-    with writing(engine) as session:
-        offers.change_design(session, study, "clarity", sizes={"agreed": 300}, kind="score")
+    write(engine, offers.change_design, study, "clarity", sizes={"agreed": 300}, kind="score")
     assert part == pytest.approx(correlations(engine, study), abs=0.02)
     assert "60 of " in label_designs.describe(found) and "mean score of all scores" in label_designs.consequence(found)
 

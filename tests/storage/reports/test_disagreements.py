@@ -11,7 +11,6 @@ from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, Record
 from core.labels import PREFERENCE, Scale, majority_value
-from storage.db.connections import reading, writing
 from storage.labels import labels
 from storage.reports import alignment, disagreements
 from storage.reports.alignment import AlignmentData
@@ -27,6 +26,7 @@ from storage.reports.disagreements import (
 from storage.reports.references import Reference
 from storage.studies.studies import Study
 from tests.conftest import make_item, make_label, make_target
+from tests.sessions import read, write
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, import_study
 
 LAST_OPINIONS: dict[str, tuple[object, ...]] = {"a": (1, 2, 2), "b": (2, 2, 2), "c": (0, None, 1), "d": (1, 2, 1)}
@@ -153,12 +153,9 @@ def test_booleans_and_whole_numbers_are_formatted_differently() -> None:
 
 def test_an_adjudication_changes_the_version(engine: Engine) -> None:
     study, _ = load(engine)
-    with reading(engine) as session:
-        before = disagreements.version(session, study.id)
-    with writing(engine) as session:
-        labels.adjudicate(session, study.id, make_target("b"), 1, rule="expert", reason="clear", adjudicator="eve")
-    with reading(engine) as session:
-        assert disagreements.version(session, study.id) != before
+    before = read(engine, disagreements.version, study.id)
+    write(engine, labels.adjudicate, study.id, make_target("b"), 1, rule="expert", reason="clear", adjudicator="eve")
+    assert read(engine, disagreements.version, study.id) != before
 
 
 # Selections of many planted opinions, compared with the same ones made one at a time.

@@ -138,16 +138,6 @@ def test_the_front_has_the_cells_that_no_cheaper_one_equals(results: report.Resu
     assert (outage.cost, [row.cell for row in front][:2]) == ("dollars", ["bad · 50", "good · 150"])
 
 
-def test_the_caption_states_entries_that_average_unequal_numbers_of_cells(results: report.Results) -> None:
-    _, cells = results.of("accuracy")
-    partial = replace(results, cells={"example_level_agreement": cells[:-1]})
-    _, table = report.table_of(partial, None, rows=["judge.model"], columns=[])
-    caption = report.caption_of(partial, "example_level_agreement", table)
-    assert "mean over the levels of words (not comparable everywhere: an entry has 1 to 2 of them)" in caption
-    _, whole = report.table_of(results, None, rows=["judge.model"], columns=[])
-    assert "not comparable" not in report.caption_of(results, "example_level_agreement", whole)
-
-
 def test_the_caption_states_each_caveat_once_with_its_cells(results: report.Results) -> None:
     name, (first, *others) = results.of("accuracy")
     few = "only 3 groups of items to resample: the interval may be too narrow"
@@ -161,13 +151,6 @@ def test_the_caption_states_each_caveat_once_with_its_cells(results: report.Resu
     assert latex.count(f"; {few}; reference: gold, {mix}") == 1
     _, text = report.render(whole, name, None, None, "text")
     assert text.count(f"; {few}; reference: gold, {mix}") == 1
-
-
-def test_the_caption_states_why_cells_have_no_value(results: report.Results) -> None:
-    name, (first, *others) = results.of("accuracy")
-    partial = replace(results, cells={name: [replace(first, value=None, reason="no label"), *others]})
-    _, table = report.table_of(partial, name)
-    assert "; no value in 1 of 4 cells: no label; " in report.caption_of(partial, name, table)
 
 
 def test_dollars_without_a_price_name_the_settings(results: report.Results) -> None:

@@ -14,6 +14,7 @@ from storage.reports import alignment, judge_costs, judge_errors
 from storage.reports.judge_errors import INFORMATIVE
 from storage.reports.judge_ranking import RankingQuery
 from tests.conftest import make_item
+from tests.sessions import read, write
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study
 from tests.storage.reports.test_disagreements import load
@@ -56,11 +57,9 @@ def test_requested_targets_are_in_the_queue_until_they_have_one_more_label(engin
         assert judge_errors.last_request(session, study.id, "another judge", QUERY) is None
         (queue,) = home.summaries(session, study, "dan")
     assert (queue.name, queue.todo) == ("disagreements", 3)
-    with writing(engine) as session:
-        store_label(session, study.id, chosen[0], "dan", 1)
+    write(engine, store_label, study.id, chosen[0], "dan", 1)
     home.prepare(engine, study.id, "eve")
-    with reading(engine) as session:
-        (queue,) = home.summaries(session, study, "eve")
+    (queue,) = read(engine, home.summaries, study, "eve")
     assert queue.todo == 2
 
 
@@ -69,8 +68,7 @@ def test_requested_targets_are_in_the_queue_until_they_have_one_more_label(engin
 
 def test_an_opinion_costs_the_judges_calls_and_a_verdict_the_whole_run(engine: Engine) -> None:
     study, data = load(engine)
-    with reading(engine) as session:
-        costs = judge_costs.cost_by_judge(session, study.id, data.opinions)
+    costs = read(engine, judge_costs.cost_by_judge, study.id, data.opinions)
     assert costs["j0"].dollars_per_thousand == pytest.approx(250)
     assert costs["j0 · j1 · j2"].dollars_per_thousand == pytest.approx(500)
     assert "j0, first opinion" not in costs and "j2" not in costs
@@ -79,7 +77,6 @@ def test_an_opinion_costs_the_judges_calls_and_a_verdict_the_whole_run(engine: E
 def test_a_judge_with_a_call_of_unknown_price_has_no_cost(engine: Engine) -> None:
     free = a_turn(0, usage=Usage(seconds=1.0))
     study, data = load(engine, [ItemRecord(item=make_item("e")), a_trace("e", free, a_verdict())])
-    with reading(engine) as session:
-        costs = judge_costs.cost_by_judge(session, study.id, data.opinions)
+    costs = read(engine, judge_costs.cost_by_judge, study.id, data.opinions)
     assert (costs["j0"].dollars_per_thousand, costs["j0"].unpriced) == (None, 1)
     assert costs["j1"].dollars_per_thousand == pytest.approx(250)

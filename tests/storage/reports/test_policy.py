@@ -24,6 +24,7 @@ from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.transfer.gold import GoldOptions, gold_rows
 from tests.conftest import make_item
+from tests.sessions import read, write
 from tests.storage.reports import planted_policies as planted
 from tests.storage.reports.test_alignment import import_study
 
@@ -69,10 +70,8 @@ def test_a_risk_out_of_reach_is_none_with_the_labels_that_could_decide(engine: E
 
 def test_labels_that_could_decide_are_drawn_by_the_design(engine: Engine) -> None:
     study = import_study(engine, planted.records(600, labels=0, error=0.1))
-    with writing(engine) as session:
-        designs.set_design(session, study.id, planted.CRITERION, Design(Form.random, 3, {"": 0.08}))
-    with reading(engine) as session:
-        frame = designs.frame(session, study.id)
+    write(engine, designs.set_design, study.id, planted.CRITERION, Design(Form.random, 3, {"": 0.08}))
+    frame = read(engine, designs.frame, study.id)
     assert frame is not None
     verdicts = {one.item: one.events[0].verdict.value for one in planted.records(600, 0, 0.1) if one.type == "trace"}  # type: ignore[union-attr]
     drawn = frame.item[frame.drawn].tolist()
@@ -83,10 +82,8 @@ def test_labels_that_could_decide_are_drawn_by_the_design(engine: Engine) -> Non
     assert f"labels of {before.more.strata['']:,} targets, drawn" in policy.describe_more(before)
     ranking, _ = label_plans.of_study(engine, study, Selection())
     assert ranking.threshold.endswith(policy.describe_more(before))
-    with writing(engine) as session:
-        policy.draw_more(session, study, before)
-    with reading(engine) as session:
-        frame = designs.frame(session, study.id)
+    write(engine, policy.draw_more, study, before)
+    frame = read(engine, designs.frame, study.id)
     assert frame is not None and frame.drawn.sum() == len(drawn) + before.more.strata[""]
     new = [planted.label(item, int(verdicts[item])) for item in set(frame.item[frame.drawn]) - set(drawn)]  # type: ignore[arg-type]
     imports.import_records(engine, study.name, new)
@@ -273,11 +270,9 @@ def test_accepted_verdicts_stand_until_the_policy_is_withdrawn(engine: Engine, s
     with writing(engine) as session:
         certificates.save(session, study.id, certificate)
         certificates.save(session, study.id, certificate)
-    with reading(engine) as session:
-        (stored,) = studies.by_id(session, study.id).rules.policies
+    (stored,) = read(engine, studies.by_id, study.id).rules.policies
     assert stored == certificate
-    with reading(engine) as session:
-        accepting = studies.by_id(session, study.id)
+    accepting = read(engine, studies.by_id, study.id)
     values = certificates.standing_values(engine, accepting)
     assert len(values) == certificate["accepted"]
     with reading(engine) as session:
@@ -301,10 +296,8 @@ def test_accepted_verdicts_stand_until_the_policy_is_withdrawn(engine: Engine, s
 def test_labels_of_a_design_count_by_their_probability(engine: Engine) -> None:
     design = Design(Form.random, 3, {"": 0.4})
     study = import_study(engine, planted.records(600, labels=0, error=0.1))
-    with writing(engine) as session:
-        designs.set_design(session, study.id, planted.CRITERION, design)
-    with reading(engine) as session:
-        frame = designs.frame(session, study.id)
+    write(engine, designs.set_design, study.id, planted.CRITERION, design)
+    frame = read(engine, designs.frame, study.id)
     assert frame is not None
     verdicts = {one.item: one.events[0].verdict.value for one in planted.records(600, 0, 0.1) if one.type == "trace"}  # type: ignore[union-attr]
     drawn = frame.item[frame.drawn].tolist()

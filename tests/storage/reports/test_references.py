@@ -31,6 +31,7 @@ from storage.reports.references import Reference
 from storage.studies.studies import Study
 from tests.conftest import make_item, make_label, make_target
 from tests.core.formats.shared import MAPPINGS, public_file
+from tests.sessions import read
 from tests.storage.shared import a_trace, a_verdict, import_study
 
 study_names = (f"study {number}" for number in count())
@@ -74,8 +75,7 @@ def find_row(engine: Engine, study: Study, judge: str, statistic: str, reference
 
 
 def reference_values(engine: Engine, study: Study, reference: str) -> dict[str, tuple[Any, str]]:
-    with reading(engine) as session:
-        frame = references.frame(session, study.id, references.parse(reference), {})
+    frame = read(engine, references.frame, study.id, references.parse(reference), {})
     return {row.item: (row.value, row.source) for row in frame.itertuples()}
 
 
@@ -206,8 +206,7 @@ def test_words_on_an_ordered_scale_have_places(engine: Engine) -> None:
     target = Target(item="item 0", kind="score")
     labels = [score_label(target, name, value) for name, value in (("a", "poor"), ("b", "good"), ("c", "good"))]
     study = import_study(engine, [*items(1), ScaleRecord(kind="score", scale=scale), *labels])
-    with reading(engine) as session:
-        frame = references.frame(session, study.id, Reference(), {("score", ""): scale})
+    frame = read(engine, references.frame, study.id, Reference(), {("score", ""): scale})
     assert frame[["value", "number"]].to_numpy().tolist() == [["good", pytest.approx(4 / 3)]]
 
 
@@ -223,8 +222,7 @@ def test_a_reference_that_the_study_does_not_have_is_refused_with_those_it_has(e
         alignment.rows(engine, study, reference="debate:x")
     with pytest.raises(TiebreakError, match="no annotator with labels called 'x'; there are ann"):
         alignment.rows(engine, study, reference="annotator:x")
-    with reading(engine) as session:
-        names = [str(choice) for choice in references.choices(session, study.id)]
+    names = [str(choice) for choice in read(engine, references.choices, study.id)]
     assert names == ["gold", "majority", "mean", "annotator:ann", "debate:debate"]
 
 

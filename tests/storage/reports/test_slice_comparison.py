@@ -13,6 +13,7 @@ from storage.reports.discordance import compare_with_people, targets_of
 from storage.reports.judge_ranking import Selection
 from storage.studies import studies
 from storage.studies.studies import Study
+from tests.sessions import read, write
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study
 from tests.storage.reports.test_discordance import NONE, QUERY, SHORTER
@@ -24,13 +25,11 @@ def study(engine: Engine) -> Study:
 
 
 def reload(engine: Engine, study: Study) -> Study:
-    with connections.reading(engine) as session:
-        return studies.by_id(session, study.id)
+    return read(engine, studies.by_id, study.id)
 
 
 def test_a_slice_is_saved_replaced_and_deleted_and_other_rules_stay(engine: Engine, study: Study) -> None:
-    with connections.writing(engine) as session:
-        assert studies.save_slice(session, study.id, " against  length ", [SHORTER, SHORTER]) == "against length"
+    assert write(engine, studies.save_slice, study.id, " against  length ", [SHORTER, SHORTER]) == "against length"
     saved = reload(engine, study).rules
     assert saved.slices == {"against length": (SHORTER,)}
     assert saved.model_copy(update={"slices": {}}) == study.rules
@@ -41,14 +40,12 @@ def test_a_slice_is_saved_replaced_and_deleted_and_other_rules_stay(engine: Engi
         with pytest.raises(TiebreakError, match="needs a condition"):
             studies.save_slice(session, study.id, "empty", [])
     assert reload(engine, study).rules.slices == {"against length": (("length gap", "above 2"),)}
-    with connections.writing(engine) as session:
-        studies.delete_slice(session, study.id, "against length")
+    write(engine, studies.delete_slice, study.id, "against length")
     assert not reload(engine, study).rules.slices
 
 
 def test_a_judge_of_length_differs_between_a_saved_slice_and_another_one(engine: Engine, study: Study) -> None:
-    with connections.writing(engine) as session:
-        studies.save_slice(session, study.id, "short", [SHORTER])
+    write(engine, studies.save_slice, study.id, "short", [SHORTER])
     rows = discordance.of_two_slices(engine, reload(engine, study), Selection(), "short", "scenario: math")
     first = rows[0]
     assert (first.judge, first.slice, first.found) == ("long", ("short", "scenario: math"), True)

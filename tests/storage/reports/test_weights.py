@@ -17,12 +17,12 @@ from core.statistics.reports.weight_distances import average_weights, top_k_dist
 from core.statistics.reports.weight_laboratory import EQUAL, JUDGE, PEOPLE
 from core.trace import Verdict, VerdictReached
 from storage.db import connections
-from storage.db.connections import writing
 from storage.reports import weights
 from storage.studies.studies import Study
 from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.databases import create_database
+from tests.sessions import write
 from tests.storage.shared import import_study, store_label
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
@@ -35,11 +35,6 @@ def study(engine: Engine) -> Study:
     return import_study(engine, tiebreak.read(samples.path("dna_eval")))
 
 
-def save_weights(engine: Engine, study: Study, values: dict[str, float], annotator: str = "zoe") -> None:
-    with writing(engine) as session:
-        store_label(session, study.id, NOTE, annotator, values)
-
-
 def test_distances_of_the_sample(engine: Engine, study: Study) -> None:
     rows = {(row.rater_a, row.rater_b): row for row in weights.rows(engine, study, resamples=0)}
     assert rows["annotator 1", "annotator 3"].undefined == 1 and rows["people", "people"].units == 8
@@ -48,10 +43,10 @@ def test_distances_of_the_sample(engine: Engine, study: Study) -> None:
 
 
 def test_withdrawn_weights_do_not_count(engine: Engine, study: Study) -> None:
-    save_weights(engine, study, {"accuracy": 40, "helpfulness": 20, "relevance": 30, "level of detail": 10})
+    given = {"accuracy": 40, "helpfulness": 20, "relevance": 30, "level of detail": 10}
+    write(engine, store_label, study.id, NOTE, "zoe", given)
     before = {row.rater_b for row in weights.rows(engine, study, resamples=0)}
-    with writing(engine) as session:
-        store_label(session, study.id, NOTE, "zoe", None)
+    write(engine, store_label, study.id, NOTE, "zoe", None)
     assert "zoe" in before and "zoe" not in {row.rater_b for row in weights.rows(engine, study, resamples=0)}
 
 

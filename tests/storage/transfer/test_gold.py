@@ -24,19 +24,18 @@ from storage.studies import items, studies
 from storage.transfer import gold, imports, samples
 from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 from tests.conftest import make_item, make_label, make_target
+from tests.sessions import read, write
 from tests.storage.shared import a_trace, a_verdict, store_label
 
 DEBATE, OTHER = (RunRecord(name=name, protocol="scaleeval") for name in ("debate", "other"))
 
 
 def export(engine, study, **options):
-    with reading(engine) as session:
-        return list(gold_rows(session, study, GoldOptions(**options)))
+    return list(read(engine, gold_rows, study, GoldOptions(**options)))
 
 
 def save(engine, study, annotator, value, target=None, **fields):
-    with writing(engine) as session:
-        store_label(session, study.id, target or make_target(), annotator, value, **fields)
+    write(engine, store_label, study.id, target or make_target(), annotator, value, **fields)
 
 
 def by_item(rows):
@@ -71,14 +70,12 @@ def test_an_unknown_run_is_named(engine, a_study):
 def test_a_row_has_the_origin_of_its_value(engine, a_study):
     save(engine, a_study, "ann", 1, guidelines=1)
     save(engine, a_study, "bob", 2, guidelines=2)
-    with writing(engine) as session:
-        views.record(session, a_study.id, [make_target()], "ann")
+    write(engine, views.record, a_study.id, [make_target()], "ann")
     save(engine, a_study, "ann", 2, guidelines=2)
     (row,) = export(engine, a_study)
     assert (row.study, row.gold.source, row.contention, row.guidelines) == ("s", "unanimous", 0.0, (2,))
     assert (row.blind, row.final) == ({"ann": 1, "bob": 2}, {"ann": 2, "bob": 2})
-    with writing(engine) as session:
-        labels.adjudicate(session, a_study.id, make_target(), 0, rule="discussion", reason="equal", adjudicator="dee")
+    write(engine, labels.adjudicate, a_study.id, make_target(), 0, rule="discussion", reason="equal", adjudicator="dee")
     (row,) = export(engine, a_study)
     assert (row.gold.value, row.adjudicator, row.rule, row.reason) == (0, "dee", "discussion", "equal")
     assert row.date is not None
@@ -111,8 +108,7 @@ def test_the_passages_that_annotators_selected_are_exported(engine, a_study):
 
 def test_pseudonyms_hide_every_name_and_are_stable(engine, a_study):
     save(engine, a_study, "ann", 1)
-    with writing(engine) as session:
-        labels.adjudicate(session, a_study.id, make_target(), 0, rule="expert", reason="equal", adjudicator="dee")
+    write(engine, labels.adjudicate, a_study.id, make_target(), 0, rule="expert", reason="equal", adjudicator="dee")
     stream = io.StringIO()
     gold_csv.write_csv(rows := export(engine, a_study, pseudonyms=True), stream)
     assert "ann:" not in stream.getvalue() and "dee" not in stream.getvalue()
@@ -128,8 +124,7 @@ def test_columns_of_judges_have_verdicts_and_last_opinions(engine, a_study):
     (row,) = export(engine, a_study, judge_columns=True)
     assert row.verdicts == {"debate": 2} and row.opinions == {f"j{n} (debate)": 2 for n in range(3)}
     assert (row.gold.value, row.gold.source) == (1, "single")
-    with reading(engine) as session:
-        assert verdict_runs(session, a_study) == ["debate"]
+    assert read(engine, verdict_runs, a_study) == ["debate"]
 
 
 def test_parts_are_readable(engine):
@@ -200,8 +195,7 @@ def test_an_aiu_that_was_edited_away_keeps_its_text(engine):
 
 def test_a_time_that_is_not_finite_is_not_stored(engine, a_study):
     save(engine, a_study, "ann", 1, seconds=float("inf"))
-    with reading(engine) as session:
-        (label,) = labels.of_study(session, a_study.id)
+    (label,) = read(engine, labels.of_study, a_study.id)
     assert label.seconds is None
 
 
@@ -222,8 +216,7 @@ def memory():
 @given(given_labels=label_sets, verdicts=verdict_sets)
 def test_verdicts_change_no_gold_unless_selected(memory, given_labels, verdicts):
     engine = memory
-    with writing(engine) as session:
-        name = f"s{len(studies.names(session))}"
+    name = f"s{len(write(engine, studies.names))}"
     items = [ItemRecord(item=make_item(f"item {n}")) for n in range(4)]
     people = [make_label(value, annotator, f"item {n}") for n, annotator, value in given_labels]
     imports.import_records(engine, name, [*items, *people])

@@ -24,7 +24,7 @@ from core.formats.registry import read_records
 from core.items import Criterion, Response
 from core.labels import PREFERENCE, Adjudication, Label, Scale
 from core.transcripts import Part, Transcript
-from storage.db.connections import reading, writing
+from storage.db.connections import reading
 from storage.labels import labels
 from storage.runs import traces
 from storage.studies import items, studies
@@ -32,6 +32,7 @@ from storage.transfer import _spool, exports, imports
 from storage.transfer.imports import ImportCounts
 from tests.conftest import make_item, make_label, make_target
 from tests.core.protocols import debates
+from tests.sessions import read, write
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, find_traces, store_label, stored_study
 
 AT = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
@@ -103,8 +104,7 @@ def test_identical_lines_without_a_time_are_all_imported_and_recognised(engine, 
     assert imports.import_records(engine, "s", lines).labels == 4
     assert imports.import_records(engine, "s", lines).labels == 0
     assert imports.import_records(engine, "s", [*lines, make_label(1)]).labels == 1
-    with reading(engine) as session:
-        assert [label.value for label in labels.history(session, a_study.id, make_target())] == [1, 2, 1, 1, 1]
+    assert [label.value for label in read(engine, labels.history, a_study.id, make_target())] == [1, 2, 1, 1, 1]
 
 
 def test_the_same_time_in_another_zone_is_the_same_label(engine, a_study):
@@ -114,8 +114,7 @@ def test_the_same_time_in_another_zone_is_the_same_label(engine, a_study):
     assert (
         imports.import_records(engine, "s", [make_label(1, at=AT.replace(tzinfo=None), annotator=" ann ")]).labels == 0
     )
-    with reading(engine) as session:
-        assert labels.history(session, a_study.id, make_target())[0].at == AT
+    assert read(engine, labels.history, a_study.id, make_target())[0].at == AT
 
 
 def test_the_same_records_in_another_study_are_new(engine):
@@ -155,8 +154,7 @@ def test_an_invalid_record_rolls_the_import_back(engine, reason):
     assert export(engine, "s") == before
     with pytest.raises(TiebreakError):
         imports.import_records(engine, "t", [*one_of_each_type(), INVALID_RECORDS[reason]])
-    with reading(engine) as session:
-        assert studies.names(session) == ["s"]
+    assert read(engine, studies.names) == ["s"]
 
 
 def test_a_label_off_its_scale_is_named_by_item_and_annotator(engine):
@@ -217,8 +215,7 @@ def test_an_error_at_the_end_of_a_file_rolls_the_import_back(engine):
 
     with pytest.raises(FileFormatError, match="line 17"):
         imports.import_records(engine, "s", records())
-    with reading(engine) as session:
-        assert studies.names(session) == []
+    assert read(engine, studies.names) == []
 
 
 def test_a_trace_with_fewer_events_changes_nothing(engine):
@@ -248,8 +245,7 @@ def test_a_label_can_be_saved_while_a_file_is_read(engine, a_study):
 
     def records():
         yield ItemRecord(item=make_item("new"))
-        with writing(engine) as session:
-            store_label(session, a_study.id, make_target(), "ann", 1)
+        write(engine, store_label, a_study.id, make_target(), "ann", 1)
 
     assert imports.import_records(engine, "s", records()).items == 1
 
@@ -277,8 +273,7 @@ def test_a_killed_import_adds_nothing(engine, a_study):
     process.wait()
     process.stdout.close()
     deadline = time.monotonic() + 20
-    with reading(engine) as session:
-        assert len(items.of_study(session, a_study.id)) == 3
+    assert len(read(engine, items.of_study, a_study.id)) == 3
     assert imports.import_records(engine, "s", [ItemRecord(item=make_item("new 1"))]).items == 1
     assert time.monotonic() < deadline
 

@@ -20,7 +20,7 @@ from core.llm.client import ScriptedModel
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.trace import Ask
-from storage.db.connections import connect, reading, writing
+from storage.db.connections import connect, reading
 from storage.db.tables import ItemRow, OpinionRow, TargetRow, TraceRow
 from storage.labels.targets import own_outcome
 from storage.reports import alignment, discordance, discussions, peer_reviews
@@ -31,6 +31,7 @@ from storage.transfer import imports
 from storage.transfer.instructions import instruction_examples
 from storage.worker import RunRequest, create_run, execute_run
 from tests.databases import create_database
+from tests.sessions import read, write
 
 NAMES, ITEMS = ("clarity", "brevity"), 8
 SETTINGS = {
@@ -60,18 +61,15 @@ def make_study(path: Path, kind: Kind) -> tuple[Engine, Study]:
     records: list[Any] = [CriterionRecord(criterion=criterion) for criterion in criteria]
     records += [ItemRecord(item=item) for item in known] + [LabelRecord(label=label) for label in labels]
     imports.import_records(engine, "s", records)
-    with reading(engine) as session:
-        return engine, studies.get(session, "s")
+    return engine, read(engine, studies.get, "s")
 
 
 def execute(engine: Engine, study: Study, protocol: str, *criteria: str) -> None:
     installed = PROTOCOLS[protocol]
     text = f"{SETTINGS[protocol]}\ncriterion: {criteria[0]}\ncriteria: [{', '.join(criteria[1:])}]"
-    with reading(engine) as session:
-        settings = parse_settings(text, installed, studies.criteria(session, study.id))
+    settings = parse_settings(text, installed, read(engine, studies.criteria, study.id))
     run = create_run(engine, RunRequest(study, installed, settings, " ".join(criteria), seed=3))
-    with writing(engine) as session:
-        claims.claim_run(session, run, "worker")
+    write(engine, claims.claim_run, run, "worker")
     asyncio.run(execute_run(engine, run, ScriptedModel(reply), worker="worker"))
 
 

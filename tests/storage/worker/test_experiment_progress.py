@@ -10,6 +10,7 @@ from storage.runs import calls, claims, experiments
 from storage.runs.calls import stored_models
 from storage.runs.experiments import rate_of
 from storage.studies.studies import Study
+from tests.sessions import read
 from tests.storage.worker.test_experiment_runs import begin, execute
 
 
@@ -34,8 +35,7 @@ def test_the_progress_states_a_wait_that_a_provider_asked_for(engine: Engine, a_
     with writing(engine) as session:
         name, address, *_ = next(stored_models(experiments.runs_of(session, experiment_id)[0].settings))
         calls.record_pause(session, calls.pause_key(name, address), 90.0)
-    with reading(engine) as session:
-        summary = experiments.progress(session, experiment_id).summary()
+    summary = read(engine, experiments.progress, experiment_id).summary()
     assert f"; the provider of {name} asked to wait until " in summary
 
 
@@ -44,13 +44,11 @@ def test_a_process_that_has_a_run_and_does_not_respond_is_named(engine: Engine, 
     with writing(engine) as session:
         run_id = experiments.runs_of(session, experiment_id)[0].id
         assert claims.claim_run(session, run_id, "host:12:ab")
-    with reading(engine) as session:
-        assert experiments.progress(session, experiment_id).unseen == ""
+    assert read(engine, experiments.progress, experiment_id).unseen == ""
     with writing(engine) as session:
         until = datetime.now(UTC) + timedelta(seconds=7.9)
         session.execute(update(RunRow).where(col(RunRow.id) == run_id).values(claimed_until=until))
-    with reading(engine) as session:
-        wait = experiments.progress(session, experiment_id).wait
+    wait = read(engine, experiments.progress, experiment_id).wait
     assert wait == "The process host:12 does not respond; its run is continued in 8 seconds."
 
 

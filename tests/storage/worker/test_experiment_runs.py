@@ -12,7 +12,7 @@ from core.items import Response
 from core.labels import Label, Scale, Target
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Ask, Usage, VerdictReached
-from storage.db.connections import reading, writing
+from storage.db.connections import reading
 from storage.reports import peer_reviews
 from storage.runs import claims, experiments, runs, traces
 from storage.studies.studies import Study
@@ -30,6 +30,7 @@ from storage.worker import (
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.core.protocols.critiques import worked_example_reply
+from tests.sessions import read, write
 from tests.storage.critique_studies import import_study
 from tests.storage.shared import find_traces
 
@@ -61,8 +62,7 @@ def test_every_cell_has_a_run_for_each_repeat(engine: Engine, a_study: Study) ->
     experiment_id = begin(engine, a_study)
     progress, _ = execute(engine, experiment_id)
     assert (progress.state, progress.runs, progress.finished, progress.done) == ("finished", 4, 4, 12)
-    with reading(engine) as session:
-        made = experiments.runs_of(session, experiment_id)
+    made = read(engine, experiments.runs_of, experiment_id)
     assert [(run.name, run.cell, run.repeat) for run in made] == [
         ("formats · general · repeat 1", {"format": "general"}, 1),
         ("formats · masked · repeat 1", {"format": "masked"}, 1),
@@ -76,8 +76,7 @@ def test_repeats_at_temperature_0_have_stored_seeds_that_differ(engine: Engine, 
     planned = plan(engine, a_study, files.parse(FILE.replace("repeats: 2", "repeats: 3")))
     assert any("Repeats of m differ by the seed" in note for note in planned.notes)
     _, asked = execute(engine, experiment_id := start(engine, a_study, planned))
-    with reading(engine) as session:
-        made = experiments.runs_of(session, experiment_id)
+    made = read(engine, experiments.runs_of, experiment_id)
     assert [run.settings["judge"]["spec"]["seed"] for run in made] == [None, None, 1, 1, 2, 2]
     assert {ask.spec.seed for ask in asked} == {None, 1, 2}
     sampled = plan(
@@ -122,8 +121,7 @@ def test_a_stop_cancels_all_runs_and_the_same_command_continues_without_a_repeat
     run = execute_experiment(engine, experiment_id, lambda progress: None, model, requests=requests)
     progress = asyncio.run(run)
     assert (progress.state, progress.done, progress.totals.calls, prompts.total()) == ("cancelled", 2, 2, 2)
-    with reading(engine) as session:
-        assert claims.unclaimed(session) == [], "no worker continues it"
+    assert read(engine, claims.unclaimed) == [], "no worker continues it"
     progress, asked = execute(engine, begin(engine, a_study, text))
     assert (progress.state, progress.done, len(asked)) == ("finished", 6, 4)
 
@@ -142,8 +140,7 @@ def test_two_processes_that_start_an_experiment_at_once_create_each_run_once(eng
     same, other = (plan(engine, a_study, files.parse(FILE.replace("model: m", f"model: {model}"))) for model in "mx")
     experiment_id = start(engine, a_study, planned)
     assert start(engine, a_study, same) == experiment_id
-    with reading(engine) as session:
-        assert len(experiments.runs_of(session, experiment_id)) == 4
+    assert len(read(engine, experiments.runs_of, experiment_id)) == 4
     with pytest.raises(TiebreakError, match="has a run with other settings"):
         start(engine, a_study, other)
 
@@ -270,8 +267,7 @@ def test_runs_at_once_use_the_servers_of_ten_models_together_and_share_the_ceili
 
 def test_a_cancelled_experiment_can_be_continued(engine: Engine, a_study: Study) -> None:
     experiment_id = begin(engine, a_study)
-    with writing(engine) as session:
-        experiments.cancel(session, experiment_id)
+    write(engine, experiments.cancel, experiment_id)
     with reading(engine) as session:
         assert experiments.progress(session, experiment_id).state == "cancelled"
         assert claims.unclaimed(session) == []

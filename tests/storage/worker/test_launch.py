@@ -15,7 +15,7 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec
-from storage.db.connections import reading, writing
+from storage.db.connections import writing
 from storage.db.tables import RunRow
 from storage.runs import claims, runs
 from storage.studies import studies
@@ -32,6 +32,7 @@ from storage.worker import (
 from storage.worker._launch import progress
 from tests.conftest import make_item
 from tests.core.protocols.reviews import make_settings
+from tests.sessions import read, write
 from tests.storage.shared import import_study
 from tests.waiting import wait_for
 
@@ -78,10 +79,8 @@ def test_a_run_whose_prompts_cannot_be_filled_or_read_is_refused(engine, a_study
         a_study, pair, PairSettings(judge=Judge(name="a", spec=Spec(model="m")), criterion=Criterion(name="x")), "run"
     )
     lacking = {"direct": REFUSED_PROMPTS[problem]}
-    with writing(engine) as session:
-        studies.update_prompts(session, a_study.id, {f"{pair.name}/{name}": text for name, text in lacking.items()})
-    with reading(engine) as session:
-        stored = studies.by_id(session, a_study.id)
+    write(engine, studies.update_prompts, a_study.id, {f"{pair.name}/{name}": text for name, text in lacking.items()})
+    stored = read(engine, studies.by_id, a_study.id)
     for start in (create_run, estimate_run):
         for refused in (replace(request, study=stored), replace(request, own_prompts=lacking)):
             with pytest.raises(TiebreakError, match=problem):
@@ -121,8 +120,7 @@ def test_a_run_that_is_executed_is_not_requested_again_by_a_command(engine, a_st
 
 
 def test_resuming_without_the_protocol_changes_nothing(engine, a_study, foreign_run):
-    with writing(engine) as session:
-        runs.cancel(session, foreign_run)
+    write(engine, runs.cancel, foreign_run)
     with pytest.raises(TiebreakError, match=NOT_INSTALLED):
         resume_run(engine, a_study, "run")
     run, _ = progress(engine, foreign_run)
@@ -156,17 +154,15 @@ def test_invalid_settings_stop_the_run_with_a_sentence(engine, a_study):
 
 def test_an_imported_run_is_listed_where_its_protocol_is_not_installed(engine, a_study):
     import_records(engine, "s", [RunRecord(name="elsewhere", protocol="their-method")])
-    with reading(engine) as session:
-        assert runs.uninstalled_protocol_notes(session, a_study.id) == [
-            "The protocol 'their-method' of run 'elsewhere' is not installed here."
-        ]
+    assert read(engine, runs.uninstalled_protocol_notes, a_study.id) == [
+        "The protocol 'their-method' of run 'elsewhere' is not installed here."
+    ]
 
 
 @pytest.mark.parametrize("start", [create_run, estimate_run])
 def test_a_raw_prompt_whose_rule_reads_no_reply_is_refused(engine, start):
     import_records(engine, "s", [ItemRecord(item=make_item(responses=(Response(text="x"),)))])
-    with reading(engine) as session:
-        request = make_request(studies.get(session, "s"))
+    request = make_request(read(engine, studies.get, "s"))
     prompts = {"chair": "raw: row\n$response $reviews"}
     with pytest.raises(
         TiebreakError, match=r'"chair" names the rule row, .*: use json, marked, labelled, line or sent'

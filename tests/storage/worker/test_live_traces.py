@@ -13,6 +13,7 @@ from storage.db.connections import reading, writing
 from storage.db.tables import LiveTraceRow
 from storage.runs import live_traces, traces
 from storage.worker import _launch, _transactions
+from tests.sessions import read, write
 from tests.storage.shared import find_traces
 from tests.storage.worker.test_worker import execute, make_request
 
@@ -21,13 +22,11 @@ def test_an_open_call_is_stated_while_its_trace_is_watched(engine, a_study, monk
     monkeypatch.setattr(_transactions, "LOOK", 0.05)
     monkeypatch.setattr(_transactions, "STATE", 0.05)
     run_id = _launch.create_run(engine, make_request(a_study, parallel=1))
-    with reading(engine) as session:
-        first, other, *_ = find_traces(session, traces.Filter(a_study.id, run_id))
-    with writing(engine) as session:
-        live_traces.watch(session, first.id)
+    first, other, *_ = read(engine, find_traces, traces.Filter(a_study.id, run_id))
+    write(engine, live_traces.watch, first.id)
     seen: dict[str, set[str]] = {first.item: set(), other.item: set()}
 
-    async def write(ask):
+    async def reply(ask):
         """Write as a client does, until a page can read it."""
         end = time.monotonic() + 2.0
         while time.monotonic() < end and not seen[first.item]:
@@ -40,7 +39,7 @@ def test_an_open_call_is_stated_while_its_trace_is_watched(engine, a_study, monk
                     seen[trace.item] |= {one.text for one in live_traces.open_calls(session, trace.id) if one.text}
         return "1"
 
-    run, _ = execute(engine, run_id, ScriptedModel(write))
+    run, _ = execute(engine, run_id, ScriptedModel(reply))
     assert run.state == "finished"
     assert seen[first.item] <= {"a writes \ufffd", "b writes \ufffd"} and seen[first.item]
     assert not seen[other.item]  # nobody watches it: its replies are requested as a whole
@@ -48,8 +47,7 @@ def test_an_open_call_is_stated_while_its_trace_is_watched(engine, a_study, monk
 
 def test_what_a_killed_worker_stated_is_not_shown_as_open(engine, a_study, monkeypatch):
     run_id = _launch.create_run(engine, make_request(a_study))
-    with reading(engine) as session:
-        first, second, *_ = find_traces(session, traces.Filter(a_study.id, run_id))
+    first, second, *_ = read(engine, find_traces, traces.Filter(a_study.id, run_id))
     with writing(engine) as session:
         live_traces.watch(session, first.id)
         live_traces.state(session, {first.id: [progress.OpenCall("a", 0, time.time(), "half")]})
@@ -58,9 +56,7 @@ def test_what_a_killed_worker_stated_is_not_shown_as_open(engine, a_study, monke
         monkeypatch.setattr(live_traces, "STATED", timedelta(0))
         assert not live_traces.open_calls(session, first.id)
     monkeypatch.setattr(live_traces, "WATCHED", timedelta(seconds=-1))
-    with writing(engine) as session:
-        live_traces.watch(session, first.id)
-    with writing(engine) as session:
-        live_traces.watch(session, second.id)
+    write(engine, live_traces.watch, first.id)
+    write(engine, live_traces.watch, second.id)
     with reading(engine) as session:
         assert list(session.scalars(select(col(LiveTraceRow.trace_id)))) == [second.id]

@@ -14,7 +14,7 @@ from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
 from core.trace import TraceFailed, Usage
 from storage.db import connections
-from storage.db.connections import reading, writing
+from storage.db.connections import writing
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import RunRow
 from storage.runs import claims, outcomes, traces
@@ -23,6 +23,7 @@ from storage.worker import RunWorker, _launch
 from storage.worker._transactions import EventWriter, Transactions, run_claim
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
+from tests.sessions import read, write
 from tests.storage.shared import find_traces, import_study, store_label
 from tests.storage.worker.test_worker import execute, make_request, wait_until
 from tests.waiting import wait_for
@@ -49,8 +50,7 @@ def test_an_event_that_cannot_be_stored_fails_its_own_trace_only(engine, a_study
     run_id = _launch.create_run(engine, make_request(a_study))
     run, progress = execute(engine, run_id, ScriptedModel(lambda ask: "1"))
     assert (run.state, progress.done, progress.failed) == ("finished", 2, 1)
-    with reading(engine) as session:
-        assert "OverflowError" in traces.get(session, refused[0]).problem
+    assert "OverflowError" in read(engine, traces.get, refused[0]).problem
 
 
 def test_a_conflicting_event_does_not_fail_the_others_of_its_batch(engine, a_study):
@@ -82,8 +82,7 @@ def test_an_error_in_a_protocol_ends_the_run_with_a_sentence(engine, a_study):
 
     run, progress = execute(engine, run_id, ScriptedModel(broken))
     assert (run.state, progress.failed) == ("finished", 3)
-    with reading(engine) as session:
-        problems = {trace.problem for trace in find_traces(session, traces.Filter(a_study.id))}
+    problems = {trace.problem for trace in read(engine, find_traces, traces.Filter(a_study.id))}
     assert problems == {"An unexpected error occurred (ZeroDivisionError); its details are in the server's log."}
 
 
@@ -217,8 +216,7 @@ def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_n
 def file_engine(tmp_path):
     """A SQLite database in a file that the test damages."""
     engine = connections.connect(create_database(tmp_path / "tiebreak.db"))
-    with writing(engine) as session:
-        studies.get_or_create(session, "s")
+    write(engine, studies.get_or_create, "s")
     yield engine
     engine.dispose()
 
@@ -238,14 +236,12 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_confirmed(file_e
     saved = []
 
     def save(name):
-        with writing(file_engine) as session:
-            studies.get_or_create(session, name)
+        write(file_engine, studies.get_or_create, name)
         saved.append(name)
 
     with pytest.raises(DatabaseUnavailable, match="disk of the database is full"):
         list(map(save, (f"study {number}" for number in range(10_000))))
-    with reading(file_engine) as session:
-        assert sorted(studies.names(session)) == sorted(["s", *saved])
+    assert sorted(read(file_engine, studies.names)) == sorted(["s", *saved])
 
 
 def test_a_run_stops_with_the_reason_where_the_disk_is_full(file_engine, monkeypatch):

@@ -8,7 +8,7 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord, StudyRecord
 from core.items import Pairs, Response
 from core.llm.client import ScriptedModel
-from storage.db.connections import reading, writing
+from storage.db.connections import reading
 from storage.labelling import adjudication
 from storage.reports import agreement, alignment, systems
 from storage.runs import runs, trace_opinions
@@ -19,6 +19,7 @@ from storage.transfer import exports, imports
 from storage.transfer.gold import gold_rows
 from storage.worker import _launch
 from tests.conftest import make_item
+from tests.sessions import read, write
 from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import Client
 from tests.storage.shared import find_traces, stored_study
@@ -51,8 +52,7 @@ def execute(engine, run_id, reply=best_submission):
 
 
 def found_traces(engine, study):
-    with reading(engine) as session:
-        return find_traces(session, Filter(study.id))
+    return read(engine, find_traces, Filter(study.id))
 
 
 def test_each_pair_has_its_own_trace_outcome_and_target(engine, study):
@@ -68,8 +68,7 @@ def test_each_pair_has_its_own_trace_outcome_and_target(engine, study):
         for number in range(2)
         for part, status in (("1-2", "agreed"), ("1-3", "disputed"), ("2-3", "agreed"))
     ]
-    with reading(engine) as session:
-        judged = trace_opinions.judged_targets(session, found[1].id)
+    judged = read(engine, trace_opinions.judged_targets, found[1].id)
     assert [(target.kind, target.part) for target in judged] == [("preference", "1-3")]
 
 
@@ -77,8 +76,7 @@ def test_a_baseline_is_compared_with_every_other_system(engine, study):
     run_id = _launch.create_run(engine, make_request(study, pairs=Pairs(baseline="bee")))
     execute(engine, run_id)
     assert [trace.part for trace in found_traces(engine, study)] == ["1-2", "2-3"] * 2
-    with reading(engine) as session:
-        assert runs.get(session, run_id).pairs == "baseline bee"
+    assert read(engine, runs.get, run_id).pairs == "baseline bee"
     with pytest.raises(TiebreakError, match="item 0 has no response of the baseline, the system 'dog'"):
         _launch.create_run(engine, make_request(study, pairs=Pairs(baseline="dog")))
 
@@ -89,22 +87,19 @@ def test_a_run_of_pairs_resumes_from_its_stored_events(engine, study, monkeypatc
     run_id = _launch.create_run(engine, make_request(study, parallel=1))
 
     async def cancelling(ask):
-        with writing(engine) as session:
-            runs.cancel(session, run_id)
+        write(engine, runs.cancel, run_id)
         await asyncio.sleep(0.3)  # longer than the heartbeat
         return best_submission(ask)
 
     _, progress, _ = execute(engine, run_id, cancelling)
     stored = progress.totals.calls
     assert 0 < stored < 12
-    with writing(engine) as session:
-        runs.resume(session, run_id)
+    write(engine, runs.resume, run_id)
     run, progress, model = execute(engine, run_id)
     assert (run.state, progress.agreed, progress.disputed, progress.failed) == ("finished", 4, 2, 0)
     assert len(model.asked) == 12 - stored
     trace = found_traces(engine, study)[1]
-    with reading(engine) as session:
-        assert "text of bee" not in find_ask(session, trace.id, 0).prompt
+    assert "text of bee" not in read(engine, find_ask, trace.id, 0).prompt
     assert list(reread_study(engine, study)) == []
 
 
@@ -130,8 +125,7 @@ def test_pairs_are_labelled_decided_compared_ranked_and_exported_by_themselves(e
         cases = listed_cases(session, "eve")
         rows = [row for row in gold_rows(session, study) if row.gold.value is not None]
     assert [case.target.part for case in cases] == ["1-3", "1-3"]
-    with writing(engine) as session:
-        passages = adjudication.open_case(session, study, cases[0], "eve").passages
+    passages = write(engine, adjudication.open_case, study, cases[0], "eve").passages
     assert [passage.text for passage in passages if passage.number] == ["text of ant", "text of cat"]
     assert [(row.gold.target.part, row.systems, row.gold.value) for row in rows] == [("1-3", ("ant", "cat"), 1)] * 2
     percent = next(row for row in agreement.rows(engine, study, "all", resamples=20) if row.statistic == "percent")

@@ -19,6 +19,7 @@ from storage.runs import calls, claims, runs, traces
 from storage.worker import RunWorker, StopRequests, _launch, _shared_limits, _shared_runs
 from storage.worker._shared_limits import SharedLimits
 from tests.conftest import make_item
+from tests.sessions import write
 from tests.storage.shared import import_study
 from tests.storage.worker.test_worker import make_request
 from tests.waiting import wait_for
@@ -157,8 +158,7 @@ def test_the_costs_of_earlier_calls_count_when_a_run_is_resumed_by_workers(engin
     run_id = _launch.create_run(engine, make_request(study, parallel=2, ceiling=4.0))
     alone, _ = asyncio.run(_launch.execute_here(engine, run_id, lambda run, progress: None, model))
     assert alone.state == "stopped"
-    with writing(engine) as session:
-        runs.resume(session, run_id)
+    write(engine, runs.resume, run_id)
     start(model)
     assert ends(engine, run_id, "stopped")
     assert _launch.progress(engine, run_id)[1].totals.dollars == 4.0
@@ -215,14 +215,12 @@ def test_a_cancelled_run_starts_no_more_calls_and_can_be_resumed(engine, study, 
     start(model)
     run_id = _launch.create_run(engine, make_request(study, parallel=1))
     assert wait_for(lambda: sum(model.calls.values()) >= 2)
-    with writing(engine) as session:
-        runs.cancel(session, run_id)
+    write(engine, runs.cancel, run_id)
     assert ends(engine, run_id, "cancelled")
     made = sum(model.calls.values())
     assert made < 2 * ITEMS
     assert _launch.progress(engine, run_id)[1].totals.calls == made, "calls in progress are stored"
-    with writing(engine) as session:
-        runs.resume(session, run_id)
+    write(engine, runs.resume, run_id)
     assert ends(engine, run_id)
     assert set(model.calls.values()) == {1}
 

@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from core.llm.client import ScriptedModel
-from storage.db.connections import reading, writing
+from storage.db.connections import writing
 from storage.runs import claims, runs
 from storage.worker import StopRequests, _launch
 from storage.worker._outages import STILL_STOPPING, STOPPING
+from tests.sessions import read, write
 from tests.storage.worker.test_worker import execute, make_request
 
 CALLS = 6
@@ -44,8 +45,7 @@ def test_a_run_that_is_stopped_before_its_first_call_makes_none(engine, a_study)
     run, progress = execute_with(engine, run_id, ScriptedModel(judges.answer), StopRequests(count=1))
     assert (run.state, progress.done, progress.totals.calls) == ("cancelled", 0, 0)
     assert not judges.begun
-    with reading(engine) as session:
-        assert claims.unclaimed(session) == [], "no worker continues it"
+    assert read(engine, claims.unclaimed) == [], "no worker continues it"
 
 
 def test_a_stopped_run_completes_its_calls_in_progress_and_is_resumed_without_a_repeated_one(engine, a_study):
@@ -100,13 +100,11 @@ def test_a_run_that_is_resumed_while_it_stops_is_left_to_others(engine, a_study)
     judges = Judges(requests, stop_after=2)
 
     def resume(_):
-        with writing(engine) as session:
-            runs.resume(session, run_id)
+        write(engine, runs.resume, run_id)
 
     run, progress = execute_with(engine, run_id, ScriptedModel(judges.answer), requests, resume)
     assert (run.state, run.active, progress.totals.calls) == ("requested", False, 2)
-    with reading(engine) as session:
-        assert claims.unclaimed(session) == [run_id]
+    assert read(engine, claims.unclaimed) == [run_id]
 
 
 def test_a_run_whose_last_calls_are_completed_during_the_stop_is_finished(engine, a_study):

@@ -27,6 +27,7 @@ from storage.worker._stored_calls import StoredCalls
 from storage.worker._transactions import Transactions
 from tests.conftest import make_item
 from tests.openai_server import run_server
+from tests.sessions import read
 from tests.storage.shared import find_traces, import_study
 
 CRITERION = Criterion(name="Engaging", scale=Scale(level="ordinal", categories=(1, 2, 3)))
@@ -121,8 +122,7 @@ def test_names_prices_and_time_outs_are_not_part_of_a_call(engine: Engine, study
 def test_reused_calls_cost_nothing_and_state_what_they_saved(engine: Engine, study: Study) -> None:
     run(engine, study, "first", make_settings())
     second, _ = run(engine, study, "second", make_settings(4))
-    with reading(engine) as session:
-        totals = runs.progress(session, second).totals
+    totals = read(engine, runs.progress, second).totals
     assert (totals.calls, totals.reused, totals.dollars, totals.saved_dollars) == (8, 6, 1.0, 3.0)
     assert totals.describe_calls() == "8 calls (6 reused)"
     assert totals.describe_cost() == "$1.00 (saved $3.00)"
@@ -141,8 +141,7 @@ def test_the_estimate_states_what_is_stored(engine: Engine, study: Study) -> Non
 def test_a_ceiling_that_is_reached_stops_no_reused_call(engine: Engine, study: Study) -> None:
     run(engine, study, "first", make_settings())
     second, made = run(engine, study, "second", make_settings(), ceiling=0.0)
-    with reading(engine) as session:
-        assert (made, runs.get(session, second).state) == (0, "finished")
+    assert (made, read(engine, runs.get, second).state) == (0, "finished")
 
 
 def test_an_unreadable_reply_is_reused_and_an_error_of_the_provider_is_not(engine: Engine, study: Study) -> None:
@@ -157,8 +156,7 @@ def test_an_unreadable_reply_is_reused_and_an_error_of_the_provider_is_not(engin
     execute(engine, run_id, ScriptedModel([PermanentFailure("The key is wrong.")]))
     resume_run(engine, study, "o")
     assert len(execute(engine, run_id, rating_model())) == 1
-    with reading(engine) as session:
-        assert calls.count_interrupted(session, [run_id]) == {}
+    assert read(engine, calls.count_interrupted, [run_id]) == {}
 
 
 def test_two_traces_that_need_the_same_call_at_once_pay_it_once(engine: Engine) -> None:
@@ -190,12 +188,10 @@ def test_a_worker_that_ends_loses_only_calls_in_flight_and_these_are_counted(eng
     with writing(engine) as session:
         stored = len(session.scalars(select(PendingCallRow)).all())
         claims.release(session, run_id, str(session.get(runs.RunRow, run_id).claimed_by))
-    with reading(engine) as session:
-        totals = runs.progress(session, run_id).totals
+    totals = read(engine, runs.progress, run_id).totals
     assert totals.interrupted == stored > 0
     assert len(execute(engine, run_id, rating_model())) == stored
-    with reading(engine) as session:
-        assert runs.progress(session, run_id).totals.interrupted == stored
+    assert read(engine, runs.progress, run_id).totals.interrupted == stored
 
 
 @pytest.mark.parametrize("reason", ["the ceiling", "a cancellation"])
@@ -213,8 +209,7 @@ def test_a_call_that_was_recorded_and_not_sent_is_not_interrupted(engine: Engine
             raise RunStopped(reason) if reason == "the ceiling" else asyncio.CancelledError
 
     async def stop() -> list[int]:
-        with reading(engine) as session:
-            run = runs.get(session, run_id)
+        run = read(engine, runs.get, run_id)
         transactions = Transactions(engine)
         counts: list[int] = []
         stored = StoredCalls(rating_model(), engine, run, "w", transactions, Path())
@@ -237,8 +232,7 @@ class Sampling(ScriptedModel):
 
 def test_one_call_for_several_samples_requests_only_those_that_are_not_stored(engine: Engine, study: Study) -> None:
     run_id, _ = run(engine, study, "run", make_settings())
-    with reading(engine) as session:
-        run_row = runs.get(session, run_id)
+    run_row = read(engine, runs.get, run_id)
     model = Sampling(lambda ask: f"{ask.draws} {ask.samples}")
     ask = Ask("j", "s", 0, Spec(model="m"), "A prompt.")
 
@@ -287,8 +281,7 @@ def test_the_keys_of_a_call_are_computed_once_and_forgotten_with_its_ask(
     run_id = create_run(engine, RunRequest(study, registry.get("single-score"), make_settings(), "r"))
 
     async def call(prompts: list[str]) -> int:
-        with reading(engine) as session:
-            run = runs.get(session, run_id)
+        run = read(engine, runs.get, run_id)
         model = rating_model()
         stored = StoredCalls(model, engine, run, "w", Transactions(engine), Path())
         for prompt in prompts:

@@ -25,6 +25,7 @@ from storage.runs.outcomes import NewEvent
 from storage.worker import RunWorker, _launch, execute_run, worker_name
 from storage.worker._launch import RunRequest
 from storage.worker._shared_limits import ProcessLimits
+from tests.sessions import read, write
 from tests.storage.shared import a_turn, a_verdict
 from tests.waiting import wait_for
 
@@ -54,8 +55,7 @@ def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study, monkeyp
     run_id = _launch.create_run(engine, make_request(a_study, parallel=1))
 
     async def cancelling(ask):
-        with writing(engine) as session:
-            runs.cancel(session, run_id)
+        write(engine, runs.cancel, run_id)
         await asyncio.sleep(0.5)  # longer than the heartbeat
         return "1"
 
@@ -63,8 +63,7 @@ def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study, monkeyp
     assert run.state == "cancelled"
     stored_calls = progress.totals.calls
     assert 0 < stored_calls < 6
-    with writing(engine) as session:
-        runs.resume(session, run_id)
+    write(engine, runs.resume, run_id)
     model = ScriptedModel(lambda ask: "1")
     run, progress = execute(engine, run_id, model)
     assert run.state == "finished"
@@ -81,11 +80,9 @@ def test_a_run_that_is_resumed_while_it_ends_is_not_executed_twice(engine, a_stu
         running.append(ask)
         concurrent.append(len(running))
         if len(concurrent) == 1:
-            with writing(engine) as session:
-                runs.cancel(session, run_id)
+            write(engine, runs.cancel, run_id)
             await asyncio.sleep(1.0)  # longer than the lease
-            with writing(engine) as session:
-                runs.resume(session, run_id)
+            write(engine, runs.resume, run_id)
             await asyncio.sleep(1.0)
         running.remove(ask)
         return "1"
@@ -132,8 +129,7 @@ def test_a_requested_wait_is_in_the_progress_until_it_ends(engine, a_study):
     _, progress = _launch.progress(engine, run_id)
     assert progress.pause == f"the provider of a asked to wait until {until:%H:%M:%S} UTC"
     assert progress.summary().endswith(f"; {progress.pause}")
-    with writing(engine) as session:
-        runs.cancel(session, run_id)
+    write(engine, runs.cancel, run_id)
     assert _launch.progress(engine, run_id)[1].pause == "", "a run that has ended waits for nothing"
 
 
@@ -173,8 +169,7 @@ def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
     with writing(engine) as session:
         claims.claim_run(session, run_id, "crashed")
         claims.claim_traces(session, run_id, "crashed", 3)
-    with reading(engine) as session:
-        assert claims.unclaimed(session) == []
+    assert read(engine, claims.unclaimed) == []
     sentences: list[str] = []
 
     def expire(sentence: str) -> None:
@@ -239,8 +234,7 @@ def test_a_database_error_stops_the_run_with_a_sentence(engine, a_study, monkeyp
         raise OperationalError("insert", {}, Exception("disk fail"))
 
     run_id = _launch.create_run(engine, make_request(a_study))
-    with writing(engine) as session:
-        claims.claim_run(session, run_id, "worker")
+    write(engine, claims.claim_run, run_id, "worker")
     monkeypatch.setattr("storage.runs.outcomes.append_events", fail)
     asyncio.run(execute_run(engine, run_id, ScriptedModel(lambda ask: "1"), worker="worker"))
     run, _ = _launch.progress(engine, run_id)
@@ -275,8 +269,7 @@ def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of
 
 def test_a_worker_that_lost_its_claim_stores_nothing(engine, a_study):
     run_id = _launch.create_run(engine, make_request(a_study))
-    with writing(engine) as session:
-        claims.claim_run(session, run_id, "suspended")
+    write(engine, claims.claim_run, run_id, "suspended")
 
     async def taken_over(ask):
         with writing(engine) as session:
