@@ -49,11 +49,6 @@ def test_a_row_has_the_distribution_of_the_labels() -> None:
     }  # fmt: skip
 
 
-def test_an_unresolved_target_has_no_gold_value() -> None:
-    cells = read_row(make_row(ITEM, {"ann": 1, "ben": 2}))
-    assert (cells["value"], cells["source"], cells["distribution"]) == ("", "unresolved", "1:1;2:1")
-
-
 def test_an_adjudicated_row_has_its_adjudicator_rule_reason_and_date() -> None:
     reason, at = "=cmd|' /C calc'!A0", datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
     adjudication = Adjudication(target=ITEM, value=2, rule="expert decision", reason=reason, adjudicator="dee", at=at)
@@ -71,12 +66,6 @@ def test_judges_have_columns_only_where_asked_for() -> None:
     cells = read_row(row, runs=["debate", "=run"])
     assert (cells["verdict: debate"], cells["verdict: =run"]) == ("2", "")
     assert cells["opinions"] == "judge A (debate):2"
-
-
-def test_true_is_not_written_as_one() -> None:
-    aiu = Target(item="q1", kind="aiu_precision", part="aiu 3")
-    cells = read_row(make_row(aiu, {"ann": True, "ben": True}))
-    assert (cells["value"], cells["source"], cells["distribution"]) == ("true", "unanimous", "true:2")
 
 
 @pytest.mark.parametrize(
@@ -118,12 +107,6 @@ def test_ids_with_a_formula_are_different_in_a_file_and_are_read_as_they_were(tm
     other = tmp_path / "other.csv"
     other.write_text("item,text\n1,'=4\n", encoding="utf-8")
     assert [row["text"] for _, row in read_delimited(other)] == ["'=4"]
-
-
-def test_text_without_a_formula_is_unchanged() -> None:
-    answer = Target(item=" a = b", kind="answer", criterion="well-formed")
-    cells = read_row(make_row(answer, {"ann": "1 - 2"}))
-    assert (cells["item"], cells["criterion"], cells["value"]) == (" a = b", "well-formed", "1 - 2")
 
 
 def test_separators_of_the_distribution_inside_an_answer_are_quoted() -> None:
