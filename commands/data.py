@@ -320,7 +320,7 @@ def suggest_mapping(
 
         spec = Spec(model=model, address=address, key_variable=key_variable, max_tokens=request.MAX_TOKENS)
         secrets.check_key(spec)
-        mapping = router.call(partial(request.propose, path=path, prompt=text, spec=spec))
+        mapping = router.call(partial(request.propose, paths=[path, *(join or [])], prompt=text, spec=spec))
         return commented_mapping(path, mapping, True, [f"Proposed by {model}: check every field (docs/mappings)."])
     table, joins = table_joins.find_joins([path, *join]) if join else (path, [])
     notes = [] if table == path else [f"The table is {table.name}: import it with this mapping."]

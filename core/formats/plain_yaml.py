@@ -16,7 +16,7 @@ LINE_ENDS = frozenset("\x85\u2028\u2029")
 MAX_DEPTH = 50
 # Characters: YAML needs about a thousand times as much memory.
 MAX_LENGTH = 2**20
-FENCED = re.compile(r"^\s*```\w*\s*\n(.*?)^\s*```\s*$", re.M | re.S)
+FENCES = ("```", "~~~")
 
 
 class PlainLoader(yaml.SafeLoader):
@@ -84,8 +84,15 @@ PlainDumper.add_representer(str, _represent_text)
 
 def unfenced(text: str) -> str:
     """Return the longest block of code in the reply of a model, or the text itself without one."""
-    blocks: list[str] = FENCED.findall(text)
-    return max(blocks or [text], key=len)
+    blocks: list[list[str]] = []
+    own: list[str] | None = None
+    for line in text.splitlines():
+        if line.lstrip().startswith(FENCES):
+            own = [] if own is None else None
+            blocks += [own] if own is not None else []
+        elif own is not None:
+            own.append(line)
+    return max(("\n".join(lines) for lines in blocks), key=len, default=text)
 
 
 def parse_fields(text: str) -> dict[Any, Any]:

@@ -41,6 +41,22 @@ CODES = frozenset(("0", "-1", "-9", "-99", "77", "88", "99", "999"))
 # Between the names of several systems in one cell; systems of a file that are looked at.
 SEVERAL_SYSTEMS = re.compile(r"\w\s*[|;,]\s*\w")
 MAX_SYSTEMS = 1_000
+# The fields of a block that have a line or a question of their own.
+SHOWN = {
+    *(
+        "layout",
+        "kind",
+        "criterion",
+        "definition",
+        "scale",
+        "values",
+        "confirmed",
+        "proposed",
+        "annotator",
+        "annotators",
+    ),
+    *("reason", "source", "columns", "steps", "response", "criterion_field"),
+}
 # The fields of a block that a person has not stated.
 OPEN = ("confirmed", "proposed")
 ZERO_AND_ONE = frozenset(("0", "1"))
@@ -123,11 +139,13 @@ class Question:
             return "left is the first response, right the second"
         if self.scale is None:
             return "1 is the first response, 2 the second, 0 a tie"
+        stated = {own.text: self.meanings[own.text] for own in self.values if own.text in self.meanings}
+        meant = [f"{quote_value(text)} is {format_value(value)}" for text, value in stated.items()]
         if self.steps:
-            return describe_steps(self.steps)
+            return "; ".join([describe_steps(self.steps), *meant])
         codes = [own.text for own in self.values if own.text in CODES and self._may_be_empty()]
         zero = [f"{text} is a value like the others, and not an empty cell" for text in codes]
-        return "; ".join([f"the scale is {_describe_scale(self.scale)}", *zero])
+        return "; ".join([f"the scale is {_describe_scale(self.scale)}", *zero, *meant])
 
     def _may_be_empty(self) -> bool:
         """Return whether a number can be written for no value: it is the end of a scale with more values."""
@@ -275,9 +293,10 @@ def open_questions(scopes: Iterable[Scope], mapping: TableMapping) -> list[Quest
             is_preference = block.kind == "preference"
             comparison = next((own for own in block.value_sources() if isinstance(own, Comparison)), None)
             # Columns of several criteria or annotators often share their scale, which is one question.
-            key = place if is_preference else (block.scale.model_dump_json(), block.steps)
+            key = place if is_preference or block.proposed else (block.scale.model_dump_json(), block.steps)
             scale = None if is_preference else block.scale
-            own = questions.setdefault(key, Question(scale, block.steps, comparison, meanings=block.values))
+            stated = block.values if is_preference or block.proposed else {}
+            own = questions.setdefault(key, Question(scale, block.steps, comparison, meanings=stated))
             open_blocks.append((place, block, own))
     for scope in scopes:
         for place, block, own in open_blocks:
@@ -319,9 +338,13 @@ GUESSED = (
 )
 
 
-def _reason(block: Block) -> str:
+def _further(block: Block) -> str:
+    """Return where the reasons are, and what else the block says that is shown nowhere else."""
     reason = getattr(block, "reason", None)
-    return f"; reasons: {source_name(reason)}" if reason else ""
+    reasons = [f"; reasons: {source_name(reason)}"] if reason else []
+    others = block.model_dump(mode="json", exclude_defaults=True, exclude=SHOWN)
+    further = (f"; {name}: {own}" for name, own in others.items() if name != "value" or isinstance(own, dict))
+    return "".join([*reasons, *further])
 
 
 def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]) -> list[str]:
@@ -346,6 +369,7 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]
         parts = _parts(scope, own.transcript)
         text = example(as_tuple(own.text or own.transcript or own.image))
         lines.append(f"response {number}: {text}{parts}; its system: {system}{image}")
+    lines += _mapping_lines(mapping)
     block: Block
     for block in mapping.labels:
         people = getattr(block, "annotator", None) or getattr(block, "annotators", None) or "unnamed"
@@ -354,13 +378,24 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]
         if isinstance(block, RankingLabels):
             best = "highest" if block.ranking.higher_is_better else "lowest"
             what = f"people's ranks in {join_names(as_tuple(block.ranking.ranks))}, the {best} is the best"
-        lines.append(f"{what}, annotators: {who}{_reason(block)}")
+        lines.append(f"{what}, annotators: {who}{_further(block)}")
     for name, blocks in (("of judges", mapping.judges), ("gold, without annotators", mapping.gold)):
         for block in blocks:
             source = f"; source: {block.source}" if isinstance(block, GoldBlock) else ""
-            lines.append(f"{_named(block)}: values {name}{_reason(block)}{source}")
+            lines.append(f"{_named(block)}: values {name}{_further(block)}{source}")
     more = [f"not used: {len(unused) - MAX_VALUES:,} more fields"] if len(unused) > MAX_VALUES else []
     return [*lines, *(f"not used: {example([field])}" for field in unused[:MAX_VALUES]), *more]
+
+
+def _mapping_lines(mapping: TableMapping) -> Iterator[str]:
+    """Yield what a mapping says of the rows and the items, in its own words."""
+    for join in mapping.join:
+        how = f"{join_names(join.keys)} is {join_names(join.other_keys)}" if join.keys else "by the number of the row"
+        yield f"joined: {join.file}, {how}"
+    stated = draft_of(mapping)
+    for name in ("where", "where_not", "shuffle", "parallel", "fill", "critiques", "weights", "aspects"):
+        if name in stated:
+            yield f"{name}: {stated[name]}"
 
 
 def _named(block: Block) -> str:
@@ -436,8 +471,9 @@ def _is_open(block: Block, source: ValueSource, text: str) -> bool:
     if block.kind != "preference":
         known = translated(text, block.values)
         return known is None or block.values[known] is not None
-    is_stated = text in block.values and not block.proposed
-    return isinstance(source, Comparison) or (is_position(text) and not is_stated)
+    if block.proposed:  # words too: the model says which response they mean
+        return text not in block.values or block.values[text] is not None
+    return isinstance(source, Comparison) or (is_position(text) and text not in block.values)
 
 
 def is_position(text: str) -> bool:

@@ -135,7 +135,7 @@ def _read_item(
     if mapping.aspects:
         fields["aspects"] = _read_aspects(mapping.aspects, scope)
     if mapping.critiques:
-        fields["critiques"] = _read_critiques(mapping.critiques, scope)
+        fields["critiques"] = _read_critiques(mapping.critiques, scope, [own is not None for own in found])
     item: Item = validated(Item, fields, line=scope.line)
     is_list = any(own.each for own in mapping.responses)
     return item, [] if is_list else [own is not None for own in found]
@@ -175,11 +175,19 @@ def _read_responses(
 
 def _is_judged(mapping: Mapping, number: int, scope: Scope) -> bool:
     """Return whether a row has a value about a response of which it has the field: then an empty text is an answer."""
-    source = mapping.responses[number - 1].text
+    is_list = any(own.each for own in mapping.responses)
+    source = None if is_list else mapping.responses[number - 1].text
     if not isinstance(source, str) or scope.cell(source) is MISSING:
         return False
-    about = (own for own in (*mapping.labels, *mapping.judges, *mapping.gold) if own.response in (None, number))
-    elements = ((block, element) for block in about if block.each is None for element in scope.of_block(block))
+    about = [
+        own for own in (*mapping.labels, *mapping.judges, *mapping.gold) if own.response in (None, number, "element")
+    ]
+    elements = (
+        (block, element)
+        for block in about
+        for element in scope.of_block(block)
+        if block.response != "element" or element.element == number
+    )
     return any(not is_empty(element.cell(own)) for block, element in elements for own in block.value_sources())
 
 
@@ -202,10 +210,13 @@ def _missing_text(fields: ResponseFields, scope: Scope) -> FileFormatError:
     return FileFormatError("expected the text of a response", line=scope.line, field=field)
 
 
-def _read_critiques(blocks: tuple[CritiqueFields, ...], scope: Scope) -> tuple[Critique, ...]:
-    """Return the critiques with a text; the texts of their AIUs are a list in a cell, if they are in the file."""
+def _read_critiques(blocks: tuple[CritiqueFields, ...], scope: Scope, present: Sequence[bool]) -> tuple[Critique, ...]:
+    """Return the critiques with a text, of responses that there are; the texts of their AIUs are a list in a cell, if
+    they are in the file."""
     critiques = []
     for block in blocks:
+        if present[block.of - 1 : block.of] == [False]:
+            continue
         text, author = scope.text(block.text), scope.resolve(block.author)
         if not text or not author:
             continue
@@ -214,7 +225,7 @@ def _read_critiques(blocks: tuple[CritiqueFields, ...], scope: Scope) -> tuple[C
             cells = parse_list(scope.get(block.aius), scope.line, block.aius, block.separator)
             aius = aius_with_numbers(id, [parse_name(cell, scope.line, block.aius) for cell in cells])
         fields = {"id": id, "author": author, "text": text, "aius": aius}
-        critiques.append(Critique(source=block.source, role=block.role, of=block.of, **fields))
+        critiques.append(Critique(source=block.source, role=block.role, of=sum(present[: block.of]), **fields))
     return tuple(critiques)
 
 

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.fields import MISSING, is_template, source_name
+from core.formats.mapping.fields import MISSING, Missing, is_template, source_name
 from core.formats.mapping.mapping import (
     Block,
     GoldBlock,
@@ -277,7 +277,7 @@ def cell_of(scope: Scope, block: Block, cell: Any, field: str, omissions: Omissi
         is_other = cell in block.values or cell.strip() in NUMBERS or getattr(block, "as_shown", False)
         return cell if is_other else scope.systems.index(cell.strip()) + 1
     if is_empty(cell):
-        return None
+        return MISSING if isinstance(cell, Missing) else None
     if not block.steps or block.step:
         return cell
     if (step := scope.named_step(cell, block.steps, field)) is None:
@@ -292,6 +292,9 @@ def part_of(scope: Scope, block: Block, omissions: Omissions) -> str | None:
     None for a step that the transcript does not have, and for a response that the item does not have.
     """
     response = ""
+    if block.kind == "preference" and scope.numbers[1:] and scope.numbers[:2] != (1, 2):  # it compares these two
+        omissions.labels += not all(is_empty(scope.cell(source)) for source in block.value_sources())
+        return None
     if block.response is not None:
         number = scope.element if block.response == "element" else block.response
         if isinstance(number, int) and 1 <= number <= len(scope.numbers):

@@ -629,20 +629,36 @@ def as_tuple(fields: Fields | None) -> tuple[Source, ...]:
 
 
 def load_mapping(path: Path) -> Mapping:
-    """Return the mapping in a YAML or JSON file, or in the reply of a model.
+    """Return the mapping in a YAML or JSON file; raises FileFormatError with the line or the field."""
+    return parse_mapping(read_text(path))
+
+
+def parse_mapping(text: str) -> Mapping:
+    """Return the mapping in a text; one in a block of code is the reply of a model, and not confirmed.
 
     Raises FileFormatError with the line or the field.
     """
     # Imported here and below: reading a table with an existing mapping does not need YAML.
+    from core.answers.text import without_reasoning
     from core.formats.plain_yaml import parse_fields, unfenced
 
-    return build_mapping(parse_fields(unfenced(read_text(path))))
+    own = unfenced(without_reasoning(text) if "```" in text else text)
+    mapping = build_mapping(parse_fields(own))
+    return mapping if own == text else with_proposed(mapping, is_proposed=True)
 
 
 def build_mapping(draft: Any) -> Mapping:
     """Return the mapping described by a draft, from a form or a file; raises FileFormatError with the field."""
     mapping: Mapping = validated(Mapping, draft)
     return mapping
+
+
+def with_proposed(mapping: Mapping, *, is_proposed: bool) -> Mapping:
+    """Return a mapping that a model wrote and nobody has confirmed, or one that is confirmed as a whole."""
+    draft, state = draft_of(mapping), {"proposed": is_proposed, "confirmed": not is_proposed}
+    for name in ("labels", "judges", "gold"):
+        draft |= {name: [block | state for block in draft[name]]} if name in draft else {}
+    return build_mapping(draft | {"confirmed": not is_proposed})
 
 
 def dump_mapping(mapping: Mapping) -> str:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from core.answers.text import shorten
 from core.formats.mapping import table
-from core.formats.mapping.mapping import Mapping, build_mapping, draft_of
+from core.formats.mapping.mapping import Mapping, with_proposed
 from core.formats.mapping.scope import Omissions, recording_omissions
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
 from core.items import Item
 from core.labels import Target
 
-BLOCKS = ("labels", "judges", "gold")
 TEXT_LENGTH = 200  # characters of a text of the first item
 NAMES = 10  # of annotators and systems that are listed
 
@@ -89,14 +88,6 @@ def read_outcome(path: Path, mapping: Mapping) -> Outcome:
         for record in table.read(path, with_proposed(mapping, is_proposed=False)):
             outcome.add(record)
     return outcome
-
-
-def with_proposed(mapping: Mapping, *, is_proposed: bool) -> Mapping:
-    """Return a mapping that a model wrote and nobody has confirmed, or one that is confirmed as a whole."""
-    draft, state = draft_of(mapping), {"proposed": is_proposed, "confirmed": not is_proposed}
-    for name in BLOCKS:
-        draft |= {name: [block | state for block in draft[name]]} if name in draft else {}
-    return build_mapping(draft | {"confirmed": not is_proposed})
 
 
 def _name(target: Target) -> str:

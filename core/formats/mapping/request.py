@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from core.answers.text import without_reasoning
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import sketch
-from core.formats.mapping.mapping import Mapping, build_mapping
-from core.formats.mapping.outcome import read_outcome, with_proposed
+from core.formats.mapping.mapping import Mapping, build_mapping, with_proposed
+from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.plain_yaml import parse_fields, unfenced
+from core.formats.validation_errors import join_names
+from core.frozen import valid_text
 from core.llm.client import Model
 from core.protocols.prompt_parts import NONE_GIVEN
 from core.templates import Material, load_templates, render
@@ -33,13 +36,14 @@ def mapping_prompt(paths: Sequence[Path], about: str = "") -> str:
     """Return the prompt for the mapping of a file, the first, and those that are joined to it; `about` is its
     documentation. Raises FileFormatError for a file that cannot be read."""
     text = REFERENCE.read_text(encoding="utf-8")
-    return render(
+    prompt = render(
         load_templates(PROMPTS),
         NAME,
         file=[Material(f"File {path.name}", sketch.sketch_file(path)) for path in paths],
         about=Material("Documentation of the data set", about[:MAX_ABOUT] or NONE_GIVEN, required=False),
         reference=text[text.index(REFERENCE_BEGIN) :].strip(),
     )
+    return valid_text(prompt)
 
 
 def read_proposal(reply: str) -> Mapping:
@@ -47,10 +51,10 @@ def read_proposal(reply: str) -> Mapping:
 
     Raises FileFormatError without a valid mapping.
     """
-    return with_proposed(build_mapping(parse_fields(unfenced(reply))), is_proposed=True)
+    return with_proposed(build_mapping(parse_fields(unfenced(without_reasoning(reply)))), is_proposed=True)
 
 
-async def propose(model: Model, path: Path, prompt: str, spec: Spec) -> Mapping:
+async def propose(model: Model, paths: Sequence[Path], prompt: str, spec: Spec) -> Mapping:
     """Return the mapping that a model proposes and with which the file can be read.
 
     The model is told what the import says of a mapping that does not fit, and what would be imported with one that
@@ -59,31 +63,41 @@ async def propose(model: Model, path: Path, prompt: str, spec: Spec) -> Mapping:
     """
     ask = Ask(speaker="importer", step=NAME, round=0, spec=spec, prompt=prompt)
     standing: Mapping | None = None
+    further = ""
     for _ in range(MAX_REQUESTS):
-        reply = await model.complete(ask)
+        try:
+            reply = await model.complete(ask)
+        except TiebreakError:
+            if standing is None:
+                raise
+            return standing
         if reply.finish != "stop":
-            raise TiebreakError(f"{spec.model} refused, or its reply was cut off: there is no mapping.")
-        mapping, further = judge_reply(path, reply.text, standing)
+            break
+        mapping, further = judge_reply(paths, reply.text, standing)
         if mapping is not None and mapping == standing:
             return mapping
         standing = mapping or standing
         history = (*ask.history, ask.prompt, reply.text)
         ask = replace(ask, history=history, prompt=further, attempt=ask.attempt + 1)
-    if standing is None:
-        raise TiebreakError(f"{spec.model} proposed no mapping that fits the file.")
-    return standing
+    if standing is not None:
+        return standing
+    if reply.finish != "stop":
+        raise TiebreakError(f"{spec.model} refused, or its reply was cut off: there is no mapping.")
+    raise TiebreakError(f"{spec.model} proposed no mapping that fits the file. {' '.join(further.split())[:500]}")
 
 
-def judge_reply(path: Path, reply: str, standing: Mapping | None) -> tuple[Mapping | None, str]:
+def judge_reply(paths: Sequence[Path], reply: str, standing: Mapping | None) -> tuple[Mapping | None, str]:
     """Return the mapping of a reply, None if the file cannot be read with it, and what the model is told; "" if it
     has seen what would be imported with it."""
     try:
         mapping = read_proposal(reply)
-        outcome = read_outcome(path, mapping)
+        if others := {join.file for join in mapping.join} - {path.name for path in paths[1:]}:
+            raise FileFormatError(f"only the files of this request are joined, and not {join_names(sorted(others))}")
+        outcome = read_outcome(paths[0], mapping)
     except FileFormatError as error:
         return None, render(load_templates(PROMPTS), CORRECTION, error=Material("Error", str(error)))
     if mapping == standing:
         return mapping, ""
-    unused = format_unused(unused_fields(path, mapping))
+    unused = format_unused(unused_fields(paths[0], mapping))
     result = "\n".join([*outcome.lines(), *filter(None, [unused]), *outcome.item_lines()])
     return mapping, render(load_templates(PROMPTS), REVIEW, result=Material("Result", result))

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 SURROGATE = re.compile("[\ud800-\udfff]")
+# Characters of a beginning of texts without a value, and its "*".
+MIN_BEGIN = 2
 MAX_DIGITS = 15
 # Larger whole numbers are rounded by spreadsheets, by JSON in browsers, and by Python's floats.
 MAX_NUMBER = 10**MAX_DIGITS
@@ -160,10 +162,14 @@ def parse_list(cell: Any, line: int, field: str, separator: str | None = None) -
 
 
 def translated(text: str, translations: Mapping[str, Value | None]) -> str | None:
-    """Return the key of the translation of a text: the text, or the beginning of it with "*"; None without one."""
+    """Return the key of the translation of a text; None without one.
+
+    It is the text, or its beginning with "*", which is no value: `N/A*` of `N/A (no errors)`.
+    """
     if text in translations:
         return text
-    return next((key for key in translations if key.endswith("*") and text.startswith(key[:-1])), None)
+    begins = (key for key, value in translations.items() if value is None and len(key) > MIN_BEGIN and key[-1] == "*")
+    return next((key for key in begins if text.startswith(key[:-1])), None)
 
 
 def parse_label(
@@ -176,10 +182,13 @@ def parse_label(
     if is_empty(cell):
         return None if cell is MISSING else translations.get("")
     text = format_value(cell) if isinstance(cell, str | bool | int | float) else ""
-    if (known := translated(text, translations)) is not None:
+    known = translated(text, translations)
+    if known == text:
         return translations[known]
     value = _find_category(cell, text, scale, line, field) if scale.categories else parse_number(cell, line, field)
     if value is None or not scale.contains(value):
+        if known is not None:
+            return None
         message = f"expected {_describe_scale(scale, translations)}, not {quote_value(cell)}"
         raise FileFormatError(message, line=line, field=field)
     return value

@@ -26,6 +26,8 @@ EXTENTS = ((300, 3, 60), (150, 2, 40), (80, 1, 20), (40, 1, 6))
 MAX_RECORD = 5_000  # characters
 # Different values that are counted of a field, and lines of a sketch.
 MAX_VALUES, MAX_LINES = 2_000, 250
+# Characters of a line, and of all lines.
+MAX_LINE, MAX_SKETCH = 1_500, 40_000
 ANY_KEY = "{element}"
 
 
@@ -134,7 +136,13 @@ def sketch_file(path: Path) -> str:
     kind = "a table with a line of names" if has_header(path) else "records"
     more = "" if whole.count < COUNTED else " or more, of which these are described"
     whole.with_any_key()
-    lines = list(islice(whole.lines(""), MAX_LINES))
+    lines, size = list[str](), 0
+    for line in islice(whole.lines(""), MAX_LINES):
+        lines.append(line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…")
+        size += len(lines[-1])
+        if size > MAX_SKETCH:
+            lines.append("and more fields")
+            break
     return "\n".join(
         [
             f"The file `{path.name}` ({kind}) has {whole.count:,} records{more}.",

@@ -171,6 +171,21 @@ def _no_item(mapping: Mapping) -> FileFormatError:
 
 
 def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
+    """Yield the scopes of a file that the mapping selects.
+
+    Raises FileFormatError for a field that is chosen by being empty and that no record has.
+    """
+    unseen = {own for own, values in (*mapping.where.items(), *mapping.where_not.items()) if "" in values}
+    for scope, is_selected in _iter_all(path, mapping):
+        unseen = {own for own in unseen if scope.get(own) is MISSING} if unseen else unseen
+        if is_selected:
+            yield scope
+    if unseen:
+        raise FileFormatError("no record of the file has this field", field=min(unseen))
+
+
+def _iter_all(path: Path, mapping: Mapping) -> Iterator[tuple[Scope, bool]]:
+    """Yield the scopes of a file, and whether the mapping selects each."""
     omissions, above, texts = current_omissions(), dict[str, Any](), _text_fields(mapping)
     for number, (line, row) in enumerate(read_joined(path, mapping), 1):
         above |= {name: row[name] for name in mapping.fill if not is_empty(row.get(name))}
@@ -186,13 +201,14 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
             is_selected = all(scope.have(mapping.where)) and not any(scope.have(mapping.where_not))
             omissions.rows_left_out += not is_selected
             if not is_selected:
+                yield scope, False
                 continue
             if texts and is_empty(scope.get(texts[0])):
                 if all(is_empty(scope.get(text)) for text in texts[1:]):
                     omissions.blank += 1
                     continue
                 omissions.empty_prompts += 1
-            yield scope
+            yield scope, True
         omissions.empty_lists += omissions.rows == before
 
 

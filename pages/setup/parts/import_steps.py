@@ -17,7 +17,7 @@ from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import state_row_names, state_unused_labels, suggested_annotators
-from core.formats.mapping.table import questions, statements
+from core.formats.mapping.table import questions, roles, statements
 from core.formats.plain_yaml import parse_fields
 from core.formats.records import (
     AdjudicationRecord,
@@ -61,6 +61,8 @@ class ImportPlan:
     source: upload.FileSource
     format: str
     mapping: mappings.Mapping | None = None
+    is_guessed: bool = False
+    """Whether a person has to confirm what the fields are."""
 
 
 def draw_import() -> None:
@@ -77,7 +79,7 @@ def draw_import() -> None:
     if plan is not None:
         step = "3" if plan.mapping else "2"
         st.subheader(f"{step} · Check and import", anchor=False)
-        if _draw_preview(plan):
+        if _draw_preview(plan) and (not plan.is_guessed or _draw_roles(plan)):
             _draw_target(plan)
 
 
@@ -114,12 +116,12 @@ def _draw_mapping(source: upload.FileSource) -> ImportPlan | None:
     except FileFormatError as error:
         st.info(f"Incomplete: {escape_markdown(mapping_form.describe_error(error))}", icon=":material/pending:")
         return None
-    confirmed = _draw_confirmations(source, mapping)
+    confirmed = _draw_confirmations(source, mapping.model_copy(update={"confirmed": True}))
     if confirmed is None:
         return None
     with actions:
         mapping_form.draw_download(confirmed, Path(source.name).stem)
-    return ImportPlan(source, "table", confirmed)
+    return ImportPlan(source, "table", confirmed, is_guessed=not mapping.confirmed)
 
 
 def _draw_confirmations(source: upload.FileSource, mapping: mappings.Mapping) -> mappings.Mapping | None:
@@ -143,6 +145,19 @@ def _draw_confirmations(source: upload.FileSource, mapping: mappings.Mapping) ->
     return mapping
 
 
+def _draw_roles(plan: ImportPlan) -> bool:
+    """Draw what the fields of a suggestion are; returns whether a person has confirmed them."""
+    lines = plan.source.read(_roles, mappings.dump_mapping(plan.mapping)) if plan.mapping else []
+    with st.expander("What the fields are", expanded=True, key="roles"):
+        st.markdown("\n".join(f"- {escape_markdown(line)}" for line in lines))
+    key = f"map_{plan.source.key}_roles_{zlib.crc32(repr(lines).encode())}"
+    return st.checkbox("Right: this is what the fields are", key=key)
+
+
+def _roles(path: Path, mapping: str) -> list[str]:
+    return roles(path, mappings.build_mapping(parse_fields(mapping)))
+
+
 def _questions(path: Path, mapping: str) -> list[Question]:
     return questions(path, mappings.build_mapping(parse_fields(mapping)))
 
@@ -153,7 +168,9 @@ def _rows_as_items(path: Path, mapping: str) -> str:
 
 def _draw_question(question: Question, prefix: str) -> dict[str, Value | None] | None:
     """Return the meaning of each value, none for a confirmed scale; None until it is stated."""
-    key = f"{prefix}_confirm_{zlib.crc32(repr((question.places, question.fields, question.scale)).encode())}"
+    # With what it states: a tick of one reading is none of another.
+    asked = (question.places, question.fields, question.scale, question.reading())
+    key = f"{prefix}_confirm_{zlib.crc32(repr(asked).encode())}"
     st.markdown(f"**{escape_markdown(', '.join(question.fields))}**")
     values = {found.text: _describe(found) for found in question.values}
     if not question.needs_values:

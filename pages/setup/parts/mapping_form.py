@@ -15,7 +15,7 @@ from core.formats.mapping.guess import Draft, guess_block, guess_confidence, gue
 from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_elements, preview_table
 from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.suggest_blocks import guess_values, leave_open
-from core.formats.plain_yaml import dump_fields, parse_fields, unfenced
+from core.formats.plain_yaml import dump_fields, parse_fields
 from pages.parts import downloads
 from pages.parts.numbers import RESPONSE_NAMES
 from pages.parts.text import escape_markdown
@@ -114,12 +114,11 @@ def _draw_block(chooser: Chooser, blocks: Blocks, index: int, preview: Preview, 
 
 def _leave_open(start: Draft, draft: Draft, file_values: list[str]) -> Draft:
     """Return the block, not confirmed if the file does not state its values. A loaded block with the same columns
-    states its scale; numbers that are preferences are stated only by `values`. A suggestion is open until changed."""
-    own = ("kind", "annotators", "value")
-    suggested = (*own, "scale", "values")
-    if start.get("confirmed") is False and all(start.get(name) == draft.get(name) for name in suggested):
+    states its scale; numbers that are preferences are stated only by `values`. A suggestion stays open, also where it
+    is changed: what it says is asked for."""
+    if start.get("confirmed") is False:
         return draft | {name: start[name] for name in OPEN if name in start}
-    is_loaded = start.get("confirmed", bool(start)) and all(start.get(name) == draft.get(name) for name in own)
+    is_loaded = bool(start) and all(start.get(name) == draft.get(name) for name in ("kind", "annotators", "value"))
     if is_loaded and draft["kind"] != "preference":
         return draft
     return leave_open(draft, [text for text in file_values if text not in draft.get("values", {})])
@@ -446,6 +445,7 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     if others:
         st.caption(f"Also in the mapping, and imported: {', '.join(others)}.")
     made = drop_empty({"explode": explode, **fields, **made, **others})
+    made |= {"confirmed": False} if draft.get("confirmed") is False else {}
     if st.button(
         "Edit as YAML",
         key="map_yaml",
@@ -483,7 +483,7 @@ def draw_upload(source: FileSource) -> None:
     file = st.file_uploader("Mapping in YAML", type=["yaml", "yml", "json", "txt", "md"], key=f"{key}_yaml")
     if isinstance(file, UploadedFile) and st.session_state.get(f"{key}_read") != file.file_id:  # once for each upload
         st.session_state[f"{key}_read"] = file.file_id
-        mapping = mappings.build_mapping(parse_fields(unfenced(upload.read_text(file))))
+        mapping = mappings.parse_mapping(upload.read_text(file))
         reset_form(source, mappings.draft_of(mapping))
         st.rerun()
 

@@ -55,7 +55,8 @@ def _propose(source: FileSource, model: str, about: str) -> None:
     prompt = _prompt(source, about)
     permissions.record_request(model, "mapping requested of a model")
     with st.spinner("The model reads the fields and first records …"), source.on_disk() as path:
-        ask = partial(request.propose, path=path, prompt=prompt, spec=spec)
+        paths = [path, *(path.parent / own.name for own in source.others)]
+        ask = partial(request.propose, paths=paths, prompt=prompt, spec=spec)
         mapping: Mapping = router.call(ask, resources.model_client())
     mapping_form.reset_form(source, draft_of(mapping))
     st.rerun()

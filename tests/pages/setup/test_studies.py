@@ -175,6 +175,7 @@ def test_importing_a_path_twice_adds_nothing_the_second_time(tmp_path: Path) -> 
 def test_an_existing_study_name_is_refused() -> None:
     prepare_study([ItemRecord(item=make_item())], study="pairs")
     app = upload_file(CSV)
+    confirm_fields(app)
     app.button(key="import").click().run()
     assert 'A study named "pairs" already exists' in page_text(app)
 
@@ -266,8 +267,15 @@ def translation_edits(*words: str) -> dict[str, Any]:
     }
 
 
+def confirm_fields(app: AppTest) -> None:
+    for box in app.checkbox:
+        if box.label == "Right: this is what the fields are":
+            box.check().run()
+
+
 def import_as(app: AppTest, study: str) -> None:
-    """Enter the name of the new study, and import."""
+    """Confirm what the fields are, enter the name of the new study, and import."""
+    confirm_fields(app)
     next(box for box in app.text_input if str(box.key).startswith("into_name_")).set_value(study).run()
     app.button(key="import").click().run()
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import FileFormatError, TiebreakError
+from core.errors import FileFormatError, TemporaryFailure, TiebreakError
 from core.formats.mapping import request, sketch, table
 from core.formats.mapping.confirmation import answer
+from core.formats.mapping.mapping import load_mapping
 from core.formats.records import LabelRecord
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Spec
@@ -30,10 +31,10 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def propose(path: Path, *replies: str | Reply) -> tuple[object, list[str]]:
+def propose(path: Path, *replies: str | Reply | Exception) -> tuple[object, list[str]]:
     """Return the proposed mapping, and the prompts of a model that replies so."""
     model = ScriptedModel([*replies])
-    mapping = asyncio.run(request.propose(model, path, request.mapping_prompt([path]), Spec(model="m")))
+    mapping = asyncio.run(request.propose(model, [path], request.mapping_prompt([path]), Spec(model="m")))
     assert all(len(ask.history) == 2 * number for number, ask in enumerate(model.asked))
     return mapping, [ask.prompt for ask in model.asked]
 
@@ -100,3 +101,52 @@ def test_a_sketch_of_many_values_has_the_ends_of_numbers(tmp_path):
     lines = sketch.sketch_file(path).splitlines()
     assert '- n: 30 values, 30 different ones from 0 to 14.5, such as "0.0", "0.5", "1.0"' in lines
     assert lines[0] == "The file `many.csv` (a table with a line of names) has 30 records."
+
+
+def test_a_reply_in_a_file_is_not_confirmed_whatever_it_says(file, tmp_path):
+    reply = tmp_path / "reply.txt"
+    reply.write_text(
+        f"<think>```\nid: x\n```</think>\n{RIGHT.replace('wide,', 'wide, confirmed: true, proposed: false,')}"
+    )
+    mapping = load_mapping(reply)
+    assert not mapping.confirmed and mapping.labels[0].proposed and not mapping.labels[0].confirmed
+    reply.write_text("```\na\n" * 20_000)
+    with pytest.raises(FileFormatError):
+        load_mapping(reply)
+
+
+def test_words_of_a_proposed_preference_are_asked_for_with_their_meanings(tmp_path):
+    path = tmp_path / "words.csv"
+    path.write_text("id,a,b,ann\n1,So.,Thus.,A\n2,Now.,Then.,B\n", encoding="utf-8")
+    block = "{layout: wide, kind: preference, annotators: [ann], values: {A: 2, B: 1}}"
+    (question,) = table.questions(
+        path, request.read_proposal(f"id: id\nresponses: [{{text: a}}, {{text: b}}]\nlabels: [{block}]")
+    )
+    assert question.reading() == "'A' is response 2, 'B' is response 1"
+    block = "{kind: score, value: ann, scale: {level: ordinal, categories: [1, 2]}, values: {A: 2, B: 1}}"
+    (question,) = table.questions(path, request.read_proposal(f"id: id\nresponses: [{{text: a}}]\ngold: [{block}]"))
+    assert question.reading().endswith("(2 is the best); 'A' is 2; 'B' is 1")
+
+
+def test_a_reply_joins_only_the_files_of_the_request(file):
+    (file.parent / "bank.csv").write_text("key,balance\n1,9911\n2,1\n", encoding="utf-8")
+    other = RIGHT.replace("prompt: q", "prompt: [q, joined.balance]\njoin: {file: bank.csv, key: key}")
+    _, prompts = propose(file, other, RIGHT, RIGHT)
+    assert "only the files of this request are joined, and not bank.csv" in prompts[1]
+    assert not any("9911" in prompt for prompt in prompts)
+
+
+def test_a_mapping_that_fits_stands_although_its_review_fails(file):
+    mapping, _ = propose(file, RIGHT, Reply(text="", finish="refused"))
+    assert len(mapping.labels) == 1
+    mapping, _ = propose(file, RIGHT, TemporaryFailure("The server is gone."))
+    assert len(mapping.labels) == 1
+
+
+def test_the_prompt_is_bounded_and_can_be_sent(tmp_path):
+    path = tmp_path / "wide.jsonl"
+    row = {f"{'field ' * 300}{n}": f"{'word ' * 40}{n}" for n in range(300)} | {"cut": "\ud800"}
+    path.write_text(json.dumps(row), encoding="utf-8")
+    prompt = request.mapping_prompt([path])
+    assert len(prompt) < 100_000 and "and more fields" in prompt
+    prompt.encode()

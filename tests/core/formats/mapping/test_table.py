@@ -168,6 +168,18 @@ def test_an_optional_response_may_be_missing(tmp_path: Path) -> None:
     assert [len(item.responses) for item in items] == [2, 1]
 
 
+def test_a_beginning_is_no_value_and_never_replaces_one_of_the_scale(tmp_path: Path) -> None:
+    block = {**WIDE, "kind": "answer", "annotators": ["ann"], "scale": {"level": "nominal", "categories": ["A", "A-"]}}
+    block["values"] = {"A*": "A", "A-*": None, "N/A*": None}
+    rows = [
+        {"id": n, "q": "Q", "a": "A", "b": "B", "ann": cell} for n, cell in enumerate(("A*", "A-", "A- (late)", "N/A."))
+    ]
+    records = read_content(tmp_path / "t.json", rows, **PAIR, labels=[block])
+    assert [value for *_, value in label_values(records)] == ["A", "A-"]
+    rows[0]["ann"] = "Absent"
+    assert "expected one of" in read_error(tmp_path / "t.json", rows, **PAIR, labels=[block])
+
+
 def test_rows_are_chosen_by_a_field_that_they_lack(tmp_path: Path) -> None:
     """FED has turns with a response, and dialogues without the field."""
     rows = [{"id": 1, "q": "Q", "a": "A"}, {"id": 2, "q": "Q"}, {"id": 3, "q": "Q", "a": None}]
@@ -176,6 +188,18 @@ def test_rows_are_chosen_by_a_field_that_they_lack(tmp_path: Path) -> None:
     assert [len(item.responses) for item in whole] == [1, 0, 0]
     dialogues = read_content(tmp_path / "t.json", rows, id="id", prompt="q", where={"a": None})
     assert [item.id for item in items_of(dialogues)] == ["2", "3"]
+    message = "field 'reasn': no record of the file has this field"
+    assert read_error(tmp_path / "t.json", rows, id="id", prompt="q", where={"reasn": None}) == message
+
+
+def test_a_preference_of_a_row_without_one_of_its_responses_is_none(tmp_path: Path) -> None:
+    mapping = {**PAIR, "responses": [{"text": "a"}, {"text": "b", "optional": True}, {"text": "c", "optional": True}]}
+    rows = [{"id": n, "q": "Q", "a": "A", "b": own, "c": "C", "ann": "2"} for n, own in enumerate(("B", None))]
+    rows[1].pop("b")
+    with recording_omissions() as omissions:
+        block = {**WIDE, "annotators": ["ann"], "values": {"2": 2}}
+        records = read_content(tmp_path / "t.json", rows, **mapping, labels=[block])
+    assert [item for item, *_ in label_values(records)] == ["0"] and omissions.labels == 1
 
 
 def test_an_empty_cell_can_be_a_value(tmp_path: Path) -> None:
