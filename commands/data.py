@@ -168,7 +168,7 @@ def import_file(
     files = file_formats.report_files(path, opened, format or file_formats.detect_format(path)) if path.is_dir() else []
     lines = [f"  {file.file}: {'read' if file.read else f'not read, {file.reason}'}" for file in files]
     result = (
-        asdict(counts)
+        {name: count for name, count in asdict(counts).items() if count or name not in ("replaced", "superseded")}
         | {"study": study, "left_out": asdict(omissions)}
         | ({"unused": unused} if unused else {})
         | ({"files": [asdict(file) for file in files]} if files else {})

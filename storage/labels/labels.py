@@ -266,6 +266,15 @@ def annotator_values(session: Session, study_id: int) -> dict[int, dict[str, Val
     return dict(values)
 
 
+def current_values(session: Session, study_id: int) -> dict[tuple[int, int], Value]:
+    """Return (target id, annotator id) -> current value."""
+    from storage.labels import current_labels
+
+    target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
+    places = zip(target_ids.tolist(), annotator_ids.tolist(), strict=True)
+    return dict(zip(places, _parsed(texts).tolist(), strict=True))
+
+
 def annotators_of(session: Session, study_id: int) -> list[str]:
     """Return the names of the annotators with a label in a study, sorted."""
     ids = select(col(LabelRow.annotator_id)).where(col(LabelRow.study_id) == study_id)

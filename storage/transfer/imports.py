@@ -5,6 +5,7 @@ content (see `storage.db.fingerprints`).
 """
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -49,7 +50,7 @@ from storage.db.columns import sanitize
 from storage.db.connections import insert_all, insert_missing, update_statistics, writing
 from storage.db.fingerprints import FileFingerprints, Row, adjudication_row, encoded_columns, mark_row, to_utc
 from storage.db.tables import AdjudicationRow, LabelRow, MarkRow, ReplyRow, TargetRow, now
-from storage.labels import designs, targets
+from storage.labels import designs, labels, targets
 from storage.runs import aius, experiments
 from storage.runs.inputs import Input
 from storage.studies import annotators, items, studies, transcripts
@@ -75,13 +76,22 @@ class ImportCounts:
     """Adjudications, under the name of their records."""
     edits: int = 0
     replies: int = 0
+    replaced: int = 0
+    """New labels without a time in place of which the study had another value."""
+    superseded: int = 0
+    """Known labels without a time in place of which the study has another value."""
 
     def summary(self) -> str:
         """Return the counts as a phrase, such as "added 32 items, 1 run"."""
         nouns = {"rulings": "adjudications", "edits": "AIU edits"}
-        counts = [(count, nouns.get(name, name)) for name, count in asdict(self).items() if count]
+        changes = ("replaced", "superseded")
+        added = {name: count for name, count in asdict(self).items() if count and name not in changes}
+        counts = [(count, nouns.get(name, name)) for name, count in added.items()]
         parts = [f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for count, noun in counts]
-        return "added " + ", ".join(parts) if parts else "nothing new: all records were already imported"
+        text = "added " + ", ".join(parts) if parts else "nothing new: all records were already imported"
+        replaced = f"; {self.replaced:,} of the labels replace another value" if self.replaced else ""
+        later = "labels of the file have another value in the study, which stays: an import of these values was later"
+        return text + replaced + (f"; {self.superseded:,} {later}" if self.superseded else "")
 
 
 def import_records(
@@ -187,7 +197,7 @@ class _Import:
             items=new_items,
             runs=_spool.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids),
             traces=_spool.add_traces(self.session, self.study_id, self.records.traces, self.target_ids, self.advance),
-            labels=self.import_labels(),
+            **self.import_labels(),
             marks=self.insert_new(MarkRow, mark_row, [(mark, mark.annotator) for mark in self.records.of(MarkRecord)]),
             rulings=self.insert_new(AdjudicationRow, adjudication_row, [(own, own.adjudicator) for own in rulings]),
             edits=aius.add_records(self.session, self.study_id, self.records.of(AiuEditRecord)),
@@ -283,20 +293,27 @@ class _Import:
             self.target_ids = targets.get_or_create_by_keys(self.session, self.study_id, keys)
         self.annotator_ids = annotators.get_or_create_ids(self.session, names)
 
-    def import_labels(self) -> int:
-        """Add the new ones of the labels, and return their number."""
+    def import_labels(self) -> dict[str, int]:
+        """Add the new ones of the labels; return how many, and how many have another value in the study."""
         known, added = self.fingerprints(LabelRow) if self.records.labels.size else set(), 0
+        current = labels.current_values(self.session, self.study_id) if known else {}
+        changes = Counter[str]()
         targets_by_place = [self.target_ids[key] for key in self.records.targets]
         for batch in self.records.labels.batches():
             new = self.label_rows(self.with_values(batch) if self.spelled else batch, targets_by_place)
             if known:
-                new = [row for row in new if bytes.fromhex(row["fingerprint"]) not in known]
+                is_new = [bytes.fromhex(row["fingerprint"]) not in known for row in new]
+                for row, adds in zip(new, is_new, strict=True):
+                    value = current.get((row["target_id"], row["annotator_id"]))
+                    is_changed = row["at"] is None and value is not None and value != row["value"]
+                    changes["replaced" if adds else "superseded"] += is_changed
+                new = [row for row, adds in zip(new, is_new, strict=True) if adds]
             insert_all(self.session, LabelRow, new)
             added += len(new)
             self.advance(len(batch))
         if added:
             targets.count_labels_of_study(self.session, self.study_id)
-        return added
+        return {"labels": added, **changes}
 
     def with_values(self, labels: Sequence[SpooledLabel]) -> list[SpooledLabel]:
         """Return labels with the values that their texts spell."""

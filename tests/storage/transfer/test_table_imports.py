@@ -44,3 +44,23 @@ def test_a_full_temporary_folder_is_one_sentence_and_nothing_is_stored(engine, t
         imports.import_records(engine, "s", read_for_import(table, mapping=mapping))
     with reading(engine) as session:
         assert studies.names(session) == []
+
+
+def test_an_import_with_other_meanings_says_how_many_labels_it_replaces_and_which_stay(engine, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("id,a,b,ann\n1,So.,Thus.,0\n2,Now.,Then.,1\n3,Here.,There.,x\n", "utf-8")
+
+    def import_with(**values):
+        block = {"layout": "wide", "kind": "preference", "annotators": ["ann"], "values": values}
+        draft = {"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "labels": [block]}
+        return imports.import_records(engine, "s", read_for_import(table, mapping=build_mapping(draft)))
+
+    first = import_with(**{"0": 1, "1": 2, "x": None})
+    assert (first.labels, first.replaced, first.superseded) == (2, 0, 0)
+    assert import_with(**{"0": 1, "1": 2, "x": None}).summary().startswith("nothing new")
+    second = import_with(**{"0": 2, "1": 2, "x": 0})
+    assert (second.labels, second.replaced, second.superseded) == (2, 1, 0)
+    assert second.summary() == "added 2 labels; 1 of the labels replace another value"
+    third = import_with(**{"0": 1, "1": 2, "x": None})
+    assert (third.labels, third.replaced, third.superseded) == (0, 0, 1)
+    assert "1 labels of the file have another value in the study, which stays" in third.summary()
