@@ -52,7 +52,7 @@ PERSON = re.compile(
 )
 CRITERION = re.compile(r"\b(criteri|aspect|dimension|metric|attribute)")
 LABEL = re.compile(
-    r"\b(label|rat(e|ing)|score|quality|annotation|decision|verdict|judge?ment|prefer|winner|better|choice|is|has|error|hallucin|"
+    r"\b(label|rat(e(?!r)|ing)|score|quality|annotation|decision|verdict|judge?ment|prefer|winner|better|choice|is|has|error|hallucin|"
     r"success|correct|simpl|gramma|meaning|adequa|natural|inform|fluen|coher|relevan|consist|faith|factual)"
 )
 FACT = re.compile(

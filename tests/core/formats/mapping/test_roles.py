@@ -456,3 +456,15 @@ def test_a_word_for_no_value_among_numbers_is_no_value(tmp_path):
     path = write(tmp_path, rows)
     outcome = read_outcome(path, build_mapping(suggest_table(path)))
     assert outcome.labels == 8 and outcome.omissions.labels == 22
+
+
+def test_a_rater_is_a_person_and_no_rating(tmp_path):
+    rows = [
+        {"id": f"q{n}", "question": f"Why is number {n} so large?", "answer": f"Because it is {n} times ten."}
+        | {"rater": who, "quality": n % 5 + 1}
+        for n in range(8)
+        for who in ("Ann", "Ben")
+    ]
+    draft = suggest_table(write(tmp_path, rows))
+    (block,) = draft["labels"]
+    assert (block["annotator"], block["value"]) == ("rater", "quality") and "gold" not in draft
