@@ -127,7 +127,17 @@ class FieldSketch:
 
 
 def sketch_file(path: Path) -> str:
-    """Return the fields of a file with their values, and its first records; raises FileFormatError if it has none."""
+    """Return the fields of a file with their values, and its first records.
+
+    Raises FileFormatError if it has none, or if they are nested too deeply.
+    """
+    try:
+        return _sketch(path)
+    except RecursionError:
+        raise FileFormatError(f"the records of {path.name} are nested too deeply to be described") from None
+
+
+def _sketch(path: Path) -> str:
     whole, shown = FieldSketch(), list[str]()
     for number, (_, row) in enumerate(islice(read_rows(path), COUNTED)):
         whole.add(dict(row))

@@ -34,7 +34,11 @@ def draw_request(source: FileSource) -> None:
                     _propose(source, str(model), about)
                 except TiebreakError as error:  # the form is drawn, so it keeps what was entered
                     st.error(escape_markdown(str(error)), icon=":material/error:")
-        prompt = _prompt(source, about)
+        try:
+            prompt = _prompt(source, about)
+        except TiebreakError as error:  # the file can be imported all the same
+            st.caption(escape_markdown(f"No prompt: {error}"))
+            return
         name = f"{Path(source.name).stem}-prompt.txt"
         downloads.draw_text_link("Save the prompt", prompt, name, "save_mapping_prompt", kind="mapping")
         st.caption("Give it to any other model, and load its reply as a mapping.")

@@ -143,6 +143,13 @@ def test_a_mapping_that_fits_stands_although_its_review_fails(file):
     assert len(mapping.labels) == 1
 
 
+def test_a_file_that_is_nested_too_deeply_is_one_sentence(tmp_path):
+    path = tmp_path / "deep.jsonl"
+    path.write_text('{"a": ' * 900 + "1" + "}" * 900, encoding="utf-8")
+    with pytest.raises(FileFormatError, match="nested too deeply"):
+        request.mapping_prompt([path])
+
+
 def test_the_prompt_is_bounded_and_can_be_sent(tmp_path):
     path = tmp_path / "wide.jsonl"
     row = {f"{'field ' * 300}{n}": f"{'word ' * 40}{n}" for n in range(300)} | {"cut": "\ud800"}
