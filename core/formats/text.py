@@ -1,4 +1,7 @@
-"""Reads untrusted text files: UTF-8 with or without a byte order mark, with any line endings, also compressed (.gz)."""
+"""Reads untrusted text files: UTF-8 with or without a byte order mark, with any line endings, also compressed (.gz).
+
+Tables can also be in the encodings that Excel writes: UTF-16 with a mark, and Windows-1252.
+"""
 
 import errno
 import gzip
@@ -12,10 +15,11 @@ import sys
 import tempfile
 import time
 import zlib
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any, AnyStr, BinaryIO, TextIO
 
@@ -26,6 +30,8 @@ _unpacked: ContextVar[dict[Path, int] | None] = ContextVar("unpacked", default=N
 _line: ContextVar[int | None] = ContextVar("line", default=None)
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
+NOT_ASCII = re.compile(rb"[A-Za-z]{0,20}[\x80-\xff][A-Za-z\x80-\xff]{0,20}")
+UTF8, UTF16, WINDOWS = "utf-8-sig", "utf-16", "cp1252"
 # Characters that are read at once.
 CHUNK = 2**20
 GZIP = ".gz"
@@ -164,10 +170,48 @@ def limited_lines(file: IO[AnyStr]) -> Iterator[AnyStr]:
 
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
-    """Open a file for the csv module, which handles line ends itself."""
+    """Open a table for the csv module, which handles line ends itself."""
     record_read(path)
-    with refuse_read_errors(path), io.TextIOWrapper(_open_binary(path), encoding="utf-8-sig", newline="") as file:
+    with (
+        refuse_read_errors(path),
+        io.TextIOWrapper(_open_binary(path), encoding=table_encoding(path), newline="") as file,
+    ):
         yield file
+
+
+def table_encoding(path: Path) -> str:
+    """Return UTF16 for a file with its mark, WINDOWS for one that is not UTF-8 and can be that, otherwise UTF8."""
+    status = path.stat()
+    return _encoding(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=64)
+def _encoding(path: Path, _changed: int, _size: int) -> str:
+    with _open_binary(path) as file:
+        if file.read(2) in UTF16_MARKS:
+            return UTF16
+    return next((name for name in (UTF8, WINDOWS) if _is_encoded(path, name)), UTF8)
+
+
+def windows_word(path: Path) -> str:
+    """Return the first word of a table in WINDOWS that is written differently in other encodings; "" for others."""
+    if table_encoding(path) != WINDOWS:
+        return ""
+    with _open_binary(path) as file:
+        found = next(filter(None, map(NOT_ASCII.search, limited_lines(file))))
+    return found[0].decode(WINDOWS)
+
+
+def _is_encoded(path: Path, encoding: str) -> bool:
+    decoder = getincrementaldecoder(encoding)()
+    try:
+        with _open_binary(path) as file:
+            for part in iter(partial(file.read, CHUNK), b""):
+                decoder.decode(part)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 @contextmanager

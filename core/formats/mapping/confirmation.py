@@ -89,6 +89,8 @@ class Question:
     found: dict[str, Found] = field(default_factory=dict)
     meanings: Mapping[str, Value | None] = field(default_factory=dict)
     """What the mapping says that texts of a preference mean, which is not confirmed."""
+    names: Mapping[str, str] = field(default_factory=lambda: PREFERENCES)
+    """What a preference of 1, 2 and 0 is of: the responses of the item, or those that were shown first and second."""
 
     @property
     def values(self) -> list[Found]:
@@ -131,14 +133,12 @@ class Question:
             better = "lower" if self.comparison.lower_is_better else "higher"
             return f"the {better} number is better: 1 is the first response, 2 the second, 0 a tie"
         if self.scale is None and not self.needs_values:
-            names = {
-                own.text: PREFERENCES.get(format_value(self.meanings[own.text]), "no value") for own in self.values
-            }
+            names = {own.text: self.names.get(format_value(self.meanings[own.text]), "no value") for own in self.values}
             return join_names([f"{quote_value(text)} is {name}" for text, name in names.items()])
         if self.scale is None and all(text.lower() in SIDES for text in self.found):
             return "left is the first response, right the second"
         if self.scale is None:
-            return "1 is the first response, 2 the second, 0 a tie"
+            return f"1 is {self.names['1']}, 2 {self.names['2']}, 0 a tie"
         stated = {own.text: self.meanings[own.text] for own in self.values if own.text in self.meanings}
         meant = [f"{quote_value(text)} is {format_value(value)}" for text, value in stated.items()]
         if self.steps:
@@ -276,9 +276,12 @@ def _meaning(block: Block, source: ValueSource, text: str) -> str:
     if not block.confirmed and _is_open(block, source, text):
         return f"{format_value(value)}, not confirmed" if text in block.values else "not confirmed"
     if block.kind == "preference":
-        names = POSITIONS if getattr(block, "as_shown", False) else PREFERENCES
-        return names.get(format_value(value), "not on the scale")
+        return _preferences(block).get(format_value(value), "not on the scale")
     return format_value(value)
+
+
+def _preferences(block: Block) -> Mapping[str, str]:
+    return POSITIONS if getattr(block, "as_shown", False) else PREFERENCES
 
 
 def open_questions(scopes: Iterable[Scope], mapping: TableMapping) -> list[Question]:
@@ -296,7 +299,8 @@ def open_questions(scopes: Iterable[Scope], mapping: TableMapping) -> list[Quest
             key = place if is_preference or block.proposed else (block.scale.model_dump_json(), block.steps)
             scale = None if is_preference else block.scale
             stated = block.values if is_preference or block.proposed else {}
-            own = questions.setdefault(key, Question(scale, block.steps, comparison, meanings=stated))
+            question = Question(scale, block.steps, comparison, meanings=stated, names=_preferences(block))
+            own = questions.setdefault(key, question)
             open_blocks.append((place, block, own))
     for scope in scopes:
         for place, block, own in open_blocks:

@@ -42,6 +42,7 @@ from core.formats.mapping.mapping import (
 )
 from core.formats.mapping.rows import expect_number, format_value, is_empty, parse_list, parse_name, parse_text
 from core.formats.transcripts import messages
+from core.formats.validation_errors import quote_value
 from core.transcripts import Transcript, render
 
 # Explodes the record itself: each of its fields is an item, such as {"q1": {...}, "q2": {...}}.
@@ -332,6 +333,8 @@ class Omissions:
     """Values of a target and an annotator beyond the one that counts."""
     without_header: bool = False
     """Whether the columns are numbered, because the first row has values and no names."""
+    windows_word: str = ""
+    """A word of a table that was read as Windows-1252, which the file does not state."""
     unused: list[str] = field(default_factory=list)
     """Fields of another tool's tasks that are no part of an item."""
     python_fields: list[str] = field(default_factory=list)
@@ -374,6 +377,10 @@ class Omissions:
             (
                 self.without_header,
                 "the first row has values and no names, so the columns are numbered from `column 1`",
+            ),
+            (
+                len(self.windows_word),
+                f"the file is not UTF-8 and was read as Windows-1252, such as {quote_value(self.windows_word)}",
             ),
             (len(self.unused), f"not used: {join_keys(self.unused)}"),
             (

@@ -39,7 +39,7 @@ from core.formats.mapping.scope import (
     with_parallel,
 )
 from core.formats.records import ImportedRecords, PlainLabels, Records, TranscriptRecord
-from core.formats.text import data_suffix
+from core.formats.text import data_suffix, windows_word
 from core.formats.validation_errors import join_names
 from core.labels import Scale, Target, Value
 
@@ -193,6 +193,7 @@ def _iter_all(path: Path, mapping: Mapping) -> Iterator[tuple[Scope, bool]]:
         if number == 1 and has_header(path):
             _check_header(row, mapping)
             omissions.without_header = NUMBERED.format(1) in row
+            omissions.windows_word = windows_word(path)
         if number <= MAX_PYTHON_ROWS:
             omissions.note_python(row)
         before = omissions.rows

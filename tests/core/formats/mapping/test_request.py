@@ -123,6 +123,11 @@ def test_words_of_a_proposed_preference_are_asked_for_with_their_meanings(tmp_pa
         path, request.read_proposal(f"id: id\nresponses: [{{text: a}}, {{text: b}}]\nlabels: [{block}]")
     )
     assert question.reading() == "'A' is response 2, 'B' is response 1"
+    block = "{kind: preference, value: ann, judge: {constant: m}, order: id, as_shown: true, values: {A: 2, B: 1}}"
+    (question,) = table.questions(
+        path, request.read_proposal(f"id: id\nresponses: [{{text: a}}, {{text: b}}]\njudges: [{block}]")
+    )
+    assert question.reading() == "'A' is the response shown second, 'B' is the response shown first"
     block = "{kind: score, value: ann, scale: {level: ordinal, categories: [1, 2]}, values: {A: 2, B: 1}}"
     (question,) = table.questions(path, request.read_proposal(f"id: id\nresponses: [{{text: a}}]\ngold: [{block}]"))
     assert question.reading().endswith("(2 is the best); 'A' is 2; 'B' is 1")
