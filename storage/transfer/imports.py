@@ -80,18 +80,26 @@ class ImportCounts:
     """New labels without a time in place of which the study had another value."""
     superseded: int = 0
     """Known labels without a time in place of which the study has another value."""
+    replaced_rulings: int = 0
+    superseded_rulings: int = 0
+    """The same of adjudications."""
 
     def summary(self) -> str:
         """Return the counts as a phrase, such as "added 32 items, 1 run"."""
         nouns = {"rulings": "adjudications", "edits": "AIU edits"}
         changes = ("replaced", "superseded")
-        added = {name: count for name, count in asdict(self).items() if count and name not in changes}
+        added = {name: count for name, count in asdict(self).items() if count and not name.startswith(changes)}
         counts = [(count, nouns.get(name, name)) for name, count in added.items()]
         parts = [f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for count, noun in counts]
         text = "added " + ", ".join(parts) if parts else "nothing new: all records were already imported"
-        replaced = f"; {self.replaced:,} of the labels replace another value" if self.replaced else ""
-        later = "labels of the file have another value in the study, which stays: an import of these values was later"
-        return text + replaced + (f"; {self.superseded:,} {later}" if self.superseded else "")
+        later = "of the file have another value in the study, which stays: an import of these values was later"
+        for noun, replaced, superseded in (
+            ("labels", self.replaced, self.superseded),
+            ("adjudications", self.replaced_rulings, self.superseded_rulings),
+        ):
+            text += f"; {replaced:,} of the {noun} replace another value" if replaced else ""
+            text += f"; {superseded:,} {noun} {later}" if superseded else ""
+        return text
 
 
 def import_records(
@@ -199,7 +207,7 @@ class _Import:
             traces=_spool.add_traces(self.session, self.study_id, self.records.traces, self.target_ids, self.advance),
             **self.import_labels(),
             marks=self.insert_new(MarkRow, mark_row, [(mark, mark.annotator) for mark in self.records.of(MarkRecord)]),
-            rulings=self.insert_new(AdjudicationRow, adjudication_row, [(own, own.adjudicator) for own in rulings]),
+            **self.import_rulings(rulings),
             edits=aius.add_records(self.session, self.study_id, self.records.of(AiuEditRecord)),
             replies=self.import_participation(),
         )
@@ -314,6 +322,21 @@ class _Import:
         if added:
             targets.count_labels_of_study(self.session, self.study_id)
         return {"labels": added, **changes}
+
+    def import_rulings(self, rulings: Sequence[Adjudication]) -> dict[str, int]:
+        """Add the new ones of the adjudications; return how many, and how many have another value in the study."""
+        before = labels.newest_adjudications(self.session, self.study_id) if rulings else {}
+        added = self.insert_new(AdjudicationRow, adjudication_row, [(own, own.adjudicator) for own in rulings])
+        changed = [
+            own for own in rulings if own.at is None and own.target in before and before[own.target].value != own.value
+        ]
+        now = labels.newest_adjudications(self.session, self.study_id) if changed else {}
+        replaced = sum(now[own.target].value == own.value for own in changed)
+        return {
+            "rulings": added,
+            "replaced_rulings": replaced,
+            "superseded_rulings": len(changed) - replaced,
+        }
 
     def with_values(self, labels: Sequence[SpooledLabel]) -> list[SpooledLabel]:
         """Return labels with the values that their texts spell."""

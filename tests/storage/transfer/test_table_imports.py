@@ -64,3 +64,19 @@ def test_an_import_with_other_meanings_says_how_many_labels_it_replaces_and_whic
     third = import_with(**{"0": 1, "1": 2, "x": None})
     assert (third.labels, third.replaced, third.superseded) == (0, 0, 1)
     assert "1 labels of the file have another value in the study, which stays" in third.summary()
+
+
+def test_an_import_of_gold_with_other_meanings_says_how_many_decisions_it_replaces(engine, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("id,a,b,gold\n1,So.,Thus.,0\n2,Now.,Then.,1\n", "utf-8")
+
+    def import_with(**values):
+        block = {"kind": "preference", "value": "gold", "values": values}
+        draft = {"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "gold": [block]}
+        counts = imports.import_records(engine, "s", read_for_import(table, mapping=build_mapping(draft)))
+        return counts.rulings, counts.replaced_rulings, counts.superseded_rulings
+
+    assert import_with(**{"0": 1, "1": 2}) == (2, 0, 0)
+    assert import_with(**{"0": 1, "1": 2}) == (0, 0, 0)
+    assert import_with(**{"0": 2, "1": 2}) == (1, 1, 0)
+    assert import_with(**{"0": 1, "1": 2}) == (0, 0, 1)
