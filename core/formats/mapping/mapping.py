@@ -510,8 +510,8 @@ class Mapping(Frozen):
     def _check_parallel(self) -> Self:
         if self.divider and not self.explode:
             raise ValueError("`divider` is between the elements of a text to `explode`")
-        if self.parallel and (len(self.explode) != 1 or self.explode[0].startswith("*")):
-            raise ValueError("`parallel` needs one list to `explode`, whose elements the other lists have values for")
+        if self.parallel and (not self.explode or self.explode[-1].startswith("*")):
+            raise ValueError("`parallel` needs a list to `explode`, whose elements the other lists have values for")
         return self
 
     @model_validator(mode="after")

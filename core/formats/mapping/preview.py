@@ -13,7 +13,7 @@ from core.formats.mapping.fields import MISSING, Row, get_value, parse_nested, p
 from core.formats.mapping.joins import read_joined
 from core.formats.mapping.mapping import Mapping, block_paths, build_mapping, field_paths
 from core.formats.mapping.rows import format_value, has_header, read_rows
-from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, LEVEL, WHOLE_RECORD, iter_scopes, with_parallel
+from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, LEVEL, WHOLE_RECORD, iter_scopes
 from core.formats.validation_errors import join_names
 
 # Fields that are looked at: as many as delimited text can have columns. JSON can have any number.
@@ -108,8 +108,7 @@ def _iter_rows(path: Path, mapping: Mapping) -> Iterator[Row]:
         if not explode or (explode[0] not in WHOLE_RECORD and get_value(row, explode[0]) is MISSING):
             yield row
         else:
-            for scope in iter_scopes(row, line, number, explode, mapping.divider):
-                scope = with_parallel(scope, row, explode[0], mapping.parallel) if mapping.parallel else scope
+            for scope in iter_scopes(row, line, number, explode, mapping.divider, mapping.parallel):
                 yield {key: value for key, value in scope.row.items() if key not in ("parent", *explode)}
 
 

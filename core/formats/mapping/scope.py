@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeGuard
 
 from core.errors import FileFormatError
@@ -53,8 +54,8 @@ EACH = ".*"
 # `position` the number in the list, from 1, if the element has no such field.
 EVERY_ELEMENT = "*.*"
 WHOLE_RECORD = (EVERY_KEY, EVERY_ELEMENT)
-# The field with the number or the key of an element whose elements are exploded, too.
-LEVEL = re.compile(r"element_\d+")
+# The field with the number or the key of an element whose elements are exploded, too, and that with the key of one.
+LEVEL = re.compile(r"element_(\d+|key)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,22 +229,50 @@ def are_texts(cell: Any) -> TypeGuard[list[str]]:
 
 
 def iter_scopes(
-    row: Row, line: int, number: int, explode: Sequence[str], divider: str | None = None
+    row: Row,
+    line: int,
+    number: int,
+    explode: Sequence[str],
+    divider: str | None = None,
+    parallel: Sequence[str] = (),
 ) -> Iterator[Scope]:
     """Yield one scope for a row, or one for each element of its list, or of the lists in its elements.
 
     An element's field hides the row's field of the same name, which is still available as `parent.<name>`. With several
-    lists, `element_1` is the number or key in the outermost one. The last one may be a text with `divider` in it.
+    lists, `element_1` is the number or key in the outermost one; `element_key` is the key in the last object. The last
+    one may be a text with `divider` in it, or have lists that are `parallel` to it. Of a record that is exploded
+    itself, fields without the next list are no items.
     """
     scopes: Iterator[Scope] = iter((Scope(row, line, number),))
     for level, path in enumerate(explode, 1):
         is_last = level == len(explode)
-        scopes = _explode_all(scopes, path, None if is_last else f"element_{level}", divider if is_last else None)
+        if level > 1 and explode[level - 2] == EVERY_KEY and path not in WHOLE_RECORD:
+            scopes = filter(partial(_has_list, path), scopes)
+        if is_last:
+            scopes = _explode_last(scopes, path, divider, parallel)
+        else:
+            scopes = _explode_all(scopes, path, f"element_{level}")
     yield from scopes
 
 
-def with_parallel(scope: Scope, record: Row, explode: str, parallel: Sequence[str]) -> Scope:
-    """Return a scope of an exploded list in which other lists of the record are their value of the same number.
+def _has_list(path: str, scope: Scope) -> bool:
+    return isinstance(scope.get(path), list | dict)
+
+
+def _explode_all(scopes: Iterator[Scope], path: str, name: str) -> Iterator[Scope]:
+    for scope in scopes:
+        for element in _explode(scope, path):
+            yield replace(element, row={**element.row, name: element.element})
+
+
+def _explode_last(scopes: Iterator[Scope], path: str, divider: str | None, parallel: Sequence[str]) -> Iterator[Scope]:
+    for scope in scopes:
+        for element in _explode(scope, path, divider):
+            yield _with_parallel(element, scope.row, path, parallel) if parallel else element
+
+
+def _with_parallel(scope: Scope, record: Row, explode: str, parallel: Sequence[str]) -> Scope:
+    """Return a scope of an exploded list in which other lists of its record are their value of the same number.
 
     Of `ratings.*`, a list with a list for each person, `ratings` is the list of the people's values of this number.
 
@@ -263,23 +292,19 @@ def with_parallel(scope: Scope, record: Row, explode: str, parallel: Sequence[st
     return replace(scope, row=row)
 
 
-def _explode_all(scopes: Iterator[Scope], path: str, name: str | None, divider: str | None) -> Iterator[Scope]:
-    for scope in scopes:
-        for element in _explode(scope, path, divider):
-            yield element if name is None else replace(element, row={**element.row, name: element.element})
-
-
 def _explode(scope: Scope, explode: str, divider: str | None = None) -> Iterator[Scope]:
     """Yield a scope for each element of a list or an object."""
     row, line, number = scope.row, scope.line, scope.number
     levels = {name: value for name, value in row.items() if LEVEL.fullmatch(name)} if explode == EVERY_KEY else {}
+    if levels:
+        levels["parent"] = row["parent"]
     cell = {name: value for name, value in row.items() if name not in levels} if levels else row
     cell = cell if explode in WHOLE_RECORD else get_value(row, explode)
     if cell is MISSING:
         message = f"this field is missing, and its elements are the items; there are {join_keys(row)}"
         raise FileFormatError(message, line=line, field=explode)
     name = "value" if explode in WHOLE_RECORD else parse_path(explode)[-1]
-    outer = levels if explode in WHOLE_RECORD else {"parent": row, **row}
+    outer = {"parent": row, **(levels if explode in WHOLE_RECORD else row)}
     is_object = isinstance(cell, dict)
     for name_or_number, element in (
         cell.items() if is_object else enumerate(parse_list(cell, line, explode, divider), 1)
@@ -291,7 +316,8 @@ def _explode(scope: Scope, explode: str, divider: str | None = None) -> Iterator
                 yield Scope({"position": position, **fields}, line, number, key)
         else:
             fields = element if isinstance(element, dict) else {name: element}
-            yield Scope({**outer, **fields}, line, number, key)
+            keys = {"element_key": key} if is_object else {}
+            yield Scope({**outer, **keys, **fields}, line, number, key)
 
 
 # Counts what a mapping leaves out of a table: rows by `where`, and values that it turns into none.

@@ -36,7 +36,6 @@ from core.formats.mapping.scope import (
     current_omissions,
     iter_scopes,
     recording_omissions,
-    with_parallel,
 )
 from core.formats.records import ImportedRecords, PlainLabels, Records, TranscriptRecord
 from core.formats.text import data_suffix, windows_word
@@ -219,8 +218,7 @@ def _iter_row(row: Row, line: int, number: int, mapping: Mapping) -> Iterator[Sc
     if mapping.explode and whole.get(mapping.explode[0]) is MISSING and any(whole.have(mapping.where_not)):
         yield whole
         return
-    for scope in iter_scopes(row, line, number, mapping.explode, mapping.divider):
-        yield with_parallel(scope, row, mapping.explode[0], mapping.parallel) if mapping.parallel else scope
+    yield from iter_scopes(row, line, number, mapping.explode, mapping.divider, mapping.parallel)
 
 
 def _text_fields(mapping: Mapping) -> list[str]:

@@ -17,6 +17,8 @@ from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
 from tests.core.formats.mapping.test_roles import RANGE, WORDS, text, write
 
+YES = ["No", "Yes"]
+
 
 def labels(path: Path, draft: dict[str, Any] | None = None) -> list[tuple[str, str, str, Any]]:
     """Return item, part, annotator and value of the labels, with the suggestion confirmed."""
@@ -48,6 +50,49 @@ def test_an_object_with_many_objects_is_the_list_of_the_items(tmp_path: Path) ->
         items = [record.item for record in records if isinstance(record, ItemRecord)]
         golds = [record.ruling.value for record in records if isinstance(record, AdjudicationRecord)]
         assert items[0].id == first and len(items) == len(golds) == len({item.id for item in items}) > 12
+
+
+def imported(path: Path, draft: dict[str, Any]) -> list[tuple[str, str | None, str | None, Any]]:
+    """Return the prompt, the response, its system and the gold of each item."""
+    records = list(read_records(path, mapping=build_mapping(draft)))
+    golds = {own.ruling.target.item: own.ruling.value for own in records if isinstance(own, AdjudicationRecord)}
+    items = [record.item for record in records if isinstance(record, ItemRecord)]
+    return [(own.prompt, own.responses[0].text, own.responses[0].system, golds.get(own.id)) for own in items]
+
+
+def test_lists_of_several_objects_of_a_record_are_one_list_of_items(tmp_path: Path) -> None:
+    def reviews(*values: str) -> dict[str, Any]:
+        return {"review": [{"segment": f"Segment {value}.", "reliable": value} for value in values], "score": {}}
+
+    row = {"title": "A paper", "text": "Its text.", "sysA": reviews("Yes", "No"), "sysB": reviews("No")}
+    gold = [{"kind": "answer", "criterion": "r", "value": "reliable", "scale": {"level": "nominal", "categories": YES}}]
+    responses = [{"text": "segment", "system": "{element_1}"}]
+    draft = {"explode": ["*", "review"], "id": "{row}-{element_1}-{element}", "prompt": "parent.title"}
+    assert imported(write(tmp_path, [row]), draft | {"responses": responses, "gold": gold}) == [
+        ("A paper", "Segment Yes.", "sysA", "Yes"),
+        ("A paper", "Segment No.", "sysA", "No"),
+        ("A paper", "Segment No.", "sysB", "No"),
+    ]
+
+
+def test_lists_beside_the_inner_list_and_keys_that_are_texts(tmp_path: Path) -> None:
+    sentences = [{"claims": ["a", "b"], "true": ["Yes", "No"]}, {"claims": ["c"], "true": ["No"]}]
+    row = {"question": "Why?", "sentences": sentences, "facts": {"It is.": "Yes", "It was.": "No"}}
+    gold = [{"kind": "answer", "criterion": "r", "value": "true", "scale": {"level": "nominal", "categories": YES}}]
+    draft = {"explode": ["sentences", "claims"], "parallel": ["true"], "id": "{row}-{element_1}-{element}"}
+    of_claims = draft | {"prompt": "question", "responses": [{"text": "claims"}], "gold": gold}
+    path = write(tmp_path, [row])
+    assert imported(path, of_claims) == [
+        ("Why?", "a", None, "Yes"),
+        ("Why?", "b", None, "No"),
+        ("Why?", "c", None, "No"),
+    ]
+    draft = {"explode": "facts", "id": "{row}-{element}", "prompt": "question", "responses": [{"text": "element_key"}]}
+    found = imported(path, draft | {"gold": [gold[0] | {"value": "facts"}]})
+    assert found == [("Why?", "It is.", None, "Yes"), ("Why?", "It was.", None, "No")]
+    sentences[0]["true"] = ["Yes"]
+    with pytest.raises(FileFormatError, match="expected 2 values, as claims has, not 1"):
+        imported(write(tmp_path, [row]), of_claims)
 
 
 def test_keys_of_an_object_can_be_the_steps_that_its_values_are_about(tmp_path: Path) -> None:
