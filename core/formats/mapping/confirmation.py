@@ -138,7 +138,9 @@ class Question:
         if self.scale is None and all(text.lower() in SIDES for text in self.found):
             return "left is the first response, right the second"
         if self.scale is None:
-            return f"1 is {self.names['1']}, 2 {self.names['2']}, 0 a tie"
+            if self.names is POSITIONS:
+                return "1 is the response shown first, 2 the one shown second, 0 a tie"
+            return "1 is the first response, 2 the second, 0 a tie"
         stated = {own.text: self.meanings[own.text] for own in self.values if own.text in self.meanings}
         meant = [f"{quote_value(text)} is {format_value(value)}" for text, value in stated.items()]
         if self.steps:

@@ -314,11 +314,12 @@ def part_of(scope: Scope, block: Block, omissions: Omissions) -> str | None:
 
 
 def declare(declared: Declared, block: Block, criterion: str) -> Iterator[Record]:
-    """Yield the criterion and the scale of a block, once for all blocks."""
+    """Yield the criterion of a block, once for all kinds, and its scale, once for all blocks."""
     if (block.kind, criterion) in declared:
         return
+    is_new = all(name != criterion for _, name in declared)
     declared.add((block.kind, criterion))
-    if criterion:
+    if criterion and is_new:
         scale = None if block.kind in ("preference", "answer") else block.scale
         yield CriterionRecord(criterion=Criterion(name=criterion, definition=block.definition, scale=scale))
     yield ScaleRecord(kind=block.kind, criterion=criterion, scale=block.scale)

@@ -5,6 +5,7 @@ docs/mappings documents every field, with an example of each layout.
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -504,7 +505,7 @@ class Mapping(Frozen):
             return draft
         lists = {name: draft[name] for name in ("labels", "judges", "gold") if isinstance(draft.get(name), list)}
         expanded = {name: [part for block in blocks for part in _by_criterion(block)] for name, blocks in lists.items()}
-        return draft | expanded
+        return draft | _with_definitions(expanded)
 
     @model_validator(mode="after")
     def _check_parallel(self) -> Self:
@@ -554,6 +555,32 @@ def _by_criterion(block: Any) -> Iterator[Any]:
     for name in criteria:
         text = criteria[name] if isinstance(criteria, dict) else name
         yield _replace_criterion(others, str(text)) | {"criterion": str(name)}
+
+
+def _with_definitions(lists: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the blocks with the definition of their criterion, which one of them may have for all.
+
+    Raises ValueError for two definitions of a criterion.
+    """
+    definitions: dict[str, Any] = {}
+    for block in chain.from_iterable(lists.values()):
+        name = _criterion(block)
+        text = block.get("definition") if name else None
+        if text and definitions.setdefault(name, text) != text:
+            raise ValueError(f"criterion {name!r} has two definitions")
+    return {
+        kind: [
+            block | {"definition": definitions[name]} if (name := _criterion(block)) in definitions else block
+            for block in blocks
+        ]
+        for kind, blocks in lists.items()
+    }
+
+
+def _criterion(block: Any) -> str:
+    """Return the criterion that a block of a draft names; empty if it names none."""
+    name = block.get("criterion") if isinstance(block, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _replace_criterion(value: Any, text: str) -> Any:

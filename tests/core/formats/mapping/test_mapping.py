@@ -7,8 +7,9 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping import mapping
+from core.formats.mapping.mapping import build_mapping
 from core.formats.plain_yaml import dump_fields, parse_fields
-from core.formats.records import ItemRecord
+from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
 from core.formats.registry import read_records
 from core.items import Item
 from core.labels import PREFERENCE, Scale
@@ -182,3 +183,20 @@ def test_aspects_without_distinct_names_are_refused(tmp_path: Path, cell: object
 
 def test_an_item_without_aspects_is_serialised_as_before() -> None:
     assert "aspects" not in Item(id="i", prompt="?").model_dump()
+
+
+def test_blocks_of_several_kinds_share_the_definition_of_their_criterion(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,a,b,ann,s1\n1,So.,Thus.,2,4\n", encoding="utf-8")
+    label = {"layout": "wide", "kind": "preference", "criterion": "tone", "annotators": ["ann"]}
+    scale = {"level": "ordinal", "categories": [1, 2, 3, 4]}
+    judge = {"kind": "score", "criterion": "tone", "judge": {"constant": "j"}, "value": "s1", "response": 1}
+    draft = {"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "labels": [label]}
+    draft["judges"] = [judge | {"scale": scale, "definition": "Is it polite?"}]
+    records = list(read_records(path, mapping=build_mapping(draft)))
+    criteria = [record.criterion for record in records if isinstance(record, CriterionRecord)]
+    assert [(own.name, own.definition) for own in criteria] == [("tone", "Is it polite?")]
+    assert len([record for record in records if isinstance(record, ScaleRecord)]) == 2
+    draft["labels"] = [label | {"definition": "Is it loud?"}]
+    with pytest.raises(FileFormatError, match="criterion 'tone' has two definitions"):
+        build_mapping(draft)
