@@ -1,12 +1,14 @@
-"""SQLite files with empty tables for tests: one is migrated in a process, and the others are copies of it."""
+"""SQLite files for tests, with empty tables or a study: each is made once in a process, and the others are copies."""
 
 import tempfile
+from collections.abc import Callable, Hashable, Iterable
 from functools import cache
 from pathlib import Path
 
 from sqlalchemy import Connection
 
 from core.formats import tiebreak
+from core.formats.records import Record, StudyRecord
 from storage.db import connections
 from storage.transfer import imports, samples
 
@@ -22,6 +24,28 @@ def create_sample_database(path: Path) -> str:
     """Create a SQLite file with the sample studies, as a server does at its start, and return its URL."""
     path.write_bytes(_file_with_samples())
     return f"sqlite:///{path}"
+
+
+def create_study(path: Path, make: Callable[..., Iterable[Record]], *arguments: Hashable, name: str = "s") -> str:
+    """Create a SQLite file with a study of the records that a function returns, and return its URL."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_file_with_study(make, arguments, name))
+    return f"sqlite:///{path}"
+
+
+def sample_records(protocol: str) -> list[Record]:
+    """Return the records of the sample study of a protocol."""
+    return list(tiebreak.read(samples.path(protocol)))
+
+
+@cache
+def _file_with_study(make: Callable[..., Iterable[Record]], arguments: tuple[Hashable, ...], name: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tiebreak.db"
+        engine = connections.connect.__wrapped__(create_database(path))
+        imports.import_records(engine, name, [StudyRecord(), *make(*arguments)])
+        engine.dispose()
+        return path.read_bytes()
 
 
 @cache

@@ -1,6 +1,5 @@
 """The verdict under other readings: computed from stored replies where the prompts stay the same, refused elsewhere."""
 
-import asyncio
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,7 +23,6 @@ from core.llm.client import Reply, ScriptedModel
 from core.llm.limits import Limits
 from core.llm.wire import token_choices
 from core.protocols.single_judge.protocol import weighted_mean
-from core.runner import run_flow
 from core.trace import (
     Ask,
     Event,
@@ -42,6 +40,7 @@ from core.trace import (
     with_reading,
 )
 from tests.core.answers.replies import ANSWERS
+from tests.core.protocols.scripted_runs import run_recorded
 
 CHOICE = Choice(noun="Submission")
 
@@ -185,13 +184,8 @@ def one_ask() -> Flow:
 def run(
     script: Sequence[str | Reply | Exception], stored: Sequence[Event] = (), extractor: Spec | None = EXTRACTOR
 ) -> tuple[list[Event], list[Ask], Verdict | None]:
-    model, events = ScriptedModel(script), list(stored)
-
-    async def record(event: Event) -> None:
-        events.append(event)
-
-    limits = Limits(backoff=0)
-    verdict = asyncio.run(run_flow(one_ask(), model, record, stored=stored, limits=limits, extractor=extractor))
+    model = ScriptedModel(script)
+    verdict, events = run_recorded(one_ask(), model, stored, limits=Limits(backoff=0), extractor=extractor)
     return events, model.asked, verdict
 
 

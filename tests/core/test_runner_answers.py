@@ -16,7 +16,6 @@ from core.errors import UnreadableReply, UnsupportedSchema
 from core.llm.client import Answer, Reply, ScriptedModel
 from core.llm.limits import Limits
 from core.llm.router import Router
-from core.runner import run_flow
 from core.templates import ANSWER, render
 from core.trace import (
     EVENT_ADAPTER,
@@ -32,6 +31,7 @@ from core.trace import (
     Verdict,
     completed_turns,
 )
+from tests.core.protocols.scripted_runs import run_recorded
 from tests.openai_server import run_server
 
 CHOICE = Choice(noun="Submission")
@@ -56,12 +56,8 @@ def run(
     limits: Limits | None = None,
 ) -> tuple[list[Event], list[Ask]]:
     """Return all events, and the asks that were sent."""
-    model, events = ScriptedModel(script, format), list(stored)
-
-    async def record(event: Event) -> None:
-        events.append(event)
-
-    asyncio.run(run_flow(make_flow(*asks), model, record, stored=stored, limits=limits or Limits(backoff=0)))
+    model = ScriptedModel(script, format)
+    _, events = run_recorded(make_flow(*asks), model, stored, limits=limits or Limits(backoff=0))
     return events, model.asked
 
 
@@ -148,13 +144,8 @@ def test_of_many_parallel_asks_only_those_already_sent_are_refused(parallel: int
             await asyncio.sleep(0.001)
             return await super().complete(ask)
 
-    events: list[Event] = []
-
-    async def record(event: Event) -> None:
-        events.append(event)
-
     model, asks = Server(refuse_schemas, "json"), [make_ask(speaker=str(number)) for number in range(20)]
-    asyncio.run(run_flow(make_flow(*asks), model, record, limits=Limits(backoff=0, parallel=parallel)))
+    _, events = run_recorded(make_flow(*asks), model, limits=Limits(backoff=0, parallel=parallel))
     assert sum(isinstance(event, SchemaRefused) for event in events) == parallel
     assert len(model.asked) == 20 + parallel
     assert all(turn.format == "text" for turn in completed_turns(events))
@@ -165,13 +156,9 @@ def test_a_schema_that_is_refused_for_a_batch_does_not_end_batches() -> None:
         async def sample(self, ask: Ask) -> list[Reply]:
             return [Reply(text=refuse_schemas(ask))] * ask.samples
 
-    ask, events, limits = make_ask(), [], Limits(backoff=0)
-
-    async def record(event: Event) -> None:
-        events.append(event)
-
+    ask, limits = make_ask(), Limits(backoff=0)
     model = Batches(refuse_schemas, "json")
-    asyncio.run(run_flow(make_flow(ask, ask, ask), model, record, limits=limits))
+    _, events = run_recorded(make_flow(ask, ask, ask), model, limits=limits)
     assert [event.type for event in events] == ["schema_refused", "turn", "turn", "turn", "verdict"]
     assert not model.asked and not limits.concurrency_limit(SPEC).single_samples
 
@@ -222,33 +209,25 @@ def test_events_before_a_restart_are_not_replayed() -> None:
 
 
 def test_a_reply_from_a_server_in_both_formats() -> None:
-    async def complete(address: str, setting: str) -> tuple[list[Event], Any]:
-        model, events = Router(), []
-
-        async def record(event: Event) -> None:
-            events.append(event)
-
+    def complete(address: str, setting: str) -> tuple[list[Event], Any]:
         spec = Spec(model="judge-2", address=address, timeout=10, answer_format=setting)
-        try:
-            await run_flow(make_flow(make_ask(spec=spec)), model, record)
-        finally:
-            await model.close()
+        _, events = run_recorded(make_flow(make_ask(spec=spec)), Router())
         return events, only_turn(events)
 
     with run_server() as server:
         for setting, format in (("auto", "json"), ("json", "json"), ("text", "text")):
-            _, turn = asyncio.run(complete(server.address, setting))
+            _, turn = complete(server.address, setting)
             assert (turn.reading, turn.format) == (2, format)
             assert ("response_format" in server.bodies[-1]) is (format == "json")
         server.faults.append({"fault": "schema"})
-        events, turn = asyncio.run(complete(server.address, "auto"))
+        events, turn = complete(server.address, "auto")
         assert (turn.reading, turn.format) == (2, "text")
         assert isinstance(events[0], SchemaRefused)
         assert (
             events[0].problem == "judge-2 does not accept the JSON schema of the answer; it is asked for text instead."
         )
         server.faults.append({"fault": "unreadable"})
-        events, turn = asyncio.run(complete(server.address, "json"))
+        events, turn = complete(server.address, "json")
         assert [message["role"] for message in server.bodies[-1]["messages"]] == ["user", "assistant", "user"]
         assert turn.reading == 2 and json.loads(turn.reply)["answer"] == "Submission 2"
 

@@ -1,6 +1,5 @@
 """Resuming: a run interrupted anywhere repeats no call and reaches the same verdict."""
 
-import asyncio
 import hashlib
 
 from hypothesis import given
@@ -8,10 +7,10 @@ from hypothesis import strategies as st
 
 from core.llm.client import Answer, Reply, ScriptedModel
 from core.protocols.scaleeval.settings import Settings
-from core.runner import run_flow
 from core.trace import EVENT_ADAPTER, Ask, CallFailed, Event, ReplyUnreadable, TraceFailed, TurnCompleted, Verdict
 from storage.db.columns import to_storable_json
 from tests.core.protocols.debates import choices_script, make_flow, make_settings
+from tests.core.protocols.scripted_runs import run_recorded
 
 
 def scripted_answer(seed: int, ask: Ask) -> Answer:
@@ -27,12 +26,7 @@ def scripted_answer(seed: int, ask: Ask) -> Answer:
 def run(chosen: Settings, seed: int, stored: list[Event]) -> tuple[Verdict | None, list[Event], list[str]]:
     """Return the verdict, all events including the stored ones, and the asks that were sent."""
     model = ScriptedModel(lambda ask: scripted_answer(seed, ask))
-    events = list(stored)
-
-    async def record(event: Event) -> None:
-        events.append(event)
-
-    verdict = asyncio.run(run_flow(make_flow(chosen, seed=seed), model, record, stored=stored))
+    verdict, events = run_recorded(make_flow(chosen, seed=seed), model, stored)
     return verdict, events, [f"{ask.speaker} {ask.round}: {ask.prompt}" for ask in model.asked]
 
 
@@ -65,12 +59,8 @@ def test_an_interrupted_run_ends_like_an_uninterrupted_one(seed: int, cut: int, 
 
 
 def resume(stored: list[Event], chosen: Settings) -> tuple[Verdict | None, list[Event], ScriptedModel]:
-    model, events = ScriptedModel(choices_script(a="1", b="1", c="1")), []
-
-    async def record(event: Event) -> None:
-        events.append(event)
-
-    return asyncio.run(run_flow(make_flow(chosen), model, record, stored=stored)), events, model
+    model = ScriptedModel(choices_script(a="1", b="1", c="1"))
+    return *run_recorded(make_flow(chosen), model, stored), model
 
 
 def stored_turns(chosen: Settings) -> list[Event]:

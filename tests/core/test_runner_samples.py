@@ -8,9 +8,9 @@ from core.errors import PermanentFailure, TemporaryFailure
 from core.llm.client import Reply, ScriptedModel
 from core.llm.limits import Limits
 from core.llm.router import Router
-from core.runner import run_flow
 from core.trace import Ask, CallFailed, Event, Spec, TurnCompleted, Usage, Verdict
 from tests.core.protocols.reviews import make_flow, make_settings
+from tests.core.protocols.scripted_runs import run_recorded
 
 
 class SamplingModel(ScriptedModel):
@@ -40,15 +40,7 @@ class SamplingModel(ScriptedModel):
 def run(
     model: Any, stored: Sequence[Event] = (), limits: Limits | None = None, n: int = 4
 ) -> tuple[Verdict | None, list]:
-    events: list[Event] = list(stored)
-
-    async def record(event: Event) -> None:
-        events.append(event)
-
-    limits = limits or Limits(backoff=0)
-    return asyncio.run(
-        run_flow(make_flow(make_settings(samples=n)), model, record, stored=stored, limits=limits)
-    ), events
+    return run_recorded(make_flow(make_settings(samples=n)), model, stored, limits=limits or Limits(backoff=0))
 
 
 def sample_replies(events: Sequence[Event]) -> list[str]:

@@ -1,15 +1,8 @@
 """Records of peer reviews that several tests of pages use."""
 
-from core.formats import tiebreak
 from core.formats.records import Record
-from storage.transfer import samples
 from tests.core.protocols.reviews import make_item, make_settings, reviews_script, run_scripted
-from tests.pages.visits import prepare_study, recorded
-
-
-def prepare_sample() -> None:
-    """Import the ReFeR sample."""
-    prepare_study(list(tiebreak.read(samples.path("refer"))))
+from tests.pages.visits import recorded
 
 
 def option_review(answers: str = "BAB", reference: str = "B") -> list[Record]:

@@ -1,6 +1,6 @@
 """Visits to the app's pages in a test, on the test's own database."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from html import unescape
@@ -28,7 +28,7 @@ from storage.runs.traces import Filter
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
-from tests.databases import create_database
+from tests.databases import create_database, create_study, sample_records
 from tests.paths import ROOT
 from tests.storage.shared import find_traces, store_label
 
@@ -43,9 +43,7 @@ def visit(page: str, /, annotator: str | None = None, **parameters: str | list[s
     The tables of the database are created first if there are none.
     """
     prepare_study()
-    st.cache_data.clear()
-    st.cache_resource.clear()
-    live.clear()
+    forget_other_databases()
     app = AppTest.from_file(str(APP), default_timeout=20)
     app.switch_page(str(APP.parent / "pages" / f"{page}.py"))
     if annotator is not None:
@@ -74,6 +72,19 @@ def visit_trace(item: str, run: str | None = None, annotator: str = "", **parame
     return visit("watch/traces", annotator, **parameters, trace=str(trace_id))
 
 
+def forget_other_databases() -> None:
+    """Clear the caches of the pages if they hold another test's database: visits of one test share them."""
+    if _visited != [connections.database_url()]:
+        _visited[:] = [connections.database_url()]
+        st.cache_data.clear()
+        st.cache_resource.clear()
+        live.clear()
+
+
+_visited: list[str] = []
+"""The address of the database of the last visit."""
+
+
 def prepare_study(records: Sequence[Record] = (), study: str = "s") -> None:
     """Create the tables, and a study of `records` if there are any, without the samples.
 
@@ -84,6 +95,16 @@ def prepare_study(records: Sequence[Record] = (), study: str = "s") -> None:
         create_database(path)
     if records:
         imports.import_records(resources.engine(), study, [StudyRecord(), *records])
+
+
+def prepare_copy(make: Callable[..., Iterable[Record]], *arguments: Hashable, study: str = "s") -> None:
+    """Prepare a study of the records that a function returns, which a process imports once for all tests."""
+    create_study(Path(connections.database_url().removeprefix("sqlite:///")), make, *arguments, name=study)
+
+
+def prepare_sample(protocol: str, study: str = "s") -> None:
+    """Prepare the sample study of a protocol under another name."""
+    prepare_copy(sample_records, protocol, study=study)
 
 
 def recorded(item: Item, protocol: str, settings: Any, events: Iterable[Event], criterion: str = "") -> list[Record]:

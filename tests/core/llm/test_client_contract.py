@@ -22,10 +22,10 @@ from core.llm.client import Model, Reply
 from core.llm.limits import Limits
 from core.protocols import Judge
 from core.protocols.single_judge.protocol import weighted_mean
-from core.runner import run_flow
-from core.trace import Ask, CallFailed, Event, Spec
+from core.trace import Ask, CallFailed, Spec
 from tests.core.llm.asking import complete_ask, make_ask, make_json_ask, sample_ask
 from tests.core.protocols.debates import make_flow, make_settings
+from tests.core.protocols.scripted_runs import run_recorded
 from tests.openai_server import ERROR_FAULTS, Server, run_server
 from tests.waiting import wait_for
 
@@ -405,20 +405,9 @@ def test_calls_run_concurrently(client: Client) -> None:
 def test_a_debate_completes_despite_temporary_faults(server: Server, client: Client) -> None:
     judges = tuple(Judge(name=n, spec=Spec(model=f"judge-{n}", address=server.address, timeout=1)) for n in "abc")
     server.faults += [{"fault": fault} for fault in ("429", "500", "drop", "malformed", "cut", "503")]
-    events: list[Event] = []
-
-    async def record(event: Event) -> None:
-        events.append(event)
-
-    async def run() -> object:
-        model = client()
-        try:
-            flow = make_flow(make_settings(judges=judges, rounds=1))
-            return await run_flow(flow, model, record, limits=Limits(backoff=0.01, max_tries=8))
-        finally:
-            await model.close()
-
-    assert asyncio.run(run()) is not None
+    flow = make_flow(make_settings(judges=judges, rounds=1))
+    verdict, events = run_recorded(flow, client(), limits=Limits(backoff=0.01, max_tries=8))
+    assert verdict is not None
     assert sum(isinstance(event, CallFailed) for event in events) == 6
     assert len(server.bodies) == 9
 

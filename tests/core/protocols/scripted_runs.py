@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.items import Item
-from core.llm.client import Answer, ScriptedModel
+from core.llm.client import Answer, Model, ScriptedModel
 from core.protocols import trace_rng
 from core.protocols.registry import PROTOCOLS
 from core.runner import run_flow
@@ -71,13 +71,27 @@ def start_flow(protocol: str, settings: Any, item: Item, seed: int = 0) -> Flow:
 
 def run_script(flow: Flow, script: Script, stored: Sequence[Event] = ()) -> ScriptedTrace:
     """Run a flow to its end, from the stored events on."""
-    model, events = ScriptedModel(script), list(stored)
+    model = ScriptedModel(script)
+    verdict, events = run_recorded(flow, model, stored)
+    return ScriptedTrace(verdict, events, model.asked)
+
+
+def run_recorded(
+    flow: Flow, model: Model, stored: Sequence[Event] = (), **options: Any
+) -> tuple[Verdict | None, list[Event]]:
+    """Run a flow to its end; return its verdict, and its events after the stored ones."""
+    events = list(stored)
 
     async def record(event: Event) -> None:
         events.append(event)
 
-    verdict = asyncio.run(run_flow(flow, model, record, stored=stored))
-    return ScriptedTrace(verdict, events, model.asked)
+    async def run() -> Verdict | None:
+        try:
+            return await run_flow(flow, model, record, stored=stored, **options)
+        finally:
+            await model.close()
+
+    return asyncio.run(run()), events
 
 
 def _reading_text(turn: Turn) -> str:

@@ -1,6 +1,5 @@
 """Every registered protocol passes the public conformance check; a protocol that breaks one of its rules does not."""
 
-import asyncio
 import random
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -17,7 +16,6 @@ from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Criterion, Item, Response
 from core.labels import Opinion
-from core.llm.client import ScriptedModel
 from core.protocols import Protocol, start_flow
 from core.protocols.conformance import ConformanceError, Script, check_protocol
 from core.protocols.critique_baselines.correction import Settings as CorrectionSettings
@@ -26,10 +24,10 @@ from core.protocols.dna_baselines import Settings as BaselineSettings
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.protocols.single_judge.steps import StepSettings
-from core.runner import run_flow
 from core.templates import blanks
-from core.trace import Ask, Event, Flow, Spec, Verdict
+from core.trace import Ask, Flow, Spec, Verdict
 from tests.core.protocols import critiques, debates, discussions, reviews, scorings
+from tests.core.protocols.scripted_runs import run_script
 
 
 @dataclass(frozen=True)
@@ -166,13 +164,8 @@ def test_the_declared_blanks_of_judged_texts_are_those_that_the_flow_requires(
 
 
 def run_example(protocol: Protocol, example: Example) -> None:
-    model = ScriptedModel(example.reply)
     flow = start_flow(protocol, example.item, example.settings, seed=0, templates=protocol.prompts)
-    assert asyncio.run(run_flow(flow, model, discard))
-
-
-async def discard(event: Event) -> None:
-    """Store nothing."""
+    assert run_script(flow, example.reply).verdict
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord, CriterionRecord, ItemRecord, LabelRecord, MarkRecord
 from core.items import Criterion, Item, Response
 from core.labels import Scale
@@ -13,9 +12,18 @@ from storage.labelling import tasks
 from storage.labelling.context import QueueContext, find_task, open_context
 from storage.labelling.queue_view import open_view
 from storage.studies import studies
-from storage.transfer import samples
-from tests.pages.reviews import option_review, prepare_sample
-from tests.pages.visits import page_links, page_text, prepare_study, study_session, switch_to, visit
+from tests.databases import sample_records
+from tests.pages.reviews import option_review
+from tests.pages.visits import (
+    page_links,
+    page_text,
+    prepare_copy,
+    prepare_sample,
+    prepare_study,
+    study_session,
+    switch_to,
+    visit,
+)
 
 # Disagreements.
 
@@ -26,7 +34,11 @@ HUMAN_RECORDS = (LabelRecord, MarkRecord, AdjudicationRecord)
 @pytest.fixture
 def sample():
     """The ScaleEval sample without labels."""
-    prepare_study([record for record in tiebreak.read(samples.path()) if not isinstance(record, HUMAN_RECORDS)], "tour")
+    prepare_copy(records_without_labels, study="tour")
+
+
+def records_without_labels():
+    return [record for record in sample_records("scaleeval") if not isinstance(record, HUMAN_RECORDS)]
 
 
 def test_a_name_is_requested_first(sample, mounted):
@@ -102,7 +114,7 @@ def test_the_name_of_a_study_cannot_become_markup(monkeypatch):
 
 
 def test_the_page_opens_the_queue_of_a_criterion_and_shows_nothing_itself(mounted) -> None:
-    prepare_sample()
+    prepare_sample("refer")
     app = visit("label/scores", "newcomer")
     assert mounted == [{"study": "s", "kind": "scores", "criterion": "engaging"}]
     assert page_text(app).strip() == "Your labels are saved under this name."
@@ -132,7 +144,7 @@ def test_a_link_opens_the_criterion_that_it_names(mounted) -> None:
 
 
 def test_the_page_opens_the_queue_of_weights_and_shows_nothing_itself(mounted) -> None:
-    prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
+    prepare_sample("dna_eval")
     app = switch_to("label/weights")
     assert mounted == [{"study": "s", "kind": "weights"}]
     assert page_text(app).strip() == "Your labels are saved under this name."
@@ -143,7 +155,7 @@ def test_the_page_opens_the_queue_of_weights_and_shows_nothing_itself(mounted) -
 
 @pytest.fixture
 def critiques() -> None:
-    prepare_study(list(tiebreak.read(samples.path("metacritique"))))
+    prepare_sample("metacritique")
 
 
 def the_queue() -> QueueContext:

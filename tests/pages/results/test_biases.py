@@ -1,8 +1,6 @@
 """The pages Biases and Discussions: a sentence, tables with n, and the targets behind them."""
 
-from core.formats import tiebreak
-from storage.transfer import samples
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_copy, prepare_sample, visit
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_judge_biases import format_records
 
@@ -10,7 +8,7 @@ PAGE = "results/biases"
 
 
 def test_the_sentence_names_the_biases_and_the_table_has_their_n() -> None:
-    prepare_study(list(planted_records()))
+    prepare_copy(planted_records)
     app = visit(PAGE)
     assert "own prefers the response of its own family" in page_text(app)
     rows = app.dataframe[0].value.to_dict("records")
@@ -21,7 +19,7 @@ def test_the_sentence_names_the_biases_and_the_table_has_their_n() -> None:
 
 
 def test_formats_of_the_criterion_have_a_section_of_their_own() -> None:
-    prepare_study(list(format_records()))
+    prepare_copy(format_records)
     app = visit("results/biases")
     assert "j with the format masked: -0." in page_text(app).replace("\\", "")
     rows = next(table.value for table in app.dataframe if "Format" in table.value)
@@ -32,7 +30,7 @@ DISCUSSIONS = "results/discussions"
 
 
 def test_a_debate_has_changes_adoptions_and_ablations() -> None:
-    prepare_study(list(tiebreak.read(samples.path("scaleeval"))))
+    prepare_sample("scaleeval")
     app = visit(DISCUSSIONS)
     assert "opinions changed" in page_text(app) and "adopts the opinion of" in page_text(app).replace("\\", "")
     changes, ablations = (table.value.to_dict("records") for table in app.dataframe[:2])

@@ -2,7 +2,7 @@
 
 from core.formats.records import ItemRecord
 from tests.conftest import make_item, make_label
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_copy, prepare_study, visit
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import make_trace
 
@@ -10,7 +10,7 @@ PAGE = "results/causes"
 
 
 def test_every_judge_has_a_sentence_and_labels_can_be_requested() -> None:
-    prepare_study(list(planted_records(40)))
+    prepare_copy(planted_records, 40)
     app = visit(PAGE)
     assert page_text(app).count("differs from people on") >= 2
     rows = app.dataframe[0].value.to_dict("records")
@@ -22,7 +22,7 @@ def test_every_judge_has_a_sentence_and_labels_can_be_requested() -> None:
 
 
 def test_a_table_without_causes_has_their_reason_and_no_empty_column() -> None:
-    prepare_study(list(planted_records(20)))
+    prepare_copy(planted_records, 20)
     app = visit(PAGE)
     row = app.dataframe[0].value.to_dict("records")[0]
     assert list(row) == ["Judge", "Disagreements"]
@@ -30,7 +30,7 @@ def test_a_table_without_causes_has_their_reason_and_no_empty_column() -> None:
 
 
 def test_a_slice_lists_its_targets_and_is_saved_under_a_name_and_compared_with_another() -> None:
-    prepare_study(list(planted_records(60)))
+    prepare_copy(planted_records, 60)
     app = visit(PAGE, judge="long", slice="people: prefer the shorter response")
     text = page_text(app).replace("\\", "")
     assert "long differs from people more often on these targets: people prefer the shorter response" in text

@@ -6,7 +6,7 @@ from core.formats.records import ItemRecord
 from pages.parts import resources
 from storage.transfer import imports
 from tests.conftest import make_item
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_copy, prepare_study, visit
 from tests.storage.reports.test_run_comparison import a_run, a_trace, planted
 
 PAGE = "results/compare_runs"
@@ -20,7 +20,7 @@ def test_runs_without_verdicts_show_their_settings() -> None:
 
 
 def test_two_runs_are_compared() -> None:
-    prepare_study(list(planted()))
+    prepare_copy(planted)
     app = visit(PAGE)
     text = page_text(app).replace("\\", "")
     assert "second has another verdict than first on 17 of 40 targets. The difference in accuracy is +0.410 [" in text
@@ -42,7 +42,7 @@ def test_runs_of_different_criteria_have_no_empty_table_of_pairs() -> None:
 
 
 def test_the_address_selects_runs_a_change_and_an_item_unless_its_opinions_are_hidden() -> None:
-    prepare_study(list(planted()))
+    prepare_copy(planted)
     app = visit(PAGE, runs=["second", "first"], change="no verdict → 1", item="item 0")
     assert [len(frame.value) for frame in app.dataframe][1] == 1
     assert "**Item item 0**" in page_text(app)
@@ -61,7 +61,7 @@ def chosen_runs(app: AppTest) -> list[str]:
 
 
 def test_an_open_page_follows_the_newest_runs_and_has_no_default_in_its_address() -> None:
-    prepare_study(list(planted()))
+    prepare_copy(planted)
     app = visit(PAGE)
     assert chosen_runs(app) == ["first", "second"] and "runs" not in app.query_params
     imports.import_records(resources.engine(), "s", [a_run("third", "m"), a_trace("third", 0, 1)])
@@ -70,7 +70,7 @@ def test_an_open_page_follows_the_newest_runs_and_has_no_default_in_its_address(
 
 
 def test_chosen_runs_stay_and_are_in_the_address() -> None:
-    prepare_study(list(planted()))
+    prepare_copy(planted)
     app = visit(PAGE)
     app.multiselect[0].set_value(["second", "first"]).run()
     assert app.query_params["runs"] == ["second", "first"]

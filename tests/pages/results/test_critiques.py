@@ -2,17 +2,15 @@
 
 import pytest
 
-from core.formats import tiebreak
 from storage.reports import critiques
 from storage.reports.critiques import Row
-from storage.transfer import samples
-from tests.pages.reviews import option_review, prepare_sample
-from tests.pages.visits import page_text, prepare_study, switch_to, visit
+from tests.pages.reviews import option_review
+from tests.pages.visits import page_text, prepare_sample, prepare_study, switch_to, visit
 
 
 @pytest.fixture
 def sample() -> None:
-    prepare_study(list(tiebreak.read(samples.path("metacritique"))))
+    prepare_sample("metacritique")
 
 
 def test_the_leaderboard_shows_authors_and_judges(sample: None) -> None:
@@ -56,7 +54,7 @@ def test_unread_judgements_show_as_coverage_and_an_author_lists_their_critiques(
 
 
 def test_the_tolerance_can_be_set_for_scores() -> None:
-    prepare_sample()
+    prepare_sample("refer")
     app = visit("results/peer_errors", "")
     assert "a score is right if it is at most 0.5 from people's mean" in page_text(app)
     app.slider(key="within").set_value(100).run()

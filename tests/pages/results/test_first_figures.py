@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts import live, permissions
 from pages.results.parts import alignment_data
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_copy, visit
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_run_comparison import planted
 
@@ -34,7 +34,7 @@ def states_computing(app: AppTest) -> bool:
 
 
 def prepare(page: str) -> None:
-    prepare_study(list(planted()) if page == "compare_runs" else planted_records())
+    prepare_copy(planted if page == "compare_runs" else planted_records)
 
 
 @pytest.fixture

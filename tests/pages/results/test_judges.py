@@ -10,7 +10,7 @@ from core.formats.records import ItemRecord, Record
 from core.labels import Target
 from pages.parts import charts, live
 from tests.conftest import make_item, make_label
-from tests.pages.visits import page_text, prepare_study, study_session, visit
+from tests.pages.visits import page_text, prepare_copy, study_session, visit
 from tests.storage.reports.test_alignment import make_trace
 from tests.storage.shared import RUN, store_label
 
@@ -36,7 +36,7 @@ def table(app: AppTest) -> list[dict[str, str]]:
 
 
 def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:
-    prepare_study(planted_records())
+    prepare_copy(planted_records)
     app = visit(PAGE)
     text = page_text(app)
     assert "**Use good. Do not use silent.**" in text and "silent answers 33% of the targets, " in text
@@ -52,7 +52,7 @@ def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:
 
 
 def test_pairs_of_judges_have_the_better_ranked_one_first_and_the_labels_that_separate_them() -> None:
-    prepare_study(planted_records())
+    prepare_copy(planted_records)
     (pairs,) = (frame.value for frame in visit(PAGE, section="A versus B").dataframe)
     (row,) = pairs[["A × B", "n", "A", "B", "A − B", "p"]].to_dict("records")
     assert (row["A × B"], row["n"], row["A"], row["B"]) == ("1 × 2", 60, "good", "silent")
@@ -67,14 +67,14 @@ def test_pairs_of_judges_have_the_better_ranked_one_first_and_the_labels_that_se
 def test_files_of_the_ranking_have_the_numbers_and_the_names_of_its_chart(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: dict[str, charts.ChartData] = {}
     monkeypatch.setattr(charts, "draw", lambda _, key, *args, data, **others: drawn.update({key: data}))
-    prepare_study(planted_records())
+    prepare_copy(planted_records)
     visit(PAGE)
     rows = drawn["ranking"].rows or ()
     assert [(row["number"], row["judge"]) for row in rows][:3] == [(1, "good"), (2, "silent"), (None, "human ceiling")]
 
 
 def test_abstentions_can_be_left_out_and_a_scenario_has_its_own_ranking() -> None:
-    prepare_study(planted_records())
+    prepare_copy(planted_records)
     app = visit(PAGE, abstentions="are left out")
     silent = next(row for row in table(app) if row["Judge"] == "silent")
     assert silent["Accuracy"].startswith("1.00") and silent["Coverage"].startswith("0.33")
@@ -84,7 +84,7 @@ def test_abstentions_can_be_left_out_and_a_scenario_has_its_own_ranking() -> Non
 
 
 def test_a_cell_lists_the_targets_on_which_two_judges_differ_and_an_unknown_pair_none() -> None:
-    prepare_study(planted_records())
+    prepare_copy(planted_records)
     app = visit(PAGE, pair="good × silent")
     assert any("Selected targets: 40" in header.value for header in app.subheader)
     rows = app.dataframe[1].value.to_dict("records")
@@ -97,7 +97,7 @@ def test_a_cell_lists_the_targets_on_which_two_judges_differ_and_an_unknown_pair
 def test_figures_of_a_newer_label_are_computed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures in a fragment, with a spinner: the thread that computes them later cannot draw it."""
     monkeypatch.setattr(live, "LIMIT", -1.0)
-    prepare_study(planted_records())
+    prepare_copy(planted_records)
     app = visit(PAGE)
     with study_session() as (session, study):
         target = Target(item="i0", kind="preference", criterion="helpfulness")
@@ -115,7 +115,7 @@ def unknown_names(app: AppTest) -> list[str]:
 
 
 def test_names_in_the_address_that_the_study_does_not_have_are_stated_until_others_are_chosen() -> None:
-    prepare_study(planted_records())
+    prepare_copy(planted_records)
     app = visit(PAGE, among="nonsense", criterion="tone", reference="annotator:zoe", pair="nope", section="A versus B")
     stated = ["'annotator:zoe'", "'nonsense'", "'nope'", "'tone'"]
     assert sorted(re.findall("'.*?'", " ".join(unknown_names(app)))) == stated
@@ -126,6 +126,6 @@ def test_names_in_the_address_that_the_study_does_not_have_are_stated_until_othe
 
 
 def test_an_unknown_name_is_stated_if_there_is_no_choice() -> None:
-    prepare_study(planted_records(scenarios=("math", "math")))
+    prepare_copy(planted_records, 60, ("math", "math"))
     app = visit(PAGE, among="nonsense")
     assert len(unknown_names(app)) == 1 and not unknown_names(visit(PAGE, among="math"))

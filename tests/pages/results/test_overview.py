@@ -2,7 +2,6 @@
 
 import pytest
 
-from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
 from core.labels import Label, Scale
 from pages.parts import resources
@@ -10,7 +9,7 @@ from storage.db import connections
 from storage.studies import studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_label, make_target
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_sample, prepare_study, visit
 from tests.storage.reports.test_label_plans import partly_labelled_records
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
@@ -77,7 +76,7 @@ def test_judges_that_cannot_be_told_apart_need_more_labels():
 
 @pytest.mark.parametrize("protocol", sorted(samples.studies().values()))
 def test_every_sample_has_an_overview_and_an_alignment(protocol):
-    prepare_study(tiebreak.read(samples.path(protocol)))
+    prepare_sample(protocol)
     page = visit("results/overview", "ann")
     assert not page.error
     assert "first opinion" not in page_text(page)

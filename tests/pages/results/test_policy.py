@@ -11,7 +11,7 @@ from storage.db import connections
 from storage.db.tables import TargetRow
 from storage.labels import designs
 from tests.conftest import make_item
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_copy, prepare_study, visit
 from tests.storage.reports import planted_policies as planted
 
 PAGE = "results/policy"
@@ -19,7 +19,7 @@ PAGE = "results/policy"
 
 @pytest.fixture
 def study() -> None:
-    prepare_study(planted.records())
+    prepare_copy(planted.records)
 
 
 def two_judges() -> list[Record]:

@@ -2,14 +2,12 @@
 
 import pytest
 
-from core.formats import tiebreak
 from core.formats.charts import IntervalChart, Mark, interval_figure
 from core.formats.registry import read_records
 from storage.reports import published
 from storage.reports.published import PublishedRow
-from storage.transfer import samples
 from tests.core.formats.shared import FIXTURES
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_sample, prepare_study, visit
 
 
 def test_the_first_statistic_is_one_that_the_paper_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +27,7 @@ def test_a_table_that_the_address_chooses_begins_with_its_highest_and_lowest_val
     )
     assert published.summarize(rows[:1]) == "kappa · math: judge A 0.30 [0.10, 0.90] (n 40)."
     assert published.summarize([]).startswith("No value is defined")
-    prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
+    prepare_sample("dna_eval")
     app = visit("results/published", table="dna-figure-5")
     assert ": highest " in page_text(app)
     (table,) = (frame.value for frame in app.dataframe)

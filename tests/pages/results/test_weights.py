@@ -4,23 +4,18 @@ import re
 
 from sqlalchemy import select
 
-from core.formats import tiebreak
 from core.formats.records import TraceRecord
 from pages.parts import resources
 from storage.db import connections
 from storage.db.tables import OpinionViewRow
-from storage.transfer import samples
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.databases import sample_records
+from tests.pages.visits import page_text, prepare_sample, prepare_study, visit
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
 
 
-def prepare_sample() -> None:
-    prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
-
-
 def test_figures_of_the_sample_and_of_its_heaviest_aspects() -> None:
-    prepare_sample()
+    prepare_sample("dna_eval")
     app = visit("results/weights")
     text = page_text(app).replace("\\", "")
     assert "Between people: 0.06 " in text and "(8 weightings, 3 annotators)." in text
@@ -43,7 +38,7 @@ def test_the_share_of_weightings_that_do_not_sum_to_100_is_stated() -> None:
         TraceRecord.model_validate_json(record.model_dump_json().replace('"accuracy":50.0', '"accuracy":90.0'))
         if isinstance(record, TraceRecord)
         else record
-        for record in tiebreak.read(samples.path("dna_eval"))
+        for record in sample_records("dna_eval")
     ]
     prepare_study(records)
     app = visit("results/weights")
@@ -51,7 +46,7 @@ def test_the_share_of_weightings_that_do_not_sum_to_100_is_stated() -> None:
 
 
 def test_other_pages_open_a_study_of_weights() -> None:
-    prepare_sample()
+    prepare_sample("dna_eval")
     for page in ("results/agreement", "watch/traces", "label/disagreements", "setup/studies"):
         app = visit(page, "annotator 1")
         assert not app.error
@@ -61,7 +56,7 @@ def test_other_pages_open_a_study_of_weights() -> None:
 
 
 def test_the_answer_is_shown_and_a_listed_item_is_recorded_as_seen() -> None:
-    prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
+    prepare_sample("dna_eval")
     app = visit("results/laboratory", annotator="zoe")
     assert "equal weights" in list(app.dataframe[0].value["Weights"])
     assert "too few for a conclusion" in page_text(app) and not blindness_lost()

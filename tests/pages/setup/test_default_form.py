@@ -9,8 +9,7 @@ from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
 from core.protocols.refer.auto_prompt import Draft
 from pages.parts import resources
-from tests.pages.reviews import prepare_sample
-from tests.pages.visits import page_text, visit
+from tests.pages.visits import page_text, prepare_sample, visit
 
 
 def page() -> None:
@@ -100,7 +99,7 @@ def test_defaults_of_the_settings_class_are_preselected_and_an_empty_required_li
 
 
 def test_a_sampled_chair_has_temperature_1_and_a_reasoning_task_needs_no_criterion() -> None:
-    prepare_sample()
+    prepare_sample("refer")
     app = visit("setup/runs", view="new")
     app.selectbox(key="protocol").set_value("refer").run()
     next(widget for widget in app.number_input if str(widget.key).endswith("_samples")).set_value(20).run()
@@ -110,7 +109,7 @@ def test_a_sampled_chair_has_temperature_1_and_a_reasoning_task_needs_no_criteri
 
 
 def test_a_draft_is_written_to_the_field_with_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare_sample()
+    prepare_sample("refer")
     drafter = ScriptedModel([Reply(text="- A score of 1: dull.\n- A score of 3: fun.")])
     monkeypatch.setattr(resources, "model_client", lambda: drafter)
     app = visit("setup/runs", view="new")

@@ -1,18 +1,12 @@
 """The view of scoring by aspect."""
 
 from core.aspects import aspect_set_id
-from core.formats import tiebreak
 from core.formats.records import Record
 from core.labels import Target
-from storage.transfer import samples
 from tests.core.protocols.scorings import make_item, make_settings, run_scripted, scores_script
-from tests.pages.visits import label_is_blind, page_text, prepare_study, recorded, visit_trace
+from tests.pages.visits import label_is_blind, page_text, prepare_sample, prepare_study, recorded, visit_trace
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
-
-
-def prepare_sample() -> None:
-    prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
 
 
 def table_11() -> list[Record]:
@@ -33,7 +27,7 @@ def test_table_11_has_its_scores_and_its_slider_reweights_without_a_call() -> No
 
 
 def test_the_sample_shows_scores_beside_an_unreadable_reply_a_baseline_and_replies_on_request() -> None:
-    prepare_sample()
+    prepare_sample("dna_eval")
     app = visit_trace("why leaves turn", "two judges · given aspects")
     app.segmented_control[0].set_value("judge B").run()
     text = page_text(app)
@@ -48,7 +42,7 @@ def test_the_sample_shows_scores_beside_an_unreadable_reply_a_baseline_and_repli
 
 
 def test_peoples_weights_are_shown_after_the_annotators_own_and_viewing_judges_first_is_not_blind() -> None:
-    prepare_sample()
+    prepare_sample("dna_eval")
     text = page_text(visit_trace("farewell note", "two judges · given aspects", "annotator 1"))
     assert "Rank distance from judge A to annotator 1: 0.04" in text
     text = page_text(visit_trace("farewell note", "two judges · given aspects", "zoe"))

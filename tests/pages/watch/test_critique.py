@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from core.critiques import Aiu, precision_target
-from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.labels import Target
 from core.protocols.critique_baselines.protocol import (
@@ -20,9 +19,16 @@ from core.protocols.critique_baselines.protocol import (
 from core.protocols.metacritique.protocol import AiuJudgement, Job
 from core.trace import Turn, TurnCompleted
 from pages.watch.parts import critique as critique_view
-from storage.transfer import samples
 from tests.core.protocols.critiques import make_complete_item, make_item, make_judges, run_scripted
-from tests.pages.visits import label_is_blind, page_links, page_text, prepare_study, recorded, visit_trace
+from tests.pages.visits import (
+    label_is_blind,
+    page_links,
+    page_text,
+    prepare_sample,
+    prepare_study,
+    recorded,
+    visit_trace,
+)
 from tests.storage.critique_studies import run_records
 
 JOB = Job("precision", "a", "c", Aiu(id="1", text="x"))
@@ -30,7 +36,7 @@ JOB = Job("precision", "a", "c", Aiu(id="1", text="x"))
 
 @pytest.fixture
 def sample() -> None:
-    prepare_study(list(tiebreak.read(samples.path("metacritique"))))
+    prepare_sample("metacritique")
 
 
 def test_a_trace_shows_the_scores_of_each_judge(sample: None) -> None:

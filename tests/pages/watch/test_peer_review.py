@@ -1,23 +1,28 @@
 """The view of a peer review."""
 
-from core.formats import tiebreak
 from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.items import Criterion
 from core.labels import Scale, Target
 from core.protocols import Judge
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.trace import Spec
-from storage.transfer import samples
 from tests.core.protocols import reviews
 from tests.core.protocols.discussions import NATURAL, make_item, make_settings, make_single_response_item
 from tests.core.protocols.discussions import run_scripted as play_discussion
 from tests.core.protocols.single_judge.test_protocol import run_scripted
-from tests.pages.reviews import prepare_sample
-from tests.pages.visits import label_is_blind, page_text, prepare_study, recorded, trace_text, visit_trace
+from tests.pages.visits import (
+    label_is_blind,
+    page_text,
+    prepare_sample,
+    prepare_study,
+    recorded,
+    trace_text,
+    visit_trace,
+)
 
 
 def test_peers_chair_and_problems_are_shown() -> None:
-    prepare_sample()
+    prepare_sample("refer")
     app = visit_trace("bees")
     text = page_text(app)
     assert "**peer 1** · **2**" in text and "**peer 3** · **1**" in text
@@ -28,7 +33,7 @@ def test_peers_chair_and_problems_are_shown() -> None:
 
 
 def test_peoples_scores_are_hidden_until_the_annotators_label_which_is_not_blind_then() -> None:
-    prepare_sample()
+    prepare_sample("refer")
     text = page_text(visit_trace("bees", annotator="annotator 1"))
     assert "are shown after you have labelled" in text and "recorded as not blind" in text
     assert "are shown after you have labelled" not in page_text(visit_trace("bees", annotator="annotator 2"))
@@ -79,11 +84,8 @@ def test_samples_on_several_criteria_have_a_histogram_each() -> None:
 # The view of a discussion of personas
 
 
-SAMPLE = list(tiebreak.read(samples.path("chateval")))
-
-
 def test_every_contribution_shows_what_its_persona_had_read_and_what_replaced_a_failed_summary() -> None:
-    prepare_study(SAMPLE)
+    prepare_sample("chateval")
     shown = trace_text("sky at sunset")
     assert "**Response 2 is better** · 2.00 for response 1 and 9.00 for response 2 on average" in shown
     assert "had read no other contribution" in shown and "had read General Public in turn 1" in shown

@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Response
 from core.labels import Opinion, Target
@@ -18,9 +17,17 @@ from storage.db.tables import EventRow, RunRow, TraceRow, now
 from storage.labels import targets, views
 from storage.runs import live_traces, traces
 from storage.studies import annotators
-from storage.transfer import samples
 from tests.conftest import make_item, make_target
-from tests.pages.visits import label_is_blind, page_links, page_text, prepare_study, study_session, visit, visit_trace
+from tests.pages.visits import (
+    label_is_blind,
+    page_links,
+    page_text,
+    prepare_sample,
+    prepare_study,
+    study_session,
+    visit,
+    visit_trace,
+)
 from tests.storage import shared
 from tests.storage.reports.test_alignment import make_trace
 from tests.storage.shared import (
@@ -37,7 +44,7 @@ from tests.storage.shared import (
 @pytest.fixture
 def sample():
     """The ScaleEval sample."""
-    prepare_study(list(tiebreak.read(samples.path())), "tour")
+    prepare_sample("scaleeval", "tour")
 
 
 def find_traces(**conditions) -> list[traces.Trace]:

@@ -1,6 +1,5 @@
 """Prompts of released code: small files of the same forms, read, and sent to a real server."""
 
-import asyncio
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from core.llm.router import Router
 from core.protocols import start_flow
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_run_fields
-from core.runner import run_flow
-from core.trace import Event
+from tests.core.protocols.scripted_runs import run_recorded
 from tests.openai_server import run_server
 
 SCALEEVAL = {
@@ -142,18 +140,7 @@ def sent(protocol: str, folder: Path, reply: str | dict[str, str], item: Item = 
         fields = at_server({**found.settings, **settings}) | {"prompts": dict(found.prompts)}
         parsed, own = parse_run_fields(fields, installed, ())
         flow = start_flow(installed, item, parsed, seed=0, templates=installed.prompts_with(own.prompts))
-
-        async def record(event: Event) -> None:
-            pass
-
-        async def go() -> None:
-            model = Router()
-            try:
-                await run_flow(flow, model, record, limits=Limits(backoff=0))
-            finally:
-                await model.close()
-
-        asyncio.run(go())
+        run_recorded(flow, Router(), limits=Limits(backoff=0))
         return [(body["model"], body["messages"]) for body in server.bodies]
 
 

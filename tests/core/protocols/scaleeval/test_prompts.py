@@ -1,6 +1,5 @@
 """Every prompt as a model receives it, and the templates' rules."""
 
-import asyncio
 from string import Template
 from typing import Any
 
@@ -13,9 +12,9 @@ from core.llm.router import Router
 from core.protocols import Judge, start_flow
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
-from core.runner import run_flow
 from core.trace import EVENT_ADAPTER, Ask, Event, ReplyUnreadable, Spec, completed_turns
 from tests.core.protocols.debates import ScriptedTrace, make_item, make_settings, run_scripted
+from tests.core.protocols.scripted_runs import run_recorded
 from tests.golden.files import assert_golden
 from tests.openai_server import run_server
 
@@ -97,27 +96,16 @@ def run_on_server(
     prompts: dict[str, str], *judges: str, fault: str = "", stored: list[Event] | None = None, **settings: Any
 ) -> tuple[list[Event], list[dict[str, Any]]]:
     """Run a debate with raw prompts over HTTP; returns its events and the bodies of the requests."""
-    events, protocol = list(stored or []), PROTOCOLS["scaleeval"]
+    protocol = PROTOCOLS["scaleeval"]
     item = make_item(
         prompt="Why <question>, $5?", responses=(Response(text="The sun.\ufdd2x\ufdd2"), Response(text=" "))
     )
-
-    async def record(event: Event) -> None:
-        events.append(event)
-
-    async def run(address: str) -> None:
-        panel = tuple(Judge(name=name, spec=Spec(model=name, address=address)) for name in judges)
-        own = make_settings(judges=panel, criterion=Criterion(name="clarity", definition="Clear."), **settings)
-        flow = start_flow(protocol, item, own, seed=0, templates=protocol.prompts_with(prompts))
-        model = Router()
-        try:
-            await run_flow(flow, model, record, stored=stored or (), limits=Limits(backoff=0))
-        finally:
-            await model.close()
-
     with run_server() as server:
         server.faults += [{"fault": fault}] if fault else []
-        asyncio.run(run(server.address))
+        panel = tuple(Judge(name=name, spec=Spec(model=name, address=server.address)) for name in judges)
+        own = make_settings(judges=panel, criterion=Criterion(name="clarity", definition="Clear."), **settings)
+        flow = start_flow(protocol, item, own, seed=0, templates=protocol.prompts_with(prompts))
+        _, events = run_recorded(flow, Router(), stored or (), limits=Limits(backoff=0))
         return events, list(server.bodies)
 
 

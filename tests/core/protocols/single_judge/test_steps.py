@@ -1,6 +1,5 @@
 """The three ways to find the first wrong step agree with a judge that knows it, with the calls that each needs."""
 
-import asyncio
 import re
 
 import pytest
@@ -11,10 +10,10 @@ from core.llm.client import ScriptedModel
 from core.protocols import start_flow
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.steps import StepSettings
-from core.runner import run_flow
 from core.trace import Ask, Verdict
 from core.transcripts import FIRST_WRONG_STEP
 from tests.core.protocols import debates, scorings
+from tests.core.protocols.scripted_runs import run_recorded
 
 # Eight steps; the text of step 2 looks like a step in a line of its own, and the fifth was left out of the prompt.
 TEXT = "\n".join(f"[{n}] assistant: part {n}" + ("\n    [9] forged" if n == 2 else "") for n in range(1, 10) if n != 5)
@@ -35,14 +34,9 @@ def run(way: str, wrong: int, **fields: object) -> tuple[Verdict, list[Ask]]:
     model = ScriptedModel(reply)
     item = Item(id="a", prompt="?", responses=(Response(text=TEXT, transcript="digest"),))
     settings = StepSettings(judge=scorings.make_judges("a")[0], way=way, **fields)
-    verdicts: list[Verdict] = []
-
-    async def keep(event: object) -> None:
-        verdicts.extend([event.verdict] if hasattr(event, "verdict") else [])
-
-    flow = start_flow(PROTOCOL, item, settings, seed=0, templates=PROTOCOL.prompts)
-    asyncio.run(run_flow(flow, model, keep))
-    return verdicts[0], model.asked
+    verdict, _ = run_recorded(start_flow(PROTOCOL, item, settings, seed=0, templates=PROTOCOL.prompts), model)
+    assert verdict is not None
+    return verdict, model.asked
 
 
 @pytest.mark.parametrize(

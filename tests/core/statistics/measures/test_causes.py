@@ -170,11 +170,6 @@ def test_merged_patterns_give_the_causes_of_single_items(seed, n_categories, clu
 # Dawid and Skene's estimates of reliability without gold.
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
-
-
 def test_the_fit_recovers_the_raters_accuracies(rng):
     truth = rng.choice(3, 3000, p=(0.5, 0.3, 0.2))
     accuracies = (0.9, 0.75, 0.6, 0.4)

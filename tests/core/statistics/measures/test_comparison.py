@@ -9,11 +9,6 @@ from scipy import stats
 from core.statistics.measures import comparison
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
-
-
 def test_a_paired_comparison_detects_what_two_intervals_hide(rng):
     """Two judges err together on hard items: their accuracies overlap, their difference does not include 0."""
     hard = rng.random(300) < 0.4

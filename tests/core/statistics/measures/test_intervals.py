@@ -21,11 +21,6 @@ from core.statistics.measures.resampling import (
 from tests.core.statistics.builders import estimate_statistic, random_ratings, ratings_from_codes
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
-
-
 def mean_family(values: np.ndarray):
     return lambda weights: (weights @ values / weights.sum(axis=1))[None]
 

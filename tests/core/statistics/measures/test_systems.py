@@ -6,11 +6,6 @@ import pytest
 from core.statistics.measures import systems
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
-
-
 def draw_games(strengths: np.ndarray, number: int, rng: np.random.Generator):
     first = rng.integers(0, strengths.size, number)
     second = (first + rng.integers(1, strengths.size, number)) % strengths.size
