@@ -399,7 +399,7 @@ def _mapping_lines(mapping: TableMapping) -> Iterator[str]:
         how = f"{join_names(join.keys)} is {join_names(join.other_keys)}" if join.keys else "by the number of the row"
         yield f"joined: {join.file}, {how}"
     stated = draft_of(mapping)
-    for name in ("where", "where_not", "shuffle", "parallel", "fill", "critiques", "weights", "aspects"):
+    for name in ("where", "where_not", "category_of", "shuffle", "parallel", "fill", "critiques", "weights", "aspects"):
         if name in stated:
             yield f"{name}: {stated[name]}"
 

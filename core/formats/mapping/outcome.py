@@ -12,6 +12,7 @@ from core.formats.mapping.scope import Omissions, recording_omissions
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
 from core.items import Item
 from core.labels import Target
+from core.trace import VerdictReached
 
 TEXT_LENGTH = 200  # characters of a text of the first item
 NAMES = 10  # of annotators and systems that are listed
@@ -27,22 +28,29 @@ class Outcome:
     systems: set[str] = field(default_factory=set)
     labels: int = 0
     first: Item | None = None
+    without_value: set[str] = field(default_factory=set)
+    """The ids of items without a label, a verdict or gold."""
 
     def add(self, record: Record) -> None:
         """Count a record."""
         match record:
             case ItemRecord(item=item):
                 self.first = self.first or item
+                self.without_value.add(item.id)
                 self.counts[f"items with {len(item.responses)} responses"] += 1
                 self.systems.update(own.system for own in item.responses if own.system)
             case LabelRecord(label=label):
                 self.labels += 1
                 self.annotators.add(label.annotator)
+                self.without_value.discard(label.target.item)
                 self.counts[f"labels ({_name(label.target)})"] += 1
             case AdjudicationRecord(ruling=ruling):
+                self.without_value.discard(ruling.target.item)
                 self.counts[f"gold values ({_name(ruling.target)})"] += 1
-            case TraceRecord():
-                self.counts["verdicts of judges"] += 1
+            case TraceRecord(item=key, events=[*_, VerdictReached(verdict=verdict)]):
+                self.without_value.discard(key)
+                for opinion in verdict.opinions:
+                    self.counts[f"values of judges ({_kind(opinion.kind, opinion.criterion)})"] += 1
 
     @property
     def further(self) -> str:
@@ -61,6 +69,8 @@ class Outcome:
     def lines(self) -> list[str]:
         """Return the counts, the names of annotators and systems, and what is left out."""
         lines = [f"{count:,} {name}" for name, count in self.counts.items()]
+        if len(self.counts) > 1 and self.without_value:  # not of items alone
+            lines.append(f"{len(self.without_value):,} items have no value: {_listed(self.without_value)}")
         lines += [f"{len(self.annotators):,} annotators: {_listed(self.annotators)}"] if self.annotators else []
         lines += [f"{len(self.systems):,} systems: {_listed(self.systems)}"] if self.systems else []
         return [*lines, *self.omissions.notes(), *filter(None, [self.further])]
@@ -91,7 +101,11 @@ def read_outcome(path: Path, mapping: Mapping) -> Outcome:
 
 
 def _name(target: Target) -> str:
-    return ", ".join(filter(None, (target.kind, target.criterion)))
+    return _kind(target.kind, target.criterion)
+
+
+def _kind(kind: str, criterion: str) -> str:
+    return ", ".join(filter(None, (kind, criterion)))
 
 
 def _listed(names: set[str]) -> str:

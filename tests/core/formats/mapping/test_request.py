@@ -9,7 +9,8 @@ import pytest
 from core.errors import FileFormatError, TemporaryFailure, TiebreakError
 from core.formats.mapping import request, sketch, table
 from core.formats.mapping.confirmation import answer
-from core.formats.mapping.mapping import load_mapping
+from core.formats.mapping.mapping import build_mapping, load_mapping
+from core.formats.mapping.outcome import read_outcome
 from core.formats.records import LabelRecord
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Spec
@@ -162,3 +163,18 @@ def test_the_prompt_is_bounded_and_can_be_sent(tmp_path):
     prompt = request.mapping_prompt([path])
     assert len(prompt) < 100_000 and "and more fields" in prompt
     prompt.encode()
+
+
+def test_an_outcome_counts_the_values_of_judges_and_names_items_without_a_value(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,a,b,j1,j2,ann\n1,So.,Thus.,4,3,2\n2,Now.,Then.,,,\n", encoding="utf-8")
+    scale = {"level": "ordinal", "categories": [1, 2, 3, 4]}
+    judges = [
+        {"kind": "score", "criterion": "tone", "judge": {"constant": "j"}, "value": f"j{n}", "response": n}
+        | {"scale": scale}
+        for n in (1, 2)
+    ]
+    labels = [{"layout": "wide", "kind": "preference", "criterion": "tone", "annotators": ["ann"]}]
+    draft = {"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "judges": judges, "labels": labels}
+    lines = read_outcome(path, build_mapping(draft)).lines()
+    assert "2 values of judges (score, tone)" in lines and "1 items have no value: 2" in lines
