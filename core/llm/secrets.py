@@ -58,7 +58,7 @@ ADVICE = (
 
 def describe_problem(model: str, address: str, variable: str) -> str:
     """Return why a model's fields cannot be stored with a run, as a sentence; empty if they can."""
-    if any(looks_like_key(text) for text in (model, variable)):
+    if any(looks_like_key(text) for text in (*model.split("/"), variable)):
         return f"that looks like a key. {ADVICE}"
     if variable and not VARIABLE_NAME.fullmatch(variable):
         return 'the variable\'s name has to end in "_API_KEY", such as MY_SERVER_API_KEY.'
@@ -80,7 +80,7 @@ def describe_problem(model: str, address: str, variable: str) -> str:
 def check_key(spec: Spec) -> None:
     """Raise TiebreakError if a model's fields have a key, or an address to which its key may not be sent."""
     if problem := describe_problem(spec.model, spec.address or "", spec.key_variable or ""):
-        raise TiebreakError(f"{spec.model}: {problem}")
+        raise TiebreakError(f"The model cannot be used: {problem}")  # its name may be the key
 
 
 def looks_like_key(text: str) -> bool:

@@ -2,9 +2,10 @@
 
 import pytest
 
+from core.errors import TiebreakError
 from core.llm.client import available_models
 from core.llm.errors import redact_secrets
-from core.llm.secrets import describe_problem, find_problems
+from core.llm.secrets import check_key, describe_problem, find_problems
 from core.protocols import Judge
 from core.trace import Spec
 
@@ -73,6 +74,7 @@ SERVER = "http://127.0.0.1:8000/v1"
     ("model", "address", "variable", "sentence"),
     [
         ("sk-proj-abcdefghijklmnopqrstuv", "", "", "looks like a key"),
+        ("openai/sk-live-abcdefghijklmnopqrstuv", "", "", "looks like a key"),
         ("gpt", "", "gsk_abcdefghij0123456789abcd", "looks like a key"),
         ("gpt", "", "Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA", "looks like a key"),
         ("gpt", "", "MY_SECRET", "_API_KEY"),
@@ -85,6 +87,9 @@ SERVER = "http://127.0.0.1:8000/v1"
 )
 def test_a_key_is_refused_wherever_it_is_typed(model: str, address: str, variable: str, sentence: str) -> None:
     assert sentence in describe_problem(model, address, variable)
+    with pytest.raises(TiebreakError) as caught:
+        check_key(Spec(model=model, address=address or None, key_variable=variable or None))
+    assert "abcdefghij" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
