@@ -35,8 +35,6 @@ class Behaviour:
 
     die_after: int = 0
     """Number of the claim with which the process kills itself; 0 for never."""
-    pause: float = 0.0
-    """Mean seconds of a random pause after every label."""
     hesitate: float = 0.0
     """Share of the claims after which the annotator waits `HESITATION` seconds."""
     skew: float = 0.0
@@ -82,7 +80,6 @@ def annotate(url: str, annotator: str, behaviour: Behaviour, log: Path, barrier:
     with log.open("a", buffering=1) as lines:
         for line in _label_queue(engine, work, behaviour):
             lines.write(f"{line.claim} {line.save} {line.target} {line.cpu} {line.at}\n")
-            time.sleep(random.expovariate(1 / behaviour.pause) if behaviour.pause else 0)
 
 
 def _label_queue(engine: Engine, work: QueueContext, behaviour: Behaviour) -> Iterator[Line]:
@@ -92,9 +89,7 @@ def _label_queue(engine: Engine, work: QueueContext, behaviour: Behaviour) -> It
         if not fetched:
             return
         for task in fetched:
-            about = {"task": task["id"], "target": task["targets"][0]["id"], "base": task["targets"][0]["version"]}
-            entered = {"value": 1, "reason": "", "evidence": []}
-            draft = {"seq": seq + 1, "type": "draft", **about, **entered}
+            draft = action(seq + 1, "draft", task)
             started = time.perf_counter()
             [drafted] = repeat(partial(actions.perform, engine, work, client, [draft], after=seq, first=seq == 0))
             claim_seconds = time.perf_counter() - started
@@ -106,7 +101,7 @@ def _label_queue(engine: Engine, work: QueueContext, behaviour: Behaviour) -> It
                 os.kill(os.getpid(), signal.SIGKILL)
             if random.random() < behaviour.hesitate:
                 time.sleep(HESITATION)
-            label = {"seq": seq + 2, "type": "label", **about, **entered, "seconds": 1.0}
+            label = action(seq + 2, "label", task, seconds=1.0)
             started = time.perf_counter()
             [result] = repeat(partial(actions.perform, engine, work, client, [label], after=seq + 1))
             save_seconds = time.perf_counter() - started
@@ -114,6 +109,13 @@ def _label_queue(engine: Engine, work: QueueContext, behaviour: Behaviour) -> It
                 target = work.ids.decode("t", task["id"])
                 yield Line(claim_seconds, save_seconds, target or 0, time.process_time(), time.time())
             seq += 2
+
+
+def action(seq: int, type: str, task: Json, **fields: float) -> Json:
+    """Return an action as a browser sends it: the value 1 for the first target of a task."""
+    target = task["targets"][0]
+    about = {"task": task["id"], "target": target["id"], "base": target["version"]}
+    return {"seq": seq, "type": type, **about, "value": 1, "reason": "", "evidence": [], **fields}
 
 
 def open_queue(engine: Engine, annotator: str, study: str = STUDY) -> QueueContext:

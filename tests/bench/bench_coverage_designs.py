@@ -5,7 +5,6 @@
 As `bench_coverage_reports`; the functions are those that the reports call.
 """
 
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,7 +15,7 @@ from scipy.special import expit
 from core.statistics.data.arrays import Codes, Estimate, Floats
 from core.statistics.data.patterns import distinct_patterns, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.agreement import estimate_statistics, pair_statistics
+from core.statistics.measures.agreement import estimate_statistics, pair_statistics, with_raters_as_sample
 from core.statistics.measures.bias import (
     SideEffect,
     preference_beyond_people,
@@ -27,17 +26,15 @@ from core.statistics.measures.resampling import bootstrap
 from core.statistics.reports.alignment import CEILING_STATISTICS, ceiling_estimates
 from core.statistics.reports.judges import ceiling_difference
 from core.statistics.reports.systems import SystemRow, rate_by_games, rate_by_scores
-from tests.bench.bench_coverage import DESIGNS, Design, draw_codes
-from tests.bench.bench_coverage_reports import Cases, estimate_of, print_coverage
-from tests.bench.studies import read_arguments
+from tests.bench.bench_coverage import EVEN, SKEWED, WEAK, Design, draw_codes
+from tests.bench.studies import Cases, estimate_of, print_coverage
+from tests.core.statistics.builders import estimate_statistic, ratings_from_codes
 
 SIZES = (20, 50, 300)
-CATEGORIES = (1, 2, 3, 4, 5)
-EVEN = DESIGNS["5 even categories"]
 CROWDS = {
     **{
         f"{number} annotators, {name}": (design, (1.0,) * number)
-        for name, design in DESIGNS.items()
+        for name, design in {"even": EVEN, "skewed": SKEWED, "weak agreement": WEAK}.items()
         for number in (5, 6, 8, 10)
     },
     "8 annotators, the k-th of whom labels 1/k as often": (EVEN, tuple(1 / k for k in range(1, 9))),
@@ -52,13 +49,31 @@ def crowd(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, 
     return _agreement(_sparse_codes(rng, raters, labels, units), None, resamples)
 
 
+def annotators_as_sample(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
+    """Agreement of `units` annotators on 200 items, for these annotators, and for others like them too.
+
+    The truth is that of 400 annotators on 4,000 items.
+    """
+    drawn = biased_ratings(rng, units, 200 if resamples else 4_000)
+    names = ("percent", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
+    these = estimate_statistics(drawn, names, resamples=min(resamples, 400))
+    others = with_raters_as_sample(drawn, these) if resamples else these
+    return these | {f"{name}, others too": one for name, one in others.items()}
+
+
+def biased_ratings(rng: np.random.Generator, raters: int, items: int = 200) -> Ratings:
+    """Return labels that are 1 if an item's value + the annotator's bias + noise, of sd 1, .6 and .6, is positive."""
+    value, bias = rng.normal(size=(items, 1)), 0.6 * rng.normal(size=raters)
+    return ratings_from_codes(value + bias + 0.6 * rng.normal(size=(items, raters)) > 0, 2)
+
+
 def pairs_of_crowds(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
     """Intervals of means over pairs of annotators, also those that are not shown; three annotators of each item."""
     names, found = ("cohen_kappa", "cohen_kappa_quadratic", "pearson", "spearman"), {}
     for crowd_name, (design, activities) in CROWDS.items():
         codes = _crowd_codes(rng, design, np.array(activities) if resamples else np.ones(2), units)
-        patterns = distinct_patterns(Ratings((), (), codes, CATEGORIES)).with_min_labels(2)
-        family = pair_statistics(patterns.codes, np.array(CATEGORIES, float), names)
+        patterns = distinct_patterns(ratings_from_codes(codes, 5)).with_min_labels(2)
+        family = pair_statistics(patterns.codes, np.arange(1.0, 6.0), names)
         for name, one in zip(names, bootstrap(family, patterns.units, min(resamples, 400)), strict=True):
             found[f"{name}, {crowd_name}"] = estimate_of(one.value, one.low, one.high)
     return found
@@ -82,8 +97,7 @@ def _sparse_codes(rng: np.random.Generator, raters: int, labels: int, items: int
 
 
 def _agreement(codes: Codes, groups: tuple[str, ...] | None, resamples: int) -> Mapping[str, Estimate]:
-    items, raters = (tuple(map(str, range(size))) for size in codes.shape)
-    return estimate_statistics(Ratings(items, raters, codes, CATEGORIES, groups), STATISTICS, resamples=resamples)
+    return estimate_statistics(ratings_from_codes(codes, 5, groups), STATISTICS, resamples=resamples)
 
 
 def documents(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
@@ -101,12 +115,9 @@ def tags(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, E
     found = {}
     for share in (0.2, 0.05):
         has_tag = rng.random((units, 1)) < share
-        codes = np.where(rng.random((units, 2)) < 0.8, has_tag, rng.random((units, 2)) < share).astype(np.int16)
-        items = tuple(map(str, range(units)))
-        ratings = Ratings(items, ("a", "b"), codes, (False, True))
-        found[f"share {share:.0%}"] = estimate_statistics(ratings, ("fleiss_kappa",), resamples=resamples)[
-            "fleiss_kappa"
-        ]
+        codes = np.where(rng.random((units, 2)) < 0.8, has_tag, rng.random((units, 2)) < share)
+        ratings = ratings_from_codes(codes, 2)
+        found[f"share {share:.0%}"] = estimate_statistic(ratings, "fleiss_kappa", resamples=resamples)
     return found
 
 
@@ -116,9 +127,7 @@ def ceilings(rng: np.random.Generator, units: int, resamples: int) -> Mapping[st
     for annotators, labels in ((2, 2), (3, 3), (5, 5), (8, 3)):
         codes = draw_codes(rng, Design(EVEN.shares, annotators, EVEN.spread), units)
         missing = rng.random((units, annotators)).argsort(axis=1) >= labels
-        shown = np.where(missing, -1, codes[:, :-1]).astype(np.int16)
-        names = tuple(map(str, range(annotators)))
-        ratings = Ratings(tuple(map(str, range(units))), names, shown, CATEGORIES)
+        ratings = ratings_from_codes(np.where(missing, -1, codes[:, :-1]), 5)
         patterns = judged_patterns(ratings, codes[:, -1], np.zeros(units, np.int16))
         found[f"{labels} of {annotators} annotators"] = ceiling_difference(patterns, max(resamples, 2))
     return found
@@ -240,6 +249,7 @@ def _system(row: SystemRow) -> Mapping[str, Estimate]:
 
 CASES: Cases = {
     crowd: (SIZES, 100_000),
+    annotators_as_sample: ((2, 3, 5, 7, 10), 400),
     pairs_of_crowds: ((100, 300, 1000), 1_000_000),
     documents: (SIZES, 100_000),
     tags: (SIZES, 400_000),
@@ -252,5 +262,4 @@ CASES: Cases = {
 }
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    print_coverage(CASES, read_arguments(__doc__, CASES))
+    print_coverage(__doc__, CASES)

@@ -6,15 +6,12 @@ The other half of `bench_coverage`: statistics whose reports return estimates. T
 100,000 units.
 """
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from core.statistics.data.arrays import Bools, Estimate
 from core.statistics.data.patterns import distinct_patterns
-from core.statistics.data.ratings import Ratings
 from core.statistics.measures import continuous
 from core.statistics.measures.designs import design_mean
 from core.statistics.measures.means import AiuCounts, critique_scores, mean_estimate
@@ -23,18 +20,14 @@ from core.statistics.measures.resampling import bootstrap, stack_statistics
 from core.statistics.measures.shares import share_estimate
 from core.statistics.measures.systems import rate_systems
 from core.statistics.reports.discordance import slice_rows
-from tests.bench.bench_coverage import DESIGNS, draw_codes
-from tests.bench.studies import Arguments, read_arguments
+from tests.bench.bench_coverage import EVEN, draw_codes
+from tests.bench.studies import Cases, estimate_of, print_coverage
+from tests.core.statistics.builders import ratings_from_codes
 from tests.core.statistics.oracles import run_by_category
 
 SIZES = (20, 50, 100, 300)
-RESAMPLES = 1000
 TRUE_GAMES = 400_000
 """Of each two systems in the study whose strengths count as the truth."""
-Draw = Callable[[np.random.Generator, int, int], Mapping[str, Estimate]]
-"""(generator, units, resamples) -> estimates by name."""
-Cases = Mapping[Draw, tuple[tuple[int, ...], int]]
-"""Case -> the numbers of units, and the units of the study that has the true value."""
 
 
 def means(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
@@ -118,8 +111,8 @@ def prediction_powered(rng: np.random.Generator, units: int, resamples: int) -> 
 
 def advantage(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
     """Advantage of the alternative-annotator test, three annotators and five categories."""
-    codes = draw_codes(rng, DESIGNS["5 even categories"], units)
-    patterns = distinct_patterns(Ratings((), (), codes, (1, 2, 3, 4, 5))).with_min_labels(2)
+    codes = draw_codes(rng, EVEN, units)
+    patterns = distinct_patterns(ratings_from_codes(codes, 5)).with_min_labels(2)
     rows = patterns.codes.astype(float)
     test = run_by_category(rows[:, :-1], rows[:, -1], ("a", "b", "c"), units=patterns.units)
     if not resamples:
@@ -180,10 +173,6 @@ def _separation(found: Separation) -> Estimate:
     return estimate_of(0.0, float(found.separated), 1.0)
 
 
-def estimate_of(value: Any, low: float | None = None, high: float | None = None) -> Estimate:
-    return Estimate(None if value is None else float(value), low, high, 0, 0, 0, 0, 0, "")
-
-
 CASES: Cases = {
     means: (SIZES, 100_000),
     grouped_means: (SIZES, 100_000),
@@ -200,38 +189,5 @@ CASES: Cases = {
 }
 
 
-def coverage(draw: Draw, units: int, truth: Mapping[str, Estimate], studies: int) -> dict[str, str]:
-    """Return the share of studies whose interval holds the true value, in per cent.
-
-    A study without an interval does not hold it; in brackets is the share without an interval, if there are any.
-    """
-    held, without = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
-    rng = np.random.default_rng(units)
-    for _ in range(studies):
-        for name, estimate in draw(rng, units, RESAMPLES).items():
-            value, low, high = truth[name].value, estimate.low, estimate.high
-            without[name] += low is None or high is None
-            held[name] += value is not None and low is not None and high is not None and low <= value <= high
-    ends = {name: f" ({100 * count / studies:.1f})" if count else "" for name, count in without.items()}
-    return {name: f"{100 * count / studies:.1f}{ends[name]}" for name, count in held.items()}
-
-
-def print_coverage(cases: Cases, chosen: Arguments) -> None:
-    """Print a table for each case that is chosen."""
-    error = 196 * (0.95 * 0.05 / chosen.studies) ** 0.5
-    print(f"{chosen.studies} studies each; Monte Carlo error +-{error:.1f} points")
-    for draw, (all_sizes, largest) in cases.items():
-        if not chosen.has(draw):
-            continue
-        sizes = chosen.sizes(all_sizes)
-        truth = draw(np.random.default_rng(99), largest, 0)
-        columns = [coverage(draw, size, truth, chosen.studies) for size in sizes]
-        print(f"\n{(draw.__doc__ or '').splitlines()[0]}")
-        print(" " * 50 + "".join(f"{size:>14}" for size in sizes))
-        for name in truth:
-            print(f"  {name:<48}" + "".join(f"{column[name]:>14}" for column in columns), flush=True)
-
-
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    print_coverage(CASES, read_arguments(__doc__, CASES))
+    print_coverage(__doc__, CASES)

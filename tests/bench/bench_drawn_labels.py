@@ -1,16 +1,14 @@
 """Coverage of 95 % intervals of figures from labels that a design drew, in simulated studies.
 
-    python -m tests.bench.bench_drawn_labels [--studies 400] [--labels 50 100 300] [--designs random proportional ...]
-    python -m tests.bench.bench_drawn_labels --studies 2000 --designs "labelled before"
+    python -m tests.bench.bench_drawn_labels [STUDIES [CASE ...]] [--units N ...]
 
 1,000 pairs, 30 % of which are disputed: A is better on half of these and on 75 % of the others; people and two judges
-err more on them. Each drawn pair has labels of three people. Headline: the win rate of A with a judge's verdicts.
-"labelled before": all disputed pairs and 10, then 25, then 40 % of the others are drawn; before each round people chose
-pairs, mostly those that A wins. Of each round after the first so many per cent as `--labels` have labels.
+err more on them. Units are drawn pairs; each has labels of three people. Headline: the win rate of A with a judge's
+verdicts. In `labelled_before` units are per cent of the drawn pairs of each round after the first that have labels.
 """
 
-import argparse
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -25,14 +23,12 @@ from core.statistics.reports.alignment import asked_patterns, verdict_statistics
 from core.statistics.reports.judge_findings import Findings
 from core.statistics.reports.judges import compare_judges, rank_judges
 from core.statistics.reports.systems import rate_by_games
+from tests.bench.studies import Cases, print_coverage
 
 PAIRS, DISPUTED = 1_000, 0.3
-DESIGNS = {"random": None, "proportional": DISPUTED, "half disputed": 0.5, "70 % disputed": 0.7}
-LABELLED_BEFORE = "labelled before"
-"""Design -> the share of the labels that disputed pairs get; None: one stratum."""
 STATISTICS = ("cohen_kappa_gold", "win_rate_1_people", "advantage_probability", "longer_preferred_less_people")
 AGREEMENT = ("percent", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
-RESAMPLES = 1_000
+SIZES, TRUE_PAIRS = (50, 100, 300), 200_000
 
 
 class Pairs:
@@ -66,8 +62,20 @@ class Pairs:
         return drawn, probability, strata
 
 
-def figures(pairs: Pairs, share: float | None, labels: int, resamples: int) -> Mapping[str, Estimate]:
-    """Return the estimates from the labels of drawn pairs; those of all pairs without resamples."""
+def figures(
+    rng: np.random.Generator, labels: int, resamples: int, share: float | None = None
+) -> Mapping[str, Estimate]:
+    """Return the estimates from the labels of drawn pairs; without resamples, those of a study of `labels` pairs."""
+    return estimates(Pairs(rng, PAIRS), share, labels, resamples) if resamples else true_figures(labels)
+
+
+@cache
+def true_figures(size: int) -> Mapping[str, Estimate]:
+    """Return the values of a study in which all pairs have labels, which take a minute."""
+    return estimates(Pairs(np.random.default_rng(0), size), None, size, 0)
+
+
+def estimates(pairs: Pairs, share: float | None, labels: int, resamples: int) -> Mapping[str, Estimate]:
     size = pairs.truth.size
     drawn, probability, strata = pairs.draw(share, labels) if resamples else (np.ones(size, bool), np.ones(size), "")
     base = pd.DataFrame({"item": np.arange(size).astype(str), "kind": "preference", "criterion": "c", "part": ""})
@@ -114,8 +122,11 @@ def win_rates(
     }
 
 
-def labelled_before(pairs: Pairs, percent: int, rng: np.random.Generator) -> Mapping[str, Estimate]:
-    """Return the win rates after three rounds, with so many per cent of the labels of the second and the third."""
+def labelled_before(rng: np.random.Generator, percent: int, resamples: int) -> Mapping[str, Estimate]:
+    """All disputed pairs and 10, then 25, then 40 % of the others; before each round people chose mostly A's wins."""
+    if not resamples:
+        return {name: one for name, one in true_figures(percent).items() if name.startswith("win rate, ")}
+    pairs = Pairs(rng, PAIRS)
     size, shares = pairs.truth.size, (0.1, 0.25, 0.4)
     first = np.where(pairs.disputed, 1, 1 + np.searchsorted(shares, pairs.numbers))
     majority = np.median(pairs.people, axis=0)
@@ -131,32 +142,33 @@ def labelled_before(pairs: Pairs, percent: int, rng: np.random.Generator) -> Map
     return win_rates(pairs, strata, probability, drawn, np.where(labelled & drawn, majority, np.nan))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--studies", type=int, default=400)
-    parser.add_argument("--labels", type=int, nargs="*", default=[50, 100, 300])
-    parser.add_argument("--designs", nargs="*", default=list(DESIGNS))
-    arguments = parser.parse_args()
-    truth = figures(Pairs(np.random.default_rng(0), 200_000), None, 0, 0)
-    for design in arguments.designs:
-        held = {name: [0] * len(arguments.labels) for name in truth}
-        for column, labels in enumerate(arguments.labels):
-            for seed in range(arguments.studies):
-                pairs = Pairs(np.random.default_rng(seed + 1), PAIRS)
-                if design == LABELLED_BEFORE:
-                    found = labelled_before(pairs, labels, np.random.default_rng([seed, labels]))
-                else:
-                    found = figures(pairs, DESIGNS[design], labels, RESAMPLES)
-                for name, one in found.items():
-                    value = truth[name].value
-                    assert value is not None
-                    held[name][column] += one.low is not None and one.high is not None and one.low <= value <= one.high
-        print(f"{design}, {arguments.studies} studies; per cent that hold the truth at {arguments.labels} labels")
-        for name, counts in held.items():
-            if design == LABELLED_BEFORE and not name.startswith("win rate, "):
-                continue
-            print(f"  {name:32}" + "".join(f"{100 * count / arguments.studies:8.1f}" for count in counts), flush=True)
+def random(rng: np.random.Generator, labels: int, resamples: int) -> Mapping[str, Estimate]:
+    """Drawn at random, in one stratum."""
+    return figures(rng, labels, resamples)
 
+
+def proportional(rng: np.random.Generator, labels: int, resamples: int) -> Mapping[str, Estimate]:
+    """As many disputed pairs among the drawn ones as among all."""
+    return figures(rng, labels, resamples, DISPUTED)
+
+
+def half_disputed(rng: np.random.Generator, labels: int, resamples: int) -> Mapping[str, Estimate]:
+    """Half of the drawn pairs are disputed."""
+    return figures(rng, labels, resamples, 0.5)
+
+
+def mostly_disputed(rng: np.random.Generator, labels: int, resamples: int) -> Mapping[str, Estimate]:
+    """70 % of the drawn pairs are disputed."""
+    return figures(rng, labels, resamples, 0.7)
+
+
+CASES: Cases = {
+    random: (SIZES, TRUE_PAIRS),
+    proportional: (SIZES, TRUE_PAIRS),
+    half_disputed: (SIZES, TRUE_PAIRS),
+    mostly_disputed: (SIZES, TRUE_PAIRS),
+    labelled_before: ((10, 50, 90), TRUE_PAIRS),
+}
 
 if __name__ == "__main__":
-    main()
+    print_coverage(__doc__, CASES)

@@ -9,7 +9,7 @@ found. The intervals are in `bench_coverage` and `bench_coverage_reports`, other
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from itertools import product
 
 import numpy as np
 
@@ -24,13 +24,14 @@ from core.statistics.measures.comparison import Comparison, compare_scores, corr
 from core.statistics.measures.planning import plan_labels, plan_separation, statistic_on_patterns
 from core.statistics.measures.resampling import bootstrap
 from core.statistics.measures.texts import cluster_texts
+from core.statistics.reports.biases import people_row
 from core.statistics.reports.discordance import Slice, correct_rows, slice_rows
 from core.statistics.reports.judges import Rule, ceiling_difference, correlation_difference
-from tests.bench.bench_coverage import DESIGNS, Design, draw_codes
-from tests.bench.studies import Arguments, read_arguments
+from tests.bench.bench_coverage import EVEN, Design, draw_codes
+from tests.bench.studies import RESAMPLES, print_tables, read_arguments
+from tests.core.statistics.builders import ratings_from_codes
 
 SIZES = (50, 300)
-RESAMPLES = 1000
 LEVEL = 0.05
 Draw = Callable[[np.random.Generator, int], Mapping[str, float]]
 """(generator, units) -> by name whether something is found, or a value whose mean over studies is shown; nan: none."""
@@ -125,11 +126,9 @@ def reply_clusters(rng: np.random.Generator, units: int) -> Mapping[str, float]:
 
 def draw_study(rng: np.random.Generator, annotators: int, items: int, random_share: float) -> JudgedPatterns:
     """Return labels on five even categories, and a further annotator as judge, random on a share of the items."""
-    codes = draw_codes(rng, Design(DESIGNS["5 even categories"].shares, annotators, SPREAD), items)
+    codes = draw_codes(rng, Design(EVEN.shares, annotators, SPREAD), items)
     verdicts = np.where(rng.random(items) < random_share, rng.integers(0, 5, items), codes[:, -1]).astype(np.int16)
-    names = tuple(map(str, range(annotators)))
-    ratings = Ratings(tuple(map(str, range(items))), names, codes[:, :-1], (1, 2, 3, 4, 5))
-    return judged_patterns(ratings, verdicts, np.zeros(items, np.int16))
+    return judged_patterns(ratings_from_codes(codes[:, :-1], 5), verdicts, np.zeros(items, np.int16))
 
 
 @cache
@@ -193,8 +192,8 @@ def rare_differences(rng: np.random.Generator, units: int) -> Mapping[str, float
     for expected in (0.25, 1.0, 3.0):
         people = rng.integers(0, 2, (units, 1)).repeat(3, axis=1).astype(np.int16)
         verdicts = np.where(rng.random(units) < expected / units, 1 - people[:, 0], people[:, 0]).astype(np.int16)
-        ratings = Ratings(tuple(map(str, range(units))), ("a", "b", "c"), people, (1, 2))
-        estimate = ceiling_difference(judged_patterns(ratings, verdicts, people[:, 0]), RESAMPLES)
+        patterns = judged_patterns(ratings_from_codes(people, 2), verdicts, people[:, 0])
+        estimate = ceiling_difference(patterns, RESAMPLES)
         low, high = estimate.low, estimate.high
         found[f"{expected:g} expected"] = low is None or high is None or not low <= -expected / units <= high
     return found
@@ -235,10 +234,10 @@ def planned_separation(rng: np.random.Generator, units: int) -> Mapping[str, flo
 
 def planned_width(rng: np.random.Generator, units: int) -> Mapping[str, float]:
     """A plan that brings the interval of ordinal alpha under half of its width on `units` items: the width obtained."""
-    design, name = DESIGNS["5 even categories"], "krippendorff_alpha_ordinal"
+    design, name = EVEN, "krippendorff_alpha_ordinal"
 
     def draw(items: int) -> Ratings:
-        return Ratings((), (), draw_codes(rng, design, items)[:, :-1], (1, 2, 3, 4, 5))
+        return ratings_from_codes(draw_codes(rng, design, items)[:, :-1], 5)
 
     first = draw(units)
     family, studied, _ = statistic_on_patterns(first, name)
@@ -285,6 +284,28 @@ def chosen_samples(rng: np.random.Generator, units: int) -> Mapping[str, float]:
     }
 
 
+def position_of_people(rng: np.random.Generator, units: int) -> Mapping[str, float]:
+    """Annotators see the orders of `storage.labelling.blocks`: of each item one is drawn, the next has the other one.
+
+    Each chooses the response shown first with probability `bias`, otherwise the better one with .8: the interval of
+    people's position bias holds the true effect, bias / 2, and a bias is found.
+    """
+    found: dict[str, float] = {}
+    for annotators, bias in product((1, 2, 3, 5), (0.0, 0.2, 0.5)):
+        drawn, better = (rng.integers(1, 3, (units, 1)) for _ in range(2))
+        first = np.where(np.arange(annotators) % 2 == 0, drawn, 3 - drawn)
+        honest = np.where(rng.random(first.shape) < 0.8, better, 3 - better)
+        values = np.where(rng.random(first.shape) < bias, first, honest)
+        names = np.repeat([f"i{number}" for number in range(units)], annotators).tolist()
+        row = people_row(values.ravel().astype(float), first.ravel().astype(float), names)
+        if row is None or row.effect.low is None or row.effect.high is None:
+            continue
+        design = f"{annotators} annotators, bias {bias}"
+        found[f"{design}: held"] = row.effect.low <= bias / 2 <= row.effect.high
+        found[f"{design}: found"] = row.found
+    return found
+
+
 CASES: Mapping[Draw, tuple[int, ...]] = {
     equal_judges: SIZES,
     equal_correlations: SIZES,
@@ -298,56 +319,29 @@ CASES: Mapping[Draw, tuple[int, ...]] = {
     planned_separation: (20, 50, 100),
     planned_width: (20, 50, 100),
     chosen_samples: (20, 50, 100, 256),
+    position_of_people: (30, 100, 300),
 }
 """Case -> the numbers of units."""
 
 
-class Rate(NamedTuple):
-    """A mean over the studies that have a value."""
-
-    percent: float
-    error: float
-    """Its standard error, in points."""
-    studies: int
-
-    def cell(self, studies: int) -> str:
-        """Return the table's text; with the number of studies, if it is not the one of the table."""
-        return f"{self.percent:.1f} ±{self.error:.2f}" + (f" ({self.studies})" if self.studies < studies else "")
-
-
-NO_RATE = Rate(np.nan, np.nan, 0)
-
-
-def rates(draw: Draw, units: int, studies: int) -> dict[str, Rate]:
-    """Return the rates by name."""
+def rates(draw: Draw, units: int, studies: int) -> dict[str, str]:
+    """Return the means over the studies that have a value, with their standard errors in points."""
     rng = np.random.default_rng(units)
     values: dict[str, list[float]] = {}
     for _ in range(studies):
         for name, value in draw(rng, units).items():
             if value == value:
                 values.setdefault(name, []).append(float(value))
-    return {
-        name: Rate(100 * float(np.mean(found)), 100 * float(np.std(found)) / len(found) ** 0.5, len(found))
-        for name, found in values.items()
-    }
-
-
-def main(chosen: Arguments) -> None:
-    """Print a table for each case that is chosen."""
-    studies = chosen.studies
-    for draw, all_sizes in CASES.items():
-        if not chosen.has(draw):
-            continue
-        sizes = chosen.sizes(all_sizes)
-        columns = [rates(draw, size, studies) for size in sizes]
-        print(f"\n{' '.join((draw.__doc__ or '').split())}")
-        header = f"{studies} studies, per cent ± standard error (n if fewer)"
-        print(f"  {header:<58}" + "".join(f"{size:>20}" for size in sizes))
-        for name in dict.fromkeys(name for column in columns for name in column):
-            cells = [column.get(name, NO_RATE).cell(studies) for column in columns]
-            print(f"  {name:<58}" + "".join(f"{cell:>20}" for cell in cells), flush=True)
+    cells = {}
+    for name, found in values.items():
+        error = 100 * float(np.std(found)) / len(found) ** 0.5
+        fewer = f" ({len(found)})" if len(found) < studies else ""
+        cells[name] = f"{100 * float(np.mean(found)):.1f} ±{error:.2f}{fewer}"
+    return cells
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(read_arguments(__doc__, CASES))
+    chosen = read_arguments(__doc__, CASES)
+    print(f"{chosen.studies} studies, per cent ± standard error (n if fewer)")
+    print_tables(CASES, chosen, 20, lambda draw, units: rates(draw, units, chosen.studies))

@@ -9,18 +9,16 @@ import argparse
 import http.client
 import json
 import random
-import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from playwright.sync_api import sync_playwright
 
-from storage.db import connections
+from tests.bench.annotator_process import action
 from tests.bench.bench_workbench import STUDY, plant
-from tests.bench.databases import print_load, print_times
+from tests.bench.databases import print_load, print_times, temporary_database
 from tests.browser import key_times
 from tests.browser.conftest import CHROMIUM, FLAGS, Served, serve, start, stop_server
 
@@ -37,6 +35,7 @@ class Annotator:
         self.http = http.client.HTTPConnection(urlsplit(address).netloc)
         self.session = self.call("GET", "session")
         self.labels = 0
+        self.tasks: list[Any] = []
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         headers = {"Cookie": f"tiebreak_annotator={quote(self.name)}", "Content-Type": "application/json"}
@@ -52,21 +51,21 @@ class Annotator:
         return json.loads(text)
 
     def label_until(self, stopped: threading.Event, pause: float) -> None:
-        tasks: list[Any] = []
         rng = random.Random(self.name)
         while not stopped.wait(pause * rng.uniform(0.5, 1.5)):  # people do not act all at once
-            tasks = tasks or self.call("POST", "tasks", {"have": [], "count": 30})["tasks"]
-            self.label(tasks.pop(0))
+            self.label_next()
 
-    def label(self, task: Any) -> None:
-        target = task["targets"][0]
-        about = {"task": task["id"], "target": target["id"], "base": target["version"], "value": 1}
-        action = {"seq": self.labels + 1, "type": "label", **about, "reason": "", "evidence": [], "seconds": 1.0}
-        body = {"client": f"bench {self.name}", "after": self.labels, "first": not self.labels, "actions": [action]}
+    def label_next(self) -> float:
+        """Label the next task, and return the seconds; 30 tasks are fetched at a time."""
+        self.tasks = self.tasks or self.call("POST", "tasks", {"have": [], "count": 30})["tasks"]
+        start = time.perf_counter()
+        label = action(self.labels + 1, "label", self.tasks.pop(0), seconds=1.0)
+        body = {"client": f"bench {self.name}", "after": self.labels, "first": not self.labels, "actions": [label]}
         [result] = self.call("POST", "actions", body)["results"]
         if result["status"] not in ("accepted", "surplus"):  # others have labelled it since it was fetched
             raise RuntimeError(f"the label was not accepted: {result}")
         self.labels += 1
+        return time.perf_counter() - start
 
 
 def press(page: Any, labels: int) -> None:
@@ -102,13 +101,9 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=0, help="other annotators who label meanwhile")
     parser.add_argument("--pause", type=float, default=5.0, help="seconds between two labels of each of them")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/bench.db"
-        engine = connections.connect(url)
-        connections.upgrade(engine)
-        plant(engine, options.labels)
-        engine.dispose()
-        served = serve(url, Path(folder) / "log")
+    with temporary_database() as database:
+        plant(database.engine, options.labels)
+        served = serve(database.url, database.folder / "server.log")
         stopped = threading.Event()
         try:
             others = [Annotator(served.address, f"other {number}") for number in range(options.others)]

@@ -14,7 +14,6 @@ and the processor seconds of the server for each label, and how many runs of a p
 import argparse
 import os
 import statistics
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -30,8 +29,9 @@ from websockets.sync.client import ClientConnection
 
 from storage.db import connections
 from tests.bench import large_study
-from tests.bench.bench_pages import PAGES, Labeller, Visited, add_study_options, large_database, resident_megabytes
+from tests.bench.bench_pages import PAGES, Labeller, Visited, add_study_options, large_database
 from tests.bench.bench_sessions import open_socket
+from tests.bench.databases import resident_megabytes, summarize
 from tests.browser.conftest import Served, serve, stop_server
 
 LIMIT = 240.0
@@ -161,13 +161,6 @@ def processor_seconds(process: int) -> float:
     return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def summarize(times: Sequence[float]) -> str:
-    """Return median, 95th percentile, maximum and n of some times."""
-    ordered = sorted(times)
-    p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-    return f"{statistics.median(ordered):.0f} / {p95:.0f} / {ordered[-1]:.0f} ({len(ordered)})"
-
-
 def wait(tabs: Sequence[Tab]) -> None:
     """Wait until every page shows its newest figures."""
     for tab in tabs:
@@ -193,7 +186,7 @@ def measure(served: Served, names: Sequence[str], labels: int, pause: float) -> 
         used.append(processor_seconds(served.process.pid) - before)
     print("| page | sign | figures |\n|---|---|---|")
     for tab in tabs:
-        print(f"| {tab.name} | {summarize(tab.sign)} | {summarize(tab.figures)} |")
+        print(f"| {tab.name} | {summarize(tab.sign, largest=True)} | {summarize(tab.figures, largest=True)} |")
     print(f"processor seconds of the server for a label: median {statistics.median(used):.2f} (n {len(used)}); "
           f"runs without an end: {sum(tab.lost_ends for tab in tabs)}; "
           "resident {:.0f} MB (peak {:.0f})".format(*resident_megabytes(served.process.pid)) +
@@ -209,9 +202,8 @@ def main() -> None:
     live = [name for name, visited in PAGES.items() if visited.live]
     parser.add_argument("--pages", nargs="+", choices=live, default=["overview", "judges", "causes", "agreement"])
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        url = stack.enter_context(large_database(options, Path(folder)))
-        served = serve(url, Path(folder) / "server.log", options.port)
+    with large_database(options) as database, ExitStack() as stack:
+        served = serve(database.url, database.folder / "server.log", options.port)
         stack.callback(stop_server, served)
         measure(served, options.pages, options.saved, options.pause)
 

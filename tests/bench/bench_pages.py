@@ -17,13 +17,10 @@ Also the time until the server answers, and its resident memory after each page.
 
 import argparse
 import os
-import statistics
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -31,9 +28,8 @@ from core.labels import Target
 from storage.db import connections
 from storage.studies import studies
 from tests.bench import large_study
-from tests.bench.databases import POSTGRESQL_HELP
+from tests.bench.databases import POSTGRESQL_HELP, Database, resident_megabytes, summarize, temporary_database
 from tests.browser.conftest import CHROMIUM, FLAGS, Served, serve, stop_server
-from tests.storage.postgres import Server, binaries
 from tests.storage.shared import store_label
 
 LIMIT = 240_000
@@ -147,30 +143,11 @@ class Times:
     figures: list[float] = field(default_factory=list)
 
 
-def summarize(times: Sequence[float]) -> str:
-    """Return median, 95th percentile and n of some times."""
-    if not times:
-        return "–"
-    ordered = sorted(times)
-    p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-    return f"{statistics.median(ordered):.0f} / {p95:.0f} ({len(ordered)})"
-
-
-def resident_megabytes(process: int) -> tuple[float, float]:
-    """Return the resident memory of a process, and the most that it had."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    values = {name: float(value.split()[0]) / 1e3 for name, _, value in (line.partition(":") for line in lines)
-              if name in ("VmRSS", "VmHWM")}  # fmt: skip
-    return values["VmRSS"], values["VmHWM"]
-
-
 def address(served: Served, visited: Visited) -> str:
     return f"{served.address}/{visited.path}?study={quote(large_study.STUDY)}{visited.query and '&'}{visited.query}"
 
 
-def measure(
-    context: Any, served: Served, visited: Visited, visits: int, labeller: "Labeller", *, only_live: bool = False
-) -> Times:
+def measure(context: Any, served: Served, visited: Visited, visits: int, labeller: "Labeller") -> Times:
     """Return the times of a page."""
     times = Times()
     page = context.new_page()
@@ -178,7 +155,7 @@ def measure(
     open_address(page, served, visited)
     times.at_once = page.evaluate("bench.loaded()")
     times.first = page.evaluate("bench.settled()")
-    for number in range(1, 1 if only_live else visits + 1):
+    for number in range(1, visits + 1):
         open_address(page, served, visited)
         times.load.append(page.evaluate("bench.loaded()"))
         page.evaluate("bench.complete()")
@@ -199,14 +176,6 @@ def measure(
             times.figures.append(page.evaluate("bench.settled()"))
     page.close()
     return times
-
-
-def open_tab(context: Any, served: Served, visited: Visited) -> None:
-    """Open a page that stays open in a tab of its own, and wait for its figures."""
-    page = context.new_page()
-    page.set_default_timeout(LIMIT)
-    open_address(page, served, visited)
-    page.evaluate("bench.settled()")
 
 
 def open_address(page: Any, served: Served, visited: Visited) -> None:
@@ -290,9 +259,7 @@ def print_table(served: Served, browser: Any, options: argparse.Namespace) -> No
         context.add_cookies([cookie])
         context.add_init_script(SCRIPT.replace("LIMIT", str(LIMIT)))
         try:
-            for other in options.open:
-                open_tab(context, served, PAGES[other])
-            times = measure(context, served, PAGES[name], options.visits, labeller, only_live=options.live)
+            times = measure(context, served, PAGES[name], options.visits, labeller)
         except Error as error:
             print(f"| {name} | {str(error).partition(chr(10))[0]} |", flush=True)
             continue
@@ -305,24 +272,16 @@ def print_table(served: Served, browser: Any, options: argparse.Namespace) -> No
 
 
 @contextmanager
-def large_database(options: argparse.Namespace, folder: Path) -> Iterator[str]:
-    """Yield the URL of a database with the study, which is planted if it is missing."""
-    with ExitStack() as stack:
-        url = options.database or f"sqlite:///{folder / 'large.db'}"
-        if options.postgresql:
-            programs = binaries()
-            if programs is None:
-                raise SystemExit("PostgreSQL is not installed.")
-            server = Server(programs)
-            stack.callback(server.stop)
-            url = server.url(server.create())
-        engine = connections.connect(url)
-        if connections.is_empty(engine):
+def large_database(options: argparse.Namespace) -> Iterator[Database]:
+    """Yield a database with the study, which is planted if it is missing."""
+    with temporary_database(postgresql=options.postgresql, url=options.database) as database:
+        with connections.reading(database.engine) as session:
+            is_planted = large_study.STUDY in studies.names(session)
+        if not is_planted:
             start = time.perf_counter()
-            large_study.plant(engine, options.items, options.judges, labels=options.labels)
+            large_study.plant(database.engine, options.items, options.judges, labels=options.labels)
             print(f"planted in {time.perf_counter() - start:.0f} s")
-        engine.dispose()
-        yield url
+        yield database
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:
@@ -330,7 +289,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--items", type=int, default=50_000)
     parser.add_argument("--judges", type=int, default=20)
     parser.add_argument("--labels", type=int, default=2, help="labels for each item")
-    parser.add_argument("--database", help="the URL of a database; the study is planted if it has no tables")
+    parser.add_argument("--database", default="", help="the URL of a database; the study is planted if it is missing")
     parser.add_argument("--postgresql", action="store_true", help=POSTGRESQL_HELP)
 
 
@@ -339,17 +298,14 @@ def main() -> None:
     add_study_options(parser)
     parser.add_argument("--visits", type=int, default=5, help="warm visits of each page")
     parser.add_argument("--pages", nargs="+", choices=PAGES, default=list(PAGES))
-    parser.add_argument("--live", action="store_true", help="only the first visit and saved labels")
-    parser.add_argument("--open", nargs="+", choices=PAGES, default=[], help="pages that are open in other tabs")
     options = parser.parse_args()
     if CHROMIUM is None:
         raise SystemExit("There is no chromium on this machine.")
     from playwright.sync_api import sync_playwright
 
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, ExitStack() as stack:
-        url = stack.enter_context(large_database(options, Path(folder)))
+    with large_database(options) as database, sync_playwright() as playwright, ExitStack() as stack:
         start = time.perf_counter()
-        served = serve(url, Path(folder) / "server.log")
+        served = serve(database.url, database.folder / "server.log")
         stack.callback(stop_server, served)
         print(f"the server answers after {time.perf_counter() - start:.1f} s; "
               f"resident {resident_megabytes(served.process.pid)[0]:.0f} MB")  # fmt: skip

@@ -16,7 +16,6 @@ import numpy as np
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
-from core.statistics.measures.comparison import compare_scores
 from core.statistics.reports.biases import BiasRow, bias_rows
 from core.statistics.reports.discussions import Debate, StatedOpinion, change_rows, influence_rows
 from core.statistics.reports.judges import rank_judges
@@ -113,18 +112,6 @@ def covered_causes(study: Study, judge: str) -> tuple[bool, ...]:
     return tuple(bool(one.low <= share <= one.high) for one, share in zip(causes.shares, true, strict=True))
 
 
-def boundary_rate(studies: int, items: int = 200) -> float:
-    """Return how often two judges of equal accuracy differ significantly at the level .05."""
-    significant = 0
-    for seed in range(studies):
-        rng = np.random.default_rng(seed)
-        hard = rng.random(items) < 0.3
-        scores = {name: (rng.random(items) < np.where(hard, 0.5, 0.9)).astype(float) for name in ("a", "b")}
-        (comparison,) = compare_scores(scores)
-        significant += comparison.p_corrected is not None and comparison.p_corrected < 0.05
-    return significant / studies
-
-
 def plant_debates(seed: int, targets: int = 60) -> list[Debate]:
     """Return debates of two rounds: B adopts the opinion of A, a better judge, on 60 % of those that differ."""
     rng = np.random.default_rng(seed)
@@ -180,8 +167,6 @@ def main() -> None:
     )
     print(f"{options.studies} studies of 60 debates: the interval of the adopted share holds it in {held_adoption:.1%}")
     print(f"  changes of B to people's answer, and of no other judge, are found in {found_changes:.1%}")
-    rate = boundary_rate(options.studies)
-    print(f"{options.studies} studies of two judges of equal accuracy: {rate:.1%} with p < .05")
 
 
 if __name__ == "__main__":

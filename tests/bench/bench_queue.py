@@ -9,8 +9,7 @@ are surplus, no annotator labelled a target twice, every acknowledged label is s
 Every process first labels some tasks of another study, and waits for the others: a new process needs seconds to build
 and compile its queries, which a server has done long before.
 
-Without --pause the annotators act as fast as they can, so the time of one is the time that it waits for the others;
-with --pause each rests a random time of this mean after every label.
+The annotators act as fast as they can, so the time of one is the time that it waits for the others.
 
 With --faults, also: the clocks of the processes differ by up to two minutes; claims expire twice a second, while some
 annotators wait between claim and label; and in the middle PostgreSQL restarts, or another process holds the write lock
@@ -38,7 +37,7 @@ from storage.db.connections import clock, reading, writing
 from storage.db.tables import AnnotatorRow, LabelRow, LeaseRow
 from storage.labelling import actions, tasks
 from storage.studies import studies
-from tests.bench.annotator_process import STUDY, WARM_UP, Behaviour, Line, annotate, open_queue, read, repeat
+from tests.bench.annotator_process import STUDY, WARM_UP, Behaviour, Line, action, annotate, open_queue, read, repeat
 from tests.bench.databases import POSTGRESQL_HELP, Database, print_load, print_times, temporary_database
 from tests.storage.shared import debates
 
@@ -97,7 +96,6 @@ def run(
     processes: int,
     targets: int,
     overlap: int,
-    pause: float = 0.0,
     warm: bool = False,
     faults: bool = False,
     disturb: Callable[[], None] | None = None,
@@ -113,7 +111,7 @@ def run(
         debates(engine, WARM_UP_TASKS, study=WARM_UP)
         _set_overlap(engine, WARM_UP, processes)
     start = time.perf_counter()
-    behaviours = _behaviours(processes, pause, faults)
+    behaviours = _behaviours(processes, faults)
     killed = [name for name, behaviour in behaviours.items() if behaviour.die_after]
     with tempfile.TemporaryDirectory() as folder:
         logs = {name: Path(folder) / name for name in behaviours}
@@ -146,11 +144,11 @@ def _cpu_of_a_label(samples: Sequence[tuple[int, float]], labels: int) -> float:
     return (inner[-1][1] - inner[0][1]) / max(inner[-1][0] - inner[0][0], 1) if inner else 0.0
 
 
-def _behaviours(processes: int, pause: float, faults: bool) -> dict[str, Behaviour]:
+def _behaviours(processes: int, faults: bool) -> dict[str, Behaviour]:
     """Return annotator -> behaviour; every fifth kills itself."""
     found = {}
     for number in range(processes):
-        behaviour = Behaviour(die_after=0 if number % 5 else DIE_AFTER, pause=pause)
+        behaviour = Behaviour(die_after=0 if number % 5 else DIE_AFTER)
         if faults:
             behaviour = replace(behaviour, hesitate=HESITANT, skew=SKEWS[number % len(SKEWS)])
         found[f"annotator {number}"] = behaviour
@@ -163,8 +161,7 @@ def label_late(engine: Engine, annotator: str) -> None:
     with reading(engine) as session:
         begun = tasks.next_tasks(session, work, have=(), count=tasks.MOST, tab="drafts", first=None)["tasks"]
     for seq, task in enumerate(begun, 1):
-        about = {"task": task["id"], "target": task["targets"][0]["id"], "base": task["targets"][0]["version"]}
-        label = {"seq": seq, "type": "label", **about, "value": 1, "reason": "", "evidence": [], "seconds": 1.0}
+        label = action(seq, "label", task, seconds=1.0)
         actions.perform(engine, work, "later", [label], after=seq - 1, first=seq == 1)
 
 
@@ -249,11 +246,10 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=50)
     parser.add_argument("--targets", type=int, default=500)
     parser.add_argument("--overlap", type=int, default=3)
-    parser.add_argument("--pause", type=float, default=0.0, help="mean seconds between two labels of an annotator")
     parser.add_argument("--faults", action="store_true", help="skewed clocks, lapsed claims, an interruption")
     parser.add_argument("--postgresql", action="store_true", help=POSTGRESQL_HELP)
     options = parser.parse_args()
-    sizes = {name: getattr(options, name) for name in ("processes", "targets", "overlap", "pause", "faults")}
+    sizes = {name: getattr(options, name) for name in ("processes", "targets", "overlap", "faults")}
     with temporary_database(postgresql=options.postgresql) as database:
         disturb = partial(disturbance, database) if options.faults else None
         cpu = database.server_cpu

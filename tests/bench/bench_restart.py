@@ -66,12 +66,8 @@ class Labelling(threading.Thread):
     def run(self) -> None:
         try:
             annotator = Moving(self.addresses, self.name)
-            tasks: list[Any] = []
             while not self.stopped.wait(self.pause):
-                tasks = tasks or annotator.call("POST", "tasks", {"have": [], "count": 30})["tasks"]
-                start = time.perf_counter()
-                annotator.label(tasks.pop(0))
-                self.times.append(time.perf_counter() - start)
+                self.times.append(annotator.label_next())
                 self.acknowledged, self.repeated = annotator.labels, annotator.repeated
         except Exception as error:  # a thread reports everything
             self.problem = f"{type(error).__name__}: {error}"
@@ -111,12 +107,10 @@ def main() -> None:
     options = parser.parse_args()
     with ExitStack() as stack:
         database = stack.enter_context(temporary_database(postgresql=True))
-        assert database.server is not None
-        folder = database.server.folder
         plant(database.engine, LABELS)
 
         def start(port: int) -> Served:
-            return serve(database.url, folder / f"app-{port}.log", port, TIEBREAK_OWN_WORKER="off")
+            return serve(database.url, database.folder / f"server-{port}.log", port, TIEBREAK_OWN_WORKER="off")
 
         servers = [start(free_port()) for _ in range(2)]
         stack.callback(_stop_all, servers)

@@ -2,7 +2,7 @@
 
 Each session has a WebSocket, on which the server runs the page of disagreements as for a browser, and labels through
 the routes that the page uses; it loads the page again once a minute. Browsers are not started: twenty of them would
-need more than the server. Prints the times of labels and pages, and the server's memory and threads. Exits with an
+need more than the server. Prints the times of labels and pages, and the server's memory. Exits with an
 error if a request fails or a page shows an exception.
 """
 
@@ -12,7 +12,6 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -21,7 +20,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.bench.bench_keys import Annotator
 from tests.bench.bench_workbench import STUDY, plant
-from tests.bench.databases import POSTGRESQL_HELP, print_load, print_times, temporary_database
+from tests.bench.databases import POSTGRESQL_HELP, print_load, print_times, resident_megabytes, temporary_database
 from tests.browser.conftest import Served, serve, stop_server
 
 RELOAD_SECONDS = 60.0
@@ -60,16 +59,12 @@ class Session:
 
     def _work(self, address: str, socket: ClientConnection, until: float, pause: float) -> None:
         annotator, rng = Annotator(address, self.name), random.Random(self.name)
-        tasks: list[object] = []
         reload = 0.0
         while time.monotonic() < until:
             if time.monotonic() >= reload:
                 self._run_page(socket)
                 reload = time.monotonic() + RELOAD_SECONDS
-            tasks = tasks or annotator.call("POST", "tasks", {"have": [], "count": 30})["tasks"]
-            start = time.perf_counter()
-            annotator.label(tasks.pop(0))
-            self.labels.append(time.perf_counter() - start)
+            self.labels.append(annotator.label_next())
             time.sleep(pause * rng.uniform(0.5, 1.5))
 
     def _run_page(self, socket: ClientConnection) -> None:
@@ -93,15 +88,8 @@ class Session:
         self.pages.append(time.perf_counter() - start)
 
 
-def memory_and_threads(served: Served) -> tuple[float, int]:
-    """Return the resident megabytes and the threads of the server."""
-    lines = Path(f"/proc/{served.process.pid}/status").read_text().splitlines()
-    values = dict(line.split(":", 1) for line in lines if ":" in line)
-    return int(values["VmRSS"].split()[0]) / 1024, int(values["Threads"])
-
-
 def measure(served: Served, count: int, seconds: float, pause: float) -> list[Session]:
-    """Let annotators label, and print the server's memory and threads."""
+    """Let annotators label, and print the server's memory."""
     sessions = [Session(f"annotator {number}") for number in range(count)]
     until = time.monotonic() + seconds
     threads = [threading.Thread(target=one.work, args=(served.address, until, pause)) for one in sessions]
@@ -109,10 +97,10 @@ def measure(served: Served, count: int, seconds: float, pause: float) -> list[Se
         thread.start()
     for share in (0.25, 0.5, 0.75):
         time.sleep(max(0.0, until - (1 - share) * seconds - time.monotonic()))
-        print("  after {:.0%}: {:.1f} MB, {} threads".format(share, *memory_and_threads(served)))
+        print(f"  after {share:.0%}: {resident_megabytes(served.process.pid)[0]:.0f} MB")
     for thread in threads:
         thread.join()
-    print("  at the end: {:.1f} MB, {} threads".format(*memory_and_threads(served)))
+    print("  at the end: {:.0f} MB, at most {:.0f}".format(*resident_megabytes(served.process.pid)))
     return sessions
 
 
@@ -127,9 +115,8 @@ def main() -> None:
     with ExitStack() as stack:
         database = stack.enter_context(temporary_database(postgresql=options.postgresql))
         plant(database.engine, options.labels)
-        folder = Path(str(database.engine.url.database)).parent if database.server is None else database.server.folder
         started = time.perf_counter()
-        served = serve(database.url, folder / "app.log")
+        served = serve(database.url, database.folder / "server.log")
         stack.callback(stop_server, served)
         print(f"  start of the server: {time.perf_counter() - started:.1f} s")
         sessions = measure(served, options.sessions, 60 * options.minutes, options.pause)

@@ -1,19 +1,12 @@
-"""Speed of the statistics, and coverage of their intervals.
+"""Speed of the statistics: python -m tests.bench.bench_statistics (about two minutes)
 
-    python -m tests.bench.bench_statistics              speed, about two minutes
-    python -m tests.bench.bench_statistics crowd        speed and memory of many annotators, about half a minute
-    python -m tests.bench.bench_statistics coverage [STUDIES]   coverage of the intervals, about ten minutes
-
-They print tables and are not part of the test run. Times are medians of processor time in one process, so other
-work on the machine hardly counts. Slow alternatives are timed on a few real resamples and scaled to 1,000, as the table
-states.
+Prints tables. Times are medians of processor time in one process, so other work on the machine hardly counts. Slow
+alternatives are timed on a few real resamples and scaled to 1,000, as the table states.
 """
 
 import argparse
-import resource
 import warnings
 from collections.abc import Callable
-from itertools import product
 from statistics import median
 from time import process_time
 
@@ -28,22 +21,19 @@ from core.statistics.data.arrays import Floats
 from core.statistics.data.patterns import category_counts, count_patterns, distinct_patterns, distinct_scores
 from core.statistics.data.ratings import Ratings, Scores
 from core.statistics.measures import agreement, continuous
-from core.statistics.measures.resampling import Family, Resampled, bootstrap, stack_statistics
+from core.statistics.measures.resampling import Resampled, bootstrap, stack_statistics
 from core.statistics.reports.agreement import agreement_rows
+from tests.bench.bench_coverage import count_family
+from tests.bench.studies import RESAMPLES
+from tests.core.statistics.builders import random_ratings
 
-RESAMPLES = 1000
 FIVE_STATISTICS = ("percent", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha_nominal", "krippendorff_alpha_interval")
 PAIR_STATISTICS = ("cohen_kappa", "pearson", "spearman", "kendall_tau_b")
 
 
 def make_ratings(items: int, raters: int, n_categories: int, missing: float = 0.0) -> Ratings:
     """Return labels that agree in part."""
-    rng = np.random.default_rng(0)
-    truth = rng.integers(0, n_categories, (items, 1))
-    codes = np.where(rng.random((items, raters)) < 0.6, truth, rng.integers(0, n_categories, (items, raters)))
-    codes = np.where(rng.random((items, raters)) < missing, -1, codes).astype(np.int16)
-    names = tuple(map(str, range(items)))
-    return Ratings(names, tuple(map(str, range(raters))), codes, tuple(range(1, n_categories + 1)))
+    return random_ratings(np.random.default_rng(0), items, raters, n_categories, missing)
 
 
 def measure_seconds(work: Callable[[], object], repeats: int) -> float:
@@ -63,28 +53,22 @@ def scale_to_resamples(work: Callable[[int], object], resamples: int) -> float:
     return measure_seconds(lambda: work(resamples), 1) * RESAMPLES / resamples
 
 
-def count_family(counts: Floats, names: tuple[str, ...] = FIVE_STATISTICS) -> Family:
-    """Return the statistics as one function of weights."""
-    numbers = np.arange(1.0, counts.shape[1] + 1)
-    return stack_statistics([agreement.COUNT_STATISTICS[name](counts, numbers) for name in names])
-
-
 def evaluate(ratings: Ratings) -> Floats:
     """Compute five statistics from codes, without intervals."""
     patterns = count_patterns(ratings)
-    return count_family(patterns.counts)(patterns.units.frequencies[None])
+    return count_family(patterns.counts, FIVE_STATISTICS)(patterns.units.frequencies[None])
 
 
 def bootstrap_patterns(ratings: Ratings, resamples: int = RESAMPLES) -> list[Resampled]:
     """Compute five statistics from codes, with intervals."""
     patterns = count_patterns(ratings)
-    return bootstrap(count_family(patterns.counts), patterns.units, resamples)
+    return bootstrap(count_family(patterns.counts, FIVE_STATISTICS), patterns.units, resamples)
 
 
 def bootstrap_items(ratings: Ratings, resamples: int) -> None:
     """Resample the same five with one weight for each item instead of each pattern, 50 resamples at a time."""
     counts = category_counts(ratings.codes, len(ratings.categories))
-    family, rng, items = count_family(counts), np.random.default_rng(0), len(counts)
+    family, rng, items = count_family(counts, FIVE_STATISTICS), np.random.default_rng(0), len(counts)
     weights = np.empty((50, items))
     for _ in range(resamples // 50):
         for row in weights:
@@ -228,19 +212,6 @@ def bench_agreement_rows() -> None:
         print_row(f"agreement_rows, {3 * items:,} labels, ten statistics", seconds)
 
 
-def bench_crowd() -> None:
-    """Many annotators: each statistic of two raters is a mean over all of their pairs."""
-    print("\nCrowds, 350 items on an ordinal scale of 5: all statistics with intervals, from a data frame")
-    sizes = (10, 30, 100, 123)
-    for raters in sizes:
-        frame = make_frame(make_ratings(350, raters, 5))
-        seconds = measure_seconds(lambda f=frame: agreement_rows(f, by="all", scales=LIKERT), 1)
-        megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-        print_row(f"agreement_rows, {raters} annotators", seconds, None, f"peak memory so far {megabytes:.0f} MB")
-    for raters in sizes:  # last, because the reference takes more memory than what is measured
-        check_pair_statistics(make_ratings(350, raters, 5))
-
-
 def check_pair_statistics(ratings: Ratings) -> None:
     """Raise AssertionError unless tables in chunks and the path pair by pair give the same values."""
     patterns, numbers = distinct_patterns(ratings).with_min_labels(2), np.arange(1.0, len(ratings.categories) + 1)
@@ -249,73 +220,6 @@ def check_pair_statistics(ratings: Ratings) -> None:
     for name, value in zip(PAIR_STATISTICS, values, strict=True):
         expected = agreement.pair_statistic_without_tables(patterns.codes, numbers, name)(weights)
         np.testing.assert_allclose(value, expected, atol=1e-9, err_msg=name)
-
-
-DESIGNS = {
-    "3 even categories, 3 raters": ((1 / 3, 1 / 3, 1 / 3), 0.65, 3, 0.0),
-    "3 even categories, 3 raters, 30 % missing": ((1 / 3, 1 / 3, 1 / 3), 0.65, 3, 0.3),
-    "3 skewed categories, 3 raters": ((0.7, 0.2, 0.1), 0.75, 3, 0.0),
-    "3 skewed categories, 3 raters, 30 % missing": ((0.7, 0.2, 0.1), 0.75, 3, 0.3),
-    "5 categories, 5 raters, 40 % missing": ((0.1, 0.2, 0.4, 0.2, 0.1), 0.6, 5, 0.4),
-    "2 skewed categories, 3 raters, high agreement": ((0.8, 0.2), 0.95, 3, 0.0),
-}
-"""True shares of the categories, how often a rater gives the true one (else guesses), raters, share missing."""
-COVERED_STATISTICS = ("krippendorff_alpha_nominal", "fleiss_kappa", "gwet_ac1")
-Design = tuple[tuple[float, ...], float, int, float]
-
-
-def draw_study(rng: np.random.Generator, design: Design, items: int) -> Ratings:
-    shares, accuracy, raters, missing = design
-    n_categories = len(shares)
-    truth = rng.choice(n_categories, (items, 1), p=shares)
-    guess = rng.integers(0, n_categories, (items, raters))
-    codes = np.where(rng.random((items, raters)) < accuracy, truth, guess)
-    codes = np.where(rng.random((items, raters)) < missing, -1, codes).astype(np.int16)
-    return Ratings((), (), codes, tuple(range(n_categories)))
-
-
-def true_values(design: Design) -> Floats:
-    """Return the statistics of an infinite study: every row of labels, weighted by its probability."""
-    shares, accuracy, raters, missing = design
-    n_categories = len(shares)
-    rows = np.array(list(product(range(-1, n_categories), repeat=raters)), np.int16)
-    probability = np.zeros(len(rows))
-    for truth, share in enumerate(shares):
-        of_label = (1 - missing) * (accuracy * (rows == truth) + (1 - accuracy) / n_categories)
-        probability += share * np.where(rows < 0, missing, of_label).prod(axis=1)
-    labelled = (rows >= 0).any(axis=1)
-    counts = category_counts(rows, n_categories)[labelled]
-    # The large factor makes corrections for small samples vanish.
-    return count_family(counts, COVERED_STATISTICS)(1e9 * probability[labelled][None])[:, 0]
-
-
-def measure_coverage(design: Design, items: int, studies: int) -> Floats:
-    """Return how often the BCa and the percentile interval cover the truth, (3 statistics, 2)."""
-    rng, truth = np.random.default_rng(items), true_values(design)[:, None]
-    covered = []
-    for _ in range(studies):
-        patterns = count_patterns(draw_study(rng, design, items))
-        family = count_family(patterns.counts, COVERED_STATISTICS)
-        results = bootstrap(family, patterns.units, RESAMPLES)
-        bca = np.array([[result.low, result.high] for result in results], float)
-        weights = patterns.units.resample_weights(RESAMPLES)
-        values = np.concatenate([family(chunk) for chunk in weights], axis=1)
-        percentile = np.nanquantile(values, (0.025, 0.975), axis=1).T
-        covered.append([(ends[:, :1] <= truth) & (truth <= ends[:, 1:]) for ends in (bca, percentile)])
-    return np.concatenate(np.array(covered, float).mean(axis=0), axis=1)
-
-
-def bench_coverage(studies: int) -> None:
-    """Print the share of simulated studies whose 95 % interval covers the truth, in per cent."""
-    error = 196 * (0.95 * 0.05 / studies) ** 0.5
-    print(f"{studies} studies each; Monte Carlo error of a figure: +-{error:.1f} points")
-    print(f"{'':<48}{'items':>6}   " + "".join(f"{name:>15}" for name in ("alpha", "Fleiss", "AC1")))
-    for name, design in DESIGNS.items():
-        for items in (20, 50, 200, 1000):
-            percent = 100 * measure_coverage(design, items, studies)
-            cells = "".join(f"  {bca:5.1f} ({percentile:4.1f})" for bca, percentile in percent)
-            print(f"{name:<48}{items:>6}   {cells}", flush=True)
-    print("BCa, as used; in brackets the percentile interval of the same resamples")
 
 
 SPEED_TABLES = (
@@ -328,14 +232,6 @@ SPEED_TABLES = (
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("subject", nargs="?", choices=("speed", "crowd", "coverage"), default="speed")
-    parser.add_argument("studies", nargs="?", type=int, default=2000, help="of each size, for coverage")
-    options = parser.parse_args()
-    if options.subject == "coverage":
-        bench_coverage(options.studies)
-    elif options.subject == "crowd":
-        bench_crowd()
-    else:
-        for print_table in SPEED_TABLES:
-            print_table()
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    for print_table in SPEED_TABLES:
+        print_table()

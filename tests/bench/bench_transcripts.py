@@ -7,13 +7,11 @@ places, near and far, and counts the frames in which a place of the list has no 
 
 import argparse
 import statistics
-import tempfile
-from pathlib import Path
 from urllib.parse import quote
 
 from playwright.sync_api import sync_playwright
 
-from storage.db import connections
+from tests.bench.databases import temporary_database
 from tests.browser import transcripts
 from tests.browser.conftest import FLAGS, TEST_BROWSER, serve, stop_server
 
@@ -54,13 +52,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=10_000)
     steps = parser.parse_args().steps
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/tiebreak.db"
-        engine = connections.connect(url)
-        connections.upgrade(engine)
-        trace = transcripts.plant(engine, steps)
-        engine.dispose()
-        server = serve(url, Path(folder) / "server.log")
+    with temporary_database() as database:
+        trace = transcripts.plant(database.engine, steps)
+        server = serve(database.url, database.folder / "server.log")
         try:
             measure(f"{server.address}/traces?trace={trace}&study={quote(transcripts.STUDY)}", steps)
         finally:

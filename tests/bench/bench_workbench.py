@@ -5,7 +5,7 @@ times are those of the route's functions: an action with its result, reveal and 
 """
 
 import argparse
-import resource
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,8 @@ from storage.labelling import actions, queue_view, tasks
 from storage.labelling.context import QueueContext, open_context
 from storage.studies import studies
 from storage.transfer import imports
-from tests.bench.databases import POSTGRESQL_HELP, print_load, print_times, temporary_database
+from tests.bench.annotator_process import action
+from tests.bench.databases import POSTGRESQL_HELP, print_load, print_times, resident_megabytes, temporary_database
 from tests.conftest import make_item
 from tests.storage.shared import RUN, a_trace
 
@@ -61,10 +62,8 @@ def label(engine: Engine, work: QueueContext, count: int) -> dict[str, list[floa
 
     def act(type: str, task: Any) -> None:
         nonlocal seq
-        target = task["targets"][0]
-        about = {"task": task["id"], "target": target["id"], "base": target["version"]}
-        action = {"seq": seq + 1, "type": type, **about, "value": 1, "reason": "", "evidence": []}
-        [result] = actions.perform(engine, work, "bench", [action], after=seq, first=seq == 0)
+        given = [action(seq + 1, type, task)]
+        [result] = actions.perform(engine, work, "bench", given, after=seq, first=seq == 0)
         assert result["status"] == "accepted", result
         seq += 1
         if type == "draft":  # its answer has no progress
@@ -77,11 +76,6 @@ def label(engine: Engine, work: QueueContext, count: int) -> dict[str, list[floa
             timed(times["draft"], lambda task=task: act("draft", task))
             timed(times["label"], lambda task=task: act("label", task))
     return times
-
-
-def memory() -> float:
-    """Return the megabytes that the process has used at most."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
@@ -97,12 +91,12 @@ def main() -> None:
             work = open_context(session, "disagreements", STUDY, "newcomer")
             assert studies.get(session, STUDY).rules.overlap == OVERLAP
         label(engine, work, 100)
-        before = memory()
+        _, before = resident_megabytes(os.getpid())
         times = label_as(engine, options.count)
     print(f"{options.labels:,} labels stored, {options.count} given on {url.split(':')[0]}:")
     for name, seconds in times.items():
         print_times(name, seconds)
-    print(f"  memory: {memory() - before:+.1f} MB during the labels")
+    print(f"  memory: {resident_megabytes(os.getpid())[1] - before:+.1f} MB during the labels")
     print_load()
 
 

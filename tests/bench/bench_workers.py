@@ -27,13 +27,13 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec
-from storage.db.connections import connect, reading, upgrade
+from storage.db.connections import reading
 from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import _launch
 from tests import openai_server
+from tests.bench.databases import temporary_database
 from tests.conftest import make_item
-from tests.storage.postgres import Server, binaries
 from tests.storage.worker import worker_process
 
 PARALLEL = 8
@@ -195,24 +195,16 @@ def main() -> None:
     parser.add_argument("--restart", action="store_true", help="stop workers by SIGTERM instead of killing them")
     parser.add_argument("--times", type=int, default=1, help="runs, each on a new database")
     options = parser.parse_args()
-    folder = binaries()
-    if folder is None:
-        raise SystemExit("PostgreSQL's initdb and postgres are not installed.")
-    database = Server(folder)
     sizes = {name: getattr(options, name) for name in ("traces", "pause", "lease", "restart")}
-    try:
-        for _ in range(options.times):
-            url = database.url(database.create())
-            engine = connect(url)
-            upgrade(engine)
-            with openai_server.run_server(latency=options.latency) as server:
-                outcome = measure(engine, url, server, count=options.workers, **sizes)
-            engine.dispose()
-            print(outcome, f"load average {os.getloadavg()[0]:.1f}", flush=True)
-            if outcome.problems or outcome.done != options.traces:
-                raise SystemExit(" ".join(outcome.problems) or "Not every trace is done.")
-    finally:
-        database.stop()
+    for _ in range(options.times):
+        with (
+            temporary_database(postgresql=True) as database,
+            openai_server.run_server(latency=options.latency) as server,
+        ):
+            outcome = measure(database.engine, database.url, server, count=options.workers, **sizes)
+        print(outcome, f"load average {os.getloadavg()[0]:.1f}", flush=True)
+        if outcome.problems or outcome.done != options.traces:
+            raise SystemExit(" ".join(outcome.problems) or "Not every trace is done.")
 
 
 if __name__ == "__main__":

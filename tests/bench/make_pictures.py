@@ -1,7 +1,6 @@
 """Make the pictures of README and docs from the showcase: `python -m tests.bench.make_pictures` (a minute)."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -10,6 +9,7 @@ from storage.db import connections
 from storage.reports import overview
 from storage.studies import studies
 from storage.transfer import imports, samples
+from tests.bench.databases import temporary_database
 from tests.browser.conftest import FLAGS, TEST_BROWSER, serve, start, stop_server
 from tests.paths import ROOT
 
@@ -36,14 +36,11 @@ def take(page: Page, address: str, text: str, path: Path) -> None:
 
 
 def main() -> None:
-    with TemporaryDirectory() as folder:
-        database = f"sqlite:///{folder}/t.db"
-        engine = connections.connect(database)
-        connections.upgrade(engine)
-        imports.import_records(engine, samples.SHOWCASE_NAME, tiebreak.read(samples.SHOWCASE))
-        with connections.reading(engine) as session:
+    with temporary_database() as database:
+        imports.import_records(database.engine, samples.SHOWCASE_NAME, tiebreak.read(samples.SHOWCASE))
+        with connections.reading(database.engine) as session:
             trace = overview.find_dispute(session, studies.get(session, samples.SHOWCASE_NAME).id)["trace"]
-        server = serve(database, Path(folder) / "log")
+        server = serve(database.url, database.folder / "server.log")
         try:
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=TEST_BROWSER, args=FLAGS)

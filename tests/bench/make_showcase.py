@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from sqlalchemy import select
@@ -43,6 +42,7 @@ from storage.db.tables import ItemRow, TargetRow
 from storage.labels import designs
 from storage.studies import studies
 from storage.transfer import exports, imports, samples
+from tests.bench.databases import temporary_database
 
 Stage = Literal["first", "last", "verdict"]
 SEED = 20_261_124
@@ -402,13 +402,11 @@ def run_local_model(url: str) -> None:
 def main(with_model: bool) -> None:
     rng = random.Random(SEED)
     cases = [make_case(number, rng) for number in range(COUNT)]
-    with TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/showcase.db"
-        engine = connections.connect(url)
-        connections.upgrade(engine)
+    with temporary_database() as database:
+        engine = database.engine
         imports.import_records(engine, samples.SHOWCASE_NAME, records(cases, rng))
         if with_model:  # before the draw, since debates without consensus are a stratum
-            run_local_model(url)
+            run_local_model(database.url)
         draw = default_design(AGREED_SHARE, SEED)
         with connections.writing(engine) as session:
             study = studies.get(session, samples.SHOWCASE_NAME)

@@ -1,6 +1,7 @@
-"""Programs that simulate studies: their arguments, and datasets of preferences."""
+"""Programs that simulate studies: their arguments, the coverage of intervals, and datasets of preferences."""
 
 import argparse
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -8,10 +9,16 @@ import numpy as np
 import pandas as pd
 
 from core.labels import PREFERENCE
+from core.statistics.data.arrays import Estimate
 from core.statistics.data.dataset import Dataset, Frames, build_datasets
 
+RESAMPLES = 1000
 Case = Callable[..., Any]
 """A function that draws a study; its name is that of the case."""
+Draw = Callable[[np.random.Generator, int, int], Mapping[str, Estimate]]
+"""(generator, units, resamples) -> estimates by name."""
+Cases = Mapping[Draw, tuple[tuple[int, ...], int]]
+"""Case -> the numbers of units, and the units of the study that has the true value."""
 
 
 class Arguments(NamedTuple):
@@ -44,6 +51,52 @@ def read_arguments(description: str | None, cases: Iterable[Case] = ()) -> Argum
         if name not in names:
             parser.error(f"There is no case {name}.")
     return Arguments(given.studies, given.cases, given.units)
+
+
+def print_tables(
+    cases: Mapping[Any, Sequence[int]], chosen: Arguments, width: int, cells: Callable[[Any, int], Mapping[str, str]]
+) -> None:
+    """Print a table for each case that is chosen: a row for each name, with the cells of each size."""
+    for draw, all_sizes in cases.items():
+        if not chosen.has(draw):
+            continue
+        columns = {size: cells(draw, size) for size in chosen.sizes(all_sizes)}
+        print(f"\n{' '.join((draw.__doc__ or '').split())}")
+        print(" " * 60 + "".join(f"{size:>{width}}" for size in columns))
+        for name in dict.fromkeys(name for column in columns.values() for name in column):
+            texts = (column.get(name, "–") for column in columns.values())
+            print(f"  {name:<58}" + "".join(f"{text:>{width}}" for text in texts), flush=True)
+
+
+def print_coverage(description: str | None, cases: Cases) -> None:
+    """Print how often intervals hold the truth, in the cases that the arguments of the program choose."""
+    warnings.simplefilter("ignore")
+    chosen = read_arguments(description, cases)
+    error = 196 * (0.95 * 0.05 / chosen.studies) ** 0.5
+    print(f"{chosen.studies} studies each; Monte Carlo error +-{error:.1f} points")
+    truths = {draw: draw(np.random.default_rng(99), size, 0) for draw, (_, size) in cases.items() if chosen.has(draw)}
+    sizes = {draw: sizes for draw, (sizes, _) in cases.items()}
+    print_tables(sizes, chosen, 14, lambda draw, units: coverage(draw, units, truths[draw], chosen.studies))
+
+
+def coverage(draw: Draw, units: int, truth: Mapping[str, Estimate], studies: int) -> dict[str, str]:
+    """Return the share of studies whose interval holds the true value, in per cent.
+
+    A study without an interval does not hold it; in brackets is the share without an interval, if there are any.
+    """
+    held, without = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
+    rng = np.random.default_rng(units)
+    for _ in range(studies):
+        for name, estimate in draw(rng, units, RESAMPLES).items():
+            value, low, high = truth[name].value, estimate.low, estimate.high
+            without[name] += low is None or high is None
+            held[name] += value is not None and low is not None and high is not None and low <= value <= high
+    ends = {name: f" ({100 * count / studies:.1f})" if count else "" for name, count in without.items()}
+    return {name: f"{100 * count / studies:.1f}{ends[name]}" for name, count in held.items()}
+
+
+def estimate_of(value: Any, low: float | None = None, high: float | None = None) -> Estimate:
+    return Estimate(None if value is None else float(value), low, high, 0, 0, 0, 0, 0, "")
 
 
 def dataset_of(people: Mapping[str, np.ndarray], judges: Mapping[str, np.ndarray], **sides: np.ndarray) -> Dataset:

@@ -86,8 +86,7 @@ def test_more_sessions_than_descriptors_refuse_no_label_and_write_no_log(tmp_pat
                 session._run_page(sockets[-1])
             except Exception:
                 refused += 1
-        annotator = Annotator(served.address, "annotator x")
-        annotator.label(annotator.call("POST", "tasks", {"have": [], "count": 1})["tasks"][0])
+        Annotator(served.address, "annotator x").label_next()
         assert refused > 5
         written = log.read_text()
         assert len(written.splitlines()) - before < 5

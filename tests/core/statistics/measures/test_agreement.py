@@ -16,7 +16,7 @@ from core.statistics.measures.agreement import (
     with_raters_as_sample,
 )
 from core.statistics.measures.pairwise import overlapping_pairs
-from tests.bench.bench_rater_sample import draw, ratings
+from tests.bench.bench_coverage_designs import biased_ratings
 from tests.core.statistics.builders import estimate_statistic, random_ratings, ratings_from_codes
 
 
@@ -100,7 +100,7 @@ def test_values_equal_those_of_each_pair_alone(missing):
 
 
 def estimates(raters: int) -> tuple[Ratings, dict[str, object]]:
-    drawn = ratings(draw(np.random.default_rng(3), raters))
+    drawn = biased_ratings(np.random.default_rng(3), raters)
     return drawn, estimate_statistics(drawn, ("fleiss_kappa", "percent"), resamples=200)  # type: ignore[return-value]
 
 
@@ -119,11 +119,11 @@ def test_four_annotators_are_too_few_for_such_an_interval() -> None:
 
 def test_the_interval_covers_where_that_of_fixed_annotators_does_not() -> None:
     rng = np.random.default_rng(1)
-    truth = estimate_statistics(ratings(draw(rng, 200, 2000)), ("fleiss_kappa",), resamples=0)["fleiss_kappa"].value
+    truth = estimate_statistics(biased_ratings(rng, 200, 2000), ("fleiss_kappa",), resamples=0)["fleiss_kappa"].value
     assert truth is not None
     covered = {"fixed": 0, "sample": 0}
     for _ in range(24):
-        drawn = ratings(draw(rng, 5))
+        drawn = biased_ratings(rng, 5)
         fixed = estimate_statistics(drawn, ("fleiss_kappa",), resamples=100)
         for kind, found in (("fixed", fixed), ("sample", with_raters_as_sample(drawn, fixed))):
             one = found["fleiss_kappa"]
