@@ -1,8 +1,7 @@
-"""The structure of the project: imports, folders, names and lengths of modules."""
+"""The structure of the project: imports, folders and names of modules."""
 
 import ast
 import tomllib
-import warnings
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,8 +21,6 @@ FORBIDDEN_LIBRARIES = {
 MEANINGLESS_NAMES = {
     *("utils", "util", "helpers", "helper", "manager", "managers", "base", "common", "handler", "handlers", "misc")
 }
-LONG = 700
-"""Lines from which on a module should be looked at again: it may have two subjects."""
 CHANGING = ("update", "delete", "upsert")
 """Functions in storage that change or delete rows."""
 PRODUCT = [
@@ -32,10 +29,6 @@ PRODUCT = [
     for path in ([ROOT / top] if top.endswith(".py") else sorted((ROOT / top).rglob("*.py")))
     if path.exists()
 ]
-
-
-class LongModule(UserWarning):
-    """A module has more than LONG lines."""
 
 
 def relative(path: Path) -> str:
@@ -109,15 +102,6 @@ def test_every_module_has_a_docstring(layer):
     assert [relative(path) for path in without] == []
 
 
-@pytest.mark.filterwarnings("default")
-def test_long_modules_give_a_warning():
-    """Length is advice: a module is as long as its subject. Migrations are generated, and never changed."""
-    for path in PRODUCT:
-        length = len(path.read_text(encoding="utf-8").splitlines())
-        if length > LONG and "migrations" not in path.parts:
-            warnings.warn(f"{relative(path)} has {length} lines", LongModule, stacklevel=1)
-
-
 @pytest.mark.parametrize("layer", LAYERS)
 def test_test_folders_mirror_the_product(layer):
     """A folder with tests in `tests/storage` has the name of a folder in `storage`, and so on."""
@@ -182,12 +166,7 @@ def test_streamlit_draws_no_bare_string_of_a_page():
 def test_pages_store_changes_only_with_a_permission():
     """A page uses `permissions.writing`. The exceptions store what visitors do to their own account or views."""
     own = {"pages/parts/shell.py", "pages/parts/permissions.py", "pages/parts/account_guard.py", "pages/label/api.py"}
-    own |= {
-        "pages/label/api.py",
-        "pages/parts/resources.py",
-        "pages/account/routes.py",
-        "pages/setup/account.py",
-    }
+    own |= {"pages/parts/resources.py", "pages/account/routes.py", "pages/setup/account.py"}
     wrong = [
         f"{relative(path)}:{node.lineno}"
         for path in modules("pages")

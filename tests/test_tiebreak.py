@@ -70,11 +70,6 @@ def test_comparisons_biases_systems_and_discussions_are_frames(study):
     assert (adopted["count"], adopted["n"]) == (7, 23)
 
 
-def test_a_rule_of_judges_outside_its_range_is_refused(study):
-    with pytest.raises(tiebreak.TiebreakError, match=r"The margin must be between 0 and 0\.5, not nan\."):
-        study.judges(margin=float("nan"))
-
-
 def test_judges_take_the_choices_of_their_page(study):
     counted, left_out = study.judges(), study.judges(abstentions="excluded", margin=0.2)
     assert list(counted["judge"]) and set(counted["judge"]) == set(left_out["judge"])
