@@ -1,7 +1,7 @@
 """Import in three steps: the file, the meaning of its columns, and the study."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from core.formats.records import (
     PlainLabels,
     Record,
     RunRecord,
+    TranscriptRecord,
 )
 from core.formats.registry import READERS, detect_format, read_for_import, read_records, report_files
 from core.formats.text import recording_reads
@@ -242,6 +243,8 @@ class FirstItem:
     """An item of the preview, with people's values and gold."""
 
     item: Item
+    steps: Mapping[str, int]
+    """Digest of a transcript -> the number of its steps."""
     labels: list[str] = field(default_factory=list)
     gold: list[str] = field(default_factory=list)
 
@@ -253,7 +256,10 @@ class FirstItem:
             row[name] = "; ".join([*values[:PREVIEW_VALUES], *([f"and {more} more"] if more > 0 else [])])
         row["prompt"] = shorten(self.item.prompt, PREVIEW_LENGTH)
         for number, own in enumerate(self.item.responses, start=1):
-            row[f"response {number}"] = (f"{own.system}: " if own.system else "") + shorten(own.text, PREVIEW_LENGTH)
+            count = self.steps.get(own.transcript or "")
+            steps = f"{format_count(count, 'step')}, then: " if count else ""
+            system = f"{own.system}: " if own.system else ""
+            row[f"response {number}"] = f"{system}{steps}{shorten(own.text, PREVIEW_LENGTH)}"
         return row
 
 
@@ -270,11 +276,14 @@ class FirstItems:
 def _read_first_items(path: Path, format: str, mapping_text: str | None) -> FirstItems:
     mapping = None if mapping_text is None else mappings.build_mapping(parse_fields(mapping_text))
     found: dict[str, FirstItem] = {}
+    steps: dict[str, int] = {}
     for record in islice(read_records(path, format, mapping), PREVIEW_RECORDS):
         if isinstance(record, ItemRecord):
             if len(found) == PREVIEW_ITEMS:
                 break
-            found[record.item.id] = FirstItem(record.item)
+            found[record.item.id] = FirstItem(record.item, steps)
+        elif isinstance(record, TranscriptRecord):
+            steps[record.transcript.digest] = len(record.transcript.parts)
         elif isinstance(record, LabelRecord) and (own := found.get(record.label.target.item)):
             own.labels.append(f"{_describe_value(record.label.target, record.label.value)} ({record.label.annotator})")
         elif isinstance(record, AdjudicationRecord) and (own := found.get(record.ruling.target.item)):
