@@ -112,16 +112,32 @@ def open_page(page, url: str) -> None:
     page.locator(DRAWN).wait_for()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with the sample studies, shared by the tests of a file: each labels its own items or as another person.
+    """A server with the sample studies, shared by the tests of a process: each has its own items, or its own person.
 
     Starting one takes seconds, as does its first visit.
     """
     from tests.databases import create_sample_database
 
     folder = tmp_path_factory.mktemp("server")
-    server = serve(create_sample_database(folder / "tiebreak.db"), folder / "server.log")
+    media = str(folder / "media")
+    server = serve(create_sample_database(folder / "tiebreak.db"), folder / "server.log", TIEBREAK_MEDIA=media)
+    yield server
+    stop_server(server)
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server with accounts and the sample studies; "annotator 1" is an administrator."""
+    from storage.db import connections
+    from tests.accounts import add_account
+    from tests.databases import create_sample_database
+
+    folder = tmp_path_factory.mktemp("guarded")
+    database = create_sample_database(folder / "tiebreak.db")
+    add_account(connections.connect(database), "annotator 1", administrator=True)
+    server = serve(database, folder / "server.log")
     yield server
     stop_server(server)
 

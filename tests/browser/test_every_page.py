@@ -10,9 +10,8 @@ from storage.accounts.access import Role
 from storage.db.connections import connect, writing
 from storage.studies import studies
 from tests.accounts import add_account, enter
-from tests.browser.conftest import DRAWN, open_page, serve, stop_server
+from tests.browser.conftest import DRAWN, open_page
 from tests.browser.test_label_pages import axe_source
-from tests.databases import create_sample_database
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: ScaleEval"
@@ -47,20 +46,16 @@ SMALL_PRINT = """() => {
 
 
 @pytest.fixture(scope="module")
-def roles(tmp_path_factory):
+def roles(guarded):
     """A server with accounts: its address, and the cookie of an administrator and of a member of each role."""
-    folder = tmp_path_factory.mktemp("roles")
-    url = create_sample_database(folder / "tiebreak.db")
-    engine = connect(url)
+    engine = connect(guarded.database)
     add_account(engine, "administrator", administrator=True)
     for role in Role:
         add_account(engine, role.value)
         with writing(engine) as session:
             for name in {STUDY, *STUDIES.values()}:
                 access.set_role(session, studies.get(session, name).id, role.value, role)
-    server = serve(url, folder / "server.log")
-    yield server.address, {name: enter(engine, name) for name in ("administrator", *Role)}
-    stop_server(server)
+    yield guarded.address, {name: enter(engine, name) for name in ("administrator", *Role)}
     engine.dispose()
 
 
@@ -111,7 +106,8 @@ def test_every_page_is_accessible_and_requests_only_what_exists(watched, roles):
     for section in SECTIONS:
         page.emulate_media(color_scheme="light")
         open_section(page, roles[0], section)
-        page.evaluate(source)
+        if not page.evaluate("'axe' in window"):
+            page.evaluate(source)
         found = list(reports)
         if len(lines := page.evaluate(SMALL_PRINT)) > 1:
             found.append(f"small print above the chart: {lines}")

@@ -11,18 +11,20 @@ import pytest
 
 from storage.db import connections
 from storage.studies import studies
+from storage.transfer import imports
 from tests.browser.conftest import ROOT, start
 from tests.browser.test_workbench import press
+from tests.databases import sample_records
 
 pytestmark = pytest.mark.browser
 KINDS = {
-    "disagreements": ("disagreements", "Sample: ScaleEval"),
-    "aius": ("aius", "Sample: MetaCritique"),
-    "critiques": ("critique_labels", "Sample: MetaCritique"),
-    "weights": ("aspect_weights", "Sample: DnA-Eval"),
-    "scores": ("scores", "Sample: ReFeR"),
+    "disagreements": ("disagreements", "scaleeval"),
+    "aius": ("aius", "metacritique"),
+    "critiques": ("critique_labels", "metacritique"),
+    "weights": ("aspect_weights", "dna_eval"),
+    "scores": ("scores", "refer"),
 }
-"""Kind -> the address of its page, and its study."""
+"""Kind -> the address of its page, and the protocol of its study."""
 STATES = {
     "disagreements": ([], ["h"], ["h", "g"], ["g", "x"], ["x", "1", "Enter", "d"]),
     "aius": (["1", "2", "1"],),
@@ -36,11 +38,12 @@ READERS = (f"reader {number}" for number in count(1))
 
 @pytest.fixture(scope="module")
 def free_targets(served: Any) -> Iterator[None]:
-    """The targets of the sample studies can be labelled by everybody."""
+    """Copies of the sample studies, whose targets can be labelled by everybody."""
     engine = connections.connect(served.database)
-    with connections.writing(engine) as session:
-        for name in {study for _, study in KINDS.values()}:
-            study = studies.get(session, name)
+    for protocol in {protocol for _, protocol in KINDS.values()}:
+        imports.import_records(engine, f"free {protocol}", sample_records(protocol))
+        with connections.writing(engine) as session:
+            study = studies.get(session, f"free {protocol}")
             rules = study.rules.model_copy(update={"overlap": 99})
             studies.update(session, study.id, description="", guidelines="Prefer what **helps**.", rules=rules)
     yield
@@ -52,8 +55,8 @@ def opened(served: Any, free_targets: None, visit: Any) -> Callable[..., Any]:
     """`opened("aius", width=390)`: the page of a kind, for somebody who has labelled nothing yet."""
 
     def page_of(kind: str, width: int = 1440) -> Any:
-        path, study = KINDS[kind]
-        address = f"{served.address}/{path}?study={quote(study)}"
+        path, protocol = KINDS[kind]
+        address = f"{served.address}/{path}?study={quote(f'free {protocol}')}"
         page = visit(address, next(READERS), viewport={"width": width, "height": 860})
         start(page)
         return page
@@ -69,7 +72,7 @@ def test_axe_finds_no_serious_violation_and_nothing_of_the_answer_is_cut_off(
     for keys in STATES[kind]:
         page.set_viewport_size({"width": 1440, "height": 860})
         press(page, *keys)
-        for width, theme in ((1440, "light"), (1280, "light"), (390, "dark")) if source else ():
+        for width, theme in ((1440, "light"), (390, "dark")) if source else ():
             page.set_viewport_size({"width": width, "height": 860})
             page.emulate_media(color_scheme=theme)
             page.wait_for_timeout(300)

@@ -1,6 +1,7 @@
 """A browser that records every request: hostile texts load nothing from other hosts, and run nothing."""
 
 import hashlib
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -8,11 +9,12 @@ import pytest
 from core.formats.records import CriterionRecord, ItemRecord, RunRecord, StudyRecord, StudyRules, TraceRecord
 from core.items import Criterion, Item, Response
 from core.trace import TraceFailed
-from storage.db.connections import connect, upgrade
+from storage.db.connections import connect, reading
+from storage.runs.traces import Filter
 from storage.transfer import imports
-from tests.browser.conftest import open_page, serve, stop_server
+from tests.browser.conftest import open_page
 from tests.core.test_remote_images import picture
-from tests.storage.shared import a_turn, a_verdict
+from tests.storage.shared import a_turn, a_verdict, find_traces, stored_study
 
 pytestmark = pytest.mark.browser
 BEACON = "http://beacon.example"
@@ -26,26 +28,13 @@ ONE_LINE = " ".join(HOSTILE.split())
 STUDY = "hostile"
 PICTURES = "pictures"
 HOST = "images.example.org"
-PAGES = [
-    "/",
-    "/traces?trace=1",
-    "/traces?trace=2",
-    "/disagreements",
-    "/scores",
-    "/agreement",
-    "/alignment",
-    "/studies",
-    "/runs",
-]
+PAGES = ["/", "/disagreements", "/scores", "/agreement", "/alignment", "/studies", "/runs"]
 
 
 @pytest.fixture(scope="module")
-def hostile_server(tmp_path_factory):
-    """A server with a study in which every text is hostile."""
-    folder = tmp_path_factory.mktemp("hostile")
-    url = f"sqlite:///{folder}/tiebreak.db"
-    engine = connect(url)
-    upgrade(engine)
+def traces(served):
+    """The ids of the traces of two studies: in one every text is hostile, the other has images."""
+    engine = connect(served.database)
     responses = (Response(text=HOSTILE, system=ONE_LINE), Response(text=HOSTILE))
     items = [
         Item(id=f"{ONE_LINE} {number}", prompt=HOSTILE, context=HOSTILE, responses=responses, scenario=ONE_LINE)
@@ -65,11 +54,13 @@ def hostile_server(tmp_path_factory):
             TraceRecord(run=ONE_LINE, item=items[1].id, events=(turn, TraceFailed(problem=HOSTILE))),
         ],
     )
-    imports.import_records(engine, PICTURES, picture_study(folder / "media"))
-    engine.dispose()
-    server = serve(url, folder / "server.log", TIEBREAK_MEDIA=str(folder / "media"))
-    yield server
-    stop_server(server)
+    media = Path(served.database.removeprefix("sqlite:///")).with_name("media")
+    imports.import_records(engine, PICTURES, picture_study(media))
+    with reading(engine) as session:
+        return {
+            name: [trace.id for trace in find_traces(session, Filter(stored_study(engine, name).id))]
+            for name in (STUDY, PICTURES)
+        }
 
 
 def picture_study(media):
@@ -92,10 +83,10 @@ def picture_study(media):
 
 
 @pytest.fixture
-def watched(hostile_server, visit):
+def watched(served, visit):
     """A page of the server, and what it requests from other hosts."""
-    page, foreign = visit(f"{hostile_server.address}/ready", "annotator 1"), []
-    own = (urlsplit(hostile_server.address).netloc, "")
+    page, foreign = visit(f"{served.address}/ready", "annotator 1"), []
+    own = (urlsplit(served.address).netloc, "")
 
     def record(request):
         if urlsplit(request.url).netloc not in own and not request.url.startswith("blob:"):
@@ -105,10 +96,10 @@ def watched(hostile_server, visit):
     return page, foreign
 
 
-@pytest.mark.parametrize("path", ["/traces?trace=3", "/disagreements?"])
-def test_images_of_allowed_hosts_are_shown_from_this_server(hostile_server, watched, path):
+@pytest.mark.parametrize("path", ["/traces?trace={}", "/disagreements?"])
+def test_images_of_allowed_hosts_are_shown_from_this_server(served, traces, watched, path):
     page, foreign = watched
-    page.goto(f"{hostile_server.address}{path}&study={PICTURES}")
+    page.goto(f"{served.address}{path.format(*traces[PICTURES])}&study={PICTURES}")
     for _ in range(100):
         widths = page.locator("img[src*=image]").evaluate_all("(found) => found.map((one) => one.naturalWidth)")
         if widths.count(3) >= 3:
@@ -122,13 +113,13 @@ def test_images_of_allowed_hosts_are_shown_from_this_server(hostile_server, watc
     assert foreign == []
 
 
-def test_a_hostile_study_loads_nothing_from_other_hosts_and_runs_nothing(hostile_server, watched):
+def test_a_hostile_study_loads_nothing_from_other_hosts_and_runs_nothing(served, traces, watched):
     page, foreign = watched
     dialogs, violations = [], []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     page.on("console", lambda message: "Content Security Policy" in message.text and violations.append(message.text))
-    for path in PAGES:
-        open_page(page, f"{hostile_server.address}{path}{'&' if '?' in path else '?'}study={quote(STUDY)}")
+    for path in [*PAGES, *(f"/traces?trace={number}" for number in traces[STUDY])]:
+        open_page(page, f"{served.address}{path}{'&' if '?' in path else '?'}study={quote(STUDY)}")
         page.wait_for_timeout(500)
         assert (foreign, dialogs) == ([], []), path
         assert violations == [], f"{path}: the policy is the last defence"

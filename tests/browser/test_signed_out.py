@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import text
 
 from core.formats.records import ItemRecord
-from storage.db.connections import connect, reading, upgrade, writing
+from storage.db.connections import connect, reading, writing
 from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports
-from tests.accounts import PASSWORD, add_account
-from tests.browser.conftest import serve, start, stop_server
+from tests.accounts import PASSWORD
+from tests.browser.conftest import start
 from tests.browser.test_label_path import shown
 from tests.browser.test_workbench import READY, press
 from tests.conftest import make_item
@@ -23,21 +23,15 @@ LABELLED = "labelled"
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory):
-    """A server with accounts, and its engine; the study LABELLED has targets and is not the newest one."""
-    folder = tmp_path_factory.mktemp("server")
-    url = f"sqlite:///{folder}/tiebreak.db"
-    engine = connect(url)
-    upgrade(engine)
+def engine(guarded):
+    """The engine of the server's database; the study LABELLED has targets and is not the newest one."""
+    opened = connect(guarded.database)
     items = [f"gpt_vs_claude/{number}" for number in range(8)]
     records = [*(ItemRecord(item=make_item(item)) for item in items), RUN, *(a_trace(item) for item in items)]
     for study in (LABELLED, "newer"):
-        imports.import_records(engine, study, records)
-    add_account(engine, "annotator 1", administrator=True)
-    server = serve(url, folder / "server.log")
-    yield server, engine
-    stop_server(server)
-    engine.dispose()
+        imports.import_records(opened, study, records)
+    yield opened
+    opened.dispose()
 
 
 def sign_in(page):
@@ -52,10 +46,9 @@ def stored(engine) -> list[str]:
 
 
 @pytest.fixture
-def unsent(visit, guarded):
+def unsent(visit, guarded, engine):
     """The page of a workbench whose session has ended, and the item of its label that is not sent."""
-    server, engine = guarded
-    page = visit(f"{server.address}/disagreements?study={LABELLED}")
+    page = visit(f"{guarded.address}/disagreements?study={LABELLED}")
     sign_in(page)
     start(page)
     press(page, "j")
@@ -68,18 +61,18 @@ def unsent(visit, guarded):
     return page, item
 
 
-def test_the_sign_in_leads_back_to_the_target_and_sends_its_label(guarded, unsent):
+def test_the_sign_in_leads_back_to_the_target_and_sends_its_label(engine, unsent):
     page, item = unsent
     page.get_by_role("link", name="Sign in").click()
     sign_in(page)
     page.locator(READY).wait_for()
     assert f"study={quote(LABELLED)}" in page.url
-    assert shown(page) == item and item in stored(guarded[1])
+    assert shown(page) == item and item in stored(engine)
 
 
-def test_any_page_sends_and_states_the_unsent_actions_of_another_study(guarded, unsent):
-    (server, engine), (page, item) = guarded, unsent
-    page.goto(f"{server.address}/home?study=newer")
+def test_any_page_sends_and_states_the_unsent_actions_of_another_study(guarded, engine, unsent):
+    page, item = unsent
+    page.goto(f"{guarded.address}/home?study=newer")
     sign_in(page)
     notice = page.locator(".unsent-notice")
     notice.wait_for()
@@ -100,8 +93,8 @@ WORDS = """() => {
 }"""
 
 
-def test_an_annotator_who_reads_german_sees_no_english_from_the_sign_in_to_the_reveal(guarded, visit):
-    page = visit(f"{guarded[0].address}/home?study={LABELLED}")
+def test_an_annotator_who_reads_german_sees_no_english_from_the_sign_in_to_the_reveal(guarded, engine, visit):
+    page = visit(f"{guarded.address}/home?study={LABELLED}")
     page.get_by_role("link", name="Deutsch").click()
     page.get_by_role("button", name="Anmelden").wait_for()
 
@@ -129,7 +122,7 @@ def test_an_annotator_who_reads_german_sees_no_english_from_the_sign_in_to_the_r
     count = page.locator(".count").evaluate("(node) => getComputedStyle(node).unicodeBidi")
     label = page.locator("[data-testid=stSidebar] [data-testid=stWidgetLabel]").first
     assert count == "plaintext" and not label.is_visible()
-    page.goto(f"{guarded[0].address}/home?study={LABELLED}")
+    page.goto(f"{guarded.address}/home?study={LABELLED}")
     page.locator(".st-key-account_menu button").click()
     page.get_by_role("link", name="English").click()
     page.get_by_role("heading", name="My work").wait_for()

@@ -6,25 +6,22 @@ import pytest
 from playwright.sync_api import expect
 
 from storage.db import connections
+from storage.studies import studies
 from tests.browser import transcripts
-from tests.browser.conftest import serve, start, stop_server
+from tests.browser.conftest import start
+from tests.sessions import read
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory):
+def planted(served):
     """A server with the study, and the id of its trace."""
-    folder = tmp_path_factory.mktemp("transcripts")
-    url = f"sqlite:///{folder}/tiebreak.db"
-    engine = connections.connect(url)
-    connections.upgrade(engine)
+    engine = connections.connect(served.database)
     trace = transcripts.plant(engine)
     transcripts.plant_pair(engine)
     engine.dispose()
-    server = serve(url, folder / "server.log")
-    yield server, trace
-    stop_server(server)
+    return served, trace
 
 
 def here(page):
@@ -115,10 +112,10 @@ def test_the_first_wrong_step_is_labelled_from_the_transcript(planted, visit, wi
     expect(here(page)).to_have_text("4")
 
 
-@pytest.mark.parametrize(("address", "key"), [("traces?trace=3", ""), ("disagreements?study=pairs", "Shift+")])
+@pytest.mark.parametrize(("address", "key"), [("traces?trace={}", ""), ("disagreements?study=pairs", "Shift+")])
 def test_two_transcripts_are_shown_at_the_step_in_which_they_part(planted, visit, address, key):
-    server, _ = planted
-    page = visit(f"{server.address}/{address}", annotator="annotator 1")
+    server, trace = planted
+    page = visit(f"{server.address}/{address.format(trace + 2)}", annotator="annotator 1")
     if key:
         start(page)
     expect(page.get_by_role("button", name="they part at step 6")).to_have_count(2)
@@ -163,7 +160,8 @@ def test_a_transcript_of_another_study_is_not_sent(planted, visit):
     server, _ = planted
     page = visit(f"{server.address}/ready")
     digest = transcripts.transcript(40).digest
+    own = read(connections.connect(server.database), studies.get, transcripts.STUDY).id
     statuses = [
-        page.request.get(f"{server.address}/transcripts?study={study}&digest={digest}").status for study in (1, 9)
+        page.request.get(f"{server.address}/transcripts?study={study}&digest={digest}").status for study in (own, 1)
     ]
     assert statuses == [200, 404]
