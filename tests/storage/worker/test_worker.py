@@ -99,18 +99,21 @@ def test_a_run_that_is_resumed_while_it_ends_is_not_executed_twice(engine, a_stu
 
 def test_processes_that_execute_runs_alone_observe_each_others_pauses(engine, a_study, monkeypatch):
     monkeypatch.setattr("storage.worker._worker.HEARTBEAT_SECONDS", 0.05)
-    observed, observe = [], ProcessLimits.observe
-    monkeypatch.setattr(ProcessLimits, "observe", lambda self, pauses: observed.append(pauses) or observe(self, pauses))
-    failures = [TemporaryFailure("Busy.", retry_after=0.3)]
+    run_id, observed, observe = _launch.create_run(engine, make_request(a_study)), [], ProcessLimits.observe
 
-    def busy_at_first(ask):
-        if failures:
-            raise failures.pop()
-        return "1"
+    def record(limits, pauses):
+        if pauses and not observed:
+            write(engine, runs.cancel, run_id)
+        observed.extend(pauses.values())
+        observe(limits, pauses)
 
-    run, _ = execute(engine, _launch.create_run(engine, make_request(a_study)), ScriptedModel(busy_at_first))
-    assert run.state == "finished"
-    assert any(0 < seconds <= 0.3 for pauses in observed for seconds in pauses.values()), "it is in the database"
+    def busy(ask):
+        raise TemporaryFailure("Busy.", retry_after=60)
+
+    monkeypatch.setattr(ProcessLimits, "observe", record)
+    run, _ = execute(engine, run_id, ScriptedModel(busy))
+    assert run.state == "cancelled"
+    assert 0 < observed[0] <= 60, "it is in the database"
     limits = ProcessLimits(engine, parallel=1, budget=None, cancelled=lambda: False)
     limit = limits.concurrency_limit(Spec(model="a"))
     limits.observe({"another": 60.0})
