@@ -1,5 +1,6 @@
 """Labels as arrays of items x raters: category codes of a declared scale, or numbers."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -17,7 +18,7 @@ Category = float | int | str | bool
 Column = Sequence[Any] | npt.NDArray[Any] | CodedColumn
 
 
-class Grid:
+class Grid(ABC):
     """What an array of categories and one of numbers have in common."""
 
     ARRAY: ClassVar[str]
@@ -28,9 +29,9 @@ class Grid:
     sample: Sample | None
 
     @property
+    @abstractmethod
     def labels(self) -> Floats:
         """(N, R): codes or numbers, nan missing."""
-        raise NotImplementedError
 
     def to_numbers(self, values: Floats) -> Floats:
         """Return codes as the numbers that their categories denote; numbers are returned unchanged."""
