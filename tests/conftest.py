@@ -189,6 +189,20 @@ def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
+def own_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a database with empty tables that a test may damage, in SQLite and in PostgreSQL."""
+    from tests.databases import create_database
+
+    if request.param == "sqlite":
+        yield create_database(tmp_path / "own.db")
+        return
+    server: Server = request.getfixturevalue("postgres")
+    name = server.create(request.getfixturevalue("postgres_template"))
+    yield server.url(name)
+    server.drop(name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest) -> "Iterator[Engine]":
     """An empty database with tables, in SQLite and in PostgreSQL; the engine keeps the statements it has compiled."""
     from tests.databases import clear_audit

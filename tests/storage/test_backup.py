@@ -39,10 +39,9 @@ def study_names(url):
 
 
 @pytest.fixture
-def old_engine(empty_address, request):
+def old_engine(own_address, request):
     """A database with the tables of this version and one study, and a later version."""
-    engine = connect(empty_address)
-    upgrade(engine)
+    engine = connect(own_address)
     with writing(engine) as session:
         studies.get_or_create(session, "s")
     request.getfixturevalue("next_version")
@@ -73,14 +72,11 @@ def read_tables(path):
         return revision, set(connection.execute("SELECT name, sql FROM sqlite_master"))
 
 
-def require_sqlite(engine):
-    if engine.dialect.name != "sqlite":
-        pytest.skip("this is about files of SQLite")
+ON_SQLITE = pytest.mark.parametrize("own_address", ["sqlite"], indirect=True)
+ON_POSTGRESQL = pytest.mark.parametrize("own_address", ["postgresql"], indirect=True)
 
 
-def require_postgresql(engine):
-    if engine.dialect.name != "postgresql":
-        pytest.skip("this is about pg_dump")
+def require_pg_dump():
     if shutil.which("pg_dump") is None or shutil.which("pg_restore") is None:
         pytest.skip("pg_dump and pg_restore are not installed (Debian: apt install postgresql-client)")
 
@@ -91,7 +87,7 @@ def test_a_backup_holds_the_data(engine, a_study, tmp_path, request):
         back_up(engine, file)
         assert study_names(f"sqlite:///{file}") == ["s"]
         return
-    require_postgresql(engine)
+    require_pg_dump()
     back_up(engine, file)
     assert file.stat().st_mode & 0o777 == 0o600, "a copy is for its owner only"
     server = request.getfixturevalue("postgres")
@@ -101,8 +97,8 @@ def test_a_backup_holds_the_data(engine, a_study, tmp_path, request):
     server.drop(restored)
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_backup_is_consistent_while_others_write(engine, a_study, tmp_path):
-    require_sqlite(engine)
     stop = threading.Event()
 
     def write():
@@ -143,12 +139,10 @@ def test_a_backup_into_a_missing_folder_is_one_sentence(engine, tmp_path):
     assert list(tmp_path.glob("**/*.partial")) == []
 
 
-def test_a_missing_pg_dump_is_one_sentence(engine, tmp_path, monkeypatch):
-    if engine.dialect.name != "postgresql":
-        pytest.skip("this is about pg_dump")
+def test_a_missing_pg_dump_is_one_sentence(postgres_engine, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TiebreakError, match="pg_dump is not installed"):
-        back_up(engine, tmp_path / "copy")
+        back_up(postgres_engine, tmp_path / "copy")
 
 
 def test_a_password_is_not_an_argument_of_pg_dump(tmp_path, monkeypatch):
@@ -168,9 +162,9 @@ def test_a_password_is_not_an_argument_of_pg_dump(tmp_path, monkeypatch):
     assert "--dbname=postgresql://user@127.0.0.1:1/tiebreak" in arguments
 
 
+@ON_SQLITE
 def test_a_database_with_data_is_copied_before_a_migration(old_engine, tmp_path):
-    require_sqlite(old_engine)
-    database, copy = tmp_path / "empty.db", tmp_path / f"empty.before-{NEWEST}.db"
+    database, copy = tmp_path / "own.db", tmp_path / f"own.before-{NEWEST}.db"
     before = read_tables(database)
     assert before[0] == BEFORE
     upgrade(old_engine)
@@ -183,20 +177,19 @@ def test_a_database_with_data_is_copied_before_a_migration(old_engine, tmp_path)
     assert [path.name for path in tmp_path.glob("*.before-*")] == [copy.name]
 
 
+@ON_SQLITE
 def test_a_second_copy_does_not_replace_the_first(old_engine, tmp_path):
-    require_sqlite(old_engine)
     upgrade(old_engine)
     downgrade(old_engine)
     upgrade(old_engine)
     assert {path.name for path in tmp_path.glob("*.before-*")} == {
-        f"empty.before-{NEWEST}.db",
-        f"empty.before-{NEWEST}-2.db",
+        f"own.before-{NEWEST}.db",
+        f"own.before-{NEWEST}-2.db",
     }
 
 
-def test_a_database_without_data_is_not_copied(empty_address, request, tmp_path, caplog):
-    engine = connect(empty_address)
-    upgrade(engine)
+def test_a_database_without_data_is_not_copied(own_address, request, tmp_path, caplog):
+    engine = connect(own_address)
     request.getfixturevalue("next_version")
     upgrade(engine)
     engine.dispose()
@@ -204,8 +197,8 @@ def test_a_database_without_data_is_not_copied(empty_address, request, tmp_path,
     assert "without a copy" not in caplog.text
 
 
+@ON_SQLITE
 def test_a_sqlite_database_that_cannot_be_copied_is_not_migrated(old_engine, tmp_path, monkeypatch):
-    require_sqlite(old_engine)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file"))
     with pytest.raises(TiebreakError, match="cannot be written"):
@@ -216,7 +209,7 @@ def test_a_sqlite_database_that_cannot_be_copied_is_not_migrated(old_engine, tmp
 
 def test_copies_are_written_to_the_configured_folder(old_engine, tmp_path, monkeypatch):
     if old_engine.dialect.name == "postgresql":
-        require_postgresql(old_engine)
+        require_pg_dump()
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "backups"))
     upgrade(old_engine)
     (copy,) = (tmp_path / "backups").iterdir()
@@ -224,9 +217,8 @@ def test_copies_are_written_to_the_configured_folder(old_engine, tmp_path, monke
     assert f".before-{NEWEST}." in copy.name and copy.read_bytes().startswith(start)
 
 
+@ON_POSTGRESQL
 def test_a_postgresql_database_without_a_folder_is_migrated_with_a_warning(old_engine, monkeypatch, caplog):
-    if old_engine.dialect.name != "postgresql":
-        pytest.skip("SQLite's copy is next to the database")
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     with caplog.at_level(logging.WARNING):
         upgrade(old_engine)
@@ -235,9 +227,8 @@ def test_a_postgresql_database_without_a_folder_is_migrated_with_a_warning(old_e
         assert studies.names(session) == ["s"]
 
 
+@ON_SQLITE
 def test_a_backup_that_fails_leaves_no_journal(old_engine, tmp_path, monkeypatch):
-    require_sqlite(old_engine)
-
     def fail(engine, file):
         file.write_text("half")
         file.with_name(f"{file.name}-journal").write_text("half")

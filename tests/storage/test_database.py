@@ -32,13 +32,6 @@ from tests.storage.shared import store_label
 from tests.waiting import at_once
 
 
-@pytest.fixture
-def fresh(empty_address):
-    engine = connect(empty_address)
-    yield engine
-    engine.dispose()
-
-
 def test_the_url_is_passed_or_from_the_environment_or_the_default(monkeypatch):
     monkeypatch.setenv("TIEBREAK_DATABASE_URL", "sqlite:///environment.db")
     assert connections.database_url("sqlite:///passed.db") == "sqlite:///passed.db"
@@ -103,10 +96,8 @@ def test_a_reader_sees_one_state_from_its_first_query_to_its_last(engine):
     assert read(engine, studies.names) == ["s"]
 
 
-def test_on_postgresql_a_reader_cannot_write(fresh):
-    if fresh.dialect.name == "sqlite":
-        pytest.skip("SQLite has no such transactions")
-    with reading(fresh) as session, pytest.raises(DBAPIError, match="read-only"):
+def test_on_postgresql_a_reader_cannot_write(postgres_engine):
+    with reading(postgres_engine) as session, pytest.raises(DBAPIError, match="read-only"):
         session.execute(text("CREATE TABLE x (y int)"))
 
 

@@ -58,9 +58,8 @@ def test_a_restored_run_is_equal_to_the_one_that_was_deleted(engine, a_study, ex
     assert (restored.state, restored.source, restored.seed) == ("finished", "live", executed.seed)
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # PostgreSQL stores no text in a column of numbers
 def test_a_run_with_a_text_as_seed_can_be_exported_and_deleted(engine, a_study, executed):
-    if engine.dialect.name != "sqlite":
-        pytest.skip("PostgreSQL stores no text in a column of numbers")
     with writing(engine) as session:
         session.execute(text("UPDATE run SET seed = 'abc'"))
     assert [record.seed for record in study_records(engine, a_study) if isinstance(record, RunRecord)] == [0]

@@ -20,6 +20,7 @@ from storage.runs import call_totals, trace_opinions
 from storage.studies import studies
 from storage.transfer.imports import import_records
 from tests.conftest import make_target
+from tests.databases import create_database
 from tests.paths import ROOT
 from tests.sessions import read, write
 from tests.storage.shared import (
@@ -28,12 +29,15 @@ from tests.storage.shared import (
 
 VERSION_0_1 = ROOT / "tests" / "fixtures" / "version_0_1"
 DESCENDING = "ix_trace_study_id_contention_item_id_run_id"
-pytestmark = pytest.mark.slow  # each test migrates a database
+pytestmark = [
+    pytest.mark.slow,  # databases are migrated
+    pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based index"),
+]
 
 
 @pytest.fixture
-def fresh(empty_address):
-    engine = connect(empty_address)
+def migrated(own_address):
+    engine = connect(own_address)
     yield engine
     engine.dispose()
 
@@ -51,34 +55,43 @@ def fill(address):
         connection.execute(script)
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def upgraded(request, tmp_path_factory):
+    """The database of version 0.1 with guidelines, its rows before the upgrade, and the notes of the upgrade."""
+    if request.param == "sqlite":
+        address = f"sqlite:///{tmp_path_factory.mktemp('old') / 'old.db'}"
+    else:
+        server = request.getfixturevalue("postgres")
+        address = server.url(server.create())
+    fill(address)
+    engine = connect(address)
+    with engine.execution_options(writes=True).begin() as connection:
+        connection.execute(text("UPDATE study SET guidelines = 'Be fair.' WHERE name = 'Compatibility'"))
+    before = read_tables(engine)
+    yield engine, before, upgrade(engine)
+    engine.dispose()
+
+
 @pytest.fixture
-def old(empty_address):
-    """The database of version 0.1, not upgraded."""
-    fill(empty_address)
-    engine = connect(empty_address)
-    yield engine
-    engine.dispose()
+def old(upgraded):
+    """The database of version 0.1, upgraded."""
+    return upgraded[0]
 
 
-@pytest.fixture(params=["new", "version 0.1"])
-def either(request, empty_address):
-    """A database without tables, and one of version 0.1."""
-    if request.param == "version 0.1":
-        fill(empty_address)
-    engine = connect(empty_address)
-    yield engine
-    engine.dispose()
+def test_a_new_database_has_the_tables_of_the_models(migrated):
+    assert_tables_are_those_of_the_models(migrated)
 
 
-@pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based index")
-def test_a_new_and_an_upgraded_database_have_the_tables_of_the_models(either):
-    upgrade(either)
+def test_an_upgraded_database_has_the_tables_of_the_models(old):
+    assert_tables_are_those_of_the_models(old)
+
+
+def assert_tables_are_those_of_the_models(either):
     with either.connect() as connection:
         options = {"compare_type": True, "include_object": is_comparable}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, Table.metadata) == []
     # Alembic compares neither names of keys nor, on SQLite, every constraint.
-    either.dispose()  # on SQLite a PRAGMA of an earlier connection has what was there before
     inspector = inspect(either)
     for name, table in Table.metadata.tables.items():
         assert inspector.get_pk_constraint(name)["name"] == table.primary_key.name
@@ -100,24 +113,22 @@ def is_comparable(_, name, *other) -> bool:
     return name != DESCENDING
 
 
-def test_the_newest_revision_is_the_last_one_of_alembic(fresh):
-    with fresh.connect() as connection:
+def test_the_newest_revision_is_the_last_one_of_alembic(sqlite_engine):
+    with sqlite_engine.connect() as connection:
         assert newest_revision() == ScriptDirectory.from_config(alembic_config(connection)).get_current_head()
 
 
-def test_upgrading_again_changes_nothing(fresh):
-    upgrade(fresh)
-    write(fresh, studies.get_or_create, "s")
-    upgrade(fresh)
-    assert read(fresh, studies.names) == ["s"]
+def test_upgrading_again_changes_nothing(migrated):
+    write(migrated, studies.get_or_create, "s")
+    upgrade(migrated)
+    assert read(migrated, studies.names) == ["s"]
 
 
-def test_a_database_of_a_newer_version_is_refused_in_one_sentence(fresh):
-    upgrade(fresh)
-    with fresh.execution_options(writes=True).begin() as connection:
+def test_a_database_of_a_newer_version_is_refused_in_one_sentence(migrated):
+    with migrated.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(TiebreakError, match="newer version of Tiebreak"):
-        upgrade(fresh)
+        upgrade(migrated)
 
 
 def test_recreating_a_table_deletes_no_referring_rows(engine, a_study):
@@ -150,34 +161,16 @@ def read_tables(engine):
     return tables
 
 
-def test_no_row_of_version_0_1_is_lost(old):
-    before = {RENAMED_TABLES.get(table, table): len(rows) for table, rows in read_tables(old).items()}
+def test_no_row_of_version_0_1_is_lost(upgraded):
+    old, rows_before, notes = upgraded
+    before = {RENAMED_TABLES.get(table, table): len(rows) for table, rows in rows_before.items()}
     assert before["label"] == 529 and before["adjudication"] == 8 and before["opinion_view"] == 11
-    assert "Its copy" in upgrade(old) or old.dialect.name == "postgresql"
+    assert "Its copy" in notes or old.dialect.name == "postgresql"
     after = read_tables(old)
     assert before.items() <= {table: len(rows) for table, rows in after.items()}.items()
     assert {len(row["secret"]) for row in after["study"]} == {32}
     assert len({row["secret"] for row in after["study"]}) == len(after["study"])
-
-
-def test_the_guidelines_of_version_0_1_become_version_1(old):
-    with old.execution_options(writes=True).begin() as connection:
-        connection.execute(text("UPDATE study SET guidelines = 'Be fair.' WHERE name = 'Compatibility'"))
-    upgrade(old)
-    assert ("Be fair.", 1) in [(row["text"], row["version"]) for row in read_tables(old)["guidelines"]]
-
-
-def test_rows_can_be_added_to_renamed_tables(old):
-    """On PostgreSQL their sequences continue."""
-    upgrade(old)
-    with reading(old) as session:
-        study = studies.get(session, "Compatibility")
-        before = list(labels.adjudications(session, study.id))
-    target = before[0].target
-    with writing(old) as session:
-        labels.adjudicate(session, study.id, target, 1, rule="expert", reason="better", adjudicator="dee")
-        views.record(session, study.id, [target], "ann")
-    assert len(list(read(old, labels.adjudications, study.id))) == len(before) + 1
+    assert ("Be fair.", 1) in [(row["text"], row["version"]) for row in after["guidelines"]]
 
 
 def is_unique(constraint):
@@ -186,14 +179,12 @@ def is_unique(constraint):
 
 def test_what_follows_from_stored_rows_is_that_of_an_import(old, tmp_path):
     """Contention, outcomes of criteria, unreadable replies, and summaries of targets, traces and runs."""
-    upgrade(old)
     with reading(old) as session:
         assert targets.summary_differences(session) == []
         assert trace_opinions.order_differences(session) == []
         assert call_totals.size_differences(session) == []
         study = studies.get(session, "Compatibility")
-    new = connect(f"sqlite:///{tmp_path / 'new.db'}")
-    upgrade(new)
+    new = connect(create_database(tmp_path / "new.db"))
     file = tmp_path / "study.jsonl"
     file.write_bytes(gzip.decompress((VERSION_0_1 / "study.jsonl.gz").read_bytes()))
     import_records(new, "s", tiebreak.read(file))
@@ -216,7 +207,6 @@ def derived(engine, study_id):
 
 
 def test_disputes_of_criteria_without_a_label_are_a_design(old):
-    upgrade(old)
     with reading(old) as session:
         study = studies.get(session, "Compatibility")
         ((subject, design),) = designs.current(session, study.id).items()
@@ -225,3 +215,15 @@ def test_disputes_of_criteria_without_a_label_are_a_design(old):
     assert design.shares == {"disputed": 1, "agreed": 0, "unjudged": 0}
     own = drawn[drawn["criterion"] == "reasoning"]
     assert set(own["stratum"]) >= {"agreed"} and (own["drawn"] == (own["stratum"] == "disputed")).all()
+
+
+def test_rows_can_be_added_to_renamed_tables(old):
+    """On PostgreSQL their sequences continue. It is the last test of this database, which it changes."""
+    with reading(old) as session:
+        study = studies.get(session, "Compatibility")
+        before = list(labels.adjudications(session, study.id))
+    target = before[0].target
+    with writing(old) as session:
+        labels.adjudicate(session, study.id, target, 1, rule="expert", reason="better", adjudicator="dee")
+        views.record(session, study.id, [target], "ann")
+    assert len(list(read(old, labels.adjudications, study.id))) == len(before) + 1

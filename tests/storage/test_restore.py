@@ -15,13 +15,15 @@ from tests.sessions import read, write
 pytestmark = pytest.mark.slow  # each test migrates a database
 
 
+ON_SQLITE = pytest.mark.parametrize("own_address", ["sqlite"], indirect=True)
+
+
 @pytest.fixture
-def opened(empty_address):
-    """A database with the study "s", and its address."""
-    engine = connect(empty_address)
+def opened(own_address):
+    """A database with the study "s"."""
+    engine = connect(own_address)
     if engine.dialect.name == "postgresql" and shutil.which("pg_restore") is None:
         pytest.skip("pg_restore is not installed (Debian: apt install postgresql-client)")
-    connections.upgrade(engine)
     write(engine, studies.get_or_create, "s")
     yield engine
     engine.dispose()
@@ -41,11 +43,10 @@ def test_a_restored_database_has_the_content_of_the_copy_and_the_former_one_is_c
     assert names(opened) == ["later", "s"]
 
 
-def test_an_empty_database_is_restored_without_a_copy_of_it(opened, empty_address, tmp_path):
+@ON_SQLITE
+def test_an_empty_database_is_restored_without_a_copy_of_it(opened, tmp_path):
     copy = tmp_path / "copy"
     backup.back_up(opened, copy)
-    if opened.dialect.name == "postgresql":
-        pytest.skip("the empty database is a file here")
     empty = connect(f"sqlite:///{tmp_path / 'new.db'}")
     assert restore(empty, copy) is None
     assert names(empty) == ["s"]
@@ -74,9 +75,8 @@ def test_a_file_that_is_no_copy_is_refused(opened, tmp_path):
     assert names(opened) == ["s"]
 
 
+@ON_SQLITE
 def test_a_damaged_copy_and_one_of_a_newer_version_are_refused(opened, tmp_path):
-    if opened.dialect.name == "postgresql":
-        pytest.skip("the copies are files of SQLite")
     newer, other, damaged = (tmp_path / f"{name}.db" for name in ("newer", "other", "damaged"))
     backup.back_up(opened, newer)
     with sqlite3.connect(newer) as connection:
@@ -104,13 +104,11 @@ def test_only_the_newest_copies_of_a_folder_remain(opened, tmp_path):
         backup.back_up_to_folder(opened, tmp_path / "missing")
 
 
+@pytest.mark.parametrize("own_address", ["postgresql"], indirect=True)
 def test_a_backup_of_postgresql_under_load_has_all_labels_stored_before_and_a_complete_one_the_same_agreement(
-    opened, request
+    opened, own_address, postgres
 ):
-    if opened.dialect.name != "postgresql":
-        pytest.skip("a copy of SQLite under load is tested in test_backup")
-    server = request.getfixturevalue("postgres")
-    urls = (opened.url.render_as_string(hide_password=False), server.url(server.create()))
+    urls = (own_address, postgres.url(postgres.create()))
     source, elsewhere = (Database(connect(url), url, None) for url in urls)
     found = bench_backup.run(source, elsewhere, processes=4, targets=10, run_items=0)
     assert (found.missing, found.others, found.wrong_counts, found.equal_agreement) == (0, 0, 0, True)

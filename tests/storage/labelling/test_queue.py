@@ -102,12 +102,6 @@ def test_a_target_that_two_runs_disputed_is_in_the_queue_once(engine):
         assert len(session.scalars(target_query(TargetRow.id, queue=queue)).all()) == 1
 
 
-def test_concurrent_claims_never_exceed_the_overlap(engine):
-    queue = debates(engine, 1)
-    claimed = at_once(lambda number: claim(engine, queue, f"annotator {number}", overlap=1), range(8))
-    assert sorted(target is not None for target in claimed) == [False] * 7 + [True]
-
-
 @pytest.mark.slow
 def test_annotators_at_once_label_each_target_exactly_overlap_times(engine):
     targets = 20
@@ -178,9 +172,8 @@ def test_who_leaves_a_queue_ends_the_own_claims_of_this_queue(engine):
         assert set(session.execute(kept)) == {("score", ann), ("preference", bob)}
 
 
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_leases_on_postgresql_expire_by_the_clock_of_the_database(engine, monkeypatch):
-    if engine.dialect.name != "postgresql":
-        pytest.skip("SQLite is on the machine of the server")
     queue = debates(engine, 1)
     claimed = claim(engine, queue, "ann", overlap=1)
 
@@ -281,14 +274,13 @@ def test_reading_a_queue_adds_no_annotator(engine):
 
 @pytest.mark.slow
 def test_processes_complete_a_queue_exactly_with_kills_skewed_clocks_lapsed_claims_and_an_interruption(
-    empty_address, request
+    own_address, request
 ):
-    engine = connections.connect(empty_address)
-    connections.upgrade(engine)
+    engine = connections.connect(own_address)
     server = request.getfixturevalue("postgres") if engine.dialect.name == "postgresql" else None
-    disturb = partial(bench_queue.disturbance, Database(engine, empty_address, server), 0.5)
+    disturb = partial(bench_queue.disturbance, Database(engine, own_address, server), 0.5)
     sizes = {"processes": 6, "targets": 20, "overlap": 3}
-    found = bench_queue.run(engine, empty_address, faults=True, disturb=disturb, **sizes)
+    found = bench_queue.run(engine, own_address, faults=True, disturb=disturb, **sizes)
     engine.dispose()
     assert (found.counted, found.repeated, found.lost, found.leases, found.killed) == (60, 0, 0, 0, 2)
     assert set(found.by_target.values()) == {3}
