@@ -178,14 +178,14 @@ def test_win_rates_of_people_and_of_judges_name_their_different_targets(
     engine: Engine, study_of: Callable[..., Study]
 ) -> None:
     study = study_of(disputed_only, False)
-    rows = published.compute(engine, study, "scaleeval-figure-3")
+    rows = published.compute(engine, study, "scaleeval-figure-3", resamples=10)
     assert {row.population for row in rows if "gold" in row.scorer} == {"disputed targets"}
     assert {row.population for row in rows if row.scorer.startswith("j")} == {"all targets"}
 
 
 def test_published_tables_of_a_random_sample_have_no_caveat(engine: Engine, study_of: Callable[..., Study]) -> None:
     study = study_of(HUNDRED, False)
-    rows = published.compute(engine, study, "dna-2")
+    rows = published.compute(engine, study, "dna-2", resamples=10)
     assert {row.population for row in rows} == {"all targets"} and published.note_of(rows) == ""
     assert "population" not in published.layout(rows, None, None).header
 

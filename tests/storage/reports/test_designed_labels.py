@@ -22,7 +22,6 @@ from storage.reports import agreement, alignment, judge_biases, judge_errors, ju
 from storage.reports.chosen_labels import OF_DISPUTED
 from storage.reports.judge_biases import PersonChoice
 from storage.reports.judge_ranking import Selection
-from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_label
@@ -41,13 +40,19 @@ def nobody(pairs: Sequence[PlannedPair]) -> Sequence[PlannedPair]:
     return []
 
 
-def designed_study(engine: Engine, design: Design, labelled: object = None) -> Study:
+def designed_study(engine: Engine, design: Design, labelled: object = None, name: str = "s") -> Study:
     """Return the study with a design, and labels of the drawn pairs, or of those with these numbers, by two people."""
-    study = import_study(engine, records(nobody))
+    study = import_study(engine, records(nobody), name)
     write(engine, designs.set_design, study.id, "helpfulness", design)
     chosen = drawn(engine, study) if labelled is None else labelled
     import_labels(engine, study, chosen)  # type: ignore[arg-type]
     return study
+
+
+@pytest.fixture(scope="module")
+def half(module_engine: Engine) -> Study:
+    """The study with half of the agreed pairs, for tests that only read it."""
+    return designed_study(module_engine, HALF_OF_THE_AGREED)
 
 
 def drawn(engine: Engine, study: Study) -> dict[str, bool]:
@@ -74,32 +79,29 @@ def win_rate(engine: Engine, study: Study, judge: str | None = "panel") -> syste
     return next(row for row in systems.report(engine, study, judge=judge, resamples=50).rows if row.system == "A")
 
 
-def test_the_win_rate_of_a_stratified_draw_is_of_all_pairs(engine: Engine) -> None:
-    study = designed_study(engine, HALF_OF_THE_AGREED)
+def test_the_win_rate_of_a_stratified_draw_is_of_all_pairs(module_engine: Engine, half: Study) -> None:
     for judge in ("panel", ""):
-        row = win_rate(engine, study, judge)
+        row = win_rate(module_engine, half, judge)
         assert row.population == "all targets"
         assert row.value is not None and row.low is not None and row.high is not None
         assert row.low < ALL_OF_A < row.high and row.value == pytest.approx(ALL_OF_A, abs=0.03)
-    assert win_rate(engine, study).people == pytest.approx(ALL_OF_A, abs=0.03)
+    assert win_rate(module_engine, half).people == pytest.approx(ALL_OF_A, abs=0.03)
 
 
-def test_judges_and_agreement_are_of_all_targets(engine: Engine) -> None:
-    whole = designed_study(engine, Design(Form.everything))
-    write(engine, studies.rename, whole.id, "whole")
-    part = designed_study(engine, HALF_OF_THE_AGREED)
+def test_judges_and_agreement_are_of_all_targets(module_engine: Engine, half: Study) -> None:
+    whole = designed_study(module_engine, Design(Form.everything), name="whole")
     statistics = ("accuracy_gold", "cohen_kappa_gold", "human_ceiling", "judge_less_ceiling")
-    rows = {study.id: alignment.rows(engine, study, resamples=50) for study in (whole, part)}
+    rows = {study.id: alignment.rows(module_engine, study, resamples=50) for study in (whole, half)}
     for name in statistics:
-        expected, found = (find_row(rows[study.id], "j0", name) for study in (whole, part))
+        expected, found = (find_row(rows[study.id], "j0", name) for study in (whole, half))
         assert found.population == "all targets"
         assert found.value == pytest.approx(expected.value, abs=0.03), name
-    rankings = [judge_ranking.of_study(engine, study, Selection(), resamples=50).ranking for study in (whole, part)]
-    expected, found = ({one.judge: one.accuracy.value for one in ranking.judges} for ranking in rankings)
+    both = [judge_ranking.of_study(module_engine, study, Selection(), resamples=50) for study in (whole, half)]
+    expected, found = ({one.judge: one.accuracy.value for one in report.ranking.judges} for report in both)
     assert found == pytest.approx(expected, abs=0.03)
     percents = [
-        next(row for row in agreement.rows(engine, study, "all", resamples=50) if row.statistic == "percent")
-        for study in (whole, part)
+        next(row for row in agreement.rows(module_engine, study, "all", resamples=50) if row.statistic == "percent")
+        for study in (whole, half)
     ]
     assert percents[1].value == pytest.approx(percents[0].value, abs=0.02)
     assert OF_DISPUTED not in percents[1].reason
@@ -263,14 +265,13 @@ def test_scores_are_drawn_by_a_design_and_their_figures_are_of_all(engine: Engin
     assert "60 of " in label_designs.describe(found) and "mean score of all scores" in label_designs.consequence(found)
 
 
-def test_figures_that_count_each_label_once_are_of_labelled_targets(engine: Engine) -> None:
-    study = designed_study(engine, HALF_OF_THE_AGREED)
-    data = alignment.load_data(engine, study)
+def test_figures_that_count_each_label_once_are_of_labelled_targets(module_engine: Engine, half: Study) -> None:
+    data = alignment.load_data(module_engine, half)
     query = judge_ranking.of_data(data, Selection(), resamples=10).query
     found = judge_errors.report(data, query, resamples=20)
     assert {row["population"] for row in judge_errors.table(found)} == {"labelled targets"}
     assert "These figures are of labelled targets, which were drawn with different" in found[0].sentence
-    assert {row.population for row in alignment.rows(engine, study, resamples=10)} == {"all targets"}
+    assert {row.population for row in alignment.rows(module_engine, half, resamples=10)} == {"all targets"}
     people = [PersonChoice("helpfulness", "", str(number), 1 + number % 2, 1 + number % 3 % 2) for number in range(90)]
     biases = {row.judge: row.population for row in judge_biases.report(data, query, [], people)}
     assert biases == {"people": "labelled targets"}

@@ -3,6 +3,7 @@ import csv
 import json
 from collections import Counter
 from dataclasses import replace
+from functools import cache, partial
 
 import pytest
 from sqlalchemy import Engine
@@ -173,8 +174,17 @@ def command(engine: Engine, *words: str) -> str:
     return result.stdout
 
 
-def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Study]) -> None:
-    engine, _ = finished
+@pytest.fixture
+def computed_once(finished: tuple[Engine, Study], results: report.Results, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """Commands print what is computed once for all of them."""
+    differences = cache(partial(report.bounded_differences, *finished, results))
+    monkeypatch.setattr(report, "results", lambda *of: results)
+    monkeypatch.setattr(report, "bounded_differences", lambda engine, study, results, name: differences(name))
+    return finished[0]
+
+
+def test_the_command_prints_a_table_in_every_format(computed_once: Engine) -> None:
+    engine = computed_once
     text = command(engine, "--rows", "words", "--columns", "judge.model", "--statistic", "accuracy")
     assert text.splitlines()[0] == (
         "e: example_level_agreement, mean ± standard deviation between repeats; [95 % interval over items]; 20 items, "
@@ -193,11 +203,12 @@ def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Stud
     assert len(json.loads(command(engine, "--json"))) == 4
     averaged = command(engine, "--rows", "judge.model", "--columns", "", "--statistic", "dollars")
     assert "mean over the levels of words" in averaged
-    assert all(text in command(engine, "--differences") for text in ("judge.model", "level", "***"))  # p < .01
 
 
-def test_the_differences_are_printed_in_every_format(finished: tuple[Engine, Study]) -> None:
-    engine, _ = finished
+def test_the_differences_are_printed_in_every_format(computed_once: Engine) -> None:
+    engine = computed_once
+    text = command(engine, "--differences")
+    assert all(word in text for word in ("judge.model", "level", "***"))  # p < .01
     rows = [*csv.DictReader(command(engine, "--differences", "--format", "csv").splitlines())]
     assert {"axis", "level", "other_level", "fixed", "significance"} <= rows[0].keys()
     assert all("*" not in row["level"] and row["level"] != row["other_level"] for row in rows)
@@ -269,11 +280,9 @@ def test_without_a_name_the_experiments_of_the_study_are_listed(finished: tuple[
         (["e", "--differences", "--statistic", "winning_rate"], "No paired difference"),
     ],
 )
-def test_what_the_experiments_do_not_have_is_refused(
-    finished: tuple[Engine, Study], words: list[str], sentence: str
-) -> None:
+def test_what_the_experiments_do_not_have_is_refused(computed_once: Engine, words: list[str], sentence: str) -> None:
     refused = CliRunner().invoke(
-        cli.app, ["experiments", "table", *words, "--study", "s", "--database", str(finished[0].url)]
+        cli.app, ["experiments", "table", *words, "--study", "s", "--database", str(computed_once.url)]
     )
     assert (refused.exit_code, sentence in " ".join(refused.stderr.split())) == (2, True)
 

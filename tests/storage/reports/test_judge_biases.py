@@ -31,6 +31,7 @@ def test_each_planted_bias_is_found_and_no_other(engine: Engine) -> None:
     assert by_judge["fair", "position"].effect.items == 80
     # Neither system is of the families of the judges "fair" and "long".
     assert ("fair", "self-preference") not in by_judge and ("long", "self-preference") not in by_judge
+    assert PEOPLE not in {row.judge for row in rows}, "labels without a known order tell nothing of their position bias"
 
 
 def test_length_counts_targets_with_two_labels_also_without_a_majority(engine: Engine) -> None:
@@ -84,10 +85,6 @@ def test_people_who_choose_what_is_shown_first_are_found_if_the_order_was_counte
     assert ("people prefer the response shown first" in judge_biases.sentence(engine, study, rows)) == counterbalanced
     assert correct_rows(judges) == judges  # the correction of the judges counts no test of people
     assert judge_biases.table(rows)[-1]["people_share"] == (1.0 if counterbalanced else None)
-
-
-def test_labels_without_a_known_order_tell_nothing_of_the_position_bias_of_people(engine: Engine) -> None:
-    assert PEOPLE not in {row.judge for row in biases_of(engine)}
 
 
 def test_a_study_without_judges_has_one_sentence(engine: Engine) -> None:

@@ -38,9 +38,9 @@ def planted_records() -> list[Record]:
     return records
 
 
-@pytest.fixture
-def data(engine: Engine) -> alignment.AlignmentData:
-    return alignment.load_data(engine, import_study(engine, planted_records()))
+@pytest.fixture(scope="module")
+def data(module_engine: Engine) -> alignment.AlignmentData:
+    return alignment.load_data(module_engine, import_study(module_engine, planted_records()))
 
 
 def test_kinds_and_scenarios_are_listed(data: alignment.AlignmentData) -> None:

@@ -1,5 +1,7 @@
 """Peer reviews compared with the annotators: true values, visible labels, rated items."""
 
+import pytest
+
 from core import experiments as files
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
@@ -50,9 +52,15 @@ def import_sample(engine):
     imports.import_records(engine, "tour", tiebreak.read(samples.path("refer")))
 
 
-def test_the_true_score_is_the_annotators_mean(engine):
-    import_sample(engine)
-    with reading(engine) as session:
+@pytest.fixture(scope="module")
+def sample(module_engine):
+    """A database with the sample, which the tests only read."""
+    import_sample(module_engine)
+    return module_engine
+
+
+def test_the_true_score_is_the_annotators_mean(sample):
+    with reading(sample) as session:
         errors = peer_reviews.load_errors(session, find_run(session, "tour"))
     truth = {trace.item: trace.truth for trace in errors.reviewed}
     assert truth["octopus"] == 8 / 3 and truth["library"] == 1  # the newest label of annotator 3 is a 1
@@ -71,17 +79,15 @@ def test_an_adjudication_replaces_the_mean(engine):
     assert {trace.item: trace.truth for trace in errors.reviewed}["octopus"] == 1
 
 
-def test_items_without_the_viewers_label_are_hidden(engine):
-    import_sample(engine)
-    with reading(engine) as session:
+def test_items_without_the_viewers_label_are_hidden(sample):
+    with reading(sample) as session:
         assert peer_reviews.load_errors(session, find_run(session, "tour"), "annotator 1").hidden == {"bees"}
         assert len(peer_reviews.load_errors(session, find_run(session, "tour"), "newcomer").hidden) == 8
 
 
-def test_labels_are_visible_after_ones_own(engine):
-    import_sample(engine)
+def test_labels_are_visible_after_ones_own(sample):
     bees = Target(item="bees", kind="score", criterion="engaging")
-    with reading(engine) as session:
+    with reading(sample) as session:
         study = studies.get(session, "tour").id
         assert peer_reviews.visible_labels(session, study, bees, "annotator 1") is None
         visible = peer_reviews.visible_labels(session, study, bees, "annotator 2")
@@ -89,9 +95,8 @@ def test_labels_are_visible_after_ones_own(engine):
         assert len(peer_reviews.visible_labels(session, study, bees, None) or []) == 2
 
 
-def test_the_targets_of_a_verdict(engine):
-    import_sample(engine)
-    with reading(engine) as session:
+def test_the_targets_of_a_verdict(sample):
+    with reading(sample) as session:
         (trace, *_) = find_traces(session, Filter(studies.get(session, "tour").id, item="octopus"))
         assert peer_reviews.verdict_targets(session, trace.id) == [
             Target(item="octopus", kind="score", criterion="engaging")
@@ -137,9 +142,8 @@ def test_a_run_with_another_chair_has_different_judges(engine):
     assert judges_of_settings(first) != judges_of_settings(second) and len(judges_of_settings(first)) == 4
 
 
-def test_rated_items_have_the_mean_score(engine):
-    import_sample(engine)
-    with reading(engine) as session:
+def test_rated_items_have_the_mean_score(sample):
+    with reading(sample) as session:
         study_id = studies.get(session, "tour").id
         scores = {rated.item.id: rated.value for rated in peer_reviews.rated_items(session, study_id, "engaging")}
         assert peer_reviews.rated_items(session, study_id, "another") == []

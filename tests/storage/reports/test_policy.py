@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -36,14 +37,27 @@ def study(engine: Engine) -> Study:
     return import_study(engine, planted.records())
 
 
+@pytest.fixture(scope="module")
+def read_study(module_engine: Engine) -> Study:
+    """The same study, for tests that only read it."""
+    return import_study(module_engine, planted.records())
+
+
+@pytest.fixture(scope="module")
+def certificate(module_engine: Engine, read_study: Study) -> dict[str, Any]:
+    """The certificate of its report, as it is stored."""
+    made: dict[str, Any] = json.loads(json.dumps(certify(module_engine, read_study)))
+    return made
+
+
 def certify(engine: Engine, study: Study, query: PolicyQuery = PROMISE) -> dict[str, object] | None:
     data = load_data(engine, study, "gold")
     with reading(engine) as session:
         return certificates.make(session, study, data, policy.report(session, study, data, query))
 
 
-def test_sure_verdicts_are_accepted_and_the_others_go_to_people(engine: Engine, study: Study) -> None:
-    report = policy.of_study(engine, study, PROMISE)
+def test_sure_verdicts_are_accepted_and_the_others_go_to_people(module_engine: Engine, read_study: Study) -> None:
+    report = policy.of_study(module_engine, read_study, PROMISE)
     assert (report.state, report.query.judges, report.parts[0].signal) == (State.accept, ("careful",), Signal.stated)
     assert report.risk_upper is not None and report.risk_upper <= 0.1
     assert 100 < report.accepted < 500 and report.accepted + (report.pile == 1).sum() == report.targets == 500
@@ -57,12 +71,14 @@ def test_sure_verdicts_are_accepted_and_the_others_go_to_people(engine: Engine, 
     json.dumps(row, allow_nan=False)
 
 
-def test_a_risk_out_of_reach_is_none_with_the_labels_that_could_decide(engine: Engine, study: Study) -> None:
-    report = policy.of_study(engine, study, PolicyQuery(risk=0.01))
+def test_a_risk_out_of_reach_is_none_with_the_labels_that_could_decide(
+    module_engine: Engine, read_study: Study
+) -> None:
+    report = policy.of_study(module_engine, read_study, PolicyQuery(risk=0.01))
     assert report.accepted == 0 and report.risk_upper is None
     assert (report.state, report.reason) == (State.not_enough_labels, Reason.few_labels)
-    harder = import_study(engine, planted.records(error=2.0), name="harder")
-    report = policy.of_study(engine, harder, PolicyQuery(risk=0.05))
+    harder = import_study(module_engine, planted.records(error=2.0), name="harder")
+    report = policy.of_study(module_engine, harder, PolicyQuery(risk=0.05))
     assert (report.state, report.reason) == (State.none, Reason.too_many_errors)
     row = policy.table(report)
     assert row["state"] == "none" and row["threshold"] is None and row["accepted"] == 0
@@ -125,7 +141,7 @@ def test_a_tie_of_people_counts_as_an_error(engine: Engine, study: Study) -> Non
     assert after.accepted < before.accepted
 
 
-def test_names_that_a_study_does_not_have_are_refused(engine: Engine, study: Study) -> None:
+def test_names_that_a_study_does_not_have_are_refused(module_engine: Engine, read_study: Study) -> None:
     for query in (
         replace(PROMISE, judges=("nobody",)),
         replace(PROMISE, criterion="other"),
@@ -134,7 +150,7 @@ def test_names_that_a_study_does_not_have_are_refused(engine: Engine, study: Stu
         replace(PROMISE, looks=0),
     ):
         with pytest.raises(TiebreakError):
-            policy.of_study(engine, study, query)
+            policy.of_study(module_engine, read_study, query)
 
 
 def panel_trace(number: int, choices: tuple[int, ...], rounds: int) -> TraceRecord:
@@ -204,18 +220,20 @@ def test_a_certificate_holds_until_something_changes(engine: Engine, study: Stud
     assert (found.standing, found.changed) == (Standing.expired, ("the population",))
 
 
-def test_a_certificate_states_what_is_not_known_of_an_imported_judge(engine: Engine, study: Study) -> None:
-    (judge,) = (certify(engine, study) or {})["judges"]  # type: ignore[misc]
+def test_a_certificate_states_what_is_not_known_of_an_imported_judge(
+    module_engine: Engine, certificate: dict[str, Any]
+) -> None:
+    (judge,) = certificate["judges"]
     assert (judge["runs"], judge["source"], judge["models"]) == (["careful"], "imported", ["m"])
     assert judge["unknown"] == ["prompts", "settings"]
     named = [planted.run(model=planted.JUDGE), *planted.records()[1:]]
-    certificate = certify(engine, import_study(engine, named, name="named")) or {}
-    assert certificate["judges"][0]["unknown"] == ["model", "prompts", "settings"]  # type: ignore[index]
-    sections = certificates.page(certificate)
+    of_named = certify(module_engine, import_study(module_engine, named, name="named")) or {}
+    assert of_named["judges"][0]["unknown"] == ["model", "prompts", "settings"]  # type: ignore[index]
+    sections = certificates.page(of_named)
     assert "imported with the run careful" in " ".join(sections[0].sentences)
     assert sections[1].rows[0]["models"] == "not known"
     prompted = [planted.run(prompt="Judge."), *planted.records()[1:]]
-    known = certify(engine, import_study(engine, prompted, name="prompted")) or {}
+    known = certify(module_engine, import_study(module_engine, prompted, name="prompted")) or {}
     assert known["judges"][0]["unknown"] == [] and len(certificates.page(known)[0].sentences) == 2  # type: ignore[index]
 
 
@@ -227,24 +245,22 @@ def _new_item() -> Record:
 
 @pytest.mark.parametrize(
     ("part", "name"),
-    [
-        ("models", "model"),
-        ("prompts_hash", "prompt"),
-        ("settings_hash", "settings"),
-        ("verdicts_hash", "verdicts"),
-    ],
+    [("models", "model"), ("prompts_hash", "prompt"), ("settings_hash", "settings"), ("verdicts_hash", "verdicts")],
 )
-def test_a_certificate_of_another_judge_is_expired(engine: Engine, study: Study, part: str, name: str) -> None:
-    certificate = json.loads(json.dumps(certify(engine, study)))
-    certificate["judges"][0][part] = "another"
-    found = certificates.verify(engine, study, certificates.parse(json.dumps(certificate)))
+def test_a_certificate_of_another_judge_is_expired(
+    module_engine: Engine, read_study: Study, certificate: dict[str, Any], part: str, name: str
+) -> None:
+    changed = certificate | {"judges": [certificate["judges"][0] | {part: "another"}]}
+    found = certificates.verify(module_engine, read_study, certificates.parse(json.dumps(changed)))
     assert (found.standing, found.changed) == (Standing.expired, (f"the {name} of careful",))
 
 
 @pytest.mark.parametrize("field", ["accepted", "risk_upper", "n", "design"])
-def test_a_certificate_that_was_edited_promises_nothing(engine: Engine, study: Study, field: str) -> None:
-    edited = json.dumps(dict(certify(engine, study) or {}) | {field: 0})
-    assert certificates.verify(engine, study, certificates.parse(edited)).standing is Standing.altered
+def test_a_certificate_that_was_edited_promises_nothing(
+    module_engine: Engine, read_study: Study, certificate: dict[str, Any], field: str
+) -> None:
+    edited = certificates.parse(json.dumps(certificate | {field: 0}))
+    assert certificates.verify(module_engine, read_study, edited).standing is Standing.altered
 
 
 def test_later_labels_can_break_a_certificate(engine: Engine, study: Study) -> None:

@@ -10,6 +10,7 @@ from core.formats.records import ItemRecord, Record, RunRecord
 from core.items import Item, Response
 from storage.reports import alignment, judge_errors, judge_ranking, label_plans, study_report
 from storage.reports.judge_ranking import RankingQuery, Selection
+from storage.studies.studies import Study
 from tests.conftest import make_label
 from tests.storage.reports.test_alignment import import_study, make_trace
 
@@ -36,9 +37,14 @@ def records(items: int = 260) -> Iterator[Record]:
         yield make_trace(item, *((name, "verdict", value) for name, value in verdicts.items()), shown=(1, 2))
 
 
-@pytest.fixture
-def data(engine: Engine) -> alignment.AlignmentData:
-    return alignment.load_data(engine, import_study(engine, records()))
+@pytest.fixture(scope="module")
+def study(module_engine: Engine) -> Study:
+    return import_study(module_engine, records())
+
+
+@pytest.fixture(scope="module")
+def data(module_engine: Engine, study: Study) -> alignment.AlignmentData:
+    return alignment.load_data(module_engine, study)
 
 
 def test_the_ranking_states_whom_a_judge_repeats_and_is_without_that_annotator(data: alignment.AlignmentData) -> None:
@@ -71,14 +77,13 @@ def test_plans_use_the_reference_of_the_ranking(data: alignment.AlignmentData) -
     assert gold is not None and int((gold.gold == gold.gold).sum()) == report.ranking.targets
 
 
-def test_the_report_of_a_study_says_whom_a_judge_repeats(engine: Engine) -> None:
-    study = import_study(engine, records())
-    judges = next(one for one in study_report.sections(engine, study) if one.title == "Judges")
+def test_the_report_of_a_study_says_whom_a_judge_repeats(module_engine: Engine, study: Study) -> None:
+    judges = next(one for one in study_report.sections(module_engine, study) if one.title == "Judges")
     assert any("copy: repeats the labels of cat (with cat on " in sentence for sentence in judges.sentences)
 
 
-def test_alignment_compares_a_judge_with_the_others_only(engine: Engine) -> None:
-    rows = alignment.rows(engine, import_study(engine, records()), resamples=20)
+def test_alignment_compares_a_judge_with_the_others_only(module_engine: Engine, study: Study) -> None:
+    rows = alignment.rows(module_engine, study, resamples=20)
     copy = {row.statistic: row for row in rows if row.judge == "copy" and row.criterion == "helpfulness"}
     own = {row.statistic: row for row in rows if row.judge == "own" and row.criterion == "helpfulness"}
     for name in ("accuracy_gold", "accuracy_majority", "winning_rate"):

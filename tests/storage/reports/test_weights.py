@@ -29,10 +29,19 @@ ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
 NOTE = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(ASPECTS))
 
 
-@pytest.fixture
+RECORDS = list(tiebreak.read(samples.path("dna_eval")))
+
+
+@pytest.fixture(scope="module")
+def engine(module_engine: Engine) -> Engine:
+    """A database for all tests, which leave the sample as it is."""
+    return module_engine
+
+
+@pytest.fixture(scope="module")
 def study(engine: Engine) -> Study:
     """Import the sample study of DnA-Eval."""
-    return import_study(engine, tiebreak.read(samples.path("dna_eval")))
+    return import_study(engine, RECORDS)
 
 
 def test_distances_of_the_sample(engine: Engine, study: Study) -> None:
@@ -42,7 +51,8 @@ def test_distances_of_the_sample(engine: Engine, study: Study) -> None:
     assert pairs["people", "people"].undefined == 0 and weights.tables(engine, study).largest == 4
 
 
-def test_withdrawn_weights_do_not_count(engine: Engine, study: Study) -> None:
+def test_withdrawn_weights_do_not_count(engine: Engine) -> None:
+    study = import_study(engine, RECORDS, "withdrawn")
     given = {"accuracy": 40, "helpfulness": 20, "relevance": 30, "level of detail": 10}
     write(engine, store_label, study.id, NOTE, "zoe", given)
     before = {row.rater_b for row in weights.rows(engine, study, resamples=0)}
@@ -105,11 +115,7 @@ def test_a_drilldown_hides_weights_from_viewers_without_a_label(engine: Engine, 
 # The weights laboratory from stored runs: no call, people's weights and runs without aspects beside the judge's
 
 
-RECORDS = list(tiebreak.read(samples.path("dna_eval")))
-
-
-def test_the_sample_has_every_set_of_weights(engine: Engine) -> None:
-    study = import_study(engine, RECORDS)
+def test_the_sample_has_every_set_of_weights(engine: Engine, study: Study) -> None:
     reports = {report.judge: report for report in weights.laboratory(engine, study, resamples=20)}
     report = reports["judge A · two judges · given aspects"]
     assert {row.scheme for row in report.schemes} == {EQUAL, JUDGE, PEOPLE, "judge A · direct scores"}
@@ -118,8 +124,7 @@ def test_the_sample_has_every_set_of_weights(engine: Engine) -> None:
         weights.laboratory(engine, study, reference="annotator:nobody")
 
 
-def test_the_stored_verdict_is_the_preference_under_the_judges_weights(engine: Engine) -> None:
-    study = import_study(engine, RECORDS)
+def test_the_stored_verdict_is_the_preference_under_the_judges_weights(engine: Engine, study: Study) -> None:
     pairs = weights.load_pairs(engine, study)["judge A · judge A · aspects of its own"]
     assert pairs and all(pair.judge_weights is not None for pair in pairs)
     assert all(pair.preference(pair.judge_weights or {}) in (0, 1, 2) for pair in pairs)

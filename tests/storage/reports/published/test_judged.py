@@ -33,6 +33,14 @@ pytestmark = pytest.mark.slow  # whole commands and runs
 
 def compute(folder: Path, records: list, name: str, decide: dict[str, int] | None = None) -> list[PublishedRow]:
     """Return a table of a new study; `decide`: item -> an adjudication of its preference in helpfulness."""
+    (rows,) = compute_all(folder, records, name, decide=decide)
+    return rows
+
+
+def compute_all(
+    folder: Path, records: list, *names: str, decide: dict[str, int] | None = None
+) -> list[list[PublishedRow]]:
+    """Return several tables of a new study."""
     engine = connections.connect(create_database(folder / "tiebreak.db"))
     imports.import_records(engine, "s", records)
     with connections.writing(engine) as session:
@@ -42,9 +50,9 @@ def compute(folder: Path, records: list, name: str, decide: dict[str, int] | Non
             labels.adjudicate(
                 session, study.id, target, value, rule="expert decision", reason="read", adjudicator="zoe"
             )
-    rows = published.compute(engine, study, name, resamples=20)
+    found = [published.compute(engine, study, name, resamples=20) for name in names]
     engine.dispose()
-    return rows
+    return found
 
 
 def by_scorer(rows: list[PublishedRow], statistic: str, group: str | None = None) -> dict[str, float | None]:
@@ -66,17 +74,13 @@ def test_people_decide_before_the_majority_of_the_panel(tmp_path: Path) -> None:
 
 
 def test_pooled_errors_costs_and_distributions_of_a_peer_review(tmp_path: Path) -> None:
-    records = list(tiebreak.read(samples.path("refer")))
-    slices = compute(tmp_path, records, "refer-figure-3")
+    tables = "refer-figure-3", "costs", "refer-figure-6"
+    slices, costs, scores = compute_all(tmp_path, list(tiebreak.read(samples.path("refer"))), *tables)
     pooled = [row.value or 0.0 for row in slices if row.scorer == "all runs of no experiment"]
     assert sum(pooled) == pytest.approx(1) and any("chair" in row.group for row in slices)
-    (tmp_path / "again").mkdir()
-    costs = compute(tmp_path / "again", records, "costs")
     relative = {(row.scorer, row.group): row.value for row in costs if row.statistic == "relative seconds"}
     chair = {run: value for (run, group), value in relative.items() if group != "all calls"}
     assert max(value for (_, group), value in relative.items() if group == "all calls") == 1 and chair
-    (tmp_path / "third").mkdir()
-    scores = compute(tmp_path / "third", records, "refer-figure-6")
     of_first = [row.value or 0.0 for row in scores if row.group == scores[0].group]
     assert sum(of_first) == pytest.approx(1) and scores[0].statistic.startswith("share of ")
 
@@ -172,10 +176,10 @@ def test_a_mean_over_criteria_needs_every_criterion(tmp_path: Path) -> None:
         assert row.value == pytest.approx(sum(one.value or 0 for one in parts) / len(parts))
 
 
-@pytest.mark.parametrize("table", ["dna-2", "dna-3", "dna-4", "dna-7", "dna-figure-5"])
-def test_the_sample_of_aspects_has_every_table_of_dna_eval(tmp_path: Path, table: str) -> None:
-    rows = compute(tmp_path, list(read_records(samples.path("dna_eval"))), table)
-    assert rows and all(row.value is not None or row.note for row in rows)
+def test_the_sample_of_aspects_has_every_table_of_dna_eval(tmp_path: Path) -> None:
+    names = "dna-2", "dna-3", "dna-4", "dna-7", "dna-figure-5"
+    for rows in compute_all(tmp_path, list(read_records(samples.path("dna_eval"))), *names):
+        assert rows and all(row.value is not None or row.note for row in rows)
 
 
 def test_a_study_without_values_has_no_rows(tmp_path: Path) -> None:
@@ -267,13 +271,11 @@ def test_the_repeats_of_a_run_are_one_judge_in_differences_and_corrections(tmp_p
             update = {"experiment": "e", "cell": {"x": protocol}, "repeat": repeat}
             records.append(make_run(name, ("solo", "m"), protocol=protocol).model_copy(update=update))
             records += [single_trace(f"i{number}", value, run=name) for number, value in enumerate(values)]
-    corrected = compute(tmp_path, records, "dna-11")
+    corrected, (row,) = compute_all(tmp_path, records, "dna-11", "dna-4")
     assert {(row.scorer, row.group, row.items) for row in corrected} == {
         ("e · dna_eval", "instead of e · dna_baselines", 4)
     }
     assert [row.value for row in corrected] == [0.5, 0.25]
-    (tmp_path / "again").mkdir()
-    (row,) = compute(tmp_path / "again", records, "dna-4")
     assert (row.scorer, row.value, row.items) == (
         "solo · e · dna_baselines less solo · e · dna_eval", pytest.approx(-0.25), 4
     )  # fmt: skip
@@ -288,7 +290,7 @@ def test_the_repeats_of_a_run_are_one_row_with_the_mean_of_accuracies(tmp_path: 
         update = {"name": f"e · x · repeat {repeat}", "experiment": "e", "cell": {"x": "1"}, "repeat": repeat}
         records.append(make_run("e", ("solo", "m")).model_copy(update=update))
         records += [single_trace(f"i{n}", value, run=str(update["name"])) for n, value in enumerate(values)]
-    rows = compute(tmp_path, records, "chateval-1")
+    rows, *others = compute_all(tmp_path, records, "chateval-1", "dna-2", "scaleeval-3")
     accuracies = {row.scorer: row for row in rows if row.statistic == "accuracy"}
     assert set(accuracies) == {"ann", "bob", "solo · e · x"}
     row = accuracies["solo · e · x"]
@@ -298,10 +300,9 @@ def test_the_repeats_of_a_run_are_one_row_with_the_mean_of_accuracies(tmp_path: 
     assert row.low is not None and row.low < 0.54
     assert by_scorer(rows, "accuracy, no verdict as a tie") == {"solo · e · x": 0.5}
     assert {row.scorer for row in rows if row.statistic == "cohen_kappa"} == set(accuracies)
-    for table, scorer, found in (("dna-2", "e · x", (4 / 7, 4)), ("scaleeval-3", "solo · e · x", (4 / 8, 4))):
-        (tmp_path / table).mkdir()
-        (row, *_) = (row for row in compute(tmp_path / table, records, table) if row.scorer == scorer)
-        assert (row.value, row.items) == (pytest.approx(found[0]), found[1])
+    for table, scorer, value in zip(others, ("e · x", "solo · e · x"), (4 / 7, 4 / 8), strict=True):
+        (row, *_) = (row for row in table if row.scorer == scorer)
+        assert (row.value, row.items) == (pytest.approx(value), 4)
 
 
 def test_pairs_of_systems_of_one_study_are_separate_rows_of_example_level_agreement(tmp_path: Path) -> None:

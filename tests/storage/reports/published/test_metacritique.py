@@ -1,5 +1,8 @@
 """MetaCritique's tables: every scorer of critiques in one table, on critiques whose figures are computed by hand."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 from sqlalchemy import Engine
@@ -16,6 +19,7 @@ GOLD = {"a": "1111", "b": "1010", "c": "0000"}
 """Critique -> people's labels of its AIUs, then of those of the reference: F1 1, 1/2 and 0."""
 EXPERIMENT = "metacritique-table-5"
 SINGLE = {"a": 7, "b": 2, "c": 4}
+Table = Callable[[str], list[PublishedRow]]
 
 
 def opinions_run(run: str, judge: str, values: dict[tuple[str, str, str], Value], item: str = "i") -> list:
@@ -37,8 +41,9 @@ def label(kind: Kind, criterion: str, part: str, value: Value, annotator: str = 
     return LabelRecord(label=Label(target=target, annotator=annotator, value=value))
 
 
-def table(engine: Engine, name: str) -> list[PublishedRow]:
-    """Return a table of a study with all scorers."""
+@pytest.fixture(scope="module")
+def table(module_engine: Engine) -> Table:
+    """`table(name)`: a table of a study with all scorers."""
     pairs = {"a or b": 2, "a or c": 1, "b or c": 0}
     records = [
         ItemRecord(item=make_item(authors="abc")),
@@ -54,8 +59,8 @@ def table(engine: Engine, name: str) -> list[PublishedRow]:
         label("likert", "AIU extraction", "a", 5),
         label("likert", "reference answer", "", 7),
     ]
-    study = import_study(engine, records)
-    return published.compute(engine, study, name, resamples=20)
+    study = import_study(module_engine, records)
+    return partial(published.compute, module_engine, study, resamples=20)
 
 
 def values(rows: list[PublishedRow], statistic: str, group: str | None = None) -> dict[str, float | None]:
@@ -63,8 +68,8 @@ def values(rows: list[PublishedRow], statistic: str, group: str | None = None) -
     return {row.scorer: row.value for row in rows if row.statistic == statistic and group in (None, row.group)}
 
 
-def test_every_score_is_correlated_with_the_gold_f1(engine: Engine) -> None:
-    rows = table(engine, "metacritique-5")
+def test_every_score_is_correlated_with_the_gold_f1(table: Table) -> None:
+    rows = table("metacritique-5")
     # Gold 1, .5, 0 and ratings 7, 2, 4: ranks 3 2 1 and 3 1 2.
     assert values(rows, "spearman", "llm")["rater: ratings 1-7"] == pytest.approx(0.5)
     assert values(rows, "kendall_tau_b", "llm")["rater: ratings 1-7"] == pytest.approx(1 / 3)
@@ -128,8 +133,8 @@ def test_a_difference_of_correlations_is_that_of_their_means_over_repeats() -> N
     assert row.value == pytest.approx(r["scorer"] - r["baseline"]) and row.items == 12
 
 
-def test_every_scorer_chooses_between_critiques(engine: Engine) -> None:
-    rows = table(engine, "metacritique-figure-3")
+def test_every_scorer_chooses_between_critiques(table: Table) -> None:
+    rows = table("metacritique-figure-3")
     agreement = values(rows, "agreement", "llm")
     assert agreement == {"rater: ratings 1-7": pytest.approx(2 / 3), "people: ratings 1-7": 1.0, "chooser": 1 / 3}
     (chooser,) = [row for row in rows if row.scorer == "chooser"]
@@ -138,24 +143,24 @@ def test_every_scorer_chooses_between_critiques(engine: Engine) -> None:
     assert "2 pairs without a choice" in people.note
 
 
-def test_the_better_critique_of_each_scorer_leads_to_the_better_answer_or_not(engine: Engine) -> None:
-    rows = table(engine, "metacritique-figure-4")
+def test_the_better_critique_of_each_scorer_leads_to_the_better_answer_or_not(table: Table) -> None:
+    rows = table("metacritique-figure-4")
     by_model = values(rows, "win rate", "refined answers compared by reader")
     by_people = values(rows, "win rate", "refined answers compared by people")
     assert (by_model["gold: Meta-F1"], by_model["chooser"]) == (1.0, 0.0)
     assert (by_people["gold: Meta-F1"], by_people["chooser"]) == (0.0, 1.0)
 
 
-def test_ratings_of_texts_are_means_of_people(engine: Engine) -> None:
-    rows = table(engine, "metacritique-3")
+def test_ratings_of_texts_are_means_of_people(table: Table) -> None:
+    rows = table("metacritique-3")
     assert {row.group: row.value for row in rows} == {"reference answer": 7.0, "AIU extraction, llm": 5.0}
 
 
-def test_accuracy_on_aius_is_by_task_and_author(engine: Engine) -> None:
-    rows = table(engine, "metacritique-4")
+def test_accuracy_on_aius_is_by_task_and_author(table: Table) -> None:
+    rows = table("metacritique-4")
     assert {(row.scorer, row.group): row.value for row in rows}["gpt", "precision, llm"] == 1.0
 
 
-def test_gold_scores_are_at_both_levels(engine: Engine) -> None:
-    rows = table(engine, "metacritique-2")
+def test_gold_scores_are_at_both_levels(table: Table) -> None:
+    rows = table("metacritique-2")
     assert values(rows, "f1", "llm, macro")["people"] == pytest.approx(0.5)

@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from core.statistics.measures import continuous
 from storage.db.connections import connect, reading
 from storage.reports import experiments as reports
 from storage.reports import published
-from storage.reports.published import PublishedRow, _data_sets, _values
+from storage.reports.published import PublishedRow, _data_sets, _registry, _values
 from storage.runs import experiments
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -71,6 +72,7 @@ def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
     for row in rows:
         assert row.difference[0] is not None and (abs(row.difference[0]) < 1e-4 or row.why), row
         assert bool(row.why) == (name not in ("metacritique-1", "metacritique-2"))
+    monkeypatch.setattr(_registry, "Request", partial(_registry.Request, resamples=2))
     of_study = published.of_study(sqlite_engine, study)
     monkeypatch.setattr(published, "of_study", lambda *of: of_study)  # both formats print the same rows
     words = ["experiments", "table", "--published", "--study", own, "--database", str(sqlite_engine.url)]
