@@ -6,7 +6,6 @@ from typing import Any, Literal
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +16,7 @@ from sqlalchemy.orm import Session
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import Target
-from core.statistics.data.dataset import Dataset, EncodedOpinions, encode_opinions
+from core.statistics.data.dataset import EncodedOpinions, encode_opinions
 from storage.db.connections import reading, writing
 from storage.labelling import adjudication
 from storage.labels import current_labels, labels, merges, targets
@@ -178,38 +177,6 @@ def test_a_merge_of_annotators_changes_the_version_of_their_studies(engine: Engi
         assert set(labels.frame(session, study.id)["rater"]) == {"ann", "dan"}
 
 
-def assert_same(dataset: Dataset, expected: Dataset) -> None:
-    """Check that two datasets have the same targets, labels, reference and verdicts."""
-    assert dataset.ratings.raters == expected.ratings.raters
-    for name in ("labels", "gold", "gold_scores", "sources", "item", "scenario", "part", "critique"):
-        np.testing.assert_array_equal(getattr(dataset, name), getattr(expected, name))
-    assert dataset.judges.keys() == expected.judges.keys()
-    for judge, judged in dataset.judges.items():
-        np.testing.assert_array_equal(judged.values, expected.judges[judge].values)
-        np.testing.assert_array_equal(judged.asked, expected.judges[judge].asked)
-
-
-def test_opinions_are_encoded_once_for_all_labels(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = planted(engine)
-    with reading(engine) as session:
-        loaded = alignment.load_judge_opinions(session, study)
-    encoded: list[pd.DataFrame] = []
-
-    def encode(opinions: pd.DataFrame, *arguments: Any) -> Iterator[EncodedOpinions]:
-        encoded.append(opinions)
-        return encode_opinions(opinions, *arguments)
-
-    monkeypatch.setattr(alignment, "encode_opinions", encode)
-    for name, number, value in (("cat", 4, 1), ("ann", 0, 2), ("ann", 0, None), ("dan", 3, 1)):
-        save(engine, study.id, name, number, value)
-        data, other = (alignment.load_data(engine, study, "gold", given) for given in (loaded, None))
-        for dataset, expected in zip(data.categorical_datasets, other.categorical_datasets, strict=True):
-            assert_same(dataset, expected)
-        assert data.categorical_datasets
-    # By categories, and to find out of which targets labels are: for these, and each time they are loaded again.
-    assert len(encoded) == 10
-
-
 @pytest.mark.parametrize("by", ["all", "scenario"])
 def test_alignment_of_encoded_opinions_is_that_of_opinions_that_are_loaded_again(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, by: Literal["all", "scenario"]
@@ -224,7 +191,7 @@ def test_alignment_of_encoded_opinions_is_that_of_opinions_that_are_loaded_again
         return encode_opinions(opinions, *arguments)
 
     monkeypatch.setattr(alignment, "encode_opinions", encode)
-    for name, number, value in (("cat", 4, 1), ("ann", 0, 2), ("dan", 3, 1)):
+    for name, number, value in (("cat", 4, 1), ("ann", 0, 2), ("ann", 0, None), ("dan", 3, 1)):
         save(engine, study.id, name, number, value)
         encoded.clear()
         data = alignment.load_data(engine, study, "gold", loaded)

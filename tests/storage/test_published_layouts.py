@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from core.errors import UnreadableReply
 from core.formats.mapping.mapping import load_mapping
 from core.formats.records import ItemRecord, LabelRecord, Record
-from core.formats.registry import detect_format, read_records
+from core.formats.registry import read_records
 from core.protocols.scaleeval.protocol import CHOICE
 from storage.db import connections
 from storage.reports import agreement, alignment, critiques, weights
@@ -56,19 +56,6 @@ def agreement_values(engine: Engine, study: Study, statistic: str, by: Any = "al
     """Return (criterion, group) -> value."""
     rows = agreement.rows(engine, study, by, resamples=0)
     return {(row.criterion, row.group): row.value for row in rows if row.statistic == statistic}
-
-
-@pytest.mark.parametrize(
-    ("name", "format_name"),
-    [
-        ("scaleeval", "scaleeval"),
-        ("chateval", "chateval"),
-        ("metacritique/annotation_data.json", "metacritique"),
-        ("dna_eval/weightings/toys", "dna-weights"),
-    ],
-)
-def test_the_format_of_a_release_is_recognised(name: str, format_name: str) -> None:
-    assert detect_format(FIXTURES / name) == format_name
 
 
 def test_pandalm_has_three_annotators_and_a_group_for_each_instruction(import_records: Import) -> None:

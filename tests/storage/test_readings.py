@@ -3,18 +3,23 @@
 import asyncio
 
 import pytest
+from sqlalchemy import select
 
 from core.attempts import NeedsCalls
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
-from core.items import Criterion
+from core.items import Criterion, Item, Response
+from core.labels import Scale
 from core.llm.client import Reply, ScriptedModel
 from core.protocols import Judge
+from core.protocols.refer.settings import Reviewer
+from core.protocols.refer.settings import Settings as RefeR
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec, TraceRestarted, TurnCompleted, Usage, completed_turns
 from storage.db.connections import reading, writing
+from storage.db.tables import EventRow
 from storage.reports.opinions import opinion_frame
 from storage.runs import call_totals, outcomes, readings, traces
 from storage.runs.outcomes import UnreadFilter
@@ -36,6 +41,10 @@ def judge(name):
     return Judge(name=name, spec=Spec(model=name))
 
 
+PAIR = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
+DEBATE = Settings(judges=(judge("a"), judge("b")), criterion=Criterion(name="helpfulness"), rounds=2)
+
+
 def execute(engine, study, protocol, settings, script, **options):
     """Run a protocol over the study, and return the ids of its traces in the order of the items."""
     request = RunRequest(study, PROTOCOLS[protocol], settings, protocol, **options)
@@ -44,19 +53,24 @@ def execute(engine, study, protocol, settings, script, **options):
     return [trace.id for trace in read(engine, find_traces, Filter(study.id, run_id))]
 
 
+def first_trace(engine, study, protocol, settings):
+    """Run a protocol over the first item, with judges that choose 1; return the id of the trace."""
+    script = lambda ask: "Final answer: 1"  # noqa: E731
+    return execute(engine, study, protocol, settings, script, selection=ItemSelection(limit=1))[0]
+
+
 @pytest.fixture
 def a_single_trace(engine, a_study):
     """A judge that reads the responses in swapped order, whose reply on the first item is unreadable."""
-    settings = PairSettings(judge=judge("ann-judge"), criterion=Criterion(name="helpfulness"))
+    settings = PAIR.model_copy(update={"judge": judge("ann-judge")})
     script = lambda ask: UNREADABLE if "item 0" in str((*ask.history, ask.prompt)) else "Final answer: 1"  # noqa: E731
     return execute(engine, a_study, "single-judge", settings, script)[0]
 
 
 @pytest.fixture
 def a_debate(engine, a_study):
-    settings = Settings(judges=(judge("a"), judge("b")), criterion=Criterion(name="helpfulness"), rounds=2)
     script = lambda ask: UNREADABLE if ask.speaker == "a" and not ask.round else "Final answer: 2"  # noqa: E731
-    return execute(engine, a_study, "scaleeval", settings, script)[0]
+    return execute(engine, a_study, "scaleeval", DEBATE, script)[0]
 
 
 def turns_of(engine, trace_id):
@@ -109,7 +123,7 @@ def test_a_stated_value_can_be_withdrawn(engine, a_study, a_single_trace):
 
 
 def test_a_person_overrules_a_parser_or_an_extractor_and_rereading_keeps_it(engine, a_study):
-    settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"), shuffle_responses=False)
+    settings = PAIR.model_copy(update={"shuffle_responses": False})
 
     def script(ask):
         is_first = "item 0" in str((*ask.history, ask.prompt))
@@ -148,8 +162,7 @@ def test_a_value_that_does_not_fit_is_refused(engine, a_single_trace, value):
 def test_a_value_for_an_unknown_ask_or_an_unfinished_trace_is_refused(engine, a_study, a_single_trace):
     with writing(engine) as session, pytest.raises(TiebreakError, match="no ask 7"):
         readings.state(session, a_single_trace, 7, 1, "ann")
-    settings = PairSettings(judge=judge("b"), criterion=Criterion(name="helpfulness"))
-    request = RunRequest(a_study, PROTOCOLS["single-judge"], settings, "waiting")
+    request = RunRequest(a_study, PROTOCOLS["single-judge"], PAIR, "waiting")
     run_id = _launch.create_run(engine, request)
     with writing(engine) as session:
         waiting = find_traces(session, Filter(a_study.id, run_id))[0].id
@@ -171,8 +184,7 @@ def test_a_value_with_which_judges_would_have_been_asked_less_still_counts(engin
 
 
 def test_unreadable_replies_are_counted_and_paged_by_key(engine, a_study):
-    settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
-    execute(engine, a_study, "single-judge", settings, lambda ask: UNREADABLE)
+    execute(engine, a_study, "single-judge", PAIR, lambda ask: UNREADABLE)
     with reading(engine) as session:
         (count,) = outcomes.count_unread(session, UnreadFilter(a_study.id))
         assert (count.judge, count.step, count.replies, count.of) == ("j", "choice", 3, 3)
@@ -193,26 +205,22 @@ def test_of_an_imported_trace_that_began_again_an_unreadable_ask_is_listed_once(
     assert (row.ask, row.reason) == (0, "no digit")
 
 
-def make_unreadable(engine, trace_id, ask=0):
+def first_turn(session, trace_id):
+    """Return the stored row of the first turn of a trace."""
+    of_trace = select(EventRow).where(EventRow.trace_id == trace_id, EventRow.type == "turn")
+    return session.scalars(of_trace.order_by(EventRow.seq)).first()
+
+
+def make_unreadable(engine, trace_id):
     """Store a readable turn as an earlier version without a parser for it would have."""
-    from sqlalchemy import select
-    from sqlmodel import col
-
-    from storage.db.tables import EventRow
-
     with writing(engine) as session:
-        row = session.scalars(
-            select(EventRow).where(col(EventRow.trace_id) == trace_id, col(EventRow.type) == "turn")
-        ).first()
+        row = first_turn(session, trace_id)
         turn = {**row.body["turn"], "reading": None, "problem": "no number"}
         row.body = {**row.body, "turn": {k: v for k, v in turn.items() if not k.startswith("reading_")}}
 
 
 def test_rereading_lists_changes_and_applies_them_only_when_asked(engine, a_study):
-    settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
-    trace_id = execute(
-        engine, a_study, "single-judge", settings, lambda ask: "Final answer: 1", selection=ItemSelection(limit=1)
-    )[0]
+    trace_id = first_trace(engine, a_study, "single-judge", PAIR)
     make_unreadable(engine, trace_id)
     (listed_only,) = readings.reread_study(engine, a_study)
     (change,) = listed_only.changes
@@ -227,30 +235,17 @@ def test_rereading_lists_changes_and_applies_them_only_when_asked(engine, a_stud
 
 
 def test_rereading_leaves_a_persons_reading_alone(engine, a_study):
-    settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
-    trace_id = execute(
-        engine, a_study, "single-judge", settings, lambda ask: "Final answer: 1", selection=ItemSelection(limit=1)
-    )[0]
+    trace_id = first_trace(engine, a_study, "single-judge", PAIR)
     write(engine, readings.state, trace_id, 0, 0, "ann")
     assert list(readings.reread_study(engine, a_study, apply=True)) == []
     assert turns_of(engine, trace_id)[0].reading == 0
 
 
 def test_a_trace_that_would_need_new_calls_is_listed_and_left_alone(engine, a_study):
-    settings = Settings(judges=(judge("a"), judge("b")), criterion=Criterion(name="helpfulness"), rounds=2)
-    trace_id = execute(
-        engine, a_study, "scaleeval", settings, lambda ask: "Final answer: 1", selection=ItemSelection(limit=1)
-    )[0]
+    trace_id = first_trace(engine, a_study, "scaleeval", DEBATE)
     assert len(turns_of(engine, trace_id)) == 2, "agreed at once"
-    from sqlalchemy import select
-    from sqlmodel import col
-
-    from storage.db.tables import EventRow
-
     with writing(engine) as session:
-        row = session.scalars(
-            select(EventRow).where(col(EventRow.trace_id) == trace_id, col(EventRow.type) == "turn")
-        ).first()
+        row = first_turn(session, trace_id)
         reply = row.body["turn"]["reply"].replace("1", "2")
         row.body = {**row.body, "turn": {**row.body["turn"], "reply": reply}}
     (found,) = readings.reread_study(engine, a_study, apply=True)
@@ -261,12 +256,11 @@ def test_a_trace_that_would_need_new_calls_is_listed_and_left_alone(engine, a_st
 
 
 def test_an_extractor_of_a_run_is_stored_counted_in_cost_and_marked(engine, a_study):
-    settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
     usage = Usage(prompt_tokens=5, completion_tokens=1, dollars=0.5)
     script = lambda ask: Reply(  # noqa: E731
         text="Final answer: 2" if ask.spec.model == "reader" else UNREADABLE, usage=usage
     )
-    trace_ids = execute(engine, a_study, "single-judge", settings, script, extractor=Spec(model="reader"))
+    trace_ids = execute(engine, a_study, "single-judge", PAIR, script, extractor=Spec(model="reader"))
     assert {turns_of(engine, trace_id)[0].read_by for trace_id in trace_ids} == {"extractor: reader"}
     totals = read(engine, call_totals.of_trace, trace_ids[0])
     assert (totals.calls, totals.dollars, totals.unpriced) == (3, 1.5, 0)
@@ -276,12 +270,6 @@ def test_an_extractor_of_a_run_is_stored_counted_in_cost_and_marked(engine, a_st
 
 def test_an_unreadable_sample_of_a_chair_can_be_stated_and_an_unreadable_peer_cannot(engine, a_study):
     """The chair was asked without the unreadable peer: with its rating, the chair's prompt would be different."""
-    from core.formats.records import ItemRecord
-    from core.items import Item, Response
-    from core.labels import Scale
-    from core.protocols.refer.settings import Reviewer
-    from core.protocols.refer.settings import Settings as RefeR
-
     study = import_study(
         engine, [ItemRecord(item=Item(id="one", prompt="?", responses=(Response(text="!"),)))], "reviews"
     )

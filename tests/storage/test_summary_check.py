@@ -60,7 +60,7 @@ def save(engine, study_id, item, annotator, value, **fields):
 
 def test_summaries_agree_after_labels_of_every_kind(engine, study_id):
     rng = random.Random(3)
-    for number in range(40):
+    for number in range(20):
         value = rng.choice((1, 2, None))
         surplus = rng.random() < 0.2
         save(engine, study_id, rng.randrange(ITEMS), rng.choice(("ann", "bob", "cyd")), value, surplus=surplus)

@@ -205,7 +205,7 @@ def test_debates_in_which_an_opinion_changed(engine, a_study):
 
 
 @pytest.mark.parametrize("order", ["run", "contention"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_pages_of_any_list_are_parts_of_it_in_order(engine, a_study, order, seed):
     draw = random.Random(seed)
     names = [f"run {number}" for number in range(6)]

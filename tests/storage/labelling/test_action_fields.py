@@ -54,6 +54,7 @@ def test_evidence_that_is_no_passage_is_rejected(ann, engine, type, evidence):
         ("seconds", 0, -1),
         ("seconds", 1e6, 1e6 + 1),
         ("guidelines", 2**31 - 1, 2**31),
+        ("guidelines", 0, -1),
     ],
 )
 def test_fields_of_an_action_have_bounds(field, most, beyond):

@@ -155,12 +155,8 @@ def test_an_action_names_its_own_target_and_never_labels_another(ann, engine):
         {"value": {"a": 1}},
         {"value": [1]},
         {"value": None},
-        {"reason": "x" * 30_000},
         {"evidence": [{"block": "response-1", "start": -1, "end": 2}]},
         {"seconds": -1},
-        {"seconds": 1_000_000.5},
-        {"guidelines": -1},
-        {"guidelines": 2**31},
         {"extra": 1},
     ],
 )

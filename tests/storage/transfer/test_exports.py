@@ -70,7 +70,7 @@ study_numbers = itertools.count()
 
 
 @pytest.mark.slow
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(st.lists(label_records, max_size=8).filter(have_valid_times))
 def test_labels_and_adjudications_are_imported_unchanged_and_recognised(shared_engine, records):
     source, copy = f"study {next(study_numbers)}", f"study {next(study_numbers)}"

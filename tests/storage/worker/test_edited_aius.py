@@ -44,13 +44,10 @@ def test_a_correction_is_by_the_adopted_critique_of_its_author(engine: Engine, s
     assert "It is the other way round." in model.asked[0].prompt
 
 
-def run(
-    engine: Engine, study: Study, name: str = "run", repeat: int = 1, fresh: bool = False, **settings: Any
-) -> tuple[int, list[Ask]]:
+def run(engine: Engine, study: Study, name: str = "run", **settings: Any) -> tuple[int, list[Ask]]:
     """Execute a new run; return its id, and what its model was asked."""
     model = ScriptedModel(lambda ask: REPLY)
-    protocol = registry.get("metacritique")
-    request = RunRequest(study, protocol, make_settings(**settings), name, repeat=repeat, fresh=fresh)
+    request = RunRequest(study, registry.get("metacritique"), make_settings(**settings), name)
     run_id = create_run(engine, request)
     ended, _ = asyncio.run(execute_here(engine, run_id, lambda run, progress: None, model))
     assert ended.state == "finished"
@@ -84,25 +81,6 @@ def test_a_new_reference_is_judged_by_and_only_what_depends_on_it_is_asked_again
     _, asked = run(engine, study, "again")
     assert [ask.step for ask in asked] == ["precision", "precision"]  # recall depends on the reference critique
     assert all("Another answer." in ask.prompt for ask in asked)
-
-
-def test_other_settings_reuse_no_reply(engine: Engine, study: Study) -> None:
-    run(engine, study)
-    save_edit(engine, study, REWORD)
-    _, asked = run(engine, study, "other", words=50)
-    assert len(asked) == 3
-
-
-def test_a_fresh_run_over_edited_items_makes_every_call(engine: Engine, study: Study) -> None:
-    run(engine, study)
-    save_edit(engine, study, REWORD)
-    assert len(run(engine, study, "fresh", fresh=True)[1]) == 3
-
-
-def test_a_repetition_judges_items_without_edits_again(engine: Engine, study: Study) -> None:
-    run(engine, study)
-    assert len(run(engine, study, "again")[1]) == 0
-    assert len(run(engine, study, "repetition", repeat=2)[1]) == 3
 
 
 def test_a_run_can_evaluate_the_imported_aius(engine: Engine, study: Study) -> None:

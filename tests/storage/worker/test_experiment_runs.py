@@ -30,7 +30,7 @@ from storage.worker import (
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.core.protocols.critiques import worked_example_reply
-from tests.sessions import read, write
+from tests.sessions import read
 from tests.storage.critique_studies import import_study
 from tests.storage.shared import find_traces
 
@@ -124,15 +124,6 @@ def test_a_stop_cancels_all_runs_and_the_same_command_continues_without_a_repeat
     assert read(engine, claims.unclaimed) == [], "no worker continues it"
     progress, asked = execute(engine, begin(engine, a_study, text))
     assert (progress.state, progress.done, len(asked)) == ("finished", 6, 4)
-
-
-def test_an_experiment_that_is_stopped_before_its_first_call_makes_none(engine: Engine, a_study: Study) -> None:
-    model = ScriptedModel(reply)
-    run = execute_experiment(
-        engine, begin(engine, a_study), lambda progress: None, model, requests=StopRequests(count=1)
-    )
-    progress = asyncio.run(run)
-    assert (progress.state, progress.states, model.asked) == ("cancelled", {"cancelled": 4}, [])
 
 
 def test_two_processes_that_start_an_experiment_at_once_create_each_run_once(engine: Engine, a_study: Study) -> None:
@@ -263,16 +254,6 @@ def test_runs_at_once_use_the_servers_of_ten_models_together_and_share_the_ceili
     assert run("single", 1).state == "finished" and most == 1
     assert run("together", 10).state == "finished" and most == 10
     assert run("limited", 10, "ceiling: 0.45\n").totals.calls == 4
-
-
-def test_a_cancelled_experiment_can_be_continued(engine: Engine, a_study: Study) -> None:
-    experiment_id = begin(engine, a_study)
-    write(engine, experiments.cancel, experiment_id)
-    with reading(engine) as session:
-        assert experiments.progress(session, experiment_id).state == "cancelled"
-        assert claims.unclaimed(session) == []
-    assert begin(engine, a_study) == experiment_id
-    assert execute(engine, experiment_id)[0].state == "finished"
 
 
 def test_cells_that_differ_in_the_chair_alone_share_the_peers(engine: Engine) -> None:

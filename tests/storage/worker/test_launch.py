@@ -22,7 +22,6 @@ from storage.studies import studies
 from storage.transfer.imports import import_records
 from storage.worker import (
     RunRequest,
-    RunWorker,
     create_run,
     estimate_run,
     execute_here,
@@ -34,7 +33,6 @@ from tests.conftest import make_item
 from tests.core.protocols.reviews import make_settings
 from tests.sessions import read, write
 from tests.storage.shared import import_study
-from tests.waiting import wait_for
 
 
 def make_request(study, **specs):
@@ -131,15 +129,6 @@ def test_executing_without_the_protocol_stops_the_run_with_a_sentence(engine, fo
     run, _ = asyncio.run(execute_here(engine, foreign_run, lambda run, progress: None, ScriptedModel(lambda ask: "1")))
     assert run.state == "stopped"
     assert "'their-method' is not installed" in run.problem
-
-
-def test_a_worker_stops_a_run_whose_protocol_is_not_installed(engine, foreign_run):
-    worker = RunWorker(engine, lambda: ScriptedModel(lambda ask: "1"))
-    worker.start()
-    try:
-        assert wait_for(lambda: progress(engine, foreign_run)[0].state == "stopped")
-    finally:
-        worker.stop()
 
 
 def test_invalid_settings_stop_the_run_with_a_sentence(engine, a_study):

@@ -96,10 +96,3 @@ def test_two_protocols_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) 
             registry.get("scaleeval")
     finally:
         registry._entry_points.cache_clear()
-
-
-def test_a_protocol_that_is_not_installed_is_one_sentence() -> None:
-    with pytest.raises(
-        TiebreakError, match=f"The protocol '{NAME}' is not installed here. Installed protocols: scaleeval, "
-    ):
-        registry.get(NAME)
