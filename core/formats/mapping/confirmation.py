@@ -60,7 +60,7 @@ SHOWN = {
 # The fields of a block that a person has not stated.
 OPEN = ("confirmed", "proposed")
 ZERO_AND_ONE = frozenset(("0", "1"))
-PREFERENCES: Mapping[str, str] = {"1": "response 1", "2": "response 2", "0": "a tie"}
+PREFERENCES: dict[str, str] = {"1": "response 1", "2": "response 2", "0": "a tie"}
 POSITIONS: Mapping[str, str] = {"1": "the response shown first", "2": "the response shown second", "0": "a tie"}
 
 
@@ -138,8 +138,8 @@ class Question:
         if self.scale is None and all(text.lower() in SIDES for text in self.found):
             return "left is the first response, right the second"
         if self.scale is None:
-            if self.names is POSITIONS:
-                return "1 is the response shown first, 2 the one shown second, 0 a tie"
+            if self.names != PREFERENCES:
+                return f"1 is {self.names['1']}, 2 is {self.names['2']}, 0 a tie"
             return "1 is the first response, 2 the second, 0 a tie"
         stated = {own.text: self.meanings[own.text] for own in self.values if own.text in self.meanings}
         meant = [f"{quote_value(text)} is {format_value(value)}" for text, value in stated.items()]
@@ -283,6 +283,8 @@ def _meaning(block: Block, source: ValueSource, text: str) -> str:
 
 
 def _preferences(block: Block) -> Mapping[str, str]:
+    if block.pair:
+        return PREFERENCES | {str(place): f"response {number}" for place, number in enumerate(block.pair, 1)}
     return POSITIONS if getattr(block, "as_shown", False) else PREFERENCES
 
 

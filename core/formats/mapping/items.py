@@ -179,9 +179,8 @@ def _is_judged(mapping: Mapping, number: int, scope: Scope) -> bool:
     source = None if is_list else mapping.responses[number - 1].text
     if not isinstance(source, str) or scope.cell(source) is MISSING:
         return False
-    about = [
-        own for own in (*mapping.labels, *mapping.judges, *mapping.gold) if own.response in (None, number, "element")
-    ]
+    blocks = (*mapping.labels, *mapping.judges, *mapping.gold)
+    about = [own for own in blocks if number in (own.pair or (number,)) and own.response in (None, number, "element")]
     elements = (
         (block, element)
         for block in about

@@ -38,7 +38,7 @@ from core.formats.records import (
     ScaleRecord,
 )
 from core.formats.validation_errors import quote_value
-from core.items import Criterion
+from core.items import Criterion, pair_part
 from core.labels import PREFERENCE, Adjudication, Label, Target, Value
 from core.transcripts import step_part
 
@@ -287,22 +287,19 @@ def cell_of(scope: Scope, block: Block, cell: Any, field: str, omissions: Omissi
 
 
 def part_of(scope: Scope, block: Block, omissions: Omissions) -> str | None:
-    """Return the part of a block's target: the response or the step that it is about, or "" for the whole.
+    """Return the part of a block's target: the response, the pair or the step that it is about, or "" for the whole.
 
     None for a step that the transcript does not have, and for a response that the item does not have.
     """
-    response = ""
-    if block.kind == "preference" and scope.numbers[1:] and scope.numbers[:2] != (1, 2):  # it compares these two
+    numbers = [_number_in_item(scope, number) for number in _responses_of(scope, block)]
+    if 0 in numbers:
         omissions.labels += not all(is_empty(scope.cell(source)) for source in block.value_sources())
         return None
-    if block.response is not None:
-        number = scope.element if block.response == "element" else block.response
-        if isinstance(number, int) and 1 <= number <= len(scope.numbers):
-            number = scope.numbers[number - 1]
-        if not (isinstance(number, int) and 1 <= number <= len(scope.systems)):
-            omissions.labels += not all(is_empty(scope.cell(source)) for source in block.value_sources())
-            return None
-        response = str(number) if len(scope.systems) > 1 else ""
+    response = ""
+    if block.pair:
+        response = pair_part(numbers[0], numbers[1], len(scope.systems))
+    elif block.response is not None and len(scope.systems) > 1:
+        response = str(numbers[0])
     if not block.steps or not block.step:
         return response
     cell = scope.resolve(block.step) if is_template(block.step) else scope.get(block.step)
@@ -311,6 +308,20 @@ def part_of(scope: Scope, block: Block, omissions: Omissions) -> str | None:
     if not is_empty(cell):
         omissions.count_step(scope.line)
     return None
+
+
+def _responses_of(scope: Scope, block: Block) -> Sequence[int]:
+    """Return the numbers in the mapping of the responses that a block's values are about; none if it is all of them."""
+    if block.kind == "preference":
+        return block.pair or ((1, 2) if scope.numbers[1:] else ())
+    number = scope.element if block.response == "element" else block.response
+    return () if number is None else (number,) if isinstance(number, int) else (0,)
+
+
+def _number_in_item(scope: Scope, number: int) -> int:
+    """Return the number of a response of the mapping in the item; 0 if the item lacks it."""
+    number = scope.numbers[number - 1] if 1 <= number <= len(scope.numbers) else number
+    return number if 1 <= number <= len(scope.systems) else 0
 
 
 def declare(declared: Declared, block: Block, criterion: str) -> Iterator[Record]:

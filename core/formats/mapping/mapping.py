@@ -122,6 +122,8 @@ class Block(Frozen):
     response: int | Literal["element"] | None = None
     """The number of the response that a value is about, if an item has several; "element": that of the element of
     `each`. Otherwise it is about all of them."""
+    pair: tuple[int, int] | None = None
+    """The numbers of the two responses that a preference is between, the lower first, if an item has more than two."""
     confirmed: bool = True
     """Whether a person has stated what the file does not: a suggestion leaves it open (see `confirmation`)."""
     proposed: bool = False
@@ -140,6 +142,8 @@ class Block(Frozen):
             raise ValueError("labels of a `step` have `steps`, which says how it is named, and the kind answer")
         if self.response is not None and (self.kind == "preference" or self.response == 0):
             raise ValueError("a `response` is a number from 1 on, for values of another kind than preference")
+        if self.pair and (self.kind != "preference" or not 0 < self.pair[0] < self.pair[1]):
+            raise ValueError("a `pair` is two numbers of responses, the lower first, for values of the kind preference")
         if self.response == "element" and self.each is None:
             raise ValueError("the `response` element needs `each`: the list with an element for each response")
         self._check_meanings()
@@ -300,10 +304,10 @@ class JudgeBlock(Block):
         values = sum((bool(self.columns), self.value is not None, self.ranking is not None))
         if values != 1 or bool(self.columns) == (self.judge is not None):
             raise ValueError("give either `judge` and `value` or `ranking`, or `columns` (field: judge)")
-        if self.ranking and (self.kind != "preference" or self.as_shown or self.swapped):
+        if self.ranking and (self.kind != "preference" or self.as_shown or self.swapped or self.pair):
             raise ValueError("a `ranking` gives preferences between the responses' own numbers")
-        if self.kind != "preference" and (self.order or self.as_shown or self.swapped):
-            raise ValueError("`order`, `as_shown` and `swapped` are for preferences")
+        if (self.kind != "preference" or self.pair) and (self.order or self.as_shown or self.swapped):
+            raise ValueError("`order`, `as_shown` and `swapped` are for preferences between two responses")
         if any(sorted(order) != [1, 2] for order in self.order_values.values()):
             raise ValueError("`order_values` are [1, 2] or [2, 1]")
         if self.as_shown and self.order is None:

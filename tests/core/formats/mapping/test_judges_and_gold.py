@@ -570,3 +570,40 @@ def test_gold_that_two_blocks_state_differently_is_refused(tmp_path: Path) -> No
     assert len(of(read(tmp_path, [pair(g=1, h=1)], mapping), AdjudicationRecord)) == 1
     with pytest.raises(FileFormatError, match="the gold of item '1' is stated twice: 1 and 2"):
         read(tmp_path, [pair(g=1, h=2)], mapping)
+
+
+def test_preferences_are_between_two_of_several_responses(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,a,b,c,ab,ac,gold,j\n1,So.,Thus.,Hence.,1,2,0,2\n2,Now.,Then.,,1,,,\n", encoding="utf-8")
+    responses = [{"text": "a"}, {"text": "b"}, {"text": "c", "optional": True}]
+    label = {"layout": "wide", "kind": "preference"}
+    draft = {
+        "id": "id",
+        "responses": responses,
+        "labels": [
+            label | {"annotators": {"ab": "ann"}, "pair": [1, 2]},
+            label | {"annotators": {"ac": "ann"}, "pair": [1, 3], "confirmed": False},
+        ],
+        "gold": [{"kind": "preference", "value": "gold", "pair": [1, 3], "confirmed": True}],
+        "judges": [{"kind": "preference", "judge": {"constant": "m"}, "value": "j", "pair": [2, 3]}],
+    }
+    mapping = mappings.build_mapping(draft)
+    (question,) = table.questions(path, mapping)
+    assert question.reading() == "1 is response 1, 2 is response 3, 0 a tie"
+    draft["labels"][1] = {**draft["labels"][1], "confirmed": True}
+    records = list(table.read(path, mappings.build_mapping(draft)))
+    labels = [record.label for record in records if isinstance(record, LabelRecord)]
+    assert [(own.target.item, own.target.part, own.value) for own in labels] == [
+        ("1", "1-2", 1),
+        ("1", "1-3", 2),
+        ("2", "", 1),  # of the only two responses
+    ]
+    golds = [record.ruling for record in records if isinstance(record, AdjudicationRecord)]
+    assert [(own.target.item, own.target.part, own.value) for own in golds] == [("1", "1-3", 0)]
+    (trace,) = [record for record in records if isinstance(record, TraceRecord)]
+    assert [(own.part, own.value) for own in trace.events[-1].verdict.opinions] == [("2-3", 2)]
+    for pair in ([2, 1], [0, 1], [1]):
+        with pytest.raises(FileFormatError):
+            mappings.build_mapping(draft | {"labels": [label | {"annotators": ["ab"], "pair": pair}]})
+    with pytest.raises(FileFormatError, match="between two responses"):
+        mappings.build_mapping(draft | {"judges": [{**draft["judges"][0], "order": "ab"}]})
