@@ -54,6 +54,8 @@ def test_every_item_that_lacks_aius_adopts_those_of_a_run(engine: Engine, study:
     assert adopt(engine, study, "first") == 2
     assert texts(engine, study) == texts(engine, study, "again") == list(CLAIMS)
     assert adopt(engine, study) == 0
+    with pytest.raises(TiebreakError, match="no run called 'third' that splits critiques"):
+        adopt(engine, study, "third")
     (edit,) = read(engine, aius.history, study.id, "again")
     assert (edit.number, edit.annotator, edit.change.type) == (1, "eve", "adopt")
 
@@ -79,11 +81,6 @@ def test_critiques_that_a_run_wrote_are_adopted_if_the_run_is_named(engine: Engi
 def test_of_several_runs_the_newest_counts(engine: Engine, study: Study) -> None:
     assert adopt(engine, study) == 2
     assert "Brief." in texts(engine, study) and texts(engine, study, "again") == list(CLAIMS)
-
-
-def test_an_unknown_run_is_refused(engine: Engine, study: Study) -> None:
-    with pytest.raises(TiebreakError, match="no run called 'third' that splits critiques"):
-        adopt(engine, study, "third")
 
 
 def test_confirmed_aius_of_a_reextraction_keep_their_id_text_and_labels(engine: Engine, study: Study) -> None:

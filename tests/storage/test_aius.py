@@ -25,13 +25,15 @@ from tests.storage.critique_studies import (
 from tests.storage.critique_studies import study as study
 
 
-def test_a_split_keeps_labels_and_an_undo_restores_them(engine: Engine, study: Study) -> None:
+def test_a_split_keeps_labels_is_made_once_and_an_undo_restores_them(engine: Engine, study: Study) -> None:
     save_answer(engine, study, precision_target("ladder", "c1.1"), True, "bob")
     save_edit(engine, study, SPLIT)
     values = answers(engine, study, "bob")
     assert "c1.1" not in values and values["c1.e1a"] is None and values["c1.e1b"] is None
     history = read(engine, labels.history, study.id, precision_target("ladder", "c1.1"))
     assert [(label.annotator, label.value) for label in history] == [("bob", True)]
+    with pytest.raises(TiebreakError, match="changed in the meantime"):
+        save_edit(engine, study, SPLIT, "bob")
     save_edit(engine, study, Undo(edit=1))
     assert answers(engine, study, "bob")["c1.1"] is True
 
@@ -60,12 +62,6 @@ def test_the_current_states_are_those_of_items_with_critiques_or_edits(engine: E
         found = aius.current_states(session, study.id)
     assert "plain 1" in whole and "plain 1" not in found and "plain 2" in found
     assert list(found.items()) == [(item, state) for item, state in whole.items() if state.critiques]
-
-
-def test_an_edit_of_a_split_aiu_is_refused(engine: Engine, study: Study) -> None:
-    save_edit(engine, study, SPLIT)
-    with pytest.raises(TiebreakError, match="changed in the meantime"):
-        save_edit(engine, study, SPLIT, "bob")
 
 
 def test_a_merged_aiu_counts_only_labels_of_its_own(engine: Engine, study: Study) -> None:

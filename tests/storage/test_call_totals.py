@@ -56,7 +56,7 @@ def totals_with_statements(engine, run_id):
     return found[0], statements
 
 
-def test_the_sums_of_an_ended_run_are_read_without_its_events(engine, a_trace_id):
+def test_the_sums_of_an_ended_run_are_read_without_its_events_until_it_is_resumed(engine, a_trace_id):
     append(engine, a_trace_id, 0, a_turn(0), a_turn(1))
     run_id, stored = run_of(engine, a_trace_id)
     running, statements = totals_with_statements(engine, run_id)
@@ -64,6 +64,9 @@ def test_the_sums_of_an_ended_run_are_read_without_its_events(engine, a_trace_id
     release(engine, run_id)
     assert run_of(engine, a_trace_id)[1]["calls"] == 2
     assert totals_with_statements(engine, run_id) == (running, [])
+    with writing(engine) as session:
+        runs.resume(session, run_id)
+    assert run_of(engine, a_trace_id)[1] is None
 
 
 def test_events_after_the_end_of_a_run_are_in_its_sums(engine, a_trace_id):
@@ -93,15 +96,6 @@ def test_calls_in_flight_when_a_run_is_stopped_are_in_its_sums_when_the_last_has
     assert stored == [1, 3], "one query over all events, after the last call"
     totals, statements = totals_with_statements(engine, run_id)
     assert (totals.calls, statements) == (3, [])
-
-
-def test_a_resumed_run_has_no_stored_sums(engine, a_trace_id):
-    append(engine, a_trace_id, 0, a_turn(0))
-    run_id, _ = run_of(engine, a_trace_id)
-    release(engine, run_id)
-    with writing(engine) as session:
-        runs.resume(session, run_id)
-    assert run_of(engine, a_trace_id)[1] is None
 
 
 # Estimates of runs compared with the recorded usage of the sample studies

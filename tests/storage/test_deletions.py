@@ -33,7 +33,8 @@ def study_records(engine, study):
     return [record for record in exports.export_records(engine, study) if record.type in ("run", "trace", "label")]
 
 
-def test_a_deleted_run_is_in_no_figure_and_its_labels_stay(engine, a_study, executed):
+def test_a_deleted_run_is_in_no_figure_its_labels_stay_and_it_is_restored_as_it_was(engine, a_study, executed):
+    stored = study_records(engine, a_study)
     before = read(engine, disagreements.version, a_study.id)
     write(engine, deletions.delete_run, executed.id)
     with reading(engine) as session:
@@ -43,14 +44,7 @@ def test_a_deleted_run_is_in_no_figure_and_its_labels_stay(engine, a_study, exec
         assert len(list(labels.of_study(session, a_study.id))) == 1
         (deleted,) = deletions.deleted_runs(session, a_study.id)
     assert (deleted.name, deleted.traces) == (executed.name, 3)
-
-
-def test_a_restored_run_is_equal_to_the_one_that_was_deleted(engine, a_study, executed):
-    stored = study_records(engine, a_study)
-    with writing(engine) as session:
-        deletions.delete_run(session, executed.id)
-        (deleted,) = deletions.deleted_runs(session, a_study.id)
-        assert deletions.restore_run(session, a_study.id, deleted.id) == executed.name
+    assert write(engine, deletions.restore_run, a_study.id, deleted.id) == executed.name
     assert study_records(engine, a_study) == stored
     with reading(engine) as session:
         assert deletions.deleted_runs(session, a_study.id) == []

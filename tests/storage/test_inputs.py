@@ -61,8 +61,11 @@ def standing(engine: Engine, study: Study) -> inputs.StandingInput:
 
 
 def test_a_run_takes_the_standing_aspects_and_asks_only_about_the_new_one(engine: Engine, study: Study) -> None:
+    request = RunRequest(study, registry.get("dna_eval"), make_settings(aspects=("accuracy", "depth")), "second")
+    assert estimate_run(engine, request).calls_at_most == 3
     assert sorted(ask.step for ask in run(engine, study, "first")) == ["score", "score", "weights"]
     assert save(engine, study, aspects=THREE) == 1
+    assert estimate_run(engine, request).calls_at_most == 4
     asked = run(engine, study, "second")
     assert sorted(ask.step for ask in asked) == ["score", "weights"]
     assert "Is it polite?" in next(ask.prompt for ask in asked if ask.step == "score")
@@ -113,13 +116,6 @@ def test_the_aspects_that_a_run_proposed_are_adopted_by_items_without_any(engine
     assert "aspects" not in {ask.step for ask in run(engine, study, "next", aspects=())}
     with writing(engine) as session, pytest.raises(TiebreakError, match="no run called 'x' in which judges propose"):
         inputs.adopt_aspects(session, study.id, "eve", "x")
-
-
-def test_an_estimate_is_of_the_standing_aspects(engine: Engine, study: Study) -> None:
-    request = RunRequest(study, registry.get("dna_eval"), make_settings(aspects=("accuracy", "depth")), "run")
-    assert estimate_run(engine, request).calls_at_most == 3
-    save(engine, study, aspects=THREE)
-    assert estimate_run(engine, request).calls_at_most == 4
 
 
 def test_invalid_inputs_are_refused_in_a_sentence(engine: Engine, study: Study) -> None:

@@ -60,16 +60,12 @@ def test_a_run_is_read_back_as_created(engine, a_study):
         get(engine, 0)
 
 
-def test_a_trace_is_claimed_once(engine, a_run):
+def test_a_trace_is_claimed_once_and_by_the_worker_of_its_run_only(engine, a_run):
     write(engine, claims.claim_run, a_run, "one")
     first = write(engine, claims.claim_traces, a_run, "one", 2)
     second = write(engine, claims.claim_traces, a_run, "one", 2)
     assert (len(first), len(second), write(engine, claims.claim_traces, a_run, "one", 2)) == (2, 1, [])
     assert not {trace.id for trace in first} & {trace.id for trace in second}
-
-
-def test_only_the_worker_of_a_run_claims_its_traces(engine, a_run):
-    write(engine, claims.claim_run, a_run, "one")
     with pytest.raises(claims.ClaimLost):
         write(engine, claims.claim_traces, a_run, "two", 2)
 
@@ -149,11 +145,6 @@ def test_a_run_whose_worker_crashed_during_cancelling_is_cancelled(engine, a_run
     assert write(engine, claims.claim_run, a_run, "two")
 
 
-def test_a_run_without_a_worker_is_cancelled_at_once(engine, a_run):
-    write(engine, runs.cancel, a_run)
-    assert get(engine, a_run).state == "cancelled"
-
-
 def test_a_stopped_run_has_a_reason_and_resumes_its_failed_traces(engine, a_run):
     write(engine, claims.claim_run, a_run, "one")
     (trace,) = [claimed.id for claimed in write(engine, claims.claim_traces, a_run, "one", 1)]
@@ -215,8 +206,9 @@ def test_claims_expire_by_the_clock_of_the_database_not_by_that_of_a_host(postgr
         session.execute(text("DELETE FROM study"))
 
 
-def test_a_run_is_resumed_with_another_ceiling(engine, a_run):
+def test_a_run_without_a_worker_is_cancelled_at_once_and_resumed_with_another_ceiling(engine, a_run):
     write(engine, runs.cancel, a_run)
+    assert get(engine, a_run).state == "cancelled"
     write(engine, runs.resume, a_run, 50.0)
     assert get(engine, a_run).ceiling == 50
     write(engine, runs.cancel, a_run)

@@ -56,13 +56,15 @@ EVENTS = (
 )
 
 
-def test_events_are_read_back_unchanged_and_in_order(engine, a_live_trace):
+def test_events_are_read_back_unchanged_and_in_order_or_after_a_sequence_number(engine, a_live_trace):
     append(engine, a_live_trace, *EVENTS)
     with reading(engine) as session:
         stored = traces.events_with_prompts(session, a_live_trace)
         assert repr(stored) == repr(list(EVENTS))
         without_prompts = traces.events(session, a_live_trace)
         assert [seq for seq, _ in without_prompts] == list(range(8))
+        assert [seq for seq, _ in traces.events(session, a_live_trace, after=5)] == [6, 7]
+        assert traces.events(session, a_live_trace, after=7) == []
         assert without_prompts[3][1].turn.prompt == ""
         assert without_prompts[3][1].turn.reply == "1"
         assert traces.prompt(session, a_live_trace, 4) == "prompt 1"
@@ -89,14 +91,6 @@ def test_verdicts_of_many_traces_are_stored_with_the_statements_of_one(engine):
 
     of_one = count_statements(1)
     assert 0 < count_statements(12) <= of_one
-
-
-def test_events_can_be_read_after_a_sequence_number(engine, a_live_trace):
-    append(engine, a_live_trace, a_turn(0), a_turn(1))
-    append(engine, a_live_trace, a_turn(2), first=2)
-    with reading(engine) as session:
-        assert [seq for seq, _ in traces.events(session, a_live_trace, after=1)] == [2]
-        assert traces.events(session, a_live_trace, after=2) == []
 
 
 def test_events_before_a_restart_are_stored_and_not_read(engine, a_study, a_live_trace):

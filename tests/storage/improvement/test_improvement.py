@@ -60,22 +60,19 @@ def accept(engine: Engine, study: Study, name: str) -> int:
     return write(engine, lambda session: evaluations.accept(session, study, evaluation))
 
 
-def test_a_split_has_both_parts_of_each_scenario_and_is_made_once(engine: Engine, study: Study) -> None:
-    with reading(engine) as session:
-        made = splits.get(session, study.id)
-    assert made.items == {name: {"development": 6, "held-out": 6} for name in ("math", "prose")}
-    assert (made.count("held-out"), made.rule.evaluations, made.rule.margin) == (12, 5, 0.0)
-    with pytest.raises(TiebreakError, match="has a split already"):
-        split(engine, study)
-
-
-def test_the_preview_of_a_split_has_its_numbers_and_stores_nothing(engine: Engine) -> None:
+def test_a_split_has_both_parts_of_each_scenario_as_its_preview_and_is_made_once(engine: Engine) -> None:
     study = prepare(engine)
     with reading(engine) as session:
         expected = splits.preview(session, study.id, share=0.5, seed=0)
         assert splits.find(session, study.id) is None
     made = split(engine, study)
     assert expected == {part: made.count(part) for part in PARTS} == {"development": 12, "held-out": 12}
+    with reading(engine) as session:
+        assert splits.get(session, study.id).items == made.items
+    assert made.items == {name: {"development": 6, "held-out": 6} for name in ("math", "prose")}
+    assert (made.rule.evaluations, made.rule.margin) == (5, 0.0)
+    with pytest.raises(TiebreakError, match="has a split already"):
+        split(engine, study)
 
 
 @ON_SQLITE

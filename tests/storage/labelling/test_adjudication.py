@@ -170,21 +170,18 @@ def test_the_letters_of_the_same_annotators_differ_between_targets(engine):
     assert len(orders) > 1 or len({order[0] for order in orders}) > 1
 
 
-def test_the_judges_opinions_are_by_run_with_the_verdict(engine):
+def test_the_judges_opinions_are_by_run_with_the_verdict_and_choices_have_the_keys_of_the_workbench(engine):
     save(engine, "item 0", 1, 2)
     imports.import_records(engine, "s", [RUN, a_trace("item 0")])
-    judges = opened(engine).judges
+    content = opened(engine)
+    assert [(choice.key, choice.value) for choice in content.choices] == [("1", 1), ("2", 2), ("0", 0)]
+    judges = content.judges
     assert [(row.judge, row.first, row.last) for row in judges if not row.verdict] == [
         ("j0", 1, 1),
         ("j1", 1, 2),
         ("j2", 1, 0),
     ]
     assert [row.last for row in judges if row.verdict] == [None]
-
-
-def test_the_choices_of_a_preference_have_the_keys_of_the_workbench(engine):
-    save(engine, "item 0", 1, 2)
-    assert [(choice.key, choice.value) for choice in opened(engine).choices] == [("1", 1), ("2", 2), ("0", 0)]
 
 
 def test_who_has_opened_a_case_is_no_longer_blind(engine):

@@ -123,16 +123,13 @@ def test_refined_answers_are_compared_blind(clients):
     assert opinion["references"][0]["column"] == f"answer-{opinion['value']}"
 
 
-def test_labels_of_one_queue_are_carried_out_from_the_page_of_another(clients, engine):
+def test_labels_of_critiques_are_carried_out_from_the_page_of_another_queue_and_are_in_their_own(clients, engine):
     [task] = clients("critiques").tasks()
     elsewhere = clients("aius")
     assert elsewhere.label(task, 1)["status"] == "accepted"
     assert clients("critiques").progress()["labelled"] == 1
-    assert clients("disagreements").tasks(tab="done") == []
-
-
-def test_the_queue_of_disagreements_has_no_critiques(clients):
-    assert clients("disagreements").tasks() == []
+    disagreements = clients("disagreements")
+    assert disagreements.tasks() == disagreements.tasks(tab="done") == []
 
 
 @pytest.mark.parametrize(

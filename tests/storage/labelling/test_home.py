@@ -16,7 +16,7 @@ from storage.transfer import imports
 from tests.conftest import make_item, make_label
 from tests.sessions import read, write
 from tests.storage.labelling.workbench import Client
-from tests.storage.shared import RUN, a_trace, debates, import_study, stored_study
+from tests.storage.shared import RUN, a_trace, debates, import_study
 
 
 @pytest.fixture
@@ -128,14 +128,18 @@ def test_a_list_names_neither_items_nor_judges_nor_others(engine, queue):
     assert all(task.value is None for task in listed(engine))
 
 
-def test_critiques_are_listed_as_soon_as_they_are_imported(engine):
+def test_critiques_are_listed_as_soon_as_they_are_imported_and_those_of_an_earlier_version_too(engine):
     critiques = (Critique(author="a", text="Too short."), Critique(author="b", text="Too long."))
     study = import_study(engine, [ItemRecord(item=make_item("item 0", critiques=critiques))])
     home.prepare(engine, study.id, "ann")
-    with reading(engine) as session:
-        todo = {one.name: one.todo for one in home.summaries(session, study, "ann")}
-        assert contents.progress(session)[study.id].targets == 5
-    assert todo == {"aius": 2, "critiques": 1, "critique_ratings": 2}
+    assert read(engine, contents.progress)[study.id].targets == 5
+    for _ in range(2):
+        summaries = read(engine, home.summaries, study, "ann")
+        assert {one.name: one.todo for one in summaries} == {"aius": 2, "critiques": 1, "critique_ratings": 2}
+        with writing(engine) as session:
+            session.execute(delete(TargetRow))  # as the earlier version left it
+        for _ in range(2):
+            home.prepare(engine, study.id, "ann")
 
 
 def test_a_changed_label_is_counted_once_and_a_withdrawn_one_not_at_all(engine):
@@ -145,17 +149,3 @@ def test_a_changed_label_is_counted_once_and_a_withdrawn_one_not_at_all(engine):
         progress, counts = contents.progress(session)[study.id], overview.counts(session, study.id)
     assert (progress.labels, progress.labelled, progress.annotators) == (1, 1, 1)
     assert (counts.labels, counts.annotators) == (1, 1)
-
-
-def test_the_targets_of_critiques_imported_by_an_earlier_version_are_added(engine):
-    critique = Critique(author="a", text="Too short.")
-    imports.import_records(engine, "s", [ItemRecord(item=make_item("item 0", critiques=(critique,)))])
-    with writing(engine) as session:
-        session.execute(delete(TargetRow))
-    study = stored_study(engine)
-    for _ in range(2):
-        home.prepare(engine, study.id, "ann")
-    assert {one.name: one.todo for one in read(engine, home.summaries, study, "ann")} == {
-        "aius": 1,
-        "critique_ratings": 1,
-    }

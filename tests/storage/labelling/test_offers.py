@@ -37,12 +37,6 @@ def test_every_pair_can_be_labelled_before_any_run(engine, items):
     assert client.progress()["total"] == 10
 
 
-def test_a_larger_sample_contains_the_smaller_one(engine, items):
-    assert offer(engine, count=4, seed=7) == offers.Offer(added=4, drawn=4, total=10)
-    assert offer(engine, count=4, seed=7).added == 0
-    assert offer(engine, count=6, seed=7) == offers.Offer(added=2, drawn=6, total=10)
-
-
 def test_disputed_pairs_are_in_the_queue_already(engine):
     debates(engine, 3)
     with reading(engine) as session:
@@ -69,12 +63,13 @@ def test_an_offer_is_a_round_of_the_design_and_leaves_disputes_in_the_queue(engi
         assert designs.current(session, queue.study_id)["preference", "helpfulness"].form == "everything"
 
 
-def test_a_smaller_offer_changes_nothing_and_another_seed_is_refused_after_a_label(engine, items):
-    offer(engine, count=4, seed=7)
-    assert offer(engine, count=2).added == 0
+def test_a_larger_offer_contains_the_smaller_one_and_another_seed_is_refused_after_a_label(engine, items):
+    assert offer(engine, count=4, seed=7) == offers.Offer(added=4, drawn=4, total=10)
+    assert offer(engine, count=4, seed=7).added == offer(engine, count=2).added == 0
+    assert offer(engine, count=6, seed=7) == offers.Offer(added=2, drawn=6, total=10)
     with writing(engine) as session:
         study = studies.get(session, "s").id
         drawn = designs.frame(session, study).query("drawn")["item"].iloc[0]
         store_label(session, study, make_target(drawn), "ann", 1)
     with pytest.raises(TiebreakError, match="drawn with the seed 7; a further round has the same seed"):
-        offer(engine, count=6, seed=8)
+        offer(engine, count=8, seed=8)

@@ -136,15 +136,6 @@ def test_without_the_requirement_the_training_comes_first_and_once(ann, engine):
     assert [task["training"] for task in ann.tasks()] == [False] * 6
 
 
-def test_nothing_else_can_be_labelled_before_the_training_is_passed(ann, engine):
-    set_rules(engine, training_required=False)
-    other = ann.tasks()[-1]
-    set_rules(engine, training_required=True)
-    refused = ann.label(other, 1)
-    assert (refused["status"], refused["message"]) == ("rejected", "The training comes first.")
-    assert stored(engine) == []
-
-
 def test_a_label_from_before_stays_a_label(ann, engine):
     """The owner made an item a training item after somebody had labelled it."""
     other = Client(engine, "other")
@@ -212,13 +203,16 @@ def test_an_answer_that_is_not_on_the_scale_is_no_training_item(engine):
         training.add_item(session, queue.study_id, quality, 3)
 
 
-@pytest.mark.parametrize("action", [{"type": "skip"}, {"type": "flag"}, {"type": "note", "text": "odd"}])
-def test_other_items_are_not_marked_before_the_training_is_passed(ann, engine, action):
+@pytest.mark.parametrize(
+    "action", [{"type": "label", "value": 1}, {"type": "skip"}, {"type": "flag"}, {"type": "note", "text": "odd"}]
+)
+def test_other_items_are_neither_labelled_nor_marked_before_the_training_is_passed(ann, engine, action):
     trained = Client(engine, annotator="bob")
     answer_all(trained, 2)
     other = trained.tasks()[0]
     result = ann.do(task=other, **action)
     assert (result["status"], result["message"]) == ("rejected", "The training comes first.")
+    assert stored(engine) == []
     assert ann.do(task=ann.tasks()[0], **action)["status"] == "accepted"
     assert trained.do(task=other, **action)["status"] == "accepted"
 

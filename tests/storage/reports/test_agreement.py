@@ -224,21 +224,13 @@ def test_a_group_without_a_second_label_has_a_report(engine: Engine) -> None:
     assert {row.group for row in panel.scenarios} >= {"coding"}
 
 
-def test_a_kind_without_a_scale_is_reported_as_unmeasured(engine: Engine) -> None:
-    study = import_study(
-        engine,
-        [*labelled_items("11", "22"), _label_record("answer", "yes", "ann"), _label_record("answer", "no", "ben")],
-    )
+def test_a_kind_without_a_scale_is_reported_as_unmeasured_and_weights_need_none(engine: Engine) -> None:
+    given = [_label_record("aspect_weights", {"depth": 60, "tone": 40}, annotator) for annotator in ("ann", "ben")]
+    given += [_label_record("answer", "yes", "ann"), _label_record("answer", "no", "ben")]
+    study = import_study(engine, [*labelled_items("11", "22"), *given])
     report = agreement.report(engine, study, "people")
     assert report.unmeasured == ("answer",)
-    assert {row.kind for row in report.panels[0].overall} == {"preference"}
-
-
-def test_weights_need_no_scale(engine: Engine) -> None:
-    weights = [_label_record("aspect_weights", {"depth": 60, "tone": 40}, annotator) for annotator in ("ann", "ben")]
-    study = import_study(engine, [*labelled_items("11"), *weights])
-    report = agreement.report(engine, study, "people")
-    assert report.unmeasured == ()
+    assert {row.kind for row in report.panels[0].overall} == {"preference", "aspect_weights"}
     assert find_row(list(report.panels[0].overall), "weights_distance").value == 0
 
 

@@ -41,20 +41,16 @@ def changes(engine):
         return annotators.changes(session, study, annotators.label_events(session, study))
 
 
-def test_agreement_with_others_is_the_mean_share_of_equal_labels(engine):
+def test_agreement_with_others_is_the_mean_share_of_equal_labels_and_alone_there_is_none(engine):
+    add(engine, given("ann", 1, "item 2"))
+    others = summaries(engine)["ann"].others
+    assert (others.value, others.items) == (None, 0) and others.reason
     add(engine, given("ann", 1), given("bob", 1), given("cyd", 2))
     add(engine, given("ann", 1, "item 1"), given("bob", 1, "item 1"), given("ann", 2, "item 2"))
     found = summaries(engine)
     assert (found["ann"].others.value, found["ann"].others.items, found["ann"].others.pairs) == (0.75, 2, 3)
     assert (found["cyd"].others.value, found["cyd"].others.items) == (0.0, 1)
     assert (found["ann"].labels, found["cyd"].labels) == (3, 1)
-
-
-def test_who_labelled_alone_has_no_agreement_and_a_reason(engine):
-    add(engine, given("ann", 1))
-    others = summaries(engine)["ann"].others
-    assert (others.value, others.items) == (None, 0)
-    assert others.reason
 
 
 def test_agreement_with_gold_counts_adjudicated_targets_only(engine):

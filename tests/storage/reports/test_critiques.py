@@ -13,7 +13,7 @@ from core.critiques import Critique, aius_with_numbers, precision_target, recall
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.formats.registry import read_records
 from core.items import Item, Response
-from core.labels import Label, Opinion, Target
+from core.labels import Label, Opinion
 from core.trace import Verdict, VerdictReached
 from storage.db import connections
 from storage.reports import critiques
@@ -206,10 +206,6 @@ def test_a_pair_needs_two_defined_scores(engine: Engine) -> None:
         engine, ItemRecord(item=make_item()), *label_records("i", "a", "1111"), *label_records("i", "b", "11..")
     )
     assert board.pairs == (PairCounts("people", 0, 0, 0, 1),)
-
-
-def test_a_target_identifies_its_aiu_and_critique() -> None:
-    assert recall_target("i", "ref.1", "a") == Target(item="i", kind="aiu_recall", part="ref.1@a")
 
 
 def test_the_pairs_of_a_small_file_are_counted_on_the_command_line(tmp_path: Path) -> None:

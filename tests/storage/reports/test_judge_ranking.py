@@ -43,12 +43,6 @@ def data(module_engine: Engine) -> alignment.AlignmentData:
     return alignment.load_data(module_engine, import_study(module_engine, planted_records()))
 
 
-def test_kinds_and_scenarios_are_listed(data: alignment.AlignmentData) -> None:
-    ((kind, criterion),) = judge_ranking.rankable(data)
-    assert kind == "preference"
-    assert judge_ranking.scenarios(data, kind, criterion) == ["code", "math"]
-
-
 def test_a_judge_that_abstains_is_ranked_last_and_one_of_few_items_is_left_out(data: alignment.AlignmentData) -> None:
     ((kind, criterion),) = judge_ranking.rankable(data)
     report = judge_ranking.report(data, RankingQuery(kind, criterion), resamples=200)
@@ -64,16 +58,13 @@ def test_a_judge_that_abstains_is_ranked_last_and_one_of_few_items_is_left_out(d
     assert comparison.p_corrected is not None and comparison.p_corrected < 0.01
 
 
-def test_a_scenario_has_its_own_ranking(data: alignment.AlignmentData) -> None:
+def test_a_scenario_has_its_own_ranking_and_an_unknown_one_has_none(data: alignment.AlignmentData) -> None:
     ((kind, criterion),) = judge_ranking.rankable(data)
+    assert kind == "preference" and judge_ranking.scenarios(data, kind, criterion) == ["code", "math"]
     report = judge_ranking.report(data, RankingQuery(kind, criterion, scenario="math"), resamples=50)
     assert report is not None and report.ranking.targets == ITEMS // 2
-
-
-def test_nothing_can_be_ranked_in_an_unknown_scenario(data: alignment.AlignmentData) -> None:
-    ((kind, criterion),) = judge_ranking.rankable(data)
-    query = RankingQuery(kind, criterion, scenario="none")
-    assert judge_ranking.report(data, query) is None and judge_ranking.compare(data, query) == ()
+    unknown = RankingQuery(kind, criterion, scenario="none")
+    assert judge_ranking.report(data, unknown) is None and judge_ranking.compare(data, unknown) == ()
 
 
 def test_a_study_without_opinions_has_nothing_to_rank(engine: Engine) -> None:

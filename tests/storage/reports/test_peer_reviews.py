@@ -59,13 +59,21 @@ def sample(module_engine):
     return module_engine
 
 
-def test_the_true_score_is_the_annotators_mean(sample):
+def test_the_true_score_of_each_item_is_the_annotators_mean(sample):
     with reading(sample) as session:
         errors = peer_reviews.load_errors(session, find_run(session, "tour"))
     truth = {trace.item: trace.truth for trace in errors.reviewed}
     assert truth["octopus"] == 8 / 3 and truth["library"] == 1  # the newest label of annotator 3 is a 1
     assert [name for name, _ in errors.reviewed[0].peers] == ["peer 1", "peer 2", "peer 3"]
     assert errors.without_truth == 0 and not errors.hidden
+    with reading(sample) as session:
+        study_id = studies.get(session, "tour").id
+        scores = {rated.item.id: rated.value for rated in peer_reviews.rated_items(session, study_id, "engaging")}
+        assert peer_reviews.rated_items(session, study_id, "another") == []
+        (trace, *_) = find_traces(session, Filter(study_id, item="octopus"))
+        (target,) = peer_reviews.verdict_targets(session, trace.id)
+    assert scores["octopus"] == 8 / 3 and scores["sleep"] == 1.5 and len(scores) == 8
+    assert target == Target(item="octopus", kind="score", criterion="engaging")
 
 
 def test_an_adjudication_replaces_the_mean(engine):
@@ -93,14 +101,6 @@ def test_labels_are_visible_after_ones_own(sample):
         visible = peer_reviews.visible_labels(session, study, bees, "annotator 2")
         assert visible is not None and [label.annotator for label in visible] == ["annotator 2", "annotator 3"]
         assert len(peer_reviews.visible_labels(session, study, bees, None) or []) == 2
-
-
-def test_the_targets_of_a_verdict(sample):
-    with reading(sample) as session:
-        (trace, *_) = find_traces(session, Filter(studies.get(session, "tour").id, item="octopus"))
-        assert peer_reviews.verdict_targets(session, trace.id) == [
-            Target(item="octopus", kind="score", criterion="engaging")
-        ]
 
 
 def load_reasoning_errors(engine, reference, answers=("B", "A", "B"), labelled=()):
@@ -140,11 +140,3 @@ def test_a_run_with_another_chair_has_different_judges(engine):
         mode="json"
     )
     assert judges_of_settings(first) != judges_of_settings(second) and len(judges_of_settings(first)) == 4
-
-
-def test_rated_items_have_the_mean_score(sample):
-    with reading(sample) as session:
-        study_id = studies.get(session, "tour").id
-        scores = {rated.item.id: rated.value for rated in peer_reviews.rated_items(session, study_id, "engaging")}
-        assert peer_reviews.rated_items(session, study_id, "another") == []
-    assert scores["octopus"] == 8 / 3 and scores["sleep"] == 1.5 and len(scores) == 8

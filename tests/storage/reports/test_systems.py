@@ -40,13 +40,17 @@ def study(engine: Engine) -> Study:
     return import_study(engine, planted_records(40, 10, (3, 6)))
 
 
-def test_win_rates_come_from_labels_and_verdicts(engine: Engine, study: Study) -> None:
+def test_win_rates_come_from_labels_and_verdicts_or_from_people_alone(engine: Engine, study: Study) -> None:
     report = systems.report(engine, study, resamples=50)
     assert (report.kind, report.judge) == ("preference", "judge")
     large, small = report.rows
     assert (large.system, small.system) == ("large", "small")
     assert large.people == pytest.approx(0.8) and large.verdicts == 1.0
     assert (large.labelled, large.judged) == (10, 30)
+    alone = systems.report(engine, study, judge="", resamples=50).rows[0]
+    assert alone.value == pytest.approx(0.8) and alone.verdicts is None
+    with pytest.raises(TiebreakError, match="There is no judge called 'nobody' here; there are judge"):
+        systems.report(engine, study, judge="nobody")
 
 
 @pytest.mark.parametrize("reference", ["gold", "majority"])
@@ -59,16 +63,6 @@ def test_split_votes_are_left_out_and_counted(engine: Engine, study: Study, refe
     assert "3 targets have labels but no majority, left out" in large.reason
     alone = systems.report(engine, study, judge="", reference=reference, resamples=10).rows[0]
     assert (alone.labelled, alone.judged, alone.undecided) == (10, 0, 3)
-
-
-def test_people_alone(engine: Engine, study: Study) -> None:
-    large = systems.report(engine, study, judge="", resamples=50).rows[0]
-    assert large.value == pytest.approx(0.8) and large.verdicts is None
-
-
-def test_an_unknown_judge_is_one_sentence(engine: Engine, study: Study) -> None:
-    with pytest.raises(TiebreakError, match="There is no judge called 'nobody' here; there are judge"):
-        systems.report(engine, study, judge="nobody")
 
 
 def test_the_default_judge_does_not_depend_on_the_order_and_the_table_names_it(engine: Engine) -> None:

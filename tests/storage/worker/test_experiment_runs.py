@@ -224,11 +224,11 @@ def test_only_what_failed_is_continued_and_each_failing_run_is_listed(engine: En
     assert (progress.failing, progress.done, len(asked)) == ([], 6, 1)
 
 
-def test_runs_at_once_use_the_servers_of_ten_models_together_and_share_the_ceiling(
+def test_runs_at_once_use_the_servers_of_all_models_together_and_share_the_ceiling(
     engine: Engine, a_study: Study
 ) -> None:
-    """A call reserves and costs $0.1: ten runs that may each spend $0.45 make four calls together."""
-    axes = f"{{judge.model: [{', '.join(f'm{n}' for n in range(10))}]}}"
+    """A call reserves and costs $0.1: five runs that may each spend $0.45 make four calls together."""
+    axes = f"{{judge.model: [{', '.join(f'm{n}' for n in range(5))}]}}"
     text = FILE.replace("{format: [general, masked]}", axes).replace(
         "repeats: 2", "repeats: 1\nparallel: 1\nfresh: true"
     )
@@ -252,8 +252,8 @@ def test_runs_at_once_use_the_servers_of_ten_models_together_and_share_the_ceili
         return asyncio.run(execution)
 
     assert run("single", 1).state == "finished" and most == 1
-    assert run("together", 10).state == "finished" and most == 10
-    assert run("limited", 10, "ceiling: 0.45\n").totals.calls == 4
+    assert run("together", 5).state == "finished" and most == 5
+    assert run("limited", 5, "ceiling: 0.45\n").totals.calls == 4
 
 
 def test_cells_that_differ_in_the_chair_alone_share_the_peers(engine: Engine) -> None:

@@ -41,22 +41,13 @@ def make_request(study, **specs):
     return RunRequest(study, PROTOCOLS["refer"], settings.model_copy(update={"peers": peers}), "run")
 
 
-def study_with_an_image(engine):
+def test_a_run_over_images_is_refused_for_a_protocol_that_sends_none_and_a_model_without_vision(engine):
     item = make_item(responses=(Response(text="", image="https://a.org/b.png"),))
-    return import_study(engine, [ItemRecord(item=item)])
-
-
-def test_a_run_over_images_is_refused_for_a_protocol_that_sends_none(engine):
-    study = study_with_an_image(engine)
+    study = import_study(engine, [ItemRecord(item=item)])
     settings = PairSettings(judge=Judge(name="a", spec=Spec(model="m")), criterion=Criterion(name="x"))
     for start in (create_run, estimate_run):
         with pytest.raises(TiebreakError, match="has an image, and Single judge, pair sends none"):
             start(engine, RunRequest(study, PROTOCOLS["single-judge"], settings, "run"))
-
-
-def test_a_run_over_images_is_refused_for_a_model_without_vision(engine):
-    study = study_with_an_image(engine)
-    for start in (create_run, estimate_run):
         with pytest.raises(TiebreakError, match="local cannot see"):
             start(engine, make_request(study, model="local"))
     assert create_run(engine, make_request(study, model="gpt-4o-mini"))

@@ -108,15 +108,21 @@ def test_repetitions_are_independent_and_fresh_runs_ask_anew(engine: Engine, stu
     assert made == 0 and {source for _, source in replies_of(engine, after)} == {"fresh"}
 
 
-@pytest.mark.parametrize("changed", [{"temperature": 0.5}, {"model": "other"}, {"seed": 1}, {"system": "Be brief."}])
-def test_other_content_is_another_call(engine: Engine, study: Study, changed: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("changed", "made"),
+    [
+        ({"temperature": 0.5}, 6),
+        ({"model": "other"}, 6),
+        ({"seed": 1}, 6),
+        ({"system": "Be brief."}, 6),
+        ({"timeout": 5.0, "prompt_price": 1.0, "completion_price": 1.0}, 0),
+    ],
+)
+def test_other_content_is_another_call_and_a_price_is_none(
+    engine: Engine, study: Study, changed: dict[str, Any], made: int
+) -> None:
     run(engine, study, "first", make_settings())
-    assert run(engine, study, "second", make_settings(**changed))[1] == 6
-
-
-def test_names_prices_and_time_outs_are_not_part_of_a_call(engine: Engine, study: Study) -> None:
-    run(engine, study, "first", make_settings())
-    assert run(engine, study, "second", make_settings(timeout=5.0, prompt_price=1.0, completion_price=1.0))[1] == 0
+    assert run(engine, study, "second", make_settings(**changed))[1] == made
 
 
 def test_reused_calls_cost_nothing_and_state_what_they_saved(engine: Engine, study: Study) -> None:

@@ -163,11 +163,6 @@ def test_rounds_are_not_compared_with_the_verdicts_of_their_own_debate(tmp_path:
     assert not rows  # nobody labelled: the reference is the debate
 
 
-def test_accuracy_has_a_row_for_missing_verdicts_as_ties(tmp_path: Path) -> None:
-    rows = compute(tmp_path, list(read_records(FIXTURES / "chateval")), "chateval-1")
-    assert {"accuracy", "cohen_kappa"} <= {row.statistic for row in rows}
-
-
 def test_a_mean_over_criteria_needs_every_criterion(tmp_path: Path) -> None:
     rows = compute(tmp_path, list(read_records(samples.path("refer"))), "refer-2")
     means = [row for row in rows if row.group == "mean"]
