@@ -264,7 +264,7 @@ def read_delimited(
         if named:
             file.readline()
         default = separator or (named[1] if named else None)
-        if default is None and data_suffix(path) == ".csv":
+        if default is None and table_suffix(path) == ".csv":
             lines = _sample(path)
             # The one with which the first rows have as many cells as the header, the most columns first.
             # In a file with tabs, quotation marks can be text.
@@ -383,7 +383,7 @@ def _fit(lines: list[str], separator: str, *, quotes: bool = True) -> tuple[bool
     return is_valid and columns > 1 and len(set(lengths)) == 1, columns
 
 
-SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".jl", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".jl", ".parquet", ".txt")
 # More characters than a number's end, a word or an escape needs, which the end of a text can cut.
 LONGEST_TOKEN = 16
 WHITESPACE = re.compile(r"[ \t\r\n]*")
@@ -403,7 +403,7 @@ def read_rows(
     if path.is_dir():
         yield from _of_folder(path)
         return
-    suffix = data_suffix(path)
+    suffix = table_suffix(path)
     if suffix not in SUFFIXES:
         raise FileFormatError(f"{path.name} is not a table; readable files end in {', '.join(SUFFIXES)}")
     is_empty = True
@@ -417,7 +417,8 @@ def read_rows(
 def files_of_records(folder: Path) -> list[Path]:
     """Return the JSON files of a folder, `2.json` before `10.json`; none if it has other data too."""
     files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
-    only = all(data_suffix(path) == ".json" for path in files if data_suffix(path) in SUFFIXES)
+    data = [suffix for suffix in map(data_suffix, files) if suffix in SUFFIXES and suffix != ".txt"]
+    only = all(suffix == ".json" for suffix in data)
     return sorted((p for p in files if data_suffix(p) == ".json"), key=lambda p: (len(p.name), p.name)) if only else []
 
 
@@ -431,7 +432,15 @@ def _of_folder(folder: Path) -> Iterator[tuple[int, Row]]:
 
 def has_header(path: Path) -> bool:
     """Return whether the file's first line names its columns."""
-    return data_suffix(path) in (".csv", ".tsv", ".tab")
+    return table_suffix(path) in (".csv", ".tsv", ".tab")
+
+
+def table_suffix(path: Path) -> str:
+    """Return the suffix that names how a table is written: a .txt file is JSON lines or delimited text."""
+    suffix = data_suffix(path)
+    if suffix != ".txt":
+        return suffix
+    return ".jsonl" if read_head(path)[:1] in ("{", "[") else ".csv"
 
 
 def _records(
@@ -445,11 +454,14 @@ def _records(
         with read_chunks(path) as chunks:  # decoded one at a time: the text of the other elements is not in memory
             yield from _ArrayText(chunks).elements()
     elif _is_lines(path):
+        are_plain = None  # such as one score on each line
         for number, text in read_lines(path):
             value, end = _value(text, _skip(text, 0), number)
             if text[end:].strip():
                 raise FileFormatError("expected one JSON value on this line", line=number)
-            yield number, _fields(value, number)
+            is_plain = suffix != ".json" and not isinstance(value, dict | list)
+            are_plain = is_plain if are_plain is None else are_plain
+            yield number, {"value": value} if is_plain and are_plain else _fields(value, number)
     else:
         text = read_text(path)
         start = _skip(text, 0)

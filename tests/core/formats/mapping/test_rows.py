@@ -40,6 +40,15 @@ def test_a_file_without_a_header_loses_no_row(tmp_path: Path) -> None:
     assert [line for line, _ in read_rows(tmp_path / "t.tsv", header=False)] == [1, 2]
 
 
+def test_a_text_file_is_json_lines_or_delimited_and_lines_can_be_plain_values(tmp_path: Path) -> None:
+    rows = {"a": "1", "b": "x"}
+    for content in ('{"a": "1", "b": "x"}\n' * 2, "a\tb\n1\tx\n1\tx\n", "a;b\n1;x\n1;x\n"):
+        assert [row for _, row in read_content(tmp_path / "t.txt", content)] == [rows, rows]
+    assert read_content(tmp_path / "t.jsonl", '3.5\n\n"good"\n') == [(1, {"value": 3.5}), (3, {"value": "good"})]
+    with pytest.raises(FileFormatError, match="line 1: expected a record with named fields"):
+        read_content(tmp_path / "t.json", "[1]")
+
+
 QUOTES = "; if quotation marks do not enclose cells, add `quotes: false` to the mapping"
 
 
