@@ -2,15 +2,33 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 import cli
-from storage.db.connections import connect, upgrade, writing
+from storage.db.connections import connect, writing
 from storage.reports import certificates
 from storage.transfer import imports
+from tests.databases import create_database
 from tests.storage.reports import planted_policies as planted
+
+
+@pytest.fixture(scope="module")
+def planted_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a database with the study, which each test copies."""
+    path = tmp_path_factory.mktemp("planted") / "tiebreak.db"
+    engine = connect(create_database(path))
+    imports.import_records(engine, "s", planted.records())
+    engine.dispose()
+    return path
+
+
+@pytest.fixture
+def url(planted_file: Path, tmp_path: Path) -> str:
+    return f"sqlite:///{shutil.copy(planted_file, tmp_path)}"
 
 
 def run(*words: str, code: int = 0) -> str:
@@ -19,12 +37,8 @@ def run(*words: str, code: int = 0) -> str:
     return result.stdout
 
 
-def test_a_policy_is_one_object_and_its_certificate_can_be_verified(tmp_path: Path) -> None:
-    url, file = f"sqlite:///{tmp_path}/tiebreak.db", tmp_path / "certificate.json"
-    engine = connect(url)
-    upgrade(engine)
-    imports.import_records(engine, "s", planted.records())
-    engine.dispose()
+def test_a_policy_is_one_object_and_its_certificate_can_be_verified(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "certificate.json"
     words = ["--study", "s", "--judge", "careful", "--risk", "0.1", "--database", url]
     found = json.loads(run("policy", *words, "--confidence", "0.95", "--certificate", str(file), "--json"))
     assert (found["state"], found["signal"]) == ("accept", "stated")
@@ -48,15 +62,13 @@ def test_a_policy_is_one_object_and_its_certificate_can_be_verified(tmp_path: Pa
     assert missing.exit_code == 2 and "cannot be read" in missing.stderr
 
 
-def test_gold_has_verdicts_that_stand_only_if_they_are_wanted(tmp_path: Path) -> None:
-    url, file = f"sqlite:///{tmp_path}/tiebreak.db", tmp_path / "gold.csv"
-    engine = connect(url)
-    upgrade(engine)
-    imports.import_records(engine, "s", planted.records())
+def test_gold_has_verdicts_that_stand_only_if_they_are_wanted(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "gold.csv"
     words = ("data", "export", "--study", "s", "--database", url, "--gold", str(file))
     refused = CliRunner().invoke(cli.app, [*words, "--with-policy"])
     assert refused.exit_code == 2 and "No policy stands" in refused.stderr
     found = json.loads(run("policy", "--study", "s", "--risk", "0.1", "--database", url, "--json"))
+    engine = connect(url)
     with writing(engine) as session:
         certificates.save(session, 1, found["certificate"])
     engine.dispose()

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from sqlalchemy import make_url
 
 from storage.transfer import samples
+from tests.bench.command_inputs import debate_settings
 from tests.databases import create_database
 from tests.openai_server import run_server
 from tests.paths import ROOT
@@ -28,9 +28,7 @@ ALLOWED = {
     "runs start": STORAGE | DEBATES | {"aiohttp"},
     "people agreement": STORAGE | {"krippendorff", "numpy", "numpy.ma", "tabulate"},
     "server audit": STORAGE | {"tabulate"},
-    "studies members": STORAGE | {"core.trace", "tabulate"},
     "studies list": STORAGE | {"core.trace", "tabulate"},
-    "server summaries": STORAGE | {"core.trace"},
 }
 """Command -> the libraries and slow modules that it may import."""
 PROGRAM = f"""
@@ -89,23 +87,13 @@ def test_commands_import_only_the_libraries_that_they_use(database, tmp_path):
     def loaded(command, study, *words):
         return loaded_by(*command.split(), *words, "--study", study, "--database", database)
 
-    def settings(address, **fields):
-        judges = [{"name": name, "model": f"judge-{number}", "address": address} for number, name in enumerate("abc")]
-        file = tmp_path / "settings.yaml"
-        file.write_text(yaml.safe_dump({"judges": judges, **fields}))
-        return "--settings", str(file), "--limit", "1"
-
-    for protocol in ("scaleeval", "metacritique"):
-        assert loaded("data import", protocol, str(samples.path(protocol))) <= ALLOWED["data import"]
+    assert loaded("data import", "scaleeval", str(samples.path("scaleeval"))) <= ALLOWED["data import"]
     assert loaded("people agreement", "scaleeval") <= ALLOWED["people agreement"]
     with run_server() as server:
-        debate = settings(server.address, criterion={"name": "helpfulness"})
-        assert loaded("runs start", "scaleeval", "--protocol", "scaleeval", *debate) <= ALLOWED["runs start"]
-        critique = settings(server.address)
-        assert loaded("runs start", "metacritique", "--protocol", "metacritique", *critique) <= ALLOWED["runs start"]
-    assert loaded("studies members", "scaleeval") <= ALLOWED["studies members"]
-    for words in ("server audit", "studies list", "server summaries"):
-        check = ["--check"] if words == "server summaries" else []
-        assert loaded_by(*words.split(), *check, "--database", database) <= ALLOWED[words]
+        settings = debate_settings(tmp_path / "settings.yaml", server.address)
+        words = ("--protocol", "scaleeval", "--settings", str(settings), "--limit", "1")
+        assert loaded("runs start", "scaleeval", *words) <= ALLOWED["runs start"]
+    for words in ("server audit", "studies list"):
+        assert loaded_by(*words.split(), "--database", database) <= ALLOWED[words]
     file = Path(make_url(database).database)
     assert [path.name for path in file.parent.iterdir()] == [file.name]  # each command has closed its connections

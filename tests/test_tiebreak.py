@@ -59,8 +59,9 @@ def test_figures_are_those_of_the_command_line(study):
 
 
 def test_comparisons_biases_systems_and_discussions_are_frames(study):
-    assert {"judge", "other_judge", "difference", "p_corrected"} <= set(study.comparisons().columns)
-    ranked = {*study.judges()["judge"], *study.comparisons().attrs["not_compared"]}
+    compared = study.comparisons()
+    assert {"judge", "other_judge", "difference", "p_corrected"} <= set(compared.columns)
+    ranked = {*study.judges()["judge"], *compared.attrs["not_compared"]}
     assert set(study.opinions()["rater"]) <= ranked
     assert set(study.biases()["bias"]) >= {"position", "length"}
     assert study.systems()["system"].nunique() >= 2

@@ -11,8 +11,6 @@ from pathlib import Path
 import yaml
 
 from core.formats.mapping.mapping import JudgeBlock, Mapping, ResponseFields, WideLabels, dump_mapping
-from core.statistics.reports.agreement import agreement_rows
-from tests.bench.bench_statistics import LIKERT, make_frame, make_ratings
 
 ANNOTATORS = ("ann", "bob", "cyd")
 WORDS = ["an", "answer", "of", "ordinary", "length", "says", "what", "it", "says", "and", "then", "why", "it", "is"]
@@ -120,4 +118,7 @@ def plain_import(path: Path) -> None:
 
 
 if __name__ == "__main__" and "crowd" in sys.argv:
+    from core.statistics.reports.agreement import agreement_rows
+    from tests.bench.bench_statistics import LIKERT, make_frame, make_ratings
+
     agreement_rows(make_frame(make_ratings(350, 123, 5)), by="all", scales=LIKERT)

@@ -217,33 +217,30 @@ def test_the_sidebar_follows_the_role_and_the_study(members):
     assert {"Traces", "Search"} <= {link.proto.label for link in shown.main.get("page_link")}
 
 
-@pytest.mark.parametrize(
-    ("role", "expected"),
-    [("owner", ["Import", "Start a run"]), ("researcher", ["Import", "Start a run"]), ("annotator", [])],
-)
-def test_an_empty_page_links_only_to_pages_that_the_role_allows(members, role, expected):
-    members(role)
-    shown = visit("label/scores", study="s")
-    assert [link.label for link in page_links(shown)] == expected
+def test_an_empty_page_links_only_to_pages_that_the_role_allows(members):
+    for role, expected in (("owner", ["Import", "Start a run"]), ("annotator", [])):
+        members(role)
+        shown = visit("label/scores", study="s")
+        assert [link.label for link in page_links(shown)] == expected, role
 
 
-@pytest.mark.parametrize(
-    ("page", "advice"),
-    [
-        ("label/scores", "Import scores"),
-        ("label/aius", "Import critiques"),
-        ("results/overview", "Import"),
-        ("setup/studies", "Import, edit and export"),
-    ],
-)
-def test_only_who_may_import_is_told_to_import(members, page, advice):
+IMPORT_ADVICE = {
+    "label/scores": "Import scores",
+    "label/aius": "Import critiques",
+    "results/overview": "Import",
+    "setup/studies": "Import, edit and export",
+}
+
+
+def test_only_who_may_import_is_told_to_import(members):
     with writing(resources.engine()) as session:
         empty = studies.get_or_create(session, "empty").id
         for role in ("owner", "annotator"):
             access.set_role(session, empty, role, Role(role))
     for role, is_told in (("owner", True), ("annotator", False)):
         members(role)
-        assert (advice in page_text(visit(page, study="empty"))) is is_told, role
+        for page, advice in IMPORT_ADVICE.items():
+            assert (advice in page_text(visit(page, study="empty"))) is is_told, (role, page)
 
 
 def test_an_annotator_of_an_archived_study_is_told_who_can_activate_it(members):
@@ -272,33 +269,36 @@ def test_a_page_is_refused_without_the_role_in_its_study_also_to_the_owner_of_an
         assert "does not allow" in text or "You may see the traces" in text, (page, text)
 
 
-@pytest.mark.parametrize(
-    ("visitor", "page", "sentence"),
-    [
-        ("signed out", "results/overview", "You are signed out"),
-        ("signed out", "setup/account", "You are signed out"),
-        ("stranger", "results/overview", "not a member of any study"),
-        ("stranger", "watch/traces", "no role in a study"),
-        ("annotator", "setup/access", "no role in a study"),
-    ],
-)
-def test_a_visitor_without_any_role_is_told_so(members, visitor, page, sentence):
-    members(visitor)
-    shown = visit(page, study="s") if visitor == "annotator" else visit(page)
-    assert sentence in page_text(shown) and not shown.exception
+WITHOUT_A_ROLE = [
+    ("signed out", "results/overview", "You are signed out"),
+    ("signed out", "setup/account", "You are signed out"),
+    ("stranger", "results/overview", "not a member of any study"),
+    ("stranger", "watch/traces", "no role in a study"),
+    ("annotator", "setup/access", "no role in a study"),
+]
 
 
-@pytest.mark.parametrize("role", ["annotator", "adjudicator", "stranger"])
-def test_a_link_to_a_trace_a_study_or_the_import_is_refused(members, role):
-    members(role)
-    for page, parameters in [
-        ("watch/traces", {"trace": "1"}),
-        ("setup/studies", {"view": "study", "open": "s"}),
-        ("setup/studies", {"view": "import"}),
-    ]:
-        shown = visit(page, **parameters)
-        assert shown.error and "item 0" not in page_text(shown), page
-        assert not shown.get("file_uploader") and not shown.tabs
+def test_a_visitor_without_any_role_is_told_so(members):
+    for visitor, page, sentence in WITHOUT_A_ROLE:
+        members(visitor)
+        shown = visit(page, study="s") if visitor == "annotator" else visit(page)
+        assert sentence in page_text(shown) and not shown.exception, (visitor, page)
+
+
+LINKS = [
+    ("watch/traces", {"trace": "1"}),
+    ("setup/studies", {"view": "study", "open": "s"}),
+    ("setup/studies", {"view": "import"}),
+]
+
+
+def test_a_link_to_a_trace_a_study_or_the_import_is_refused(members):
+    for role in ("annotator", "adjudicator", "stranger"):
+        members(role)
+        for page, parameters in LINKS:
+            shown = visit(page, **parameters)
+            assert shown.error and "item 0" not in page_text(shown), (role, page)
+            assert not shown.get("file_uploader") and not shown.tabs, (role, page)
 
 
 def test_the_overview_of_an_annotator_has_no_results_and_lists_only_own_studies(members):
@@ -310,22 +310,20 @@ def test_the_overview_of_an_annotator_has_no_results_and_lists_only_own_studies(
     assert "**s**" not in page_text(visit("setup/studies"))
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_a_route_is_refused_to_roles_that_may_not_label(members, method, path):
+def test_a_route_is_refused_to_roles_that_may_not_label(members):
     engine = resources.engine()
-    statuses = {}
+    client = TestClient(app.app, base_url=HOST, client=("127.0.0.1", 1), headers={"origin": HOST})
+    refusals = {"viewer": {"forbidden"}, "stranger": {"unknown"}}  # as if there were no such study
     for role in (*Role, "stranger"):
         with writing(engine) as session:
             registry.set_password(session, registry.get(session, role).id, registry.password_hash(session, 1))
-        client = TestClient(app.app, base_url=HOST, client=("127.0.0.1", 1), headers={"origin": HOST})
         client.cookies.set("tiebreak_session", enter(engine, role))
-        body = {"json": {}} if method == "POST" else {}
-        reply = client.request(method, path, params={"study": "s", "kind": "disagreements"}, **body)
-        statuses[role] = reply.json()["error"] if reply.status_code in (403, 404) else ""
-    allowed = {"", "csrf", "unknown"} if path.endswith(("/t", "/image")) else {"", "csrf"}
-    assert statuses.pop("viewer") == "forbidden"
-    assert statuses.pop("stranger") == "unknown", "as if there were no such study"
-    assert set(statuses.values()) <= allowed
+        for method, path in ROUTES:
+            body = {"json": {}} if method == "POST" else {}
+            reply = client.request(method, path, params={"study": "s", "kind": "disagreements"}, **body)
+            found = reply.json()["error"] if reply.status_code in (403, 404) else ""
+            allowed = {"", "csrf", "unknown"} if path.endswith(("/t", "/image")) else {"", "csrf"}
+            assert found in refusals.get(role, allowed), (role, path)
     with reading(engine) as session:
         assert access.permissions_anywhere(session, Actor("stranger", 7)) == frozenset()
         assert Permission.label not in PERMISSIONS[Role.viewer]
