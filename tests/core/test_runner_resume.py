@@ -1,61 +1,10 @@
-"""Resuming: a run interrupted anywhere repeats no call and reaches the same verdict."""
+"""Resuming: stored turns are not requested again, and those of another run fail the trace."""
 
-import hashlib
-
-from hypothesis import given
-from hypothesis import strategies as st
-
-from core.llm.client import Answer, Reply, ScriptedModel
+from core.llm.client import ScriptedModel
 from core.protocols.scaleeval.settings import Settings
-from core.trace import EVENT_ADAPTER, Ask, CallFailed, Event, ReplyUnreadable, TraceFailed, TurnCompleted, Verdict
-from storage.db.columns import to_storable_json
+from core.trace import CallFailed, Event, ReplyUnreadable, TraceFailed, TurnCompleted, Verdict
 from tests.core.protocols.debates import choices_script, make_flow, make_settings
 from tests.core.protocols.scripted_runs import run_recorded
-
-
-def scripted_answer(seed: int, ask: Ask) -> Answer:
-    """Return a reply that depends on speaker and prompt: mostly a choice, sometimes unreadable or a refusal."""
-    number = int(hashlib.sha256(f"{seed}{ask.speaker}{ask.prompt}".encode()).hexdigest(), 16) % 12
-    if number == 0:
-        return Reply(text="", finish="refused")
-    if number == 3:  # the characters that no database stores
-        return r'{"reasoning": "Half \ud800, NUL \u0000, 😀.", "answer": "Submission 1"}'
-    return "I cannot say." if number < 3 else f"So be it ({number}).\n\n{number % 3}"
-
-
-def run(chosen: Settings, seed: int, stored: list[Event]) -> tuple[Verdict | None, list[Event], list[str]]:
-    """Return the verdict, all events including the stored ones, and the asks that were sent."""
-    model = ScriptedModel(lambda ask: scripted_answer(seed, ask))
-    verdict, events = run_recorded(make_flow(chosen, seed=seed), model, stored)
-    return verdict, events, [f"{ask.speaker} {ask.round}: {ask.prompt}" for ask in model.asked]
-
-
-def sort_by_ask(events: list[Event]) -> list[Event]:
-    """Return the events in the order of the flow; asks of one round are recorded as they are answered."""
-    return sorted(events, key=lambda e: (getattr(e, "ask", 99), e.type == "turn"))
-
-
-@given(
-    seed=st.integers(0, 10_000),
-    cut=st.integers(0, 30),
-    chosen=st.builds(
-        lambda judges, reply_order, stopping: make_settings(judges, reply_order=reply_order, stopping=stopping),
-        st.sampled_from(["ab", "abc", "abcd"]),
-        st.sampled_from(["simultaneous", "sequential"]),
-        st.sampled_from(["unanimity", "majority"]),
-    ),
-)
-def test_an_interrupted_run_ends_like_an_uninterrupted_one(seed: int, cut: int, chosen: Settings) -> None:
-    verdict, events, asked = run(chosen, seed, [])
-    stored = [EVENT_ADAPTER.validate_json(to_storable_json(event.model_dump(mode="json"))) for event in events[:cut]]
-    resumed_verdict, all_events, asked_later = run(chosen, seed, stored)
-    assert resumed_verdict == verdict
-    assert sort_by_ask(all_events) == sort_by_ask(events)
-    answered = sum(isinstance(e, TurnCompleted | ReplyUnreadable) for e in stored)
-    assert len(asked_later) == len(asked) - answered
-    assert not set(asked_later) & {
-        f"{e.turn.speaker} {e.turn.round}: {e.turn.prompt}" for e in stored if hasattr(e, "turn")
-    }
 
 
 def resume(stored: list[Event], chosen: Settings) -> tuple[Verdict | None, list[Event], ScriptedModel]:

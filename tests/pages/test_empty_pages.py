@@ -5,12 +5,16 @@ import pytest
 from core.formats.records import ItemRecord
 from pages.parts.sections import SECTIONS, Section
 from tests.conftest import make_item
-from tests.pages.visits import page_text, prepare_study, switch_to, visit
+from tests.pages.visits import page_text, prepare_copy, switch_to, visit
+
+
+def one_item() -> list[ItemRecord]:
+    return [ItemRecord(item=make_item())]
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.script)
 def test_a_page_opens_for_a_study_of_one_item(section: Section) -> None:
-    prepare_study([ItemRecord(item=make_item())])
+    prepare_copy(one_item)
     page = (switch_to if section.name else visit)(section.script.removesuffix(".py"), "ann")
     assert not page.error
     assert page_text(page).strip()

@@ -31,7 +31,7 @@ from tests.bench import large_study
 from tests.databases import create_database
 
 LARGE_TABLES = ("item", "target", "label", "trace", "opinion", "event", "unread_reply")
-ANNOTATOR = "annotator 1"
+ANNOTATOR = "annotator 2"  # has open targets in both studies
 Statement = tuple[str, tuple[object, ...]]
 
 
@@ -141,7 +141,7 @@ def full_scans(engine: Engine, statement: Statement) -> list[str]:
 @pytest.fixture(scope="module")
 def studies_by_size(tmp_path_factory):
     folder = tmp_path_factory.mktemp("queries")
-    return {items: planted(folder / f"{items}.db", items) for items in (20, 60)}
+    return {items: planted(folder / f"{items}.db", items) for items in (20, 40)}
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -35,16 +35,6 @@ def test_ordered_scales_are_offered_ac2_and_categories_without_order_ac1():
     assert "gwet_ac2_quadratic" not in catalogue.of_level("nominal")
 
 
-def test_ac2_with_quadratic_weights_of_two_raters_is_that_of_the_formula():
-    """Two raters, categories 1 to 3, table [[5, 1, 0], [1, 4, 1], [0, 1, 7]]: p_a = 19 / 20, p_e = 5 / 6 x .6641."""
-    table = np.array([[5, 1, 0], [1, 4, 1], [0, 1, 7]])
-    codes = np.array([[i, j] for i in range(3) for j in range(3) for _ in range(table[i, j])])
-    value = estimate_statistics(ratings_from_codes(codes, 3), ["gwet_ac2_quadratic"], resamples=0)
-    shares = np.array([6, 6, 8]) / 20
-    observed, expected = 1 - 4 * 0.25 / 20, (3 + 4 * 0.75) / 6 * (shares * (1 - shares)).sum()
-    assert value["gwet_ac2_quadratic"].value == pytest.approx((observed - expected) / (1 - expected), abs=1e-12)
-
-
 @given(ITEMS)
 def test_values_of_complete_tables_are_within_the_bounds(items):
     ratings = ratings_from_codes(np.array(items), 4)

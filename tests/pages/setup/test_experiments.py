@@ -7,7 +7,7 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 from core import experiments as files
-from core.formats.records import CriterionRecord, ItemRecord
+from core.formats.records import CriterionRecord, ItemRecord, Record
 from core.items import Criterion
 from core.llm.client import ScriptedModel
 from core.protocols.registry import PROTOCOLS
@@ -20,7 +20,7 @@ from storage.studies import studies
 from storage.studies.studies import Study
 from storage.worker import RunRequest, create_run, execute_experiment, plan, start
 from tests.conftest import make_item, make_label
-from tests.pages.visits import page_links, page_text, prepare_study, visit
+from tests.pages.visits import page_links, page_text, prepare_copy, visit
 
 FILE = """
 name: formats
@@ -32,9 +32,13 @@ axes: {format: [general, masked]}
 
 @pytest.fixture(autouse=True)
 def _a_study() -> None:
+    prepare_copy(four_labelled_items)
+
+
+def four_labelled_items() -> list[Record]:
     items = [ItemRecord(item=make_item(f"item {n}")) for n in range(4)]
     labels = [make_label(1 + n % 2, item=f"item {n}") for n in range(4)]
-    prepare_study([CriterionRecord(criterion=Criterion(name="helpfulness", definition="Of use.")), *items, *labels])
+    return [CriterionRecord(criterion=Criterion(name="helpfulness", definition="Of use.")), *items, *labels]
 
 
 def a_study() -> Study:

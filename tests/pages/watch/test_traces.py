@@ -22,6 +22,7 @@ from tests.pages.visits import (
     label_is_blind,
     page_links,
     page_text,
+    prepare_copy,
     prepare_sample,
     prepare_study,
     study_session,
@@ -74,9 +75,13 @@ def test_the_filters_and_the_order_of_the_list_are_in_the_address(sample):
 @pytest.fixture
 def numbers():
     """The numbers of the items of a study with 120 traces."""
-    names = [f"item {number}" for number in range(120)]
-    prepare_study([*(ItemRecord(item=make_item(name)) for name in names), RUN, *map(a_trace, names)], "tour")
+    prepare_copy(numbered_traces, 120, study="tour")
     return range(120)
+
+
+def numbered_traces(count):
+    names = [f"item {number}" for number in range(count)]
+    return [*(ItemRecord(item=make_item(name)) for name in names), RUN, *map(a_trace, names)]
 
 
 def test_a_link_to_a_page_shows_its_rows_and_a_changed_filter_the_first(numbers):
