@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from commands import admin, data, improvement, judges, output, people, policies, runs, studies, tables
+from commands import admin, data, improvement, judges, output, people, runs, studies, tables
 
 Function = Callable[..., Any]
 
@@ -100,8 +100,8 @@ NOUNS: dict[str, Noun | Command] = {
             "rationales": Command(judges.rationales, "rationales"),
             "causes": Command(judges.causes, "causes"),
             "discussions": Command(judges.discussions, "discussions"),
-            "policy": Command(policies.policy, "policy"),
-            "policy-verify": Command(policies.policy_verify, "policy verify"),
+            "policy": Command(judges.policy, "policy"),
+            "policy-verify": Command(judges.policy_verify, "policy verify"),
         },
         default="rank",
     ),

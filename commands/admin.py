@@ -3,16 +3,13 @@
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from commands import output
 from commands.lazy import lazy_imports
 from core.errors import TiebreakError
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
 
 with lazy_imports():
     from core.formats import tables as data_tables
@@ -59,7 +56,7 @@ def add(
     return _link_result(account.name, link, account_tokens.LIFETIME)
 
 
-def _check_similar(engine: "Engine", name: str) -> None:
+def _check_similar(engine: output.Database, name: str) -> None:
     """Ask on a terminal, and raise TiebreakError elsewhere, if a new name looks like another annotator's."""
     name = annotators.normalize_name(name)
     with connections.reading(engine) as session:

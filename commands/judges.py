@@ -1,40 +1,30 @@
-"""Which judge can be used, and which system is better."""
+"""Which judge can be used, which of its verdicts may stand, and which system is better."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
+from commands import output
 from commands.lazy import lazy_imports
-from commands.output import (
-    Abstentions,
-    CriterionName,
-    Database,
-    Kind,
-    Reference,
-    Result,
-    ScenarioName,
-    Source,
-    check_rule,
-    format_table,
-    with_population,
-)
 from core.errors import TiebreakError
 from core.wording import format_estimate
 
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
 with lazy_imports():
+    from core.formats import html_report
+    from core.formats import text as text_files
     from core.statistics import catalogue
     from core.statistics.reports import biases as bias_rules
     from core.statistics.reports import judges as judge_rules
     from storage.db import connections
     from storage.reports import alignment as alignment_report
     from storage.reports import (
+        certificates,
         discordance,
         judge_biases,
         judge_costs,
@@ -44,6 +34,7 @@ with lazy_imports():
         references,
     )
     from storage.reports import discussions as discussion_report
+    from storage.reports import policy as policies
     from storage.reports import rationales as rationale_report
     from storage.reports import run_comparison as run_report
     from storage.reports import systems as system_report
@@ -52,14 +43,14 @@ with lazy_imports():
 
 
 FEW_JUDGES = "Fewer than two judges can be compared on the same targets."
-OPENED = {"source": Source, "engine": Database}
+OPENED = {"source": output.Source, "engine": output.Database}
 # The options that several commands have: annotation and default.
 FILTERS: Mapping[str, tuple[Any, Any]] = {
-    "kind": (Kind, None),
-    "criterion": (CriterionName, None),
-    "scenario": (ScenarioName, None),
-    "reference": (Reference, None),
-    "abstentions": (Abstentions, "error"),
+    "kind": (output.Kind, None),
+    "criterion": (output.CriterionName, None),
+    "scenario": (output.ScenarioName, None),
+    "reference": (output.Reference, None),
+    "abstentions": (output.Abstentions, "error"),
 }
 
 
@@ -67,7 +58,7 @@ FILTERS: Mapping[str, tuple[Any, Any]] = {
 class Asked:
     """The study of a command, and its choices."""
 
-    engine: "Engine"
+    engine: output.Database
     study: "studies.Study"
     kind: str | None = None
     criterion: str | None = None
@@ -84,12 +75,12 @@ class Asked:
         return references.debate_note(self.engine, self.study.id, self.reference)
 
 
-def reads_study(*filters: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+def reads_study(*filters: str) -> Callable[[Callable[..., output.Result]], Callable[..., output.Result]]:
     """Make a command of a function of `Asked` and its own options, with those of `FILTERS` that are named."""
 
-    def declare(report: Callable[..., Result]) -> Callable[..., Result]:
+    def declare(report: Callable[..., output.Result]) -> Callable[..., output.Result]:
         @wraps(report)
-        def command(source: "studies.Study", engine: "Engine", **options: Any) -> Result:
+        def command(source: "studies.Study", engine: output.Database, **options: Any) -> output.Result:
             chosen = {name: options.pop(name) for name in filters}
             return report(Asked(engine, source, **chosen), **options)
 
@@ -100,7 +91,7 @@ def reads_study(*filters: str) -> Callable[[Callable[..., Result]], Callable[...
             for name in filters
         ]
         parameters += [option.replace(kind=Parameter.KEYWORD_ONLY) for option in own]
-        command.__signature__ = Signature(parameters, return_annotation=Result)  # type: ignore[attr-defined]
+        command.__signature__ = Signature(parameters, return_annotation=output.Result)  # type: ignore[attr-defined]
         return command
 
     return declare
@@ -124,29 +115,32 @@ def rows_without_values(
 def judges(
     asked: Asked,
     margin: Annotated[
-        float, typer.Option(callback=check_rule, help="Margin: the accepted difference below the human ceiling.")
+        float, typer.Option(callback=output.check_rule, help="Margin: the accepted difference below the human ceiling.")
     ] = 0.05,
     epsilon: Annotated[
         float,
         typer.Option(
-            callback=check_rule, help="Epsilon of the alternative-annotator test: the advantage conceded to a judge."
+            callback=output.check_rule,
+            help="Epsilon of the alternative-annotator test: the advantage conceded to a judge.",
         ),
     ] = 0.15,
     min_coverage: Annotated[
-        float, typer.Option(callback=check_rule, help="Minimum coverage: the share of targets with a verdict.")
+        float, typer.Option(callback=output.check_rule, help="Minimum coverage: the share of targets with a verdict.")
     ] = 0.95,
     min_winning_rate: Annotated[
         float,
-        typer.Option(callback=check_rule, help="Minimum winning rate omega of the alternative-annotator test."),
+        typer.Option(callback=output.check_rule, help="Minimum winning rate omega of the alternative-annotator test."),
     ] = 0.5,
-) -> Result:
+) -> output.Result:
     """Print which judges can replace annotators. Every judge is compared on the same targets, with its cost."""
     rule = judge_rules.Rule(min_coverage, min_winning_rate, margin, epsilon)
     data = alignment_report.load_data(asked.engine, asked.study, asked.reference)
     report = judge_ranking.of_data(data, asked.selection(rule=rule))
     with connections.reading(asked.engine) as session:
         rows = judge_ranking.table(report, judge_costs.cost_by_judge(session, asked.study.id, data.opinions))
-    columns = [{name: cell for name, cell in row.items() if name != "reference"} for row in with_population(rows)]
+    columns = [
+        {name: cell for name, cell in row.items() if name != "reference"} for row in output.with_population(rows)
+    ]
     print_notes(report.notes)
     rows += rows_without_values(report.not_compared, rows, decision="not compared")
     sentences = [
@@ -155,39 +149,39 @@ def judges(
         f"Reference {report.reference}.",
         judge_rules.describe_rule(rule),
     ]
-    return rows, "\n".join(filter(None, [*sentences, format_table(columns, "No judge.")]))
+    return rows, "\n".join(filter(None, [*sentences, output.format_table(columns, "No judge.")]))
 
 
 @reads_study("kind", "criterion", "scenario", "reference", "abstentions")
-def compare(asked: Asked) -> Result:
+def compare(asked: Asked) -> output.Result:
     """Print the difference in accuracy of every two judges. P-values are corrected by Holm's method."""
     comparisons, not_compared = judge_ranking.comparisons_of_study(
         asked.engine, asked.study, asked.selection(), reference=asked.reference
     )
     rows = [asdict(comparison) for comparison in comparisons]
     print_notes(judge_ranking.notes_of(not_compared))
-    text = "\n".join([*asked.note(), format_table(rows, FEW_JUDGES)])
+    text = "\n".join([*asked.note(), output.format_table(rows, FEW_JUDGES)])
     return rows + rows_without_values(not_compared, rows), text
 
 
 @reads_study("kind", "criterion", "scenario", "reference", "abstentions")
-def plan(asked: Asked) -> Result:
+def plan(asked: Asked) -> output.Result:
     """Print how many more labels tell judges apart. They are labels of targets on which two judges differ."""
     found, not_compared = label_plans.of_study(asked.engine, asked.study, asked.selection(), reference=asked.reference)
     rows, sentences = label_plans.table(found), found.sentences
     if found.agreement is not None:
         sentences.insert(-1, f"{catalogue.name(found.statistic)} of people: {found.agreement}.")
     print_notes(judge_ranking.notes_of(not_compared))
-    text = "\n".join([*asked.note(), *sentences, format_table(rows, FEW_JUDGES)])
+    text = "\n".join([*asked.note(), *sentences, output.format_table(rows, FEW_JUDGES)])
     return rows + rows_without_values(not_compared, rows), text
 
 
 @reads_study("kind", "criterion", "scenario")
-def causes(asked: Asked) -> Result:
+def causes(asked: Asked) -> output.Result:
     """Print why judges differ from people. The causes are the judge's error, ambiguity, and noise of the labels."""
     found = judge_errors.of_study(asked.engine, asked.study, asked.selection())
     rows = judge_errors.table(found)
-    return rows, "\n".join([*(errors.sentence for errors in found), format_table(rows, "No judge.")])
+    return rows, "\n".join([*(errors.sentence for errors in found), output.format_table(rows, "No judge.")])
 
 
 @reads_study("kind", "criterion", "scenario")
@@ -200,7 +194,7 @@ def slices(
     save: Annotated[str | None, typer.Option(help="Save the targets that meet every --where under this name.")] = None,
     where: Annotated[list[str] | None, typer.Option(help="A condition: 'people: not unanimous'.")] = None,
     delete: Annotated[str | None, typer.Option(help="Delete a saved slice.")] = None,
-) -> Result:
+) -> output.Result:
     """Print where judges differ from people more often. P-values are corrected by Benjamini and Hochberg's method."""
     engine, source = asked.engine, asked.study
     if where and save is None:
@@ -216,30 +210,32 @@ def slices(
             source = studies.by_id(session, source.id)
     if compare is not None:
         rows = discordance.comparison_table(discordance.of_two_slices(engine, source, asked.selection(), *compare))
-        return rows, format_table(rows, "Each slice needs five targets that the other one does not have.")
+        return rows, output.format_table(rows, "Each slice needs five targets that the other one does not have.")
     if save is not None or delete is not None:
         rows = [{"slice": name, "conditions": ": ".join(one)} for name, of in source.rules.slices.items() for one in of]
-        return rows, format_table(rows, "No saved slice.")
+        return rows, output.format_table(rows, "No saved slice.")
     data, query, measured = discordance.load_selected(engine, source, asked.selection())
     rows = discordance.table(discordance.report(data, query, measured))
     unnamed = discordance.without_scenario(data, query)
     sentences = [f"{judge}: {discordance.describe_unnamed(number)}" for judge, number in unnamed.items() if number]
-    return rows, "\n".join([format_table(rows, "No slice has five targets inside and outside of it."), *sentences])
+    return rows, "\n".join(
+        [output.format_table(rows, "No slice has five targets inside and outside of it."), *sentences]
+    )
 
 
 @reads_study("criterion")
 def rationales(
     asked: Asked,
     judge: Annotated[str | None, typer.Option(help="The judge; by default the first by name.")] = None,
-) -> Result:
+) -> output.Result:
     """Print the clusters of a judge's replies, and how often the judge differs from people in each."""
     name, found = rationale_report.of_study(asked.engine, asked.study, judge, criterion=asked.criterion)
     rows = discordance.table(found.rows)
-    return rows, format_table(rows, f"{name}: {found.reason or 'no cluster has five targets'}.")
+    return rows, output.format_table(rows, f"{name}: {found.reason or 'no cluster has five targets'}.")
 
 
 @reads_study("criterion", "scenario", "reference")
-def biases(asked: Asked) -> Result:
+def biases(asked: Asked) -> output.Result:
     """Print each judge's position bias, length bias and self-preference, and the position bias of people.
 
     P-values of judges are corrected by Holm's method.
@@ -247,15 +243,15 @@ def biases(asked: Asked) -> Result:
     found = judge_biases.of_study(asked.engine, asked.study, asked.selection(), reference=asked.reference)
     rows = judge_biases.table(found)
     sentences = [*asked.note(), judge_biases.sentence(asked.engine, asked.study, found)]
-    return rows, "\n".join([*sentences, format_table(rows, "No bias can be tested.")])
+    return rows, "\n".join([*sentences, output.format_table(rows, "No bias can be tested.")])
 
 
 @reads_study("criterion", "scenario", "reference")
-def formats(asked: Asked) -> Result:
+def formats(asked: Asked) -> output.Result:
     """Print how each judge's accuracy changes with the format of the criterion, from runs that differ in it only."""
     found = judge_biases.formats_of_study(asked.engine, asked.study, asked.selection(), reference=asked.reference)
     rows = judge_biases.format_table(found)
-    return rows, "\n".join([*asked.note(), bias_rules.summarize_formats(found), format_table(rows, "")])
+    return rows, "\n".join([*asked.note(), bias_rules.summarize_formats(found), output.format_table(rows, "")])
 
 
 @reads_study("kind", "criterion", "reference")
@@ -265,7 +261,7 @@ def systems(
         str | None,
         typer.Option(help="The judge whose verdicts are used, by default the one with most; '' for people only."),
     ] = None,
-) -> Result:
+) -> output.Result:
     """Print each system's win rate or mean score. People's labels correct a judge's verdicts."""
     result = system_report.report(
         asked.engine, asked.study, kind=asked.kind, criterion=asked.criterion, judge=judge, reference=asked.reference
@@ -273,12 +269,12 @@ def systems(
     rows = [asdict(row) for row in result.rows]
     compared = f"{result.kind}, {result.criterion or 'no criterion'}"
     heading = f"{compared}: {result.reference}; judge: {result.judge or 'none'}"
-    table = format_table(with_population(rows), "No two systems were compared.")
+    table = output.format_table(output.with_population(rows), "No two systems were compared.")
     return system_report.table(result), "\n".join(filter(None, [heading, result.note, table]))
 
 
 @reads_study("reference")
-def discussions(asked: Asked) -> Result:
+def discussions(asked: Asked) -> output.Result:
     """Print opinion changes in discussions of judges, who adopts whose opinion, and what rounds and judges add.
 
     Rows `changes`: first and last opinions of a judge. Rows `adopts`: replies of a judge with the value of another
@@ -289,7 +285,9 @@ def discussions(asked: Asked) -> Result:
     reports = discussion_report.of_study(asked.engine, asked.study, asked.reference)
     rows = discussion_report.table(reports)
     sentences = [f"{', '.join(panel.judges)}, {panel.criterion}: {panel.sentence}" for panel in reports]
-    return rows, "\n".join([*asked.note(), *sentences, format_table(rows, "No judge speaks twice about a pair.")])
+    return rows, "\n".join(
+        [*asked.note(), *sentences, output.format_table(rows, "No judge speaks twice about a pair.")]
+    )
 
 
 # Runs compared with each other.
@@ -303,7 +301,7 @@ def compare_runs(
     asked: Asked,
     names: Annotated[list[str], typer.Argument(help="The names of two or more runs, the first to compare with.")],
     items: Annotated[bool, typer.Option("--items", help="List every target with another verdict.")] = False,
-) -> Result:
+) -> output.Result:
     """Print how runs differ. It has settings and prompts, changed verdicts, agreement, accuracy, cost and time."""
     compared = run_report.load(asked.engine, asked.study, names, asked.reference)
     dataset = compared.dataset(asked.kind, asked.criterion, asked.scenario)
@@ -329,12 +327,12 @@ def compare_runs(
         f"{dataset.kind}, {dataset.criterion or 'no criterion'}; reference {compared.reference}",
         *filter(None, [compared.note(dataset)]),
         *run_report.summarize(comparison),
-        format_table(_with_intervals(with_population(rows)), ""),
-        format_table(_with_intervals(with_population(pairs)), "No two runs."),
+        output.format_table(_with_intervals(output.with_population(rows)), ""),
+        output.format_table(_with_intervals(output.with_population(pairs)), "No two runs."),
     ]
     for change in changes:
         heading = f"\n{change['first']} and {change['second']}:"
-        sections += [heading, format_table(change["targets"], "No verdict changed.")]
+        sections += [heading, output.format_table(change["targets"], "No verdict changed.")]
     return value, "\n".join(sections)
 
 
@@ -348,7 +346,7 @@ def _by_run(compared: "run_report.ComparedRuns", values: tuple[Any, ...]) -> dic
 
 def _settings_text(compared: "run_report.ComparedRuns") -> list[str]:
     """Return the differing settings as a table, then the changed lines of each text."""
-    sections = [format_table(_setting_rows(compared), "The settings are equal.")]
+    sections = [output.format_table(_setting_rows(compared), "The settings are equal.")]
     for difference in compared.texts:
         for place, run in enumerate(compared.runs[1:], 1):
             if lines := difference.lines(place):
@@ -374,10 +372,10 @@ def _with_intervals(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def metric(
     name: Annotated[str, typer.Argument(help="rouge-1, rouge-2, rouge-l, bleu, chrf or bert-score.")],
-    source: Source,
-    engine: Database,
+    source: output.Source,
+    engine: output.Database,
     run: Annotated[str, typer.Option(help="The name of the run; by default that of the metric.")] = "",
-) -> Result:
+) -> output.Result:
     """Score responses against the items' references with a metric, as the verdicts of a run of its own.
 
     The score of a response is moved onto the scale of each criterion for scores; of several responses the better of
@@ -387,3 +385,86 @@ def metric(
     """
     counts = text_metrics.add_run(engine, source, name, run)
     return asdict(counts.imported) | {"scored": counts.scored, "left_out": counts.own}, counts.summary()
+
+
+# Which verdicts may stand without a person, and whether a certificate of that still holds.
+
+JUDGE_HELP = "The judge; repeat the option for a cascade, cheapest first. Default: the one with most verdicts."
+SIGNAL_HELP = (
+    "The measure of confidence: simulated, stated, token, repeats, panel, contention, orders, rounds or none. Default: "
+    "the first of these that the verdicts have."
+)
+REFUSED_CODE = 3
+LOOKS_HELP = "How often you will look at the result while labels arrive; declare it before the first look."
+
+
+def policy(
+    source: output.Source,
+    engine: output.Database,
+    judge: Annotated[list[str] | None, typer.Option(help=JUDGE_HELP)] = None,
+    signal: Annotated[str | None, typer.Option(help=SIGNAL_HELP)] = None,
+    kind: output.Kind = None,
+    criterion: output.CriterionName = None,
+    risk: Annotated[
+        float, typer.Option(help="The largest share of accepted verdicts that may differ from people.")
+    ] = 0.05,
+    confidence: Annotated[float, typer.Option(help="The probability with which the promise is kept.")] = 0.95,
+    looks: Annotated[int, typer.Option(min=1, help=LOOKS_HELP)] = 1,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write the certificate to this JSON file, and beside it as a page (.html).")
+    ] = None,
+) -> output.Checked:
+    """Print which verdicts of a judge may stand without a person, at a risk with a guarantee.
+
+    The exit code is 0 if some may, 3 if none may or there are not enough labels, and 2 for an error.
+    """
+    query = policies.PolicyQuery(tuple(judge or ()), kind, criterion, signal, risk, confidence, looks)
+    data = alignment_report.load_data(engine, source, policies.REFERENCE)
+    with connections.reading(engine) as session:
+        report = policies.report(session, source, data, query)
+        found = certificates.make(session, source, data, report)
+    if certificate is not None and found is not None:
+        write_certificate(found, certificate)
+    sentences = [
+        policies.describe(report),
+        policies.describe_basis(report),
+        policies.describe_verification(report),
+        policies.describe_ceiling(report),
+        output.format_table(policies.curve_rows(report), "No verdict has a confidence."),
+        output.format_table(policies.calibration_rows(report.parts), ""),
+    ]
+    code = 0 if report.state is policies.State.accept else REFUSED_CODE
+    return policies.table(report) | {"certificate": found}, "\n".join(filter(None, sentences)), code
+
+
+def write_certificate(found: "certificates.Certificate", path: Path) -> None:
+    """Write a certificate as JSON, and as a page with the same name."""
+    with text_files.open_output(path) as stream:
+        stream.write(json.dumps(found, ensure_ascii=False, indent=2) + "\n")
+    with text_files.open_output(path.with_suffix(".html")) as stream:
+        html_report.write_report(f"Policy of {found['study']}", certificates.page(found), stream)
+
+
+def policy_verify(
+    engine: output.Database,
+    certificate: Annotated[Path, typer.Argument(help="The certificate, or the output of the command policy.")],
+    study: Annotated[str | None, typer.Option(help="The study. Default: the one that the certificate names.")] = None,
+) -> output.Checked:
+    """Compute a certificate again from its study, and print whether it still holds.
+
+    The exit code is 0 if it holds, 3 if it is expired, broken or altered, and 2 for an error.
+    """
+    try:
+        text = certificate.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise TiebreakError(f"{certificate} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    found = certificates.parse(text)
+    checked = certificates.verify(engine, output.find_study(engine, study or str(found["study"])), found)
+    value: dict[str, Any] = {
+        "standing": str(checked.standing),
+        "holds": checked.standing is certificates.Standing.holds,
+        "changed": list(checked.changed),
+        "risk_upper": checked.risk_upper,
+        "n": checked.labelled,
+    }
+    return value, checked.sentence, 0 if value["holds"] else REFUSED_CODE

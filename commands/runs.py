@@ -11,7 +11,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -20,9 +20,6 @@ from commands.lazy import lazy_imports
 from core.errors import TiebreakError
 from core.llm import PARALLEL_CALLS
 from core.wording import format_count, format_estimate, format_minutes
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
 
 with lazy_imports():
     from core import experiments as definitions
@@ -127,7 +124,7 @@ def run(
         _print_end(ended, progress, as_json, command_line(*words, database=database))
 
 
-def _print_estimate(engine: "Engine", request: "execution.RunRequest", dry_run: bool, as_json: bool) -> bool:
+def _print_estimate(engine: output.Database, request: "execution.RunRequest", dry_run: bool, as_json: bool) -> bool:
     """Print what a run costs and who receives its texts; return whether it is to be started."""
     from core.protocols.prompt_parts import format_note
 
@@ -141,7 +138,7 @@ def _print_estimate(engine: "Engine", request: "execution.RunRequest", dry_run: 
     return True
 
 
-def print_changed_name(engine: "Engine", run_id: int, wanted: str) -> None:
+def print_changed_name(engine: output.Database, run_id: int, wanted: str) -> None:
     """Print the name of a run if the study has another run with the name that was wanted for it."""
     with connections.reading(engine) as session:
         name = stored_runs.get(session, run_id).name
@@ -211,7 +208,7 @@ def _describe(status: "experiments.RunStatus") -> str:
 
 
 def execute(
-    engine: "Engine", run_id: int, requests: "execution.StopRequests", *, quiet: bool
+    engine: output.Database, run_id: int, requests: "execution.StopRequests", *, quiet: bool
 ) -> "tuple[stored_runs.Run, stored_runs.Progress]":
     """Execute a run until it ends."""
     import asyncio
@@ -303,14 +300,14 @@ def check_complete(progress: "experiments.Progress", noun: str) -> None:
     raise TiebreakError(progress.problem or f"The {noun} {end}")
 
 
-def confirm_plan(engine: "Engine", planned: "execution.Plan", *, yes: bool) -> None:
+def confirm_plan(engine: output.Database, planned: "execution.Plan", *, yes: bool) -> None:
     """Print what an experiment executes, and ask on a terminal whether it starts."""
     typer.echo("\n".join(describe_plan(engine, planned)), err=True)
     if not yes and planned.new and sys.stdin.isatty():
         typer.confirm("Start?", abort=True)
 
 
-def describe_plan(engine: "Engine", planned: "execution.Plan") -> list[str]:
+def describe_plan(engine: output.Database, planned: "execution.Plan") -> list[str]:
     """Return the number of runs, and the estimate of the new ones, in sentences."""
     existing = f"{format_count(len(planned.existing), 'run')} of {len(planned.runs)} exist." if planned.existing else ""
     receivers = dict.fromkeys(execution.receivers_sentence(run.request) for run in planned.runs)
@@ -323,7 +320,7 @@ def describe_plan(engine: "Engine", planned: "execution.Plan") -> list[str]:
 
 
 def execute_experiment(
-    engine: "Engine", experiment_id: int, requests: "execution.StopRequests", *, quiet: bool, at_once: int = 1
+    engine: output.Database, experiment_id: int, requests: "execution.StopRequests", *, quiet: bool, at_once: int = 1
 ) -> "experiments.Progress":
     """Execute the runs of an experiment until they end, several at once if wanted."""
     import asyncio
@@ -405,8 +402,7 @@ def experiment_status(
         time.sleep(1.0)
 
 
-def _cancel(engine: "Engine", study_id: int, definition: "definitions.Definition") -> output.Result:
-    """Cancel the runs of an experiment."""
+def _cancel(engine: output.Database, study_id: int, definition: "definitions.Definition") -> output.Result:
     with connections.writing(engine) as session:
         found = experiments.find(session, study_id, definition.name)
         if found is None:

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,9 +12,6 @@ from commands.lazy import lazy_imports
 from core.designs import AGREED, Form
 from core.errors import TiebreakError
 from core.labels import Kind
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
 
 with lazy_imports():
     from storage.db import connections
@@ -162,7 +159,7 @@ def summaries(
         raise TiebreakError(f"The summaries of {wrong} differ; the command without --check corrects them.")
 
 
-def _differences(session: "Session", study_id: int | None, check: bool) -> dict[str, list[dict[str, Any]]]:
+def _differences(session: output.Reading, study_id: int | None, check: bool) -> dict[str, list[dict[str, Any]]]:
     """Return noun -> rows of what differs between the stored summaries and the data; corrects it unless `check`."""
     found = {
         "targets": targets.summary_differences,

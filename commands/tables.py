@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from commands.lazy import lazy_imports
 from commands.output import (
+    Database,
     DatabaseUrl,
     Reference,
     Result,
@@ -20,9 +21,6 @@ from commands.output import (
 )
 from core.errors import TiebreakError
 from core.wording import significance_level
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
 
 with lazy_imports():
     from core.formats import cell_table, latex_tables
@@ -104,7 +102,7 @@ def table(
 
 
 def _list_of(
-    engine: "Engine", study: "studies.Study", results: "experiment_report.Results", chosen: list[str], layout: Layout
+    engine: Database, study: "studies.Study", results: "experiment_report.Results", chosen: list[str], layout: Layout
 ) -> Result:
     """Return the differences, effects or cells by value for money; raises TiebreakError for other options."""
     if len(chosen) > 1 or layout.rows or layout.columns:
@@ -131,7 +129,7 @@ def _list_of(
 
 
 def _differences(
-    results: "experiment_report.Results", engine: "Engine", study: "studies.Study", statistic: str
+    results: "experiment_report.Results", engine: Database, study: "studies.Study", statistic: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
     """Return the differences along the axes as rows, as the lines of a table, and its caption."""
     left_out = ("combinations", "cost")  # of effects
@@ -144,7 +142,6 @@ def _differences(
 
 
 def _rows_text(lines: Sequence[Mapping[str, Any]], caption: str, label: str, layout: Layout) -> str:
-    """Return rows in the format of the layout."""
     match layout.format:
         case "csv":
             return data_tables.rows_csv(lines)
@@ -165,7 +162,7 @@ def _axes(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _find_experiment(engine: "Engine", study: "studies.Study", name: str) -> "experiments.Experiment | None":
+def _find_experiment(engine: Database, study: "studies.Study", name: str) -> "experiments.Experiment | None":
     """Return the experiment of this name, None for a published table; raises TiebreakError if there is neither."""
     with connections.reading(engine) as session:
         found = experiments.find(session, study.id, name)
@@ -178,8 +175,7 @@ def _find_experiment(engine: "Engine", study: "studies.Study", name: str) -> "ex
     )
 
 
-def _tables_of_study(engine: "Engine", study: "studies.Study") -> Result:
-    """Return the experiments of a study and the published tables."""
+def _tables_of_study(engine: Database, study: "studies.Study") -> Result:
     with connections.reading(engine) as session:
         rows = [
             {
@@ -202,7 +198,7 @@ def _published_tables() -> list[dict[str, Any]]:
 
 
 def _published(
-    engine: "Engine", study: "studies.Study", name: str, reference: str | None, chosen: Layout, *, is_experiment: bool
+    engine: Database, study: "studies.Study", name: str, reference: str | None, chosen: Layout, *, is_experiment: bool
 ) -> Result:
     """Return the rows of a published table, in the chosen layout."""
     of_experiment = published.find_experiment_table(engine, study.id, name)
@@ -224,7 +220,7 @@ def _published(
     return _written(engine, study, rows, f"{text}\n", chosen.output)
 
 
-def _differences_of_study(engine: "Engine", study: "studies.Study", reference: str | None, chosen: Layout) -> Result:
+def _differences_of_study(engine: Database, study: "studies.Study", reference: str | None, chosen: Layout) -> Result:
     """Return all rows of a study that a paper prints too: published, here, the difference, and why."""
     found = published.of_study(engine, study, reference)
     if not found:
@@ -262,7 +258,7 @@ def _shorter(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [row | {"published": figure_text(row["published"])} if "published" in row else row for row in shown]
 
 
-def _written(engine: "Engine", study: "studies.Study", value: Any, text: str, output: Path | None) -> Result:
+def _written(engine: Database, study: "studies.Study", value: Any, text: str, output: Path | None) -> Result:
     """Return a table, or write it to a file."""
     if output is None:
         return value, text.rstrip("\n")
