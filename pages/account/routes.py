@@ -52,7 +52,6 @@ def routes() -> list[BaseRoute]:
         Route("/account/invitation", draw_invitation),
         Route("/account/invitation", post_invitation, methods=["POST"]),
         Route("/account/invitation/name", post_invitation_name, methods=["POST"]),
-        Route("/account/sign-out", post_sign_out, methods=["POST"]),
         Route("/account/oidc", enter_by_oidc),
         Route(languages.CHOICE, choose_language),
         Mount("/assets/account", StaticFiles(directory=shell.PAGES / "account" / "static")),
@@ -129,22 +128,6 @@ async def post_invitation_name(request: Request) -> Response:
         return PlainTextResponse(await run_in_threadpool(find), headers=HEADERS)
     except TiebreakError as error:
         return PlainTextResponse(str(error), 400, headers=HEADERS)
-
-
-async def post_sign_out(request: Request) -> Response:
-    """End the session."""
-
-    def leave() -> None:
-        identity = account_guard.identify(request)
-        login_id = identity.login_id
-        if login_id is not None and identity.actor is not None:
-            with audit.acting(identity.actor.name):
-                connections.write(resources.engine(), lambda session: logins.revoke(session, login_id))
-
-    await run_in_threadpool(leave)
-    response = RedirectResponse(own_address("/account/sign-in"), 303, headers=HEADERS)
-    response.delete_cookie(SESSION_COOKIE, path=cookie_path(), httponly=True, samesite="strict")
-    return response
 
 
 async def choose_language(request: Request) -> Response:

@@ -1,8 +1,9 @@
 """Adjudicate: decide targets on which annotators disagree, or annotators and judges do."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from core.errors import TiebreakError
@@ -14,9 +15,6 @@ from pages.parts.text import escape_markdown
 from storage.accounts.access import Permission
 from storage.labelling import adjudication
 from storage.studies.studies import Study
-
-if TYPE_CHECKING:
-    import numpy as np
 
 STATES: dict[adjudication.State, str] = {
     "open": mark("To decide"),
@@ -114,7 +112,7 @@ def open_case(case_id: int | None) -> None:
     st.rerun()
 
 
-def draw_case(study: Study, annotator: str, case: adjudication.Case, queue: "np.ndarray", blind: bool) -> None:
+def draw_case(study: Study, annotator: str, case: adjudication.Case, queue: np.ndarray, blind: bool) -> None:
     """Draw one case; `queue` has the ids of the list that it was opened from.
 
     If it is `blind`, labels, verdicts and the decision are hidden until a value is chosen.
@@ -149,7 +147,7 @@ def draw_case(study: Study, annotator: str, case: adjudication.Case, queue: "np.
         draw_answer()
 
 
-def next_case(study: Study, annotator: str, ids: "np.ndarray") -> int | None:
+def next_case(study: Study, annotator: str, ids: np.ndarray) -> int | None:
     """Return the first of these cases that the adjudicator may decide; None if there is none."""
     own: set[int] = set()
     if not study.rules.adjudicate_own:

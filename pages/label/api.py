@@ -377,15 +377,19 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
             body = await read_body(request) if request.method == "POST" else {}
             reply = await run_in_threadpool(_answer, handle, request, body)
         except Failed as failed:
-            return _error(failed.status, failed.code, str(failed))
+            return account_guard.error_reply(failed.status, failed.code, str(failed))
         except ClientDisconnect:
-            return _error(400, "invalid", "The connection was closed before the request was complete.")
+            return account_guard.error_reply(
+                400, "invalid", "The connection was closed before the request was complete."
+            )
         except (TiebreakError, Refused) as error:
             status, code = next((status, code) for kind, status, code in STATUSES if isinstance(error, kind))
-            return _error(status, code, str(error))
+            return account_guard.error_reply(status, code, str(error))
         except Exception:
             logging.getLogger("tiebreak").exception("A request of the workbench raised an exception.")
-            return _error(500, "unavailable", _("An unexpected error occurred; its details are in the server's log."))
+            return account_guard.error_reply(
+                500, "unavailable", _("An unexpected error occurred; its details are in the server's log.")
+            )
         return reply if isinstance(reply, Response) else JSONResponse(reply, headers=HEADERS)
 
     return endpoint
@@ -433,10 +437,6 @@ def study_name(opened: connections.Session, actor: Actor, name: str, study_id: i
     if found.problem:
         raise deletions.StudyDeleted(found.problem)
     return found.name
-
-
-def _error(status: int, code: str, message: str) -> Response:
-    return JSONResponse({"error": code, "message": message}, status, headers=HEADERS)
 
 
 def _has_number(action: object) -> bool:

@@ -79,11 +79,11 @@ class AccountGuard:
             identity = await run_in_threadpool(identify, connection)
         except (TiebreakError, errors.DBAPIError) as error:
             sentence = str(error) if isinstance(error, TiebreakError) else errors.describe(error)
-            await refuse(scope, receive, send, _error(503, "unavailable", sentence))
+            await refuse(scope, receive, send, error_reply(503, "unavailable", sentence))
             return
         scope[IDENTITY] = identity
         if not identity.accounts and not is_local(connection):
-            await refuse(scope, receive, send, _error(403, "forbidden", LOCAL_ONLY))
+            await refuse(scope, receive, send, error_reply(403, "forbidden", LOCAL_ONLY))
         elif scope["type"] == "websocket" and identity.accounts and identity.actor is None:
             await reload_new_socket(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -227,14 +227,15 @@ def is_navigation(connection: HTTPConnection) -> bool:
 
 def _signed_out(connection: HTTPConnection) -> Response:
     if not is_navigation(connection):
-        return _error(401, "signed_out", _("You are signed out; sign in to continue."))
+        return error_reply(401, "signed_out", _("You are signed out; sign in to continue."))
     query = connection.scope.get("query_string", b"").decode("latin-1")
     path = f"{connection.scope['path']}?{query}" if query else connection.scope["path"]
     page = "oidc" if OIDC_COOKIE in connection.cookies else "sign-in"
     return RedirectResponse(f"{own_address(f'/account/{page}')}?next={quote(path, safe='')}", 303)
 
 
-def _error(status: int, code: str, message: str) -> Response:
+def error_reply(status: int, code: str, message: str) -> Response:
+    """Return an error as a code and one sentence."""
     return JSONResponse({"error": code, "message": message}, status, headers={"Cache-Control": "no-store"})
 
 

@@ -14,18 +14,15 @@ from dataclasses import dataclass
 from functools import cache, partial, wraps
 from hashlib import blake2b
 from html import unescape
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import Any, ParamSpec
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.formats.latex_tables import latex_table
 from core.formats.tables import cell, flatten, rows_csv
 from core.provenance import INTERVALS, caption
 from pages.parts import colours, downloads
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 # The point of a chart that is selected.
 #
@@ -54,9 +51,9 @@ class DrawnChart:
     """The custom data of the points that the browser marks."""
 
 
-def mark_selected(figure: "go.Figure", key: str, selected: Any) -> "go.Figure":
+def mark_selected(figure: go.Figure, key: str, selected: Any) -> go.Figure:
     """Return a figure with the point selected that has the custom data `selected`, unless the browser marks it."""
-    name = _state_name(key)
+    name = f"_{key}_drawn"
     digest = digest_of(figure)
     wanted = [] if selected is None else [as_json(selected)]
     drawn: DrawnChart | None = st.session_state.get(name)
@@ -74,7 +71,7 @@ def recorded(key: str, on_select: Callable[[], None]) -> Callable[[], None]:
     """Return the callback of a chart that also records which points the browser marks."""
 
     def record() -> None:
-        drawn: DrawnChart | None = st.session_state.get(_state_name(key))
+        drawn: DrawnChart | None = st.session_state.get(f"_{key}_drawn")
         if drawn is not None:
             drawn.marked = [as_json(point.get("customdata")) for point in st.session_state[key].selection.points]
         on_select()
@@ -82,7 +79,7 @@ def recorded(key: str, on_select: Callable[[], None]) -> Callable[[], None]:
     return record
 
 
-def digest_of(figure: "go.Figure") -> bytes:
+def digest_of(figure: go.Figure) -> bytes:
     """Return a digest of a figure, which is not modified any more: a shared one is written as JSON only once."""
     digest: bytes | None = getattr(figure, DIGEST, None)
     if digest is None:
@@ -91,7 +88,7 @@ def digest_of(figure: "go.Figure") -> bytes:
     return digest
 
 
-def with_selection(figure: "go.Figure", selected: Any, *, number: int = 1) -> "go.Figure":
+def with_selection(figure: go.Figure, selected: Any, *, number: int = 1) -> go.Figure:
     """Return a chart with a selection and its number; the figure itself, if it is the first chart without one.
 
     The chart is shared by all visitors, so do not modify it.
@@ -102,15 +99,13 @@ def with_selection(figure: "go.Figure", selected: Any, *, number: int = 1) -> "g
 
 
 @st.cache_resource(max_entries=MAX_COPIES, show_spinner=False)
-def _copy_with_selection(digest: bytes, selected: Any, number: int, _figure: "go.Figure") -> "go.Figure":
-    import plotly.graph_objects as go
-
+def _copy_with_selection(digest: bytes, selected: Any, number: int, _figure: go.Figure) -> go.Figure:
     copy = go.Figure(_figure).update_layout(meta=number)
     select_points(copy, selected)
     return copy
 
 
-def select_points(figure: "go.Figure", selected: Any) -> None:
+def select_points(figure: go.Figure, selected: Any) -> None:
     """Select the points of a figure that have the custom data `selected`, if any has: one of each series."""
     wanted = as_json(selected)
     places = {
@@ -123,7 +118,7 @@ def select_points(figure: "go.Figure", selected: Any) -> None:
             figure.data[number].selectedpoints = selected_places
 
 
-def clear_selection(figure: "go.Figure") -> None:
+def clear_selection(figure: go.Figure) -> None:
     """Select no point of a figure."""
     for trace in figure.data:
         if "selectedpoints" in trace:
@@ -133,10 +128,6 @@ def clear_selection(figure: "go.Figure") -> None:
 def as_json(data: Any) -> Any:
     """Return custom data as the browser returns it: a list for a tuple or an array."""
     return data if isinstance(data, str | None) else list(data)
-
-
-def _state_name(key: str) -> str:
-    return f"_{key}_drawn"
 
 
 BROWSERS = (
@@ -168,9 +159,9 @@ class ChartData:
 _browser_lock = threading.Lock()
 
 
-def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
+def draw_menu(figure: go.Figure, key: str, data: ChartData) -> None:
     """Draw the menu under a chart: images, data, a LaTeX table and a caption."""
-    title = plain_text(figure.layout.title.text or key)
+    title = unescape(re.sub(r"<[^>]*>", " ", figure.layout.title.text or key)).strip()
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "chart"
     stated, links = chart_caption(title, data), []
     for suffix, mime in {**(IMAGES if has_browser() else {}), **TABLES}.items():
@@ -185,7 +176,7 @@ def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
         st.code(stated, language=None, wrap_lines=True)
 
 
-def make_file(figure: "go.Figure", data: ChartData, name: str, stated: str, suffix: str) -> bytes:
+def make_file(figure: go.Figure, data: ChartData, name: str, stated: str, suffix: str) -> bytes:
     """Return the content of a file of a chart with its caption; an image takes some seconds."""
     if suffix in IMAGES:
         with _browser_lock:
@@ -213,13 +204,26 @@ def chart_caption(title: str, data: ChartData) -> str:
     return caption(title, counts, data.unit, data.method)
 
 
-def draw_image(figure: "go.Figure", format: str) -> bytes:
+# Colour of the dark theme -> that of the light one with the same meaning: an image is white.
+LIGHT = {colours.DARK_ACCENT: colours.ACCENT, colours.PALE["dark"]: colours.PALE["light"]}
+
+
+def in_light_colours(value: Any) -> Any:
+    """Return the nested values of a figure with the colours of the light theme."""
+    if isinstance(value, dict):
+        return {name: in_light_colours(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_light_colours(part) for part in value]
+    return LIGHT.get(value, value) if isinstance(value, str) else value
+
+
+def draw_image(figure: go.Figure, format: str) -> bytes:
     """Return the figure without a selection as an image on white, with black texts. This takes some seconds."""
     import kaleido
 
     font = {"color": "#111418", "family": "Arial"}
     white = {"paper_bgcolor": "white", "plot_bgcolor": "white"}
-    paper = colours.apply_light(figure).update_layout(template="plotly_white", font=font, **white)
+    paper = go.Figure(in_light_colours(figure.to_dict())).update_layout(template="plotly_white", font=font, **white)
     paper.update_yaxes(ticks="outside", ticklen=NAME_GAP, tickcolor="rgba(0,0,0,0)")
     clear_selection(paper)
     size = {"width": WIDTH, "height": int(figure.layout.height or 450), "scale": SCALE if format == "png" else 1}
@@ -229,18 +233,13 @@ def draw_image(figure: "go.Figure", format: str) -> bytes:
     return image
 
 
-def plain_text(text: str) -> str:
-    """Return the text of a label without its tags."""
-    return unescape(re.sub(r"<[^>]*>", " ", text)).strip()
-
-
 # Figures of charts that are built once for all visitors: Plotly validates every property, which takes 10 to 50 ms.
 
 Inputs = ParamSpec("Inputs")
 MAX_FIGURES = 64
 
 
-def built_once(build: "Callable[Inputs, go.Figure]") -> "Callable[Inputs, go.Figure]":
+def built_once(build: Callable[Inputs, go.Figure]) -> Callable[Inputs, go.Figure]:
     """Return a function that builds the figure of equal inputs and an equal theme only once.
 
     The inputs can be pickled. The figure is shared by all visitors, so do not modify it.
@@ -248,7 +247,7 @@ def built_once(build: "Callable[Inputs, go.Figure]") -> "Callable[Inputs, go.Fig
     name = f"{build.__module__}.{build.__qualname__}"
 
     @wraps(build)
-    def load(*args: Inputs.args, **kwargs: Inputs.kwargs) -> "go.Figure":
+    def load(*args: Inputs.args, **kwargs: Inputs.kwargs) -> go.Figure:
         content = pickle.dumps((name, st.context.theme.type, args, kwargs), pickle.HIGHEST_PROTOCOL)
         return _load(blake2b(content).digest(), lambda: build(*args, **kwargs))
 
@@ -256,5 +255,5 @@ def built_once(build: "Callable[Inputs, go.Figure]") -> "Callable[Inputs, go.Fig
 
 
 @st.cache_resource(max_entries=MAX_FIGURES, show_spinner=False)
-def _load(digest: bytes, _build: "Callable[[], go.Figure]") -> "go.Figure":
+def _load(digest: bytes, _build: Callable[[], go.Figure]) -> go.Figure:
     return _build()

@@ -1,43 +1,29 @@
 """Charts that several pages share: points with intervals, legends and layout.
 
-Every point shows its interval and n, and a click selects it. Plotly is imported when the first chart is drawn,
-because the import takes about 0.1 s.
+Every point shows its interval and n, and a click selects it.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
-from core.formats.charts import ROW_HEIGHT, TALL, Interval, IntervalChart, interval_figure
+from core.formats.charts import Interval, IntervalChart, error_bars, interval_figure
 from core.formats.charts import apply_layout as apply_layout
-from core.formats.charts import error_bars as error_bars
 from pages.parts import chart_files, colours
-from pages.parts.chart_files import ChartData
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from core.statistics.data.arrays import Estimate
-
-
-def interval_of_estimate(estimate: "Estimate") -> Interval:
-    """Return the value and the ends of an estimate."""
-    return estimate.value, estimate.low, estimate.high
 
 
 @chart_files.built_once
-def shared_interval_figure(chart: IntervalChart) -> "go.Figure":
+def shared_interval_figure(chart: IntervalChart) -> go.Figure:
     """Return the chart in the visitor's colours; the figure is shared, so do not modify it."""
     return interval_figure(chart, accent_colour())
 
 
 GREY = colours.RESPONSE[0]
-NO_DATA = ChartData()
-# A chart that is higher than so many rows has its axis on top.
-MAX_ROWS = TALL // ROW_HEIGHT
+NO_DATA = chart_files.ChartData()
 CONFIG = {"displayModeBar": False}
 # If the server has no browser: the visitor's own makes an SVG.
 CAMERA_CONFIG = {
@@ -48,31 +34,30 @@ CAMERA_CONFIG = {
 
 
 def draw(
-    figure: "go.Figure",
+    figure: go.Figure,
     key: str,
     alt: str,
-    on_select: Callable[[], None] | Literal["rerun", "ignore"] = "ignore",
-    data: ChartData | None = NO_DATA,
+    on_select: Callable[[], None] | None = None,
+    data: chart_files.ChartData | None = NO_DATA,
     selected: Any = None,
-) -> Any:
-    """Draw a chart with the menu of its files, unless `data` is None, and return its selection.
+) -> None:
+    """Draw a chart with the menu of its files, unless `data` is None.
 
     `on_select` is called after a click on a point; `selected` is the custom data of the point that is selected, if
     any. `alt` is read aloud by screen readers. `data` has the rows of its CSV and LaTeX files. The figure is not
     modified.
     """
-    if callable(on_select):
-        figure = chart_files.mark_selected(figure, key, selected)
-        on_select = chart_files.recorded(key, on_select)
-    else:
+    options: dict[str, Any] = {"config": CONFIG if chart_files.has_browser() else CAMERA_CONFIG, "alt": alt}
+    if on_select is None:
         figure = chart_files.with_selection(figure, selected)
-    config = CONFIG if chart_files.has_browser() else CAMERA_CONFIG
+    else:
+        figure = chart_files.mark_selected(figure, key, selected)
+        options |= {"on_select": chart_files.recorded(key, on_select), "selection_mode": "points"}
     # A phone shows the upper part of the chart in a container with this key: see collapsible.js.
     with st.container(key=f"tall-{key}"):
-        chart = st.plotly_chart(figure, key=key, on_select=on_select, selection_mode="points", config=config, alt=alt)
+        st.plotly_chart(figure, key=key, **options)
     if data is not None:
         chart_files.draw_menu(figure, key, data)
-    return chart
 
 
 @dataclass(frozen=True)
@@ -92,10 +77,8 @@ class Point:
 
 def scatter(
     points: Sequence[Point], colour: str, mode: str = "markers", *, symbol: Any = "circle", **options: Any
-) -> "go.Scatter":
+) -> go.Scatter:
     """Return points with their intervals, joined by a line if the mode says so; `options` are those of Plotly."""
-    import plotly.graph_objects as go
-
     has_intervals = any(point.interval[1] is not None for point in points)
     return go.Scatter(
         x=[point.x for point in points],
@@ -121,11 +104,6 @@ def clicked_point(key: str) -> Any:
     """Return the custom data of the clicked point; None if no point is clicked."""
     points = st.session_state[key].selection.points
     return points[0]["customdata"] if points else None
-
-
-def step_colour(index: int, count: int) -> str:
-    """Return the colour of a step on a scale of `count` steps, from pale to the accent, the same in both themes."""
-    return colours.mix_colours("#C7D5F2", colours.ACCENT, index / max(count - 1, 1))
 
 
 def theme() -> str:

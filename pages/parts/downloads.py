@@ -41,17 +41,9 @@ class File:
     """What the audit log calls it; a file without a kind is not recorded."""
 
 
-@dataclass(frozen=True)
-class Offer:
-    """A file with its conditions."""
-
-    file: File
-    owner: int | None
-    """The account of its visitor; None on a server without accounts."""
-    check: Callable[[str], None]
-    """Raises Forbidden if the visitor may no longer have it, and records the export."""
-
-
+# A file, the account of its visitor (None on a server without accounts), and what records its export; it raises
+# Forbidden if the visitor may no longer have it.
+Offer = tuple[File, int | None, Callable[[str], None]]
 # Token -> offer, of all visitors; a token is known to its visitor only.
 _offers: OrderedDict[str, Offer] = OrderedDict()
 _lock = threading.Lock()
@@ -75,7 +67,7 @@ def draw_file_link(label: str, file: File, key: str, permission: Permission | No
 def offer(file: File, key: str, permission: Permission | None = None) -> str:
     """Return the address at which this visitor can request a file."""
     token = st.session_state.setdefault(f"_{key}_file", secrets.token_urlsafe(16))
-    offered = Offer(file, account_guard.current_actor().account_id, permissions.export_check(permission))
+    offered = file, account_guard.current_actor().account_id, permissions.export_check(permission)
     with _lock:
         _offers[token] = offered
         _offers.move_to_end(token)
@@ -92,21 +84,22 @@ def routes() -> list[BaseRoute]:
 async def send_file(request: Request) -> Response:
     """Return a file that was offered to this visitor."""
     offered, actor = _offers.get(request.path_params["token"]), account_guard.identity_of(request).actor
-    if offered is None or offered.owner != (actor and actor.account_id):
+    if offered is None or offered[1] != (actor and actor.account_id):
         return PlainTextResponse("This file is no longer offered: reload the page.", 404)
+    file, _, check = offered
     try:
-        content = await run_in_threadpool(_content, offered)
+        content = await run_in_threadpool(_content, file, check)
     except TiebreakError as error:
         return PlainTextResponse(str(error), 403 if isinstance(error, Forbidden) else 409)
     headers = {
-        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(offered.file.name, safe='')}",
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}",
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
     }
-    return Response(content, media_type=offered.file.mime, headers=headers)
+    return Response(content, media_type=file.mime, headers=headers)
 
 
 @guards.reading_operation()
-def _content(offered: Offer) -> bytes:
-    offered.check(offered.file.kind)
-    return offered.file.make()
+def _content(file: File, check: Callable[[str], None]) -> bytes:
+    check(file.kind)
+    return file.make()

@@ -1,7 +1,6 @@
 """Draws an item: its context, prompt, images, reference and responses, which may be transcripts."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import streamlit as st
 
@@ -80,20 +79,15 @@ def draw_image(image: str, study: Study, image_route: Route | None = None) -> No
         elif images.is_url(image):
             st.caption(f":material/broken_image: Images of other hosts are not loaded: {escape_markdown(image)}")
         else:
-            _draw_file(images.media_folder(study.name), image)
+            media_folder = images.media_folder(study.name)
+            mime = images.read_image(media_folder, image).type
+            file = downloads.File(lambda: images.read_image(media_folder, image).content, "image", mime)
+            address = downloads.offer(file, f"image-{media_folder.name}-{image}")
+            st.html(f'<img src="{address}" alt="image of the item" style="max-width: min(100%, {IMAGE_WIDTH}px)">')
     except TiebreakError as error:
         st.caption(f":material/broken_image: {escape_markdown(str(error))}")
     except (OSError, ValueError):
         st.caption(f":material/broken_image: The image {escape_markdown(image)} is damaged.")
-
-
-def _draw_file(media_folder: Path, image: str) -> None:
-    """Draw an image of the media folder from a route that checks the visitor."""
-
-    mime = images.read_image(media_folder, image).type
-    file = downloads.File(lambda: images.read_image(media_folder, image).content, "image", mime)
-    address = downloads.offer(file, f"image-{media_folder.name}-{image}")
-    st.html(f'<img src="{address}" alt="image of the item" style="max-width: min(100%, {IMAGE_WIDTH}px)">')
 
 
 def system_names(item: Item) -> str:

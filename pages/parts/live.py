@@ -215,9 +215,3 @@ def _compute(entry: _Entry) -> None:
         entry.ready, entry.ended = version, time.monotonic()
         entry.seconds = time.thread_time() - start
     release()
-
-
-def clear() -> None:
-    """Forget all versions, as the caches do in tests."""
-    with _changed:
-        _entries.clear()

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from decimal import Decimal
+from typing import Any
 
 import streamlit as st
 
@@ -10,9 +11,12 @@ from core.wording import format_count as format_count
 from core.wording import format_estimate as format_estimate
 from core.wording import format_number as format_number
 from core.wording import format_p as format_p
-from core.wording import format_range as format_range
-from core.wording import format_readable as format_readable
 from pages.parts.text import escape_markdown
+
+
+def format_interval(estimate: Any, digits: int = 2, *, sign: bool = False) -> str:
+    """Return the value of an estimate with its interval."""
+    return format_estimate(estimate.value, estimate.low, estimate.high, digits, sign=sign)
 
 
 def format_span(counts: Collection[int]) -> str:

@@ -172,6 +172,5 @@ def page_html() -> str:
 
 
 def _script_hashes() -> list[str]:
-    """Return the hashes of the inline scripts in the page."""
     scripts = re.findall(r"<script>(.*?)</script>", page_html(), re.DOTALL)
     return [f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts]

@@ -101,8 +101,7 @@ class RequestTimer:
 async def metrics(request: Request) -> Response:
     """Return all metrics as text."""
     if not account_guard.is_local(request):
-        message = "Metrics are available on the server's machine only."
-        return JSONResponse({"error": "forbidden", "message": message}, 403)
+        return account_guard.error_reply(403, "forbidden", "Metrics are available on the server's machine only.")
     content = await run_in_threadpool(generate_latest, REGISTRY)
     return Response(content, media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
 
@@ -132,7 +131,7 @@ async def remote_image(request: Request) -> Response:
             run_in_threadpool(_stored_image, study, address) if is_stored(address) else _images().get(address)
         )
     except TiebreakError as error:
-        return JSONResponse({"error": "unknown", "message": str(error)}, 404, headers={"Cache-Control": "no-store"})
+        return account_guard.error_reply(404, "unknown", str(error))
     return Response(image.content, media_type=image.type, headers=IMAGE_HEADERS)
 
 
@@ -160,8 +159,7 @@ async def transcript(request: Request) -> Response:
     identity = account_guard.identity_of(request)
     content = await run_in_threadpool(_transcript_json, identity, study, digest)
     if content is None:
-        message = "There is no such transcript."
-        return JSONResponse({"error": "unknown", "message": message}, 404, headers={"Cache-Control": "no-store"})
+        return account_guard.error_reply(404, "unknown", "There is no such transcript.")
     headers = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
     return Response(content, media_type="application/json", headers=headers)
 

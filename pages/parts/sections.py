@@ -113,11 +113,6 @@ ENTRIES = tuple(
 )
 
 
-def section_of(script: str) -> Section:
-    """Return the section of a script."""
-    return next(section for section in SECTIONS if section.script == script)
-
-
 def offered(entry: Entry, granted: Collection[Permission], contents: StudyContents) -> list[Section]:
     """Return the sections of an entry that a visitor with these permissions in a study is offered.
 

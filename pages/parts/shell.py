@@ -293,13 +293,6 @@ def draw_no_study() -> None:
     st.stop()
 
 
-def link_sample(script: str, protocol: str) -> None:
-    """Link to the sample study of a protocol on this page, unless it was deleted."""
-    sample = next(name for name, of_protocol in samples.studies().items() if of_protocol == protocol)
-    if sample in permissions.study_names():
-        draw_link(script, _("Open “{name}”", name=sample), "tour", study=sample)
-
-
 def study_name(names: Sequence[str]) -> str:
     """Return the present name of the current study, or the newest study.
 
@@ -371,15 +364,25 @@ def draw_setting(study: studies.Study, tab: str, label: str) -> None:
         draw_link(STUDIES, label, "settings", study=study.name, view="study", open=study.name, tab=tab)
 
 
-def draw_missing(study: studies.Study, fact: str, advice: str, *links: Link) -> None:
-    """Draw what a study lacks, and what to do about it if the visitor's role allows the pages of all links for it."""
+def draw_missing(
+    study: studies.Study, fact: str, advice: str, *links: Link, script: str = "", protocol: str = ""
+) -> None:
+    """Draw what a study lacks, links, and what to do about it if the visitor's role allows the pages of all links.
+
+    The page of `script` is also linked with the sample study of a protocol, unless that was deleted.
+    """
     needed = {_needed(script) for script, _, _ in links}
     st.info(f"{_(fact)} {_(advice) if advice else ''}" if needed == permissions.allowed(study.id, needed) else _(fact))
+    for name, of_protocol in samples.studies().items():
+        if of_protocol == protocol and name in permissions.study_names():
+            draw_link(script, _("Open “{name}”", name=name), "tour", study=name)
+    draw_links(study, *links)
 
 
 def _needed(script: str) -> Permission:
     """Return the permission for a link: everybody may see the list of studies, but links lead to its import."""
-    return Permission.edit if script == STUDIES else sections.section_of(script).permission
+    permissions_of = {section.script: section.permission for section in sections.SECTIONS}
+    return Permission.edit if script == STUDIES else permissions_of[script]
 
 
 def number_parameter(parameter: str) -> int | None:

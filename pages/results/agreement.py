@@ -115,7 +115,6 @@ def choose_view(report: AgreementReport) -> tuple[str, str, str] | None:
 
 
 def _choose(label: str, options: Sequence[str], key: str) -> str:
-    """Draw a choice; a single option is returned without a widget."""
     name = agreement_rows.criterion_name if key == "criterion" else str
     return alignment_data.choose(label, options, key, name, item_drilldown.select)
 
@@ -123,13 +122,12 @@ def _choose(label: str, options: Sequence[str], key: str) -> str:
 def empty_state(study: Study, group: str) -> None:
     """Draw the empty state if there is nothing to compare."""
     if group == "judges":
-        links = (shell.RUN, shell.IMPORT)
         fact = (
             "This study has no targets with opinions of two or more judges. Runs with only one verdict are "
             "compared with people on the page Judges."
         )
-        shell.draw_missing(study, fact, "Start a run of several judges, or import recorded debates.", *links)
-        shell.draw_links(study, *links)
+        advice = "Start a run of several judges, or import recorded debates."
+        shell.draw_missing(study, fact, advice, shell.RUN, shell.IMPORT)
     else:
         st.info("This study has no labels yet. Agreement needs labels by at least two annotators.")
         shell.draw_links(
@@ -179,7 +177,7 @@ def draw_interval_note(
     measure = partial(agreement.annotator_agreement, resources.engine(), study, annotators="sample")
     rows, _ = live.cached(study, version, "sample", measure)
     found = [row for row in rows if (row.kind, row.criterion) == key and row.statistic in choice.table_statistics]
-    estimates = "; ".join(f"{catalogue.name(row.statistic)} {agreement_rows.format_row(row)}" for row in found)
+    estimates = "; ".join(f"{catalogue.name(row.statistic)} {numbers.format_interval(row)}" for row in found)
     st.markdown(f"{agreement.INTERVALS_FOR['sample']} {escape_markdown(estimates)}.")
 
 
@@ -201,29 +199,25 @@ def draw_headline(
         with column, st.container(gap=None):
             heading = STAGES[stage] or escape_markdown(agreement_rows.criterion_name(criterion))
             st.markdown(f"{heading}: {catalogue.name(choice.many_raters)}")
-            st.markdown(f"## {agreement_rows.format_row(row)}")
+            st.markdown(f"## {numbers.format_interval(row)}")
             counts = f"{numbers.format_count(row.items, unit)} · {numbers.format_count(row.raters, rater)}"
             if share is None:
                 st.caption(counts)
             else:
-                st.caption(f"{counts} · {100 * share:.0f} % of labels collected", help=describe_coverage(study))
+                collected = (
+                    f"Labels collected: this study asks for {numbers.format_count(study.rules.overlap, 'label')} of "
+                    "every target that has a label, and of every target for which a run has no verdict. The share is "
+                    "of these; further labels of a target do not raise it, and other targets are left out."
+                )
+                st.caption(f"{counts} · {100 * share:.0f} % of labels collected", help=collected)
             if row.reason:
                 shell.draw_note(f"{heading}: {escape_markdown(row.reason)}")
-    in_shown_order = [agreement_rows.format_row(row) for panel, row in rows if panel.as_shown]
+    in_shown_order = [numbers.format_interval(row) for panel, row in rows if panel.as_shown]
     if in_shown_order:
         shell.draw_note(
             f"By the order in which the judges read the responses: {', then '.join(in_shown_order)}. The observed "
             "agreement is the same; the chance agreement depends on which response is numbered 1."
         )
-
-
-def describe_coverage(study: Study) -> str:
-    """Return what the share of labels collected is of."""
-    return (
-        f"Labels collected: this study asks for {numbers.format_count(study.rules.overlap, 'label')} of every target "
-        "that has a label, and of every target for which a run has no verdict. The share is of these; further labels "
-        "of a target do not raise it, and other targets are left out."
-    )
 
 
 def draw_points(
@@ -301,7 +295,7 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
     columns = (
         Column("A × B", lambda entry: tables.pair_numbers(entry[0], raters), "figure"),
         Column("n", lambda entry: entry[1].items, "count"),
-        Column("Value", lambda entry: agreement_rows.format_row(entry[1]), "figure"),
+        Column("Value", lambda entry: numbers.format_interval(entry[1]), "figure"),
         Column("A", lambda entry: entry[0][0]),
         Column("B", lambda entry: entry[0][1]),
     )

@@ -13,10 +13,8 @@ from core.wording import equate_p
 from pages.parts import resources, shell
 from pages.parts.chart_files import ChartData
 from pages.results.parts import alignment_data
-from pages.results.renderer import Intervals, Mark, Result, Section
+from pages.results.renderer import Intervals, Mark, Result, Section, draw_sections
 from storage.reports import alignment, judge_biases, judge_ranking
-from storage.reports.alignment import AlignmentData
-from storage.reports.judge_ranking import RankingQuery
 from storage.studies.studies import Study
 
 Report = tuple[list[BiasRow], list[FormatRow]]
@@ -34,19 +32,19 @@ FORMAT_EFFECT = (
 FORMAT_METHOD = "Paired differences, BCa bootstrap of targets (1,000 resamples, seed 0), p-values by Holm's method"
 
 
-def filters(data: AlignmentData) -> RankingQuery | None:
+def filters(data: alignment.AlignmentData) -> judge_ranking.RankingQuery | None:
     """Draw the choices of a criterion and a scenario."""
     keys = [("preference", name) for name in judge_biases.choices(data)]
     return alignment_data.choose_query(keys, partial(judge_ranking.scenarios, data)) if keys else None
 
 
-def compute(study: Study, data: AlignmentData, query: RankingQuery) -> Report:
+def compute(study: Study, data: alignment.AlignmentData, query: judge_ranking.RankingQuery) -> Report:
     """Return the biases, and the effects of the criterion's format."""
     engine = resources.engine()
     return judge_biases.compute(engine, study, data, query), judge_biases.compute_formats(engine, study, data, query)
 
 
-def show(study: Study, data: AlignmentData, query: RankingQuery, report: Report) -> Result:
+def show(study: Study, data: alignment.AlignmentData, query: judge_ranking.RankingQuery, report: Report) -> Result:
     """Return the biases of each judge, and below them the formats if runs differ in these only."""
     rows, formats = report
     unknown = alignment.unknown_systems((systems for _, systems in data.systems.values()), study.rules.families)
@@ -108,12 +106,11 @@ def format_chart(rows: Sequence[FormatRow]) -> Intervals:
 SECTION = Section(
     name="biases",
     title="Biases",
-    question="Does a judge prefer a response for its position, its length or its author?",
     filters=filters,
     compute=compute,
     show=show,
     empty="Biases need judges and people who compare the same pairs of responses. This study has none yet.",
 )
-draw_page = SECTION.draw_page
+QUESTION = "Does a judge prefer a response for its position, its length or its author?"
 
-draw_page(shell.draw_header(SECTION.title, SECTION.question))
+draw_sections(shell.draw_header(SECTION.title, QUESTION), [SECTION])

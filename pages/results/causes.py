@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.formats.charts import place_rows
@@ -14,7 +15,6 @@ from core.statistics.measures.causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
 from core.wording import format_count, format_percent
 from pages.parts import chart_files, charts, colours, numbers, permissions, resources, shell
-from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import alignment_data, item_drilldown
@@ -23,15 +23,11 @@ from storage.accounts.access import Permission
 from storage.reports import discordance, judge_errors, judge_ranking, opinions, rationales
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import Drilldown
-from storage.reports.discordance import Conditions
 from storage.reports.judge_errors import JudgeErrors
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.rationales import RationaleReport
 from storage.studies import studies
 from storage.studies.studies import Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 # The targets, and one of their judges, "" if none has disagreements that can be divided.
 JudgeQuery = tuple[RankingQuery, str]
@@ -83,7 +79,7 @@ def show_causes(study: Study, data: AlignmentData, query: RankingQuery, found: l
     sentences = " ".join(errors.sentence for errors in found)
     divided = [errors for errors in found if errors.causes.shares]
     columns = [column for column in judge_errors.COLUMNS if divided or column.form != "estimate"]
-    chart = ChartData(judge_errors.table(found), CAUSE_MODEL, "targets")
+    chart = chart_files.ChartData(judge_errors.table(found), CAUSE_MODEL, "targets")
     return Result(
         headline=" ".join(errors.sentence for errors in found[:SENTENCES]),
         caption=DEFINITIONS,
@@ -98,10 +94,8 @@ def draw_reasons(study: Study, data: AlignmentData, query: RankingQuery, found: 
 
 
 @chart_files.built_once
-def causes_figure(judged: Sequence[JudgeErrors]) -> "go.Figure":
+def causes_figure(judged: Sequence[JudgeErrors]) -> go.Figure:
     """Return a bar for each judge, divided into the causes of its disagreements."""
-    import plotly.graph_objects as go
-
     endings = {errors.judge: f" · n {errors.causes.disagreements:,}" for errors in judged}
     rows = place_rows(endings, row_height=BAR_ROW, endings=endings)
     fills = (charts.accent_colour(), charts.GREY, "#B35806")
@@ -247,7 +241,7 @@ def draw_comparison(
     study: Study, data: AlignmentData, query: RankingQuery, measured: discordance.Contentions, found: Sequence[Slice]
 ) -> None:
     """Draw the choice of two slices, saved or of the table, and the difference of each judge between them."""
-    slices: dict[str, Conditions] = {SEPARATOR.join(one): (one,) for one in found}
+    slices: dict[str, discordance.Conditions] = {SEPARATOR.join(one): (one,) for one in found}
     slices = dict(study.rules.slices) | {name: one for name, one in slices.items() if name not in study.rules.slices}
     if len(slices) < 2:
         return
@@ -349,7 +343,7 @@ PARTS: Sequence[tuple[Any, ...]] = (
     ),
 )  # fmt: skip
 SECTIONS: Sequence[Section[Any, Any]] = [
-    Section(name, title, QUESTION, choices, compute, show, judge_ranking.why_unranked, below=below)
+    Section(name, title, choices, compute, show, judge_ranking.why_unranked, below=below)
     for name, title, choices, compute, show, below in PARTS
 ]
 

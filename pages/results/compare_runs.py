@@ -16,12 +16,8 @@ from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import alignment_data, item_drilldown
-from pages.results.parts.alignment_data import Version
-from pages.results.renderer import Intervals, Mark, Result
-from storage.db import connections
 from storage.reports import run_comparison as report
 from storage.reports.judge_costs import RunCost
-from storage.reports.run_comparison import MAX_RUNS, ComparedRuns, Transition
 from storage.runs import runs
 from storage.studies.studies import Study
 
@@ -40,8 +36,8 @@ DRAWN = ("accuracy_gold", "pearson")
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def load_runs(
-    url: str, study_id: int, version: Version, names: tuple[str, ...], reference: str, _study: Study
-) -> ComparedRuns:
+    url: str, study_id: int, version: alignment_data.Version, names: tuple[str, ...], reference: str, _study: Study
+) -> report.ComparedRuns:
     """Return the runs with their verdicts at a version; shared by all visitors, so do not modify."""
     return report.load(resources.engine(), _study, names, reference)
 
@@ -58,7 +54,7 @@ def draw_page(study: Study) -> None:
     reference, row = alignment_data.draw_reference_choice(study, version)
     url = str(resources.engine().url)
 
-    def load(newer: Version) -> ComparedRuns:
+    def load(newer: alignment_data.Version) -> report.ComparedRuns:
         return load_runs(url, study.id, newer, names, reference, study)
 
     compared = alignment_data.figures(study, PAGE, version, load)
@@ -66,7 +62,7 @@ def draw_page(study: Study) -> None:
         return
     scope = choose_scope(compared, row) if compared.keys else None
 
-    def compute(newer: Version) -> RunComparison | None:
+    def compute(newer: alignment_data.Version) -> RunComparison | None:
         found = load(newer)
         if scope is None or scope[:2] not in found.keys:
             return None
@@ -85,15 +81,14 @@ def draw_page(study: Study) -> None:
 
 def choose_runs(study: Study) -> tuple[str, ...] | None:
     """Draw the choice of runs, which is in the URL unless it is the default; None until there are two."""
-    with connections.reading(resources.engine()) as session:
-        names = [run.name for run in runs.of_study(session, study.id)]
+    names = [run.name for run in resources.read(runs.of_study, study.id)]
     if len(names) < 2:
         st.info("A comparison needs two runs of this study.")
         shell.draw_links(study, shell.RUN)
         return None
     # Not bound to the URL: chosen runs stay there when they become the default, so that their link does not change.
     newest, key = names[1::-1], alignment_data.runs_key(study)
-    requested = [name for name in st.query_params.get_all(PARAMETER) if name in names][:MAX_RUNS]
+    requested = [name for name in st.query_params.get_all(PARAMETER) if name in names][: report.MAX_RUNS]
     if requested:
         st.session_state.setdefault(key, requested)
     alignment_data.follow_default(key, newest, is_chosen=bool(requested))
@@ -101,7 +96,7 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
         "Runs",
         names,
         key=key,
-        max_selections=MAX_RUNS,
+        max_selections=report.MAX_RUNS,
         on_change=item_drilldown.pick,
         help="The first run is the one that the others are compared with.",
     )
@@ -113,7 +108,7 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
     return tuple(chosen)
 
 
-def draw_settings(compared: ComparedRuns) -> None:
+def draw_settings(compared: report.ComparedRuns) -> None:
     """Draw the settings that differ, then the lines that other runs change in templates and texts of the first."""
     st.subheader("Settings that differ", anchor=False)
     titles = short_names([run.name for run in compared.runs])
@@ -130,16 +125,16 @@ def draw_settings(compared: ComparedRuns) -> None:
                 st.code("\n".join(difference.lines(place)) or "No difference.", language="diff", wrap_lines=True)
 
 
-def pairs_result(compared: ComparedRuns, comparison: RunComparison, note: str) -> Result:
+def pairs_result(compared: report.ComparedRuns, comparison: RunComparison, note: str) -> renderer.Result:
     """Return the agreement of each pair and its difference against the reference."""
     title, pairs = "Runs against each other", comparison.pairs
     if not pairs:
         nothing = "No two of these runs have verdicts on this criterion: choose another one."
-        return Result(title=title, warning=note, caption=nothing)
+        return renderer.Result(title=title, warning=note, caption=nothing)
     titles = short_names(list(compared.columns))
     tests = f", corrected by Holm's method for {len(pairs)} pairs" if len(pairs) > 1 else ""
     columns = report.pair_columns(comparison, titles)
-    return Result(
+    return renderer.Result(
         title=title,
         warning=note,
         caption="Difference: the second run minus the first, paired by target, in accuracy on nominal scales and in "
@@ -149,12 +144,12 @@ def pairs_result(compared: ComparedRuns, comparison: RunComparison, note: str) -
     )
 
 
-def runs_result(compared: ComparedRuns, comparison: RunComparison) -> Result:
+def runs_result(compared: report.ComparedRuns, comparison: RunComparison) -> renderer.Result:
     """Return a sentence for each pair, and each run against the reference, as a chart and a table with costs."""
     titles = short_names(list(compared.columns))
     shown = next((name for name in DRAWN if any(name in one.estimates for one in comparison.figures)), None)
     columns, in_file = run_columns(compared, comparison, titles), report.run_rows(compared, comparison)
-    return Result(
+    return renderer.Result(
         title="Each run",
         headline=" ".join(report.summarize(comparison, titles)[:MAX_SENTENCES]) if comparison.pairs else "",
         figures=[] if shown is None else [run_chart(shown, titles, comparison)],
@@ -166,7 +161,7 @@ def runs_result(compared: ComparedRuns, comparison: RunComparison) -> Result:
     )
 
 
-def run_columns(compared: ComparedRuns, comparison: RunComparison, titles: Mapping[str, str]) -> list[Column]:
+def run_columns(compared: report.ComparedRuns, comparison: RunComparison, titles: Mapping[str, str]) -> list[Column]:
     """Return the columns of runs, with the costs of each."""
 
     def cost(row: RunFigures) -> RunCost:
@@ -193,18 +188,18 @@ def _number(value: float | None, digits: int) -> str:
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
-def run_chart(statistic: str, titles: Mapping[str, str], comparison: RunComparison) -> Intervals:
+def run_chart(statistic: str, titles: Mapping[str, str], comparison: RunComparison) -> renderer.Intervals:
     """Return a row for each run: its statistic against the reference."""
     found = [(titles[one.name], one.estimates[statistic]) for one in comparison.figures if statistic in one.estimates]
-    marks = [Mark.of(name, one) for name, one in found]
+    marks = [renderer.Mark.of(name, one) for name, one in found]
     short = catalogue.BY_ID[statistic].short
     rows = [{"run": name, **vars(estimate)} for name, estimate in found if estimate.value is not None]
     data = ChartData(rows, unit="targets")
     axis = f"{short} and 95 % interval"
-    return Intervals("runs_chart", f"{short} of each run", axis, [("", "circle")], marks, data=data)
+    return renderer.Intervals("runs_chart", f"{short} of each run", axis, [("", "circle")], marks, data=data)
 
 
-def choose_scope(compared: ComparedRuns, row: DeltaGenerator) -> Scope:
+def choose_scope(compared: report.ComparedRuns, row: DeltaGenerator) -> Scope:
     """Draw the choices of kind, criterion and scenario into a row, if there are several."""
 
     def scenarios(kind: str, criterion: str) -> list[str]:
@@ -215,7 +210,7 @@ def choose_scope(compared: ComparedRuns, row: DeltaGenerator) -> Scope:
     return query.kind, query.criterion, query.scenario
 
 
-def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, comparison: RunComparison) -> None:
+def draw_changes(study: Study, compared: report.ComparedRuns, dataset: Dataset, comparison: RunComparison) -> None:
     """Draw the targets on which two runs have different verdicts; a click opens the item or its trace."""
     if not comparison.pairs:
         return
@@ -244,7 +239,7 @@ def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, compari
         st.caption("Click a row to open the item.")
 
 
-def choose_transition(dataset: Dataset, pair: Pair) -> Transition | None:
+def choose_transition(dataset: Dataset, pair: Pair) -> report.Transition | None:
     """Draw the choice of a change from one value to another; None for all."""
     counts = report.transitions(dataset, pair.first, pair.second)
     titles = {f"{first} → {second}": (first, second) for first, second in counts}

@@ -11,8 +11,6 @@ from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import alignment_data, item_drilldown
-from pages.results.renderer import Intervals, Mark, Result
-from storage.db import connections
 from storage.labels import labels
 from storage.reports import critiques
 from storage.reports.critiques import GROUP_NAMES, PEOPLE, Accuracy, CritiqueDetail, Leaderboard, Row, display_name
@@ -34,18 +32,13 @@ DETAIL_COLUMNS = (
 )
 
 
-def data_version(study: Study) -> tuple[int, ...]:
-    """Return a version that changes whenever a label, an opinion or an edit of AIUs is added."""
-    with connections.reading(resources.engine()) as session:
-        return (*labels.version(session, study.id), aius.count_edits(session, study.id))
-
-
 def draw_page(study: Study) -> None:
     """Draw the answer in words, the leaderboard, the critiques of the selected author, and the judges."""
     alignment_data.rerun_on_change(study, alignment_data.label_version(study))
     item_drilldown.apply_selection()
     measure = partial(critiques.leaderboard, resources.engine(), study)
-    leaderboard = live.cached(study, data_version(study), "critiques", measure)
+    version = *resources.read(labels.version, study.id), resources.read(aius.count_edits, study.id)
+    leaderboard = live.cached(study, version, "critiques", measure)
     rows = [row for row in leaderboard.rows if row.author != critiques.REFERENCE]
     if not rows:
         return empty_state(study)
@@ -71,23 +64,21 @@ def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
 def empty_state(study: Study) -> None:
     """Draw the empty state if no critique has been judged."""
     links = (("label/aius.py", "Label AIUs", ":material/rule:"), shell.RUN, shell.IMPORT)
-    advice = "Label AIUs, or start a MetaCritique run."
-    shell.draw_missing(study, "No critique of this study has been judged yet.", advice, *links)
-    shell.link_sample("results/critiques.py", "metacritique")
-    shell.draw_links(study, *links)
+    fact, advice = "No critique of this study has been judged yet.", "Label AIUs, or start a MetaCritique run."
+    shell.draw_missing(study, fact, advice, *links, script="results/critiques.py", protocol="metacritique")
 
 
-def board_result(leaderboard: Leaderboard, rows: Sequence[Row], source: str, level: str) -> Result:
+def board_result(leaderboard: Leaderboard, rows: Sequence[Row], source: str, level: str) -> renderer.Result:
     """Return the best author and judge in words, F1 by author, and a table of all scores; a click selects an author."""
     ranking = sorted(rows, key=lambda row: (not row.group, row.f1 is None, -(row.f1 or 0.0), row.author))
     judges = critiques.describe_judges(leaderboard.accuracies)
     average = f"F1: {LEVELS[level].lower()} average, judged by {escape_markdown(source)}."
     marks = [
-        Mark(display_name(row), row.f1, *row.ends("f1"), "", f"{row.critiques:,}", opens=display_name(row))
+        renderer.Mark(display_name(row), row.f1, *row.ends("f1"), "", f"{row.critiques:,}", opens=display_name(row))
         for row in ranking
         if row.f1 is not None
     ]
-    chart = Intervals(
+    chart = renderer.Intervals(
         "authors", f"F1 of critique authors, judged by {source}", f"{LEVELS[level]} F1 and 95 % interval",
         (("", "circle"),), marks, data=ChartData(ranking, unit="AIUs"),
         on_select=lambda: item_drilldown.pick(author=charts.clicked_point("authors")),
@@ -95,7 +86,7 @@ def board_result(leaderboard: Leaderboard, rows: Sequence[Row], source: str, lev
     )  # fmt: skip
     pairs = [critiques.describe_pairs(counts) for counts in leaderboard.pairs if counts.source == source]
     undefined = "" if marks else "F1 is undefined: it needs AIUs of both the critique and its reference."
-    return Result(
+    return renderer.Result(
         headline=" ".join(filter(None, (critiques.describe_authors(rows), judges))),
         caption=f"{average} {ACCURACY_NOTE if judges else NO_ACCURACY}",
         figures=[chart],
@@ -111,8 +102,7 @@ def draw_selected_critiques(study: Study, source: str) -> None:
     if author is None:
         return
     name = next((group for group, group_name in GROUP_NAMES.items() if group_name == author), author)
-    with connections.reading(resources.engine()) as session:
-        details = critiques.drill_down(session, study.id, source, name, author in GROUP_NAMES.values())
+    details = resources.read(critiques.drill_down, study.id, source, name, author in GROUP_NAMES.values())
     count = numbers.format_count(len(details), "critique")
     st.subheader(f"Selected: {count} by {escape_markdown(author)}", anchor=False)
     clicked = tables.draw(Table("selected_critiques", details, DETAIL_COLUMNS, ()), opens=True)
@@ -129,22 +119,22 @@ def draw_links(study: Study, detail: CritiqueDetail) -> None:
             shell.draw_link("watch/traces.py", "Trace", "forum", **address)
 
 
-def judges_result(accuracies: Sequence[Accuracy]) -> Result:
+def judges_result(accuracies: Sequence[Accuracy]) -> renderer.Result:
     """Return the AIU-level accuracy of each judge against people, for precision and recall (MetaCritique, Table 4)."""
     title = "Accuracy of judges on AIUs"
     marks = [
-        Mark(one.judge, one.accuracy, *one.ends, f"{one.task.capitalize()} task", f"{one.aius:,}")
+        renderer.Mark(one.judge, one.accuracy, *one.ends, f"{one.task.capitalize()} task", f"{one.aius:,}")
         for one in accuracies
         if one.accuracy is not None and one.critiques == "all"
     ]
     if not marks:
-        return Result(title=title, caption=NO_ACCURACY)
+        return renderer.Result(title=title, caption=NO_ACCURACY)
     by_task: dict[tuple[str, str], dict[str, Accuracy]] = {}
     for one in accuracies:
         by_task.setdefault((one.judge, one.task), {})[one.critiques] = one
-    return Result(
+    return renderer.Result(
         title=title,
-        figures=[Intervals("accuracy", title, "Accuracy and 95 % interval", TASK_SERIES, marks)],
+        figures=[renderer.Intervals("accuracy", title, "Accuracy and 95 % interval", TASK_SERIES, marks)],
         remark="Precision: is an AIU factual? Recall: is an AIU of the reference critique covered? Unreadable replies "
         "are left out; the last columns have the readable share, and the possible effect of the others. The number of "
         "AIUs is in parentheses.",

@@ -11,7 +11,7 @@ from core.wording import format_count
 from pages.parts import charts, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.results.parts import agreement_rows, alignment_data, item_drilldown
-from pages.results.renderer import Intervals, Mark, Result, Section
+from pages.results.renderer import Intervals, Mark, Result, Section, draw_sections
 from storage.reports import discussions
 from storage.reports.alignment import AlignmentData
 from storage.studies.studies import Study
@@ -133,13 +133,12 @@ def clear_selection() -> None:
 SECTION = Section(
     name="discussions",
     title="Discussions",
-    question="Do judges convince each other, and of the right answer?",
     filters=lambda data: "",
     compute=lambda study, data, query: resources.read(discussions.report, study.id, data),
     show=show,
     empty="",
     below=draw_targets,
 )
-draw_page = SECTION.draw_page
+QUESTION = "Do judges convince each other, and of the right answer?"
 
-draw_page(shell.draw_header(SECTION.title, SECTION.question))
+draw_sections(shell.draw_header(SECTION.title, QUESTION), [SECTION])

@@ -13,16 +13,7 @@ from core.statistics import catalogue
 from core.statistics.data.frames import ALL
 from core.statistics.measures.alternative_annotator import MIN_ITEMS
 from core.statistics.measures.comparison import Comparison, better_first
-from core.statistics.reports.judges import (
-    ABSTENTION_POLICIES,
-    LARGEST,
-    Abstentions,
-    Ranking,
-    Rule,
-    describe_rule,
-    recommend,
-    remarks,
-)
+from core.statistics.reports import judges as rules
 from core.statistics.reports.label_plans import PairPlan
 from core.wording import equate_p, stored_criterion
 from pages.parts import charts, numbers, permissions, resources, shell
@@ -31,14 +22,11 @@ from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, alignment_rows, item_drilldown, judge_charts
 from pages.results.renderer import MAX_CELL_TEXT, Cell, Drawn, Matrix, Result, Section, draw_sections
 from storage.accounts.access import Permission
-from storage.db import connections
 from storage.labelling import offers
 from storage.reports import judge_costs, judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS
-from storage.reports.judge_costs import RunCost
 from storage.reports.judge_ranking import JudgeReport, RankedRow, RankingQuery
-from storage.reports.label_plans import StudyPlans
 from storage.studies.studies import Study
 
 RULE = (
@@ -83,26 +71,26 @@ def filters(data: AlignmentData) -> RankingQuery | None:
     if not keys:
         return None
     query = alignment_data.choose_query(keys, partial(judge_ranking.scenarios, data), clear_selection)
-    policies: dict[str, Abstentions] = {policy: policy for policy in get_args(Abstentions)}
+    policies: dict[str, rules.Abstentions] = {policy: policy for policy in get_args(rules.Abstentions)}
     chosen = alignment_data.choose(
-        "Targets without a verdict", list(policies), "abstentions", lambda name: ABSTENTION_POLICIES[policies[name]],
-        clear_selection,
+        "Targets without a verdict", list(policies), "abstentions",
+        lambda name: rules.ABSTENTION_POLICIES[policies[name]], clear_selection,
     )  # fmt: skip
     return replace(query, abstentions=policies[chosen], rule=choose_rule())
 
 
-def choose_rule() -> Rule:
+def choose_rule() -> rules.Rule:
     """Draw the parameters of the recommendation, which are in the URL."""
-    default = asdict(Rule())
+    default = asdict(rules.Rule())
     with st.popover("Rule", icon=":material/tune:"):
         st.markdown(RULE)
         chosen = {
             name: st.number_input(
-                label, 0.0, LARGEST[name], default[name], step, key=key, bind="query-params", help=help
+                label, 0.0, rules.LARGEST[name], default[name], step, key=key, bind="query-params", help=help
             )
             for name, key, label, step, help in PARAMETERS
         }
-    return Rule(**chosen)
+    return rules.Rule(**chosen)
 
 
 def clear_selection() -> None:
@@ -142,7 +130,7 @@ def show_accuracy(study: Study, data: AlignmentData, query: RankingQuery, report
     coverage = judge_charts.coverage_figure(ranking)
     alt = "Accuracy of each judge against its coverage"
     return Result(
-        headline=recommend(ranking),
+        headline=rules.recommend(ranking),
         warning=warn(data, report),
         caption="\n\n".join(describe(data, query, report)),
         figures=[judge_charts.accuracy_chart(ranking, files), Drawn("coverage", coverage, alt, data=files)],
@@ -157,10 +145,10 @@ def describe(data: AlignmentData, query: RankingQuery, report: JudgeReport) -> l
     facts = (
         f"{numbers.format_count(ranking.targets, 'target')} common to all judges",
         numbers.format_count(ranking.annotators, "annotator"),
-        f"targets without a verdict {ABSTENTION_POLICIES[query.abstentions]}",
+        f"targets without a verdict {rules.ABSTENTION_POLICIES[query.abstentions]}",
         f"reference {report.reference}",
     )
-    lines = [" · ".join(facts), describe_rule(query.rule), describe_counts(ranking)]
+    lines = [" · ".join(facts), rules.describe_rule(query.rule), describe_counts(ranking)]
     different = [judge for judge in ranking.judges if 0 < judge.accuracy.items < ranking.targets]
     if different:
         shares = ", ".join(f"{judge.judge} on {judge.accuracy.items:,}" for judge in different)
@@ -177,7 +165,7 @@ def warn(data: AlignmentData, report: JudgeReport) -> str:
     return " ".join(filter(None, (report.chosen, *marks)))
 
 
-def describe_counts(ranking: Ranking) -> str:
+def describe_counts(ranking: rules.Ranking) -> str:
     """Return the targets of the accuracy, of the human ceiling and of ω; "" if all are the same."""
     of_ceiling = {ranking.ceiling.items, *(judge.less_ceiling.items for judge in ranking.judges)}
     of_omega = {judge.winning_targets for judge in ranking.judges if judge.winning_rate is not None}
@@ -192,13 +180,13 @@ def describe_counts(ranking: Ranking) -> str:
     return f"{sentence}; ω is of the {numbers.format_span(of_omega)} {shared}." if of_omega else f"{sentence}."
 
 
-def describe_decisions(ranking: Ranking) -> list[str]:
+def describe_decisions(ranking: rules.Ranking) -> list[str]:
     """Return the reason of each decision in full, as Markdown: a cell of the table would cut it off."""
     lines = [
         f"{number}. **{escape_markdown(judge.judge)}**, {judge.decision}: {escape_markdown(judge.reason)}"
         for number, judge in enumerate(ranking.judges, start=1)
     ]
-    lines += [escape_markdown(text) for judge in ranking.judges for text in remarks(judge)]
+    lines += [escape_markdown(text) for judge in ranking.judges for text in rules.remarks(judge)]
     if ranking.ceiling.value is not None:
         people = numbers.format_count(ranking.ceiling.items, "target")
         lines.append(f"Human ceiling: each annotator against the others, {people}.")
@@ -295,13 +283,13 @@ def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuer
         alignment_data.draw_warning("Pair of judges", selected, "all pairs")
 
 
-Costs = tuple[JudgeReport | None, dict[str, RunCost]]
+Costs = tuple[JudgeReport | None, dict[str, judge_costs.RunCost]]
 
 
 def load_costs(study: Study, data: AlignmentData, query: RankingQuery) -> Costs:
     """Return the ranking and the cost of each judge."""
-    with connections.reading(resources.engine()) as session:
-        return judge_ranking.report(data, query), judge_costs.cost_by_judge(session, study.id, data.opinions)
+    costs = resources.read(judge_costs.cost_by_judge, study.id, data.opinions)
+    return judge_ranking.report(data, query), costs
 
 
 def show_costs(study: Study, data: AlignmentData, query: RankingQuery, found: Costs) -> Result | str:
@@ -323,7 +311,7 @@ def show_costs(study: Study, data: AlignmentData, query: RankingQuery, found: Co
         Column("Efficient by", lambda row: ", ".join(judge_charts.NAMES[unit] for unit in row.efficient)),
     )
     return Result(
-        headline=recommend(report.ranking),
+        headline=rules.recommend(report.ranking),
         warning=warn(data, report),
         caption="\n\n".join(describe(data, query, report)),
         figures=figures,
@@ -332,7 +320,7 @@ def show_costs(study: Study, data: AlignmentData, query: RankingQuery, found: Co
     )
 
 
-def unknown_costs(ranking: Ranking, rows: Sequence[RankedRow]) -> list[str]:
+def unknown_costs(ranking: rules.Ranking, rows: Sequence[RankedRow]) -> list[str]:
     """Return whose prices and durations are unknown, and what a judge costs, as Markdown."""
     by_judge: Mapping[str, Any] = {row.evaluation.judge: row.cost for row in rows}
     lines = []
@@ -349,7 +337,7 @@ def unknown_costs(ranking: Ranking, rows: Sequence[RankedRow]) -> list[str]:
     return [*lines, f"{numbered} {judge_charts.METHOD}. {entered}"]
 
 
-def show_plans(study: Study, data: AlignmentData, query: RankingQuery, found: StudyPlans) -> Result | str:
+def show_plans(study: Study, data: AlignmentData, query: RankingQuery, found: label_plans.StudyPlans) -> Result | str:
     """Return the labels that separate the two most accurate judges, and every two judges."""
     report = found.ranked
     if report is None or not found.statistic:
@@ -365,7 +353,7 @@ def show_plans(study: Study, data: AlignmentData, query: RankingQuery, found: St
     )
 
 
-def draw_allocation(study: Study, data: AlignmentData, query: RankingQuery, found: StudyPlans) -> None:
+def draw_allocation(study: Study, data: AlignmentData, query: RankingQuery, found: label_plans.StudyPlans) -> None:
     """Draw the button that puts the planned pairs into the queue, for the editors of a study."""
     planned = found.accuracy
     is_queue = query.kind == "preference" and query.criterion != ALL and query.scenario is None
@@ -389,7 +377,7 @@ LINKS = (
 def make_section(name: str, title: str, *parts: Any, choices: Any = filters) -> Section[Any, Any]:
     """Return a section of what it computes, shows, and draws below."""
     compute, show, *below = parts
-    return Section(name, title, QUESTION, choices, compute, show, why_empty, LINKS, *below)
+    return Section(name, title, choices, compute, show, why_empty, LINKS, *below)
 
 
 SECTIONS = (

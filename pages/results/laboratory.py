@@ -2,25 +2,20 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.formats.tables import Table, rows_csv
 from core.labels import Target
 from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport, WeightRow
 from pages.parts import chart_files, charts, colours, downloads, live, numbers, resources, shell, tables
-from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import alignment_data
-from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Drawn, Intervals, Mark, Result
 from storage.reports import weights
 from storage.studies.studies import Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 PAGE = "laboratory"
 AXIS = "Agreement and 95 % interval"
@@ -31,7 +26,7 @@ def draw_page(study: Study) -> None:
     drawn_version = alignment_data.follow(study, PAGE)
     reference, row = alignment_data.draw_reference_choice(study, drawn_version)
 
-    def compute(version: Version) -> list[LaboratoryReport]:
+    def compute(version: alignment_data.Version) -> list[LaboratoryReport]:
         measure = partial(weights.laboratory, resources.engine(), study, reference=reference)
         return live.cached(study, version, PAGE, measure, reference)
 
@@ -40,10 +35,11 @@ def draw_page(study: Study) -> None:
         return
     reports = {report.judge: report for report in found}
     if not reports:
-        st.info("Needed: a run of DnA-Eval over items with two responses, and people's preferences on them.")
-        shell.link_sample("results/laboratory.py", "dna_eval")
-        shell.draw_links(study, shell.RUN, ("label/home.py", "Label preferences", ":material/edit:"))
-        return
+        fact = "Needed: a run of DnA-Eval over items with two responses, and people's preferences on them."
+        label = ("label/home.py", "Label preferences", ":material/edit:")
+        return shell.draw_missing(
+            study, fact, "", shell.RUN, label, script="results/laboratory.py", protocol="dna_eval"
+        )
     judge = row.selectbox("Judge and run", list(reports), key="judge", bind="query-params", width=420)
     draw_report(study, reports[judge])
 
@@ -52,7 +48,7 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
     """Draw the answer in a sentence, the agreements, the curve over the number of aspects, and the mean weights."""
     unfitted = f":material/info: No fitted weights: {escape_markdown(report.unfitted)}." if report.unfitted else ""
     marks = [Mark.of(row.scheme, row.agreement) for row in report.schemes if not row.less]
-    schemes, data = ChartData(report.schemes), ChartData(report.curve)
+    schemes, data = chart_files.ChartData(report.schemes), chart_files.ChartData(report.curve)
     chart = Intervals("agreements", "Agreement by weights", AXIS, (("", "circle"),), marks, data=schemes)
     alt = f"Agreement with the 1 to {max((point.k for point in report.curve), default=0)} heaviest aspects"
     renderer.draw_result(
@@ -71,22 +67,21 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
 
 
 @chart_files.built_once
-def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
+def curve_figure(curve: Sequence[CurvePoint]) -> go.Figure:
     """Return the agreement over the number of heaviest aspects, one line for each weighting of them."""
-    import plotly.graph_objects as go
-
     figure = go.Figure()
     for shift, weighting in zip((-0.06, 0.06), dict.fromkeys(point.weighting for point in curve), strict=False):
         points = []
         for point in curve:
-            interval = charts.interval_of_estimate(point.agreement)
-            if point.weighting == weighting and interval[0] is not None:
+            found = point.agreement
+            if point.weighting == weighting and found.value is not None:
                 lines = (
                     f"{point.k} heaviest, {weighting}",
-                    numbers.format_estimate(*interval),
-                    numbers.format_count(point.agreement.items, "item"),
+                    numbers.format_interval(found),
+                    numbers.format_count(found.items, "item"),
                 )
-                points.append(charts.Point(point.k + shift, interval[0], lines, interval))
+                interval = found.value, found.low, found.high
+                points.append(charts.Point(point.k + shift, found.value, lines, interval))
         is_heaviest = weighting == HEAVIEST
         colour = charts.accent_colour() if is_heaviest else colours.RESPONSE[0]
         symbol, line = "circle" if is_heaviest else "circle-open", "solid" if is_heaviest else "dot"

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.statistics import catalogue
@@ -12,32 +12,25 @@ from core.statistics.reports.agreement import AgreementRow
 from core.wording import format_n
 from pages.label.parts import case_orders
 from pages.parts import chart_files, charts, live, numbers, permissions, resources, shell, tour
-from pages.parts.chart_files import ChartData
-from pages.parts.shell import RUN, Link
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, judge_charts
-from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Drawn, Intervals, Mark, draw_chart
 from storage.accounts.access import Permission
 from storage.db import connections
 from storage.labelling import home
-from storage.labelling.home import QueueSummary
 from storage.reports import overview
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS
 from storage.reports.overview import Leaders, StudyCounts
 from storage.studies.studies import Study
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-IMPORT: Link = (shell.STUDIES, "Import items", ":material/upload_file:")
-LABEL: Link = ("label/home.py", "Label", ":material/edit:")
-ADJUDICATE: Link = ("label/adjudication.py", "Adjudicate", ":material/gavel:")
-TRACES: Link = ("watch/traces.py", "Traces", ":material/forum:")
-JUDGES: Link = ("results/judges.py", "Judges", ":material/verified:")
-ALIGNMENT: Link = ("results/alignment.py", "Alignment", ":material/query_stats:")
+IMPORT: shell.Link = (shell.STUDIES, "Import items", ":material/upload_file:")
+LABEL: shell.Link = ("label/home.py", "Label", ":material/edit:")
+ADJUDICATE: shell.Link = ("label/adjudication.py", "Adjudicate", ":material/gavel:")
+TRACES: shell.Link = ("watch/traces.py", "Traces", ":material/forum:")
+JUDGES: shell.Link = ("results/judges.py", "Judges", ":material/verified:")
+ALIGNMENT: shell.Link = ("results/alignment.py", "Alignment", ":material/query_stats:")
 PAGE = "overview"
-AGREEMENT: Link = ("results/agreement.py", "Agreement", ":material/monitoring:")
+AGREEMENT: shell.Link = ("results/agreement.py", "Agreement", ":material/monitoring:")
 
 # The agreement of each kind and criterion, the number of open adjudications, and the labels of each day.
 People = tuple[list[AgreementRow], int, dict[str, int]]
@@ -45,7 +38,7 @@ People = tuple[list[AgreementRow], int, dict[str, int]]
 MAX_JUDGES = 6
 
 
-def load_people(study: Study, version: Version) -> People:
+def load_people(study: Study, version: alignment_data.Version) -> People:
     """Return what the page shows of people at a version."""
     url = str(resources.engine().url)
     with connections.reading(resources.engine()) as session:
@@ -67,7 +60,7 @@ def draw_page(study: Study) -> None:
     if not permissions.permit(study.id, Permission.view):
         return
 
-    def compute(newer: Version) -> tuple[Leaders | str, People]:
+    def compute(newer: alignment_data.Version) -> tuple[Leaders | str, People]:
         reference = next(iter(alignment_data.load_references(url, study.id, newer)))
         overlap = study.rules.overlap
 
@@ -122,7 +115,7 @@ def draw_waiting(study: Study) -> int:
     return waiting
 
 
-def waiting_sentence(summaries: Sequence[QueueSummary]) -> str:
+def waiting_sentence(summaries: Sequence[home.QueueSummary]) -> str:
     """Return `12 targets to label, 3 drafts, 2 flagged`."""
     waiting, drafts, flagged = (
         sum(getattr(summary, name) for summary in summaries) for name in ("todo", "drafts", "flagged")
@@ -150,7 +143,7 @@ def judge_sentences(counts: StudyCounts, leaders: Leaders | str) -> list[str]:
     compared = f" compared with {escape_markdown(leaders.debate)}" if leaders.debate else ""
     if not judge.is_ranked:
         return [" · ".join(size), f"Judges are not ranked{compared}: {judge.decision} · {n}"]
-    accuracy = numbers.format_estimate(judge.accuracy.value, judge.accuracy.low, judge.accuracy.high)
+    accuracy = numbers.format_interval(judge.accuracy)
     best = f"Most accurate{compared}: **{escape_markdown(judge.judge)}** · {accuracy} · {n} · {judge.decision}"
     return [" · ".join(size), best]
 
@@ -166,7 +159,7 @@ def people_sentences(counts: StudyCounts, rows: Sequence[AgreementRow], cases: i
         sentences.append(f"Agreement, n {agreement.items:,}: {escape_markdown(agreement.reason)}.")
     else:
         name = catalogue.name(agreement.statistic)
-        value = numbers.format_estimate(agreement.value, agreement.low, agreement.high)
+        value = numbers.format_interval(agreement)
         sentences.append(
             f"{name} {value} · {format_n(agreement.items, agreement.effective)} · "
             f"{escape_markdown(agreement_rows.criterion_name(agreement.criterion))}"
@@ -190,7 +183,7 @@ def judge_charts_of(leaders: Leaders | str) -> list[Intervals | Drawn]:
     if isinstance(leaders, str):
         return []
     first = replace(leaders.ranking, judges=leaders.ranking.judges[:MAX_JUDGES])
-    chart = judge_charts.accuracy_chart(first, ChartData())
+    chart = judge_charts.accuracy_chart(first, chart_files.ChartData())
     if len(first.judges) < (count := len(leaders.ranking.judges)):
         chart = replace(chart, title=f"Accuracy of {len(first.judges)} of {count} judges")
     return [replace(chart, name="best_judges", on_select=partial(open_clicked, "best_judges", JUDGES[0], "judge"))]
@@ -219,10 +212,8 @@ def people_charts(people: People) -> list[Intervals | Drawn]:
 
 
 @chart_files.built_once
-def day_figure(by_day: dict[str, int]) -> "go.Figure":
+def day_figure(by_day: dict[str, int]) -> go.Figure:
     """Return the labels of each day as bars."""
-    import plotly.graph_objects as go
-
     colour = charts.accent_colour()
     figure = go.Figure(go.Bar(x=list(by_day), y=list(by_day.values()), marker={"color": colour}))
     figure.update_yaxes(title="Labels", showgrid=True)
@@ -235,10 +226,10 @@ def open_clicked(chart: str, script: str, parameter: str) -> None:
         st.session_state["open_from_overview"] = script, {parameter: clicked}
 
 
-def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | str) -> tuple[str, Link]:
+def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | str) -> tuple[str, shell.Link]:
     """Return what to do next, and the page on which to do it."""
     if not counts.runs:
-        return "Run judges over the items, or import their verdicts.", RUN
+        return "Run judges over the items, or import their verdicts.", shell.RUN
     if waiting:
         return f"Label the {numbers.format_count(waiting, 'target')} waiting for you.", LABEL
     if cases:
@@ -250,7 +241,7 @@ def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | 
     return "See which judge can be used, and how sure that is.", JUDGES
 
 
-def draw_row(study: Study, title: str, sentence: str, link: Link | None, more: str = "") -> None:
+def draw_row(study: Study, title: str, sentence: str, link: shell.Link | None, more: str = "") -> None:
     """Draw a sentence with a link to a page of the study in a line; `more` is shown on request."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{title}:** {sentence}", width="content", help=more or None)
@@ -262,7 +253,7 @@ def draw_card(
     study: Study,
     title: str,
     sentences: Sequence[str],
-    links: Sequence[Link],
+    links: Sequence[shell.Link],
     figures: Sequence[Intervals | Drawn] = (),
 ) -> None:
     """Draw a title, its sentences and charts, and links to pages of the study."""
@@ -280,7 +271,7 @@ def draw_steps(study: Study) -> None:
         return
     steps = (
         ("1. Import", "A table or the files of a published data set: items, labels, judges' verdicts.", IMPORT),
-        ("2. Judge", "Run a protocol over the items, or import judges with the items.", RUN),
+        ("2. Judge", "Run a protocol over the items, or import judges with the items.", shell.RUN),
         ("3. Label", "Label what the judges could not agree on.", LABEL),
     )
     for title, sentence, link in steps:

@@ -2,28 +2,21 @@
 
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.formats.tables import Column, Table, records
 from core.provenance import WILSON
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports import peer_errors as error_analysis
-from core.statistics.reports.peer_errors import OutcomeSlice, PeerInfluence, TraceOutcome
 from pages.parts import charts, colours, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
-from pages.parts.numbers import format_value
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, item_drilldown
-from storage.db import connections
 from storage.reports import peer_reviews
-from storage.reports.peer_reviews import FrontPoint, PeerErrors
 from storage.runs.runs import Run
 from storage.studies.studies import Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 # Name of a share -> its title and its definition.
 SHARE_TITLES = {
@@ -74,13 +67,10 @@ def draw_page(study: Study) -> None:
     item_drilldown.apply_selection()
     runs = resources.read(peer_reviews.find_runs, study.id)
     if not runs:
-        advice = "Start a run with the protocol ReFeR, or import one."
-        shell.draw_missing(study, "This study has no peer reviews yet.", advice, shell.RUN)
-        shell.link_sample("results/peer_errors.py", "refer")
-        return shell.draw_links(study, shell.RUN)
+        fact, advice = "This study has no peer reviews yet.", "Start a run with the protocol ReFeR, or import one."
+        return shell.draw_missing(study, fact, advice, shell.RUN, script="results/peer_errors.py", protocol="refer")
     run, criterion, threshold = choose(runs)
-    with connections.reading(resources.engine()) as session:
-        errors = peer_reviews.load_errors(session, run, shell.current_annotator(), criterion)
+    errors = resources.read(peer_reviews.load_errors, run, shell.current_annotator(), criterion)
     if not errors.reviewed:
         return draw_missing_truth(study, errors)
     is_score = errors.settings.kind == "score"
@@ -91,13 +81,12 @@ def draw_page(study: Study) -> None:
     st.caption(f"Run {escape_markdown(run.name)}: {describe_rule(errors, tolerance)}")
     draw_misleading_peers(outcomes)
     draw_selected_items(outcomes, errors)
-    with connections.reading(resources.engine()) as session:
-        draw_influences(run, peer_reviews.load_influences(session, run, errors, criterion))
-        draw_front(peer_reviews.load_front(session, run, errors, criterion))
+    draw_influences(run, resources.read(peer_reviews.load_influences, run, errors, criterion))
+    draw_front(resources.read(peer_reviews.load_front, run, errors, criterion))
     draw_people(study, *error_analysis.compare_with_people(outcomes, errors.misleading))
 
 
-def draw_missing_truth(study: Study, errors: PeerErrors) -> None:
+def draw_missing_truth(study: Study, errors: peer_reviews.PeerErrors) -> None:
     """Draw the empty state if there is nothing to compare the chair with."""
     if not errors.without_truth:
         st.info("This run has no verdicts yet. They appear here when the first traces have finished.")
@@ -106,7 +95,7 @@ def draw_missing_truth(study: Study, errors: PeerErrors) -> None:
     shell.draw_link("label/scores.py", "Label", "star_half", study=study.name)
 
 
-def draw_shares(outcomes: list[TraceOutcome]) -> None:
+def draw_shares(outcomes: list[error_analysis.TraceOutcome]) -> None:
     """Draw the three shares that the paper reports (Section 5.3)."""
     with st.container(horizontal=True, gap="large", key="headline"):
         for name, share in error_analysis.published_shares(outcomes).items():
@@ -124,7 +113,7 @@ def format_share(share: Estimate) -> str:
     return f"{100 * share.value:.0f} % \\[{100 * share.low:.0f}, {100 * share.high:.0f}\\]"
 
 
-def describe_rule(errors: PeerErrors, tolerance: float | None) -> str:
+def describe_rule(errors: peer_reviews.PeerErrors, tolerance: float | None) -> str:
     """Return the definition of a correct answer, and the number of traces left out."""
     if errors.settings.kind != "score":
         rule = "an answer is right if it equals people's answer or the item's reference"
@@ -138,7 +127,7 @@ def describe_rule(errors: PeerErrors, tolerance: float | None) -> str:
     return "; ".join(parts) + "."
 
 
-def draw_chart(outcomes: list[TraceOutcome]) -> None:
+def draw_chart(outcomes: list[error_analysis.TraceOutcome]) -> None:
     """Draw one bar for each number of right peers; a click selects its items."""
     slices = error_analysis.outcome_slices(outcomes)
     alt = "; ".join(f"{bar.name}: {len(bar.outcomes)}" for bar in slices)
@@ -155,10 +144,8 @@ def close() -> None:
     item_drilldown.pick(slice=None)
 
 
-def error_figure(slices: Sequence[OutcomeSlice]) -> "go.Figure":
+def error_figure(slices: Sequence[error_analysis.OutcomeSlice]) -> go.Figure:
     """Return stacked bars of numbers of traces by right peers, split by whether the chair was right."""
-    import plotly.graph_objects as go
-
     peer_counts = sorted({bar.peers for bar in slices})
     named = len(peer_counts) > 1  # the axis says `2 of 3` if the number of peers differs between traces
     figure = go.Figure()
@@ -193,13 +180,13 @@ def _axis_name(peers_right: int, peers: int, named: bool) -> str:
     return f"{peers_right} of {peers}" if named else str(peers_right)
 
 
-def _hover_text(bar: OutcomeSlice) -> str:
+def _hover_text(bar: error_analysis.OutcomeSlice) -> str:
     low, high = 100 * (bar.share.low or 0), 100 * (bar.share.high or 0)
     share = f"{100 * (bar.share.value or 0):.0f} % [{low:.0f}, {high:.0f}] of {bar.share.items_total} traces"
     return f"{bar.name}<br>{len(bar.outcomes)} traces, {share}<br>Click to list the traces"
 
 
-def draw_misleading_peers(outcomes: list[TraceOutcome]) -> None:
+def draw_misleading_peers(outcomes: list[error_analysis.TraceOutcome]) -> None:
     """Write which peers erred in the same way as the chair."""
     counts = error_analysis.count_misleading_peers(outcomes).most_common()
     wrong = sum(not outcome.chair_right for outcome in outcomes)
@@ -211,7 +198,7 @@ def draw_misleading_peers(outcomes: list[TraceOutcome]) -> None:
         )
 
 
-def draw_influences(run: Run, found: Sequence[PeerInfluence]) -> None:
+def draw_influences(run: Run, found: Sequence[error_analysis.PeerInfluence]) -> None:
     """Draw how the chair's verdicts change without each peer, or the command that asks the chair again."""
     st.subheader("Influence of each peer", anchor=False)
     if not found:
@@ -229,7 +216,7 @@ def draw_influences(run: Run, found: Sequence[PeerInfluence]) -> None:
     )
 
 
-def draw_front(points: Sequence[FrontPoint]) -> None:
+def draw_front(points: Sequence[peer_reviews.FrontPoint]) -> None:
     """Draw the error and the cost of the chair by its peers and samples, if they differ in any."""
     if len(points) < 2:
         return
@@ -239,7 +226,7 @@ def draw_front(points: Sequence[FrontPoint]) -> None:
             "Peers": one.peers,
             "Samples": one.samples,
             "n": one.items,
-            "Error": numbers.format_estimate(one.error.value, one.error.low, one.error.high),
+            "Error": numbers.format_interval(one.error),
             "Dollars of 1,000 traces": one.dollars,
             "Tokens of a trace": one.tokens,
             "On the front": one.on_front,
@@ -270,7 +257,7 @@ def draw_people(study: Study, named: Sequence[tuple[str, int, int]], agreement: 
     )
 
 
-def draw_selected_items(outcomes: list[TraceOutcome], errors: PeerErrors) -> None:
+def draw_selected_items(outcomes: list[error_analysis.TraceOutcome], errors: peer_reviews.PeerErrors) -> None:
     """Draw the traces of the selected slice; a click opens one."""
     slices = {one.name: one.outcomes for one in error_analysis.outcome_slices(outcomes)}
     selected = slices.get(st.query_params.get("slice", ""), ())
@@ -287,16 +274,16 @@ def draw_selected_items(outcomes: list[TraceOutcome], errors: PeerErrors) -> Non
         st.caption(":material/visibility_off: Opinions on items that you have not labelled are hidden.")
 
 
-def table_line(outcome: TraceOutcome, errors: PeerErrors) -> dict[str, str]:
+def table_line(outcome: error_analysis.TraceOutcome, errors: peer_reviews.PeerErrors) -> dict[str, str]:
     """Return a table row with the values, each with ✓ for right or ✗ for wrong."""
     reviewed = outcome.reviewed
     row = {"Item": reviewed.item}
     if reviewed.item in errors.hidden:
         return row | {"Truth": "hidden"}
-    row |= {"Truth": format_value(reviewed.truth)}
+    row |= {"Truth": numbers.format_value(reviewed.truth)}
     right = {name: name in outcome.peers_right for name, _ in reviewed.peers} | {"Chair": outcome.chair_right}
     values = (*reviewed.peers, ("Chair", reviewed.chair))
-    return row | {name: f"{format_value(value)} {'✓' if right[name] else '✗'}" for name, value in values}
+    return row | {name: f"{numbers.format_value(value)} {'✓' if right[name] else '✗'}" for name, value in values}
 
 
 draw_page(

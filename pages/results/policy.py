@@ -7,8 +7,8 @@ from functools import partial
 from io import StringIO
 from math import ceil
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.formats.html_report import write_report
@@ -22,13 +22,8 @@ from pages.results.renderer import Drawn, Result, Section, draw_result, draw_sec
 from storage.accounts.access import Permission
 from storage.reports import certificates, policy
 from storage.reports.alignment import AlignmentData
-from storage.reports.certificates import Standing
-from storage.reports.policy import JudgePart, PolicyQuery, PolicyReport, State
 from storage.reports.signals import Signal
 from storage.studies.studies import Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 NO_SECOND = "people"
 # Percent of the choices of risk and confidence.
@@ -49,7 +44,7 @@ CALIBRATION_COLUMNS = (
 )
 
 
-def filters(study: Study, data: AlignmentData) -> PolicyQuery | None:
+def filters(study: Study, data: AlignmentData) -> policy.PolicyQuery | None:
     """Draw the choices of the judges, the signal and the promise."""
     found = policy.choices(data)
     if not found:
@@ -61,7 +56,7 @@ def filters(study: Study, data: AlignmentData) -> PolicyQuery | None:
         st.caption(f":material/warning: {escape_markdown(policy.itself(first))}")
     others = [NO_SECOND, *(name for name in judges if name != first)]
     second = alignment_data.choose("Escalates to", others, "second", on_change=close) if len(others) > 1 else NO_SECOND
-    query = PolicyQuery((first,) if second == NO_SECOND else (first, second), choice.kind, choice.criterion)
+    query = policy.PolicyQuery((first,) if second == NO_SECOND else (first, second), choice.kind, choice.criterion)
     names = list(map(str, resources.read(policy.available, study.id, data, query)))
     signal = alignment_data.choose("Signal", names, "signal", lambda name: Signal(name).words, close)
     risk = st.slider(
@@ -75,7 +70,7 @@ def filters(study: Study, data: AlignmentData) -> PolicyQuery | None:
     return replace(query, signal=signal, risk=round(risk / 100, 6), confidence=share, looks=int(looks))
 
 
-def show(study: Study, data: AlignmentData, query: PolicyQuery, report: PolicyReport) -> Result:
+def show(study: Study, data: AlignmentData, query: policy.PolicyQuery, report: policy.PolicyReport) -> Result:
     """Return the answer and the curve of each judge."""
     number = f"{policy.describe_number(report)} · {report.design}"
     return Result(
@@ -88,7 +83,7 @@ def show(study: Study, data: AlignmentData, query: PolicyQuery, report: PolicyRe
     )
 
 
-def show_signals(report: PolicyReport) -> Result:
+def show_signals(report: policy.PolicyReport) -> Result:
     """Return how well the signals tell right verdicts from wrong ones."""
     calibrations = policy.calibration_rows(report.parts)
     return Result(
@@ -107,11 +102,11 @@ def show_signals(report: PolicyReport) -> Result:
 # The curve.
 
 
-def risk_chart(report: PolicyReport, place: int) -> Drawn:
+def risk_chart(report: policy.PolicyReport, place: int) -> Drawn:
     """Return the chart of the risk of a judge's verdicts against their coverage."""
     part = report.parts[place]
     key = f"risk_{place}"
-    chosen = part.curve.chosen if report.state is State.accept else None
+    chosen = part.curve.chosen if report.state is policy.State.accept else None
     figure = risk_figure(part.curve.points, chosen, report.query.risk, part.curve.verdicts, part.judge)
     rows = [row for row in policy.curve_rows(report) if row["judge"] == part.judge]
     return Drawn(
@@ -123,9 +118,8 @@ def risk_chart(report: PolicyReport, place: int) -> Drawn:
 @chart_files.built_once
 def risk_figure(
     points: Sequence[ThresholdRisk], chosen: ThresholdRisk | None, promised: float, verdicts: int, judge: str
-) -> "go.Figure":
+) -> go.Figure:
     """Return the figure: the bound, the observed share of errors, the promise, and the chosen point."""
-    import plotly.graph_objects as go
 
     def place(point: ThresholdRisk, value: float | None) -> charts.Point:
         observed = f"{point.errors:,} of {numbers.format_count(point.labelled, 'label')} differ"
@@ -163,7 +157,7 @@ def select_point(key: str) -> None:
         close()
 
 
-def reliability_chart(part: JudgePart, place: int) -> Drawn:
+def reliability_chart(part: policy.JudgePart, place: int) -> Drawn:
     """Return the share of right verdicts by confidence."""
     found = part.calibrations[part.signal]
     rows = [{"confidence": one.confidence, "correct": one.correct, "n": one.labels} for one in found.bins]
@@ -173,10 +167,8 @@ def reliability_chart(part: JudgePart, place: int) -> Drawn:
 
 
 @chart_files.built_once
-def reliability_figure(values: Sequence[tuple[float, float, int]], name: str) -> "go.Figure":
+def reliability_figure(values: Sequence[tuple[float, float, int]], name: str) -> go.Figure:
     """Return the figure; on the diagonal the confidence is the share of right verdicts."""
-    import plotly.graph_objects as go
-
     points = []
     for confidence, correct, labels in values:
         lines = (f"confidence {confidence:.2f}", f"right {correct:.2f}", numbers.format_count(labels, "label"))
@@ -191,7 +183,7 @@ def reliability_figure(values: Sequence[tuple[float, float, int]], name: str) ->
 # The piles.
 
 
-def draw_piles(study: Study, data: AlignmentData, query: PolicyQuery, report: PolicyReport) -> None:
+def draw_piles(study: Study, data: AlignmentData, query: policy.PolicyQuery, report: policy.PolicyReport) -> None:
     """Draw the piles with their counts and prices, what can be done with them, and the targets of the opened one."""
     counts = [int((report.pile == place).sum()) for place in range(len(report.parts) + 1)]
     titles = [f"Accepted from {part.judge}" for part in report.parts] + ["To people"]
@@ -217,7 +209,7 @@ def draw_piles(study: Study, data: AlignmentData, query: PolicyQuery, report: Po
         draw_result(show_signals(report))
 
 
-def _describe_pile(report: PolicyReport, place: int, passed: int) -> str:
+def _describe_pile(report: policy.PolicyReport, place: int, passed: int) -> str:
     """Return the share of a pile and what it costs; `passed` are the targets that its judge is asked about."""
     if place == len(report.parts):
         hours = "time of a label not known" if report.hours is None else f"{report.hours:,.1f} hours of people"
@@ -228,7 +220,7 @@ def _describe_pile(report: PolicyReport, place: int, passed: int) -> str:
     return f"{share}; {numbers.format_count(passed, 'verdict')} asked, {price}"
 
 
-def draw_actions(study: Study, data: AlignmentData, report: PolicyReport) -> None:
+def draw_actions(study: Study, data: AlignmentData, report: policy.PolicyReport) -> None:
     """Draw what can be done with the piles, the certificate, and the policy that stands."""
     may_edit = permissions.allows(study.id, Permission.edit)
     certificate = resources.read(certificates.make, study, data, report)
@@ -257,7 +249,7 @@ def draw_actions(study: Study, data: AlignmentData, report: PolicyReport) -> Non
         shell.draw_links(study, ("label/home.py", "Label", ":material/checklist:"))
 
 
-def draw_more_labels(study: Study, report: PolicyReport, count: int) -> None:
+def draw_more_labels(study: Study, report: policy.PolicyReport, count: int) -> None:
     """Draw the button that puts the labels that could decide into the queue."""
     label = f"Draw {numbers.format_count(count, 'pair')} that could decide"
     if count and st.button(label, icon=":material/queue:", key="draw_more"):
@@ -265,7 +257,7 @@ def draw_more_labels(study: Study, report: PolicyReport, count: int) -> None:
         st.toast("The queue has these pairs.", icon=":material/check:")
 
 
-def draw_standing(study: Study, data: AlignmentData, report: PolicyReport, may_edit: bool) -> None:
+def draw_standing(study: Study, data: AlignmentData, report: policy.PolicyReport, may_edit: bool) -> None:
     """Draw the stored certificate of the kind and criterion, and whether it holds."""
     key = (report.query.kind or "", policy.criterion_of(report))
     stored = [one for one in study.rules.policies if (one["kind"], one["criterion"]["name"]) == key]
@@ -273,7 +265,7 @@ def draw_standing(study: Study, data: AlignmentData, report: PolicyReport, may_e
         found = resources.read(certificates.check, study, data, certificate)
         accepted = numbers.format_count(certificate["accepted"], "verdict")
         text = f"The policy that stands accepts {accepted} as gold of the source policy. {found.sentence}"
-        draw = st.success if found.standing is Standing.holds else st.error
+        draw = st.success if found.standing is certificates.Standing.holds else st.error
         draw(escape_markdown(text), icon=":material/verified:")
         if may_edit and st.button("Withdraw it", key="withdraw_policy", icon=":material/undo:"):
             permissions.write(study.id, Permission.edit, "", certificates.withdraw, study.id, *key)
@@ -307,7 +299,6 @@ def draw_page(study: Study) -> None:
     section = Section(
         name="policy",
         title="Policy",
-        question=QUESTION,
         filters=partial(filters, study),
         compute=lambda study, data, query: resources.read(policy.report, study, data, query),
         show=show,

@@ -14,7 +14,6 @@ from pages.results import renderer
 from pages.results.parts import alignment_data
 from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Intervals, Mark, Result
-from storage.db import connections
 from storage.reports import published
 from storage.reports.alignment import AlignmentData
 from storage.reports.published import PublishedRow, PublishedTable
@@ -29,8 +28,7 @@ PAGE = "published"
 @st.cache_data(max_entries=64, show_spinner="Computing the table …")
 def load_rows(url: str, study_id: int, version: Version, name: str, reference: str) -> list[PublishedRow]:
     """Return the rows of a table at a version of the labels; the cache is shared by all visitors."""
-    with connections.reading(resources.engine()) as session:
-        study = studies.by_id(session, study_id)
+    study = resources.read(studies.by_id, study_id)
 
     def load() -> AlignmentData:
         chosen = reference or next(iter(alignment_data.load_references(url, study_id, version)))
@@ -42,8 +40,7 @@ def load_rows(url: str, study_id: int, version: Version, name: str, reference: s
 def draw_page(study: Study) -> None:
     """Draw the choice of a table, then its chart and its rows, and redraw them when a label or an opinion is added."""
     drawn_version = alignment_data.follow(study, PAGE)
-    with connections.reading(resources.engine()) as session:
-        tables = {table.name: table for table in published.available(session, study.id)}
+    tables = {table.name: table for table in resources.read(published.available, study.id)}
     if not tables:
         return empty_state(study)
     if not has_choice(study, drawn_version, tables):

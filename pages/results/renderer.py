@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.formats.charts import LINE_HEIGHT, IntervalChart, count_lines, wrap_name
@@ -20,13 +21,9 @@ from pages.parts import chart_files, charts, colours, live, resources, shell, ta
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import alignment_data, item_drilldown
-from pages.results.parts.alignment_data import Version
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData
 from storage.studies.studies import Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 Query = TypeVar("Query")
 # Pixels of a row of a matrix, and of one without texts, and the rows up to which cells have texts.
@@ -94,7 +91,7 @@ class Matrix(Chart):
 class Drawn(Chart):
     """A chart that is neither of these."""
 
-    figure: "go.Figure"
+    figure: go.Figure
     alt: str
 
 
@@ -126,7 +123,6 @@ class Section(Generic[Query, Report]):
     name: str
     """Of its script, and of its keys."""
     title: str
-    question: str
     filters: Callable[[AlignmentData], Query | None]
     """Draws the choices, which are in the address; None if the study has nothing to choose from."""
     compute: Callable[[Study, AlignmentData, Query], Report]
@@ -139,10 +135,6 @@ class Section(Generic[Query, Report]):
     """Pages that can end the empty state."""
     below: Callable[[Study, AlignmentData, Query, Report], None] | None = None
     """Draws what depends on the visitor, such as the targets of a selection."""
-
-    def draw_page(self, study: Study) -> None:
-        """Draw the result of a study, and draw it again when a label or an opinion is added."""
-        draw_sections(study, [self])
 
 
 def draw_sections(study: Study, sections: Sequence[Section[Any, Any]], opened: str = "", reference: str = "") -> None:
@@ -160,7 +152,7 @@ def draw_sections(study: Study, sections: Sequence[Section[Any, Any]], opened: s
     else:
         reference, row = alignment_data.draw_reference_choice(study, drawn_version)
 
-    def load(version: Version) -> AlignmentData:
+    def load(version: alignment_data.Version) -> AlignmentData:
         loaded = alignment_data.load_data(url, study.id, version, reference)
         judge_ranking.rankable(loaded)  # what all sections need is computed with it
         return loaded
@@ -172,7 +164,7 @@ def draw_sections(study: Study, sections: Sequence[Section[Any, Any]], opened: s
     with row:
         query = section.filters(data)
 
-    def compute(version: Version) -> Any:
+    def compute(version: alignment_data.Version) -> Any:
         newer = alignment_data.load_data(url, study.id, version, reference)
         return live.cached(study, version, section.name, lambda: section.compute(study, newer, query), reference, query)
 
@@ -259,16 +251,14 @@ def draw_chart(chart: Intervals | Matrix | Drawn, alt: str, *, has_files: bool =
     else:
         drawn = charts.shared_interval_figure(bare)
     charts.draw(
-        drawn, chart.name, alt or chart.name, chart.on_select or "ignore",
+        drawn, chart.name, alt or chart.name, chart.on_select,
         data=chart.data if has_files else None, selected=chart.selected,
     )  # fmt: skip
 
 
 @chart_files.built_once
-def matrix_figure(matrix: Matrix) -> "go.Figure":
+def matrix_figure(matrix: Matrix) -> go.Figure:
     """Return the matrix, the first row on top."""
-    import plotly.graph_objects as go
-
     rows, columns = ({name: place for place, name in enumerate(names)} for names in (matrix.rows, matrix.columns))
     values: list[list[float | None]] = [[None] * len(columns) for _ in rows]
     texts = [[""] * len(columns) for _ in rows]
@@ -306,13 +296,11 @@ def matrix_figure(matrix: Matrix) -> "go.Figure":
     return charts.apply_layout(drawn, matrix.title, 130 + height, right=8)
 
 
-def clickable_cells(places: Sequence[tuple[int, int]], names: Sequence[Any], hover_texts: Sequence[str]) -> "go.Bar":
+def clickable_cells(places: Sequence[tuple[int, int]], names: Sequence[Any], hover_texts: Sequence[str]) -> go.Bar:
     """Return an invisible bar over each cell, at its column and row, which has a frame while it is selected.
 
     Plotly selects points and bars, but no cells. `names` are the custom data of the cells, `hover_texts` HTML.
     """
-    import plotly.graph_objects as go
-
     return go.Bar(
         orientation="h",
         base=[column - CELL_WIDTH / 2 for column, _ in places],

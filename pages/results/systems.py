@@ -13,17 +13,16 @@ from pages.parts import numbers, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data
-from pages.results.renderer import Intervals, Mark, Result, Section
+from pages.results.renderer import Intervals, Mark, Result, Section, draw_sections
 from storage.reports import opinions, systems
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, Population
-from storage.reports.systems import Choice, SystemReport
 from storage.studies.studies import Study
 
 NO_JUDGE = "none: people's labels alone"
 PEOPLE, TOGETHER, VERDICTS = "people's labels alone", "labels and verdicts together", "verdicts alone, not corrected"
 # A kind, a criterion and its judges, and the judge, "" for none.
-Query = tuple[Choice, str]
+Query = tuple[systems.Choice, str]
 
 
 def filters(data: AlignmentData) -> Query | None:
@@ -38,7 +37,7 @@ def filters(data: AlignmentData) -> Query | None:
     return choice, "" if judge == NO_JUDGE else judge
 
 
-def show(study: Study, data: AlignmentData, query: Query, report: SystemReport) -> Result | str:
+def show(study: Study, data: AlignmentData, query: Query, report: systems.SystemReport) -> Result | str:
     """Return the finding in one sentence, the chart and the table."""
     if not report.rows:
         return "No two responses of different systems were labelled or judged on this criterion."
@@ -65,7 +64,7 @@ def describe_saved(rows: Sequence[SystemRow], judge: str) -> str:
     )
 
 
-def describe_design(report: SystemReport) -> str:
+def describe_design(report: systems.SystemReport) -> str:
     """Return how the labels were drawn, and their effective number, as Markdown; "" without a design."""
     effective = next((row.effective for row in report.rows if row.scenario == ALL), None)
     of_weights = "" if effective is None else f"; effective n {effective:,.0f}"
@@ -89,18 +88,18 @@ def describe(rows: Sequence[SystemRow]) -> str:
         shares = (f"{row.system}: {numbers.format_estimate(*systems.shown_estimate(row))}" for row in rows)
         basis = f"By people's labels {CAVEATS[population]}"
         return f"The systems are not ranked on all targets. {basis}, {'; '.join(shares)}."
-    text = f"{best.system}: {numbers.format_estimate(best.value, best.low, best.high)}"
+    text = f"{best.system}: {numbers.format_interval(best)}"
     if not others:
         return f"{text}."
     second = others[0]
     if best.low is None or second.high is None:
         return f"Not enough data to rank the systems. {text}."
     verdict = "is ahead of" if best.low > second.high else "is not clearly ahead of"
-    other = numbers.format_estimate(second.value, second.low, second.high)
+    other = numbers.format_interval(second)
     return f"{best.system} {verdict} {second.system}. {text}; {second.system}: {other}."
 
 
-def system_chart(rows: Sequence[SystemRow], report: SystemReport) -> Intervals:
+def system_chart(rows: Sequence[SystemRow], report: systems.SystemReport) -> Intervals:
     """Return a row for each system: people's labels alone, the corrected value, and the judge alone."""
     marks = []
     for row in rows:
@@ -123,13 +122,12 @@ def system_chart(rows: Sequence[SystemRow], report: SystemReport) -> Intervals:
 SECTION = Section(
     name="systems",
     title="Systems",
-    question="Which system is better, by people's labels and a judge's verdicts together?",
     filters=filters,
     compute=lambda study, data, query: systems.rate(data, *query),
     show=show,
     empty="Systems are compared by labels or verdicts on their responses. This study has none yet.",
     links=(shell.RUN, (shell.STUDIES, "Import labels or judgements", ":material/upload_file:")),
 )
-draw_page = SECTION.draw_page
+QUESTION = "Which system is better, by people's labels and a judge's verdicts together?"
 
-draw_page(shell.draw_header(SECTION.title, SECTION.question))
+draw_sections(shell.draw_header(SECTION.title, QUESTION), [SECTION])

@@ -8,23 +8,14 @@ import streamlit as st
 
 from core.formats.tables import Column, Table
 from core.statistics.data.arrays import Estimate
-from core.statistics.reports.weight_distances import (
-    ALL,
-    PEOPLE,
-    DistanceMeasure,
-    RaterDistance,
-    rank_distance,
-    top_k_distance,
-)
+from core.statistics.reports.weight_distances import ALL, PEOPLE, RaterDistance, rank_distance, top_k_distance
 from pages.parts import charts, live, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, truncate
 from pages.results import renderer
 from pages.results.parts import alignment_data
-from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Intervals, Mark, Result
 from storage.reports import weights
-from storage.reports.weights import WeightingDetail, WeightTables
 from storage.studies.studies import Study
 
 PAGE = "weights"
@@ -43,7 +34,7 @@ class DistanceChoice:
     p: float = 0.5
 
     @property
-    def measure(self) -> DistanceMeasure:
+    def measure(self) -> Callable[[Mapping[str, float], Mapping[str, float]], float | None]:
         """The function that computes it."""
         return rank_distance if self.name == "kendall" else top_k_distance(self.k, self.p)
 
@@ -59,7 +50,7 @@ def draw_page(study: Study) -> None:
     """Draw distances, averages, qualities and agreement, and redraw them when a label or an opinion is added."""
     version, engine = alignment_data.follow(study, PAGE), resources.engine()
 
-    def compute(newer: Version) -> WeightTables:
+    def compute(newer: alignment_data.Version) -> weights.WeightTables:
         return live.cached(study, newer, "weights", partial(weights.tables, engine, study))
 
     found = alignment_data.figures(study, PAGE, version, compute)
@@ -76,7 +67,7 @@ def draw_page(study: Study) -> None:
             "Mean of people's ratings, from 1 to 5, of each judge's set of aspects, with the 95 % interval over items."
         )
         ratings = {(quality.judge, quality.quality.capitalize()): quality.rating for quality in found.qualities}
-        draw_grid("Judge", sorted({judge for judge, _ in ratings}), ratings, format_estimate)
+        draw_grid("Judge", sorted({judge for judge, _ in ratings}), ratings, numbers.format_interval)
     if found.agreements:
         caption = (
             "The share of verdicts that equal people's preference; without ties: only items without a tie by people."
@@ -91,9 +82,8 @@ def empty_state(study: Study) -> None:
     """Draw the empty state if nobody has given weights."""
     links = (shell.RUN, ("label/weights.py", "Give weights", ":material/tune:"), shell.IMPORT)
     advice = "Start a DnA-Eval run, give weights under Aspect weights, or import them."
-    shell.draw_missing(study, "This study has no weights yet.", advice, *links)
-    shell.link_sample("results/weights.py", "dna_eval")
-    shell.draw_links(study, *links)
+    fact = "This study has no weights yet."
+    shell.draw_missing(study, fact, advice, *links, script="results/weights.py", protocol="dna_eval")
 
 
 def choose_distance(largest: int) -> DistanceChoice:
@@ -188,7 +178,7 @@ def describe_judges(judges: Sequence[RaterDistance]) -> str:
     people = PEOPLE if nearest.rater_b == PEOPLE else f"the only annotator, {nearest.rater_b}"
     start = "The weights of" if count == 1 else f"Of {count} judges, the nearest weights are those of"
     return (
-        f"{start} {nearest.rater_a}: {format_estimate(nearest.distance)} from {people} "
+        f"{start} {nearest.rater_a}: {numbers.format_interval(nearest.distance)} from {people} "
         f"({numbers.format_count(nearest.distance.items, 'weighting')})."
     )
 
@@ -199,12 +189,7 @@ def describe_people(human: RaterDistance | None) -> str:
         return "No distance between people: at least two have to give weights to the same aspects."
     counted = numbers.format_count(human.distance.items, "weighting")
     annotators = numbers.format_count(human.distance.raters, "annotator")
-    return f"Between people: {format_estimate(human.distance)} ({counted}, {annotators})."
-
-
-def format_estimate(estimate: Estimate) -> str:
-    """Return a value with its interval."""
-    return numbers.format_estimate(estimate.value, estimate.low, estimate.high)
+    return f"Between people: {numbers.format_interval(human.distance)} ({counted}, {annotators})."
 
 
 def draw_weightings(study: Study, row: RaterDistance, choice: DistanceChoice) -> None:
@@ -219,7 +204,7 @@ def draw_weightings(study: Study, row: RaterDistance, choice: DistanceChoice) ->
         st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(details[clicked].trace)})
 
 
-def weighting_line(detail: WeightingDetail) -> dict[str, str]:
+def weighting_line(detail: weights.WeightingDetail) -> dict[str, str]:
     """Return the table row of a weighting: its distance, and the raters' weights in the order of the aspects."""
     distance = "undefined" if detail.distance is None else f"{detail.distance:.2f}"
     row = {"Item": detail.item, "Scenario": detail.scenario, "Distance": "hidden" if detail.blind else distance}
@@ -228,7 +213,7 @@ def weighting_line(detail: WeightingDetail) -> dict[str, str]:
     return row | ({"Trace": "open ›"} if detail.trace is not None else {})
 
 
-def draw_averages(found: WeightTables) -> None:
+def draw_averages(found: weights.WeightTables) -> None:
     """Draw one rater's average weights: categories as rows, aspects as columns; and weightings with other sums."""
     st.subheader("Average weights", anchor=False)
     if found.averages:

@@ -71,7 +71,8 @@ def draw_invitation_form(study: Study) -> None:
         )
         clicked = st.form_submit_button("Create a link")
     if clicked:
-        st.session_state["invited_similar"] = similar_names(name)
+        normal = annotators.normalize_name(name)
+        st.session_state["invited_similar"] = resources.read(merges.similar_names, normal)
     if similar := st.session_state.get("invited_similar"):
         others = ", ".join(f"“{escape_markdown(other)}”" for other in similar)
         st.warning(f"“{escape_markdown(name)}” is new, and looks like {others}. For the same person, enter that name.")
@@ -85,11 +86,6 @@ def draw_invitation_form(study: Study) -> None:
     if link := st.session_state.pop("invitation_link", None):
         st.success("Send this link to the person. It works once, within 7 days, and is not shown again.")
         st.code(link, language=None, wrap_lines=True)
-
-
-def similar_names(name: str) -> list[str]:
-    """Return the names of annotators that a new name looks like."""
-    return resources.read(merges.similar_names, annotators.normalize_name(name))
 
 
 def invite(session: connections.Session, study_id: int, name: str, role: Role) -> str:

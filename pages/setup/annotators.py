@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.formats.charts import IntervalChart, Mark
 from core.formats.tables import Column, Table
-from core.statistics.reports.agreement import AgreementRow, agreement_row
+from core.statistics.reports.agreement import agreement_row
 from pages.parts import charts, numbers, permissions, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import natural_order
@@ -98,7 +98,8 @@ def draw_agreement(summaries: list[annotators.AnnotatorSummary]) -> None:
     title, axis = "Agreement with the other annotators", "Share of equal labels and 95 % interval"
     figure = charts.shared_interval_figure(IntervalChart("agreement", title, axis, [("", "circle")], marks))
     alt = "Agreement of each annotator with the others, with 95 % intervals"
-    charts.draw(figure, "agreement_with_others", alt, data=ChartData([_row(summary) for summary in ordered]))
+    rows = [agreement_row("", "", summary.name, "percent", summary.others) for summary in ordered]
+    charts.draw(figure, "agreement_with_others", alt, data=ChartData(rows))
 
 
 def describe_time(pace: annotators.Pace) -> str:
@@ -108,10 +109,6 @@ def describe_time(pace: annotators.Pace) -> str:
         return "no label has a time"
     missing = f" ({untimed} without a time)" if pace.labels > pace.timed else ""
     return f"{numbers.format_duration(pace.seconds)} of active time{missing}"
-
-
-def _row(summary: annotators.AnnotatorSummary) -> AgreementRow:
-    return agreement_row("", "", summary.name, "percent", summary.others)
 
 
 def draw_details(summaries: list[annotators.AnnotatorSummary]) -> None:

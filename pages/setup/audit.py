@@ -7,7 +7,6 @@ from pages.parts import account_guard, downloads, numbers, paging, permissions, 
 from pages.parts.downloads import File
 from storage.accounts import access
 from storage.db import audit, connections
-from storage.db.audit import COLUMNS, Action, Filter
 from storage.studies.studies import Study
 
 ENTRIES_PER_PAGE = 100
@@ -44,22 +43,22 @@ def draw_page(study: Study) -> None:
     downloads.draw_file_link("Download all as CSV", File(export(wanted), "audit.csv", "text/csv", kind), "audit")
 
 
-def draw_filter(study: Study) -> Filter:
+def draw_filter(study: Study) -> audit.Filter:
     """Draw the choices of entries. Entries without a study, such as sign-ins, are for administrators."""
     scope = THIS_STUDY
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if permissions.is_administrator():
             options = [THIS_STUDY, WHOLE_SERVER]
             scope = st.segmented_control("Entries", options, default=THIS_STUDY, required=True, key="audit_scope")
-        actions = st.multiselect("What", [action.value for action in Action], key="audit_actions", width=300)
+        actions = st.multiselect("What", [action.value for action in audit.Action], key="audit_actions", width=300)
         actor = st.text_input("Who", key="audit_actor", placeholder="part of a name", width=180)
         until = st.date_input("Until (UTC)", None, key="audit_until", format="YYYY-MM-DD", width=160)
     if scope == WHOLE_SERVER:
         permissions.require_administrator()
-    return Filter(study.id if scope == THIS_STUDY else None, tuple(actions), actor, until)
+    return audit.Filter(study.id if scope == THIS_STUDY else None, tuple(actions), actor, until)
 
 
-def export(wanted: Filter) -> downloads.MakeFile:
+def export(wanted: audit.Filter) -> downloads.MakeFile:
     """Return a function that writes the matching entries as CSV."""
     actor = account_guard.current_actor()
 
@@ -68,7 +67,7 @@ def export(wanted: Filter) -> downloads.MakeFile:
             if wanted.study_id is None:
                 access.require_administrator(session, actor)
             entries = audit.entries(session, wanted)
-        return csv_text(COLUMNS, [list(audit.cells(entry).values()) for entry in entries]).encode()
+        return csv_text(audit.COLUMNS, [list(audit.cells(entry).values()) for entry in entries]).encode()
 
     return make
 

@@ -86,7 +86,7 @@ def draw_choice(study: Study, runs: dict[str, list[str]]) -> judges.CurrentJudge
 
 
 def draw_disagreements(study: Study, cases: list[Case]) -> None:
-    """Draw the disagreements."""
+    """Draw a page of disagreements, and record that their opinions are seen."""
     if not cases:
         st.info("On no development item does this judge differ from people's decision.")
         return
@@ -95,7 +95,12 @@ def draw_disagreements(study: Study, cases: list[Case]) -> None:
         f"{format_count(len(cases), 'disagreement')} on development items, {adjudicated:,} of them adjudicated. "
         "Held-out items are not shown here."
     )
-    draw_cases(study, cases)
+    page = paging.current_page("cases_page", len(cases), CASES_PER_PAGE)
+    shown = paging.page_slice(cases, page, CASES_PER_PAGE)
+    shell.record_views(study.id, [case.target for case in shown])
+    for place, case in enumerate(shown):
+        _draw_case(study, case, f"case-{page}-{place}")
+    paging.draw_pagination("cases_page", len(cases), CASES_PER_PAGE)
 
 
 # The form of a variant, which a model can fill from the disagreements on development items.
@@ -164,7 +169,6 @@ def _draw_fields(current: judges.CurrentJudge, cases: list[Case], drafted: Chang
 
 
 def _effective(current: judges.CurrentJudge, changes: Changes) -> Changes:
-    """Return the changes without fields that are as they were."""
     criterion = current.judge.criterion
     before = {
         "definition": criterion.definition,
@@ -314,16 +318,6 @@ def draw_summary(study: Study, split: splits.Split) -> None:
 # The disagreements of a judge on development items: people's decision with its reason, the verdict, and the texts.
 
 CASES_PER_PAGE = 5
-
-
-def draw_cases(study: Study, cases: list[Case]) -> None:
-    """Draw a page of disagreements, and record that their opinions are seen."""
-    page = paging.current_page("cases_page", len(cases), CASES_PER_PAGE)
-    shown = paging.page_slice(cases, page, CASES_PER_PAGE)
-    shell.record_views(study.id, [case.target for case in shown])
-    for place, case in enumerate(shown):
-        _draw_case(study, case, f"case-{page}-{place}")
-    paging.draw_pagination("cases_page", len(cases), CASES_PER_PAGE)
 
 
 def _draw_case(study: Study, case: Case, key: str) -> None:

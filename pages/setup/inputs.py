@@ -14,7 +14,6 @@ from pages.setup.parts import upload
 from storage.accounts.access import Permission
 from storage.db import connections
 from storage.runs import aius, inputs, runs
-from storage.runs.inputs import Input, Reextraction, StandingInput
 from storage.studies.studies import Study
 from storage.transfer.imports import read_inputs
 
@@ -39,24 +38,18 @@ def draw(study: Study, annotator: str | None) -> None:
     if not page.rows and not text and page.previous is None:
         st.info("This study has no items.")
         return
-    selected = _draw_table(page.rows)
+    clicked = tables.draw(Table("inputs", page.rows, COLUMNS, ()), opens=True)
     paging.draw_key_paging(page)
-    if selected is None:
+    if clicked is None:
         st.caption("Select an item to change its reference or its aspects.")
     else:
-        _draw_editor(study, selected, annotator)
+        _draw_editor(study, page.rows[clicked], annotator)
     with st.expander("Change many items"):
         _draw_file(study, annotator)
         _draw_adoption(study, annotator)
 
 
-def _draw_table(rows: list[StandingInput]) -> StandingInput | None:
-    """Draw the items of a page; returns the selected one."""
-    clicked = tables.draw(Table("inputs", rows, COLUMNS, ()), opens=True)
-    return None if clicked is None else rows[clicked]
-
-
-def _draw_editor(study: Study, row: StandingInput, annotator: str | None) -> None:
+def _draw_editor(study: Study, row: inputs.StandingInput, annotator: str | None) -> None:
     with st.form(f"input_{row.item}", border=True):
         st.markdown(f"**{escape_markdown(row.item)}**")
         left, right = st.columns(2, gap="medium")
@@ -69,7 +62,7 @@ def _draw_editor(study: Study, row: StandingInput, annotator: str | None) -> Non
         )
         if st.form_submit_button("Save", type="primary", disabled=annotator is None) and annotator is not None:
             lines = tuple(" ".join(line.split()) for line in aspects.splitlines() if line.strip())
-            _save(study, annotator, {row.item: Input(reference, lines)})
+            _save(study, annotator, {row.item: inputs.Input(reference, lines)})
 
 
 def _draw_file(study: Study, annotator: str | None) -> None:
@@ -87,19 +80,17 @@ def _draw_file(study: Study, annotator: str | None) -> None:
         _save(study, annotator, wanted)
 
 
-def _save(study: Study, annotator: str, wanted: dict[str, Input]) -> None:
+def _save(study: Study, annotator: str, wanted: dict[str, inputs.Input]) -> None:
     count = permissions.write(study.id, Permission.edit, "", inputs.save, study.id, annotator, wanted)
     _finish(f"Changed: {numbers.format_count(count, 'item')}. New runs use it.")
 
 
 def _finish(sentence: str) -> None:
-    """Draw the page again after a change, with what was changed."""
     st.toast(sentence)
     st.rerun()
 
 
 def _runs_with(study: Study, artifact: Artifact) -> list[str]:
-    """Return the names of the runs whose protocol generates an artifact."""
     protocols = registry.with_artifact(artifact)
     return [run.name for run in resources.read(runs.of_study, study.id) if run.protocol in protocols]
 
@@ -121,7 +112,7 @@ def _draw_adoption(study: Study, annotator: str | None) -> None:
 
 # What is selected in advance -> the least similarity.
 TICKS = {"none": 2.0, "95 % alike": 0.95, "90 % alike": 0.9, "all": 0.0}
-Proposal = tuple[Reextraction, AiuMatch]
+Proposal = tuple[inputs.Reextraction, AiuMatch]
 
 
 def draw_matches(study: Study, annotator: str | None) -> None:
@@ -137,7 +128,7 @@ def draw_matches(study: Study, annotator: str | None) -> None:
         )
     edits = resources.read(aius.count_edits, study.id)
     read = partial(resources.read, inputs.reextractions, study.id, run)
-    found: list[Reextraction] = live.cached(study, edits, "extractions", read, run)
+    found: list[inputs.Reextraction] = live.cached(study, edits, "extractions", read, run)
     if not found:
         st.info("The current AIUs are those of this run: there is nothing to replace.")
         return
@@ -188,7 +179,7 @@ def different_words(first: str, second: str) -> list[str]:
 
 
 def _draw_replacement(
-    study: Study, run: str, found: list[Reextraction], confirmed: list[Proposal], annotator: str | None
+    study: Study, run: str, found: list[inputs.Reextraction], confirmed: list[Proposal], annotator: str | None
 ) -> None:
     only = st.checkbox("Only critiques with a ticked pair", value=True, key="matches_only")
     ticked = {(reextraction.item, reextraction.critique) for reextraction, _ in confirmed}

@@ -12,9 +12,7 @@ from pages.setup.parts import import_steps, study_form
 from storage.accounts import access
 from storage.db import connections
 from storage.reports import contents
-from storage.reports.contents import Progress
 from storage.studies import studies
-from storage.studies.studies import Study
 
 PURPOSE = "A study holds items, criteria, guidelines, runs and labels."
 ICON = ":material/upload_file:"
@@ -64,7 +62,7 @@ def draw_import_result() -> None:
             st.dataframe([asdict(file) for file in files], hide_index=True, key="imported_files")
 
 
-def draw_card(study: Study, progress: Progress, allowed: Collection[access.Permission]) -> None:
+def draw_card(study: studies.Study, progress: contents.Progress, allowed: Collection[access.Permission]) -> None:
     """Draw the progress of a study, and links to its pages."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{escape_markdown(study.name)}**")
@@ -86,7 +84,7 @@ def draw_card(study: Study, progress: Progress, allowed: Collection[access.Permi
     draw_links(study, progress, allowed)
 
 
-def draw_links(study: Study, progress: Progress, allowed: Collection[access.Permission]) -> None:
+def draw_links(study: studies.Study, progress: contents.Progress, allowed: Collection[access.Permission]) -> None:
     """Draw links to the study's pages that the visitor's role allows, the most likely next step first."""
     first = ("watch/traces.py", "Watch", "forum", access.Permission.view)
     if not progress.runs:
@@ -124,8 +122,7 @@ match view:
             raise access.Forbidden(access.ADMINISTRATORS_ONLY)
         import_steps.draw_import()
     case "study":
-        with connections.reading(resources.engine()) as reading:
-            chosen = access.study(reading, account_guard.current_actor(), st.query_params.get("open", ""))
+        chosen = resources.read(access.study, account_guard.current_actor(), st.query_params.get("open", ""))
         permissions.require_page(chosen.id, access.Permission.edit)
         st.title(escape_markdown(chosen.name), anchor=False)
         study_form.draw_study(chosen)

@@ -45,7 +45,12 @@ def draw_page(study: Study) -> None:
     turns.note_views(study.id, viewed)
     for number, match in enumerate(found):
         draw_match(study, match, number)
-    draw_paging(after, next)
+    with st.container(horizontal=True):
+        if after != START:
+            st.button("First page", icon=":material/first_page:", key="first", on_click=paging.open_place, args=("",))
+        if next is not None:
+            options: Any = {"on_click": paging.open_place, "args": (search.format_place(next),)}
+            st.button("Next page", icon=":material/chevron_right:", key="next", **options)
 
 
 def find(study: Study, text: str, area: Area, after: Place) -> tuple[list[Match], Place | None]:
@@ -72,16 +77,6 @@ def draw_match(study: Study, match: Match, number: int) -> None:
             address = {"trace": str(match.trace)} if match.trace else {"study": study.name, "name": match.item}
             shell.draw_link("watch/traces.py", "Trace" if match.trace else "Traces", "forum", **address)
         st.html(f'<div dir="auto">{escape(match.before)}<mark>{escape(match.text)}</mark>{escape(match.after)}</div>')
-
-
-def draw_paging(after: Place, next: Place | None) -> None:
-    """Draw the buttons of the first and the next page."""
-    with st.container(horizontal=True):
-        if after != START:
-            st.button("First page", icon=":material/first_page:", key="first", on_click=paging.open_place, args=("",))
-        if next is not None:
-            options: Any = {"on_click": paging.open_place, "args": (search.format_place(next),)}
-            st.button("Next page", icon=":material/chevron_right:", key="next", **options)
 
 
 draw_page(shell.draw_header("Search", "Where is a text in the items, turns, reasons and notes of this study?"))

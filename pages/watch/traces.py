@@ -19,19 +19,8 @@ from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted, Verdict
 from core.transcripts import FIRST_WRONG_STEP
-from pages.parts import (
-    colours,
-    current_study,
-    items,
-    live,
-    numbers,
-    paging,
-    permissions,
-    resources,
-    shell,
-    tables,
-    tour,
-)
+from pages.parts import current_study, items, live, numbers, paging, permissions, resources, shell, tables, tour
+from pages.parts.colours import STATUS
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
 from storage.accounts.access import Permission
@@ -40,15 +29,12 @@ from storage.labelling import offers
 from storage.labels import labels
 from storage.reports import peer_reviews
 from storage.runs import aius, call_totals, live_traces, runs, trace_opinions, traces
-from storage.runs.call_totals import Totals
 from storage.runs.claims import VERDICTS
-from storage.runs.traces import STATUSES, Filter, Order, Status, Trace
 from storage.studies import items as stored_items
 from storage.studies import studies
-from storage.studies.studies import Study
 
 TRACES_PER_PAGE = 50
-ORDERS: dict[str, Order] = {"By run": "run", "Most disputed first": "contention"}
+ORDERS: dict[str, traces.Order] = {"By run": "run", "Most disputed first": "contention"}
 # Whether a judge of the trace has another opinion at the end than at first.
 OPINIONS = {"Changed": True, "Unchanged": False}
 ACTIVE = ("running", "waiting")
@@ -69,10 +55,12 @@ draw_back = partial(shell.draw_back, "Traces", "trace", "shown")
 CHANGES_EARLIER_EVENTS = (TraceRestarted, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
 
 
-def draw_list(study: Study) -> None:
+def draw_list(study: studies.Study) -> None:
     """Draw the filters, which are in the URL, and the matching traces; a click opens a trace."""
     chosen = choose_filter(study)
-    sizes = load_sizes(chosen)
+    # With a filter they are counted, so not again for each page.
+    count = partial(resources.read, traces.count_by_run, chosen)
+    sizes = live.load("trace_sizes", (live.study_topic(chosen.study_id),), count, scope=chosen)
     if not sizes:
         return empty_state(study, chosen)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -95,20 +83,14 @@ def draw_list(study: Study) -> None:
         redraw_on_change(chosen, {trace.id: trace.status for trace in matches})
 
 
-def redraw_on_change(chosen: Filter, drawn: Mapping[int, Status]) -> None:
+def redraw_on_change(chosen: traces.Filter, drawn: Mapping[int, traces.Status]) -> None:
     """Draw the page again when a trace of the list has another status; looks each second."""
     read = partial(resources.read, traces.statuses, chosen, list(drawn))
     topics = (live.study_topic(chosen.study_id),)
     permissions.rerun_when(lambda: live.load("trace_statuses", topics, read, scope=tuple(drawn)) != drawn)
 
 
-def load_sizes(chosen: Filter) -> dict[int, int]:
-    """Return the number of matching traces by run. With a filter they are counted, so not again for each page."""
-    read = partial(resources.read, traces.count_by_run, chosen)
-    return live.load("trace_sizes", (live.study_topic(chosen.study_id),), read, scope=chosen)
-
-
-def choose_filter(study: Study) -> Filter:
+def choose_filter(study: studies.Study) -> traces.Filter:
     """Draw the filters and return the selection; every choice is in the URL."""
     with connections.reading(resources.engine()) as session:
         scenarios = stored_items.scenarios(session, study.id)
@@ -117,28 +99,27 @@ def choose_filter(study: Study) -> Filter:
         verdict_criteria = trace_opinions.verdict_criteria(session, study.id) if has_verdict_criteria else []
     run_ids = {run.name: run.id for run in study_runs}
     criteria = sorted({run.criterion for run in study_runs if run.criterion} | set(verdict_criteria))
-    outcomes = {colours.STATUS[status][0]: status for status in STATUSES}
+    outcomes = {STATUS[status][0]: status for status in traces.STATUSES}
     chosen = paging.choose_filters(
         {"run": run_ids, "scenario": scenarios, "criterion": criteria, "outcome": outcomes, "opinion": OPINIONS}
     )
     item = st.text_input("Item", placeholder="name contains…", key="name", bind="query-params")
     run_id, status = run_ids.get(chosen["run"] or ""), outcomes.get(chosen["outcome"] or "")
     changed = OPINIONS.get(chosen["opinion"] or "")
-    return Filter(study.id, run_id, chosen["scenario"], chosen["criterion"], status, item or None, changed)
+    return traces.Filter(study.id, run_id, chosen["scenario"], chosen["criterion"], status, item or None, changed)
 
 
-def empty_state(study: Study, chosen: Filter) -> None:
+def empty_state(study: studies.Study, chosen: traces.Filter) -> None:
     """Draw the empty state if no trace matches."""
-    if chosen != Filter(study.id):
+    if chosen != traces.Filter(study.id):
         st.info("No trace matches. Clear a filter to see more.")
         return
-    links = (shell.RUN, shell.IMPORT)
-    shell.draw_missing(study, "This study has no traces yet.", "Start a run, or import recorded debates.", *links)
-    shell.draw_links(study, *links)
+    advice = "Start a run, or import recorded debates."
+    shell.draw_missing(study, "This study has no traces yet.", advice, shell.RUN, shell.IMPORT)
 
 
 def draw_table(
-    matches: list[Trace], opinions: Mapping[int, str] | None, verdicts: Mapping[int, Mapping[str, str]]
+    matches: list[traces.Trace], opinions: Mapping[int, str] | None, verdicts: Mapping[int, Mapping[str, str]]
 ) -> None:
     """Draw one trace per row; a click opens it. Without `opinions` no value of a judge is shown.
 
@@ -148,7 +129,7 @@ def draw_table(
         Column("Item", "name"),
         Column("Scenario", lambda trace: trace.scenario or ""),
         Column("Criterion", lambda trace: trace.criterion or ", ".join(verdicts.get(trace.id, {}))),
-        Column("Outcome", lambda trace: colours.STATUS[trace.status][0]),
+        Column("Outcome", lambda trace: STATUS[trace.status][0]),
         Column(
             "Contention", lambda trace: "–" if trace.contention is None else f"{trace.contention:.2f}", "figure",
             help="Disagreement of the opinions, from 0 to 1; – where it is not known.",
@@ -174,7 +155,7 @@ def list_verdicts(verdicts: Mapping[str, str]) -> str:
     return ", ".join(values if len(verdicts) == 1 else f"{name}: {values}" for name, values in verdicts.items())
 
 
-def requested_trace() -> Trace | None:
+def requested_trace() -> traces.Trace | None:
     """Return the trace that the URL names, if any; if there is no such trace, draw the way back and raise."""
     try:
         trace_id = shell.number_parameter("trace")
@@ -190,7 +171,7 @@ def requested_trace() -> Trace | None:
         raise
 
 
-def draw_trace(trace: Trace) -> None:
+def draw_trace(trace: traces.Trace) -> None:
     """Draw one trace: the item, then its events."""
     with connections.reading(resources.engine()) as session:
         run = runs.get(session, trace.run_id)
@@ -224,7 +205,7 @@ def draw_trace(trace: Trace) -> None:
             tour.draw(study, "traces")
 
 
-def draw_decision(trace: Trace) -> None:
+def draw_decision(trace: traces.Trace) -> None:
     """Draw what people decided on a trace without consensus, and how, for visitors who may see all labels."""
     if trace.status not in UNDECIDED or not permissions.allows(trace.study_id, Permission.export):
         return
@@ -247,7 +228,7 @@ def name_value(value: Value | None, kind: Kind) -> str:
     return names.get(value, str(value)) if isinstance(value, int) else numbers.format_value(value)
 
 
-def draw_trace_header(trace: Trace, item: Item, study: Study, source: str) -> None:
+def draw_trace_header(trace: traces.Trace, item: Item, study: studies.Study, source: str) -> None:
     """Draw the way back, the trace's names, and the link to the page where it is labelled.
 
     `study` is the trace's own, which may differ from the one selected before.
@@ -266,7 +247,7 @@ def draw_trace_header(trace: Trace, item: Item, study: Study, source: str) -> No
         st.caption(":material/info: Sample: this trace was written for demonstration. No model was called.")
 
 
-def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
+def link_to_labelling(trace: traces.Trace, item: Item, study: studies.Study) -> None:
     """Link to the label page for the targets of the trace, if the visitor may label them."""
     if not permissions.allows(study.id, Permission.label):
         return
@@ -285,12 +266,12 @@ def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
     shell.draw_link(script, label, icon, **parameters)
 
 
-def judged_kind(trace: Trace) -> Subject:
+def judged_kind(trace: traces.Trace) -> Subject:
     """Return the subject of the trace's protocol; a pair if the protocol is not installed."""
     return PROTOCOLS[trace.protocol].judges if trace.protocol in PROTOCOLS else "pair"
 
 
-def record_view(trace: Trace) -> None:
+def record_view(trace: traces.Trace) -> None:
     """Record that the judges' opinions are shown, so a later label is not blind, and draw a note."""
     subject = judged_kind(trace)
     kinds: dict[Subject, Kind] = {"score": "score", "answer": "answer"}
@@ -305,14 +286,14 @@ def record_view(trace: Trace) -> None:
     turns.note_views(trace.study_id, viewed)
 
 
-def draw_events(trace: Trace, item: Item, settings: dict[str, Any], *, has_begun: bool) -> None:
+def draw_events(trace: traces.Trace, item: Item, settings: dict[str, Any], *, has_begun: bool) -> None:
     """Draw the status and the events; while the trace runs, new events are loaded every second.
 
     If nothing was there to be seen (`has_begun`), the first reply draws the page again, which records the view.
     """
     is_live = trace.status in ACTIVE
 
-    def read() -> tuple[list[tuple[int, Event]], Trace, Totals]:
+    def read() -> tuple[list[tuple[int, Event]], traces.Trace, call_totals.Totals]:
         events = load_events(trace.id)
         with connections.reading(resources.engine()) as session:
             return events, traces.get(session, trace.id), call_totals.of_trace(session, trace.id)
@@ -336,7 +317,7 @@ def draw_events(trace: Trace, item: Item, settings: dict[str, Any], *, has_begun
     refresh()
 
 
-def open_calls(trace: Trace) -> list[OpenCall]:
+def open_calls(trace: traces.Trace) -> list[OpenCall]:
     """Return which judges are writing now; workers state it while a page says that it watches the trace."""
     last, watched = st.session_state.get("watched", (0.0, None))
     if watched != trace.id or time.monotonic() - last > WATCH_SECONDS:
@@ -376,9 +357,9 @@ def load_events(trace_id: int) -> list[tuple[int, Event]]:
     return [*events, *added]
 
 
-def draw_status(trace: Trace, totals: Totals, verdict: Verdict | None) -> None:
+def draw_status(trace: traces.Trace, totals: call_totals.Totals, verdict: Verdict | None) -> None:
     """Draw the trace's status with the value of its verdict, its turns, tokens, time and cost."""
-    name, icon, colour = colours.STATUS[trace.status]
+    name, icon, colour = STATUS[trace.status]
     if verdict is not None and verdict.value is not None:
         kind: Kind = next((opinion.kind for opinion in verdict.opinions), "answer")
         name += f": {escape_markdown(name_value(verdict.value, kind))}"

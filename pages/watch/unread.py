@@ -11,14 +11,13 @@ from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
 from storage.db import connections
 from storage.runs import outcomes, runs
-from storage.runs.outcomes import JudgeStep, UnreadCount, UnreadFilter, UnreadReply
 from storage.studies.studies import Study
 
 UNREADABLE, READ_SINCE = "Unreadable", "Read since"
 
 
 @st.cache_data(show_spinner="Counting all replies of these judges …", max_entries=1_000)
-def load_replies_by_step(url: str, run_id: int, replies: int) -> dict[JudgeStep, int]:
+def load_replies_by_step(url: str, run_id: int, replies: int) -> dict[outcomes.JudgeStep, int]:
     """Return the numbers of a run's replies by judge and step; `replies` is their number, which only rises."""
     return resources.read(outcomes.replies_by_step, [run_id])[run_id]
 
@@ -32,32 +31,35 @@ def draw_page(study: Study) -> None:
         return empty_state(filter)
     url, replies = str(resources.engine().url), resources.read(outcomes.count_replies, filter.study_id, filter.run_id)
     totals = outcomes.sum_by_step(load_replies_by_step(url, run, number) for run, number in replies.items())
-    draw_counts([replace(count, of=totals.get((count.judge, count.step), 0)) for count in counts], filter)
+    total = numbers.format_count(sum(count.replies for count in counts), "reply", "replies")
+    st.markdown(f"**{total}** {'read since' if filter.read else 'without a reading'}")
+    rows = [replace(count, of=totals.get((count.judge, count.step), 0)) for count in counts]
+    tables.draw(Table("unread", rows, COLUMNS, ()), key="counts")
     draw_replies(study, filter)
 
 
-def choose_filter(study: Study) -> UnreadFilter:
+def choose_filter(study: Study) -> outcomes.UnreadFilter:
     """Draw the filters and return the selection; every choice is in the URL."""
     shown = st.segmented_control(
         "Show", (UNREADABLE, READ_SINCE), default=UNREADABLE, required=True, key="show", bind="query-params"
     )
     with connections.reading(resources.engine()) as session:
         run_ids = {run.name: run.id for run in runs.of_study(session, study.id)}
-        everything = UnreadFilter(study.id, read=shown == READ_SINCE)
+        everything = outcomes.UnreadFilter(study.id, read=shown == READ_SINCE)
         counts = outcomes.count_unread(session, everything, {})
     if not counts and not st.query_params.keys() & {"run", "judge", "step", "reason"}:
         return everything
     options = {name: sorted({getattr(count, name) for count in counts}) for name in ("judge", "step", "reason")}
     chosen = paging.choose_filters({"run": run_ids, **options})
     run_id = run_ids.get(chosen.pop("run") or "")
-    return UnreadFilter(study.id, run_id, **chosen, read=shown == READ_SINCE)
+    return outcomes.UnreadFilter(study.id, run_id, **chosen, read=shown == READ_SINCE)
 
 
-def empty_state(filter: UnreadFilter) -> None:
+def empty_state(filter: outcomes.UnreadFilter) -> None:
     """Draw the empty state if no reply matches."""
     if filter.read:
         st.info("No unreadable reply has been read since by a person, an extractor or newer parsers.")
-    elif filter != UnreadFilter(filter.study_id):
+    elif filter != outcomes.UnreadFilter(filter.study_id):
         st.info("No unreadable reply matches. Clear a filter to see more.")
     else:
         st.success("No unreadable replies.", icon=":material/check:")
@@ -77,14 +79,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def draw_counts(counts: list[UnreadCount], filter: UnreadFilter) -> None:
-    """Draw the number of replies by judge, step and reason."""
-    total = numbers.format_count(sum(count.replies for count in counts), "reply", "replies")
-    st.markdown(f"**{total}** {'read since' if filter.read else 'without a reading'}")
-    tables.draw(Table("unread", counts, COLUMNS, ()), key="counts")
-
-
-def draw_replies(study: Study, filter: UnreadFilter) -> None:
+def draw_replies(study: Study, filter: outcomes.UnreadFilter) -> None:
     """Draw one page of the replies; the address has the key of the last reply before it."""
     after = paging.key_place(("unread", filter))
     page = resources.read(outcomes.page_unread, filter, after=after, size=outcomes.UNREAD_PAGE)
@@ -94,7 +89,7 @@ def draw_replies(study: Study, filter: UnreadFilter) -> None:
     paging.draw_key_paging(page)
 
 
-def draw_reply(reply: UnreadReply) -> None:
+def draw_reply(reply: outcomes.UnreadReply) -> None:
     """Draw a reply with its place, its text, and the control that states its value."""
     turn = reply.turn
     with st.container(border=True, key=f"unread-{reply.id}"):

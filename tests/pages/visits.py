@@ -78,7 +78,7 @@ def forget_other_databases() -> None:
         _visited[:] = [connections.database_url()]
         st.cache_data.clear()
         st.cache_resource.clear()
-        live.clear()
+        live._entries.clear()
 
 
 _visited: list[str] = []

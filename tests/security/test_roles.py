@@ -78,7 +78,6 @@ PUBLIC = {
     "/account/sign-in",
     "/account/invitation",
     "/account/invitation/name",
-    "/account/sign-out",
     "/account/oidc",
     "/account/language",
     "/assets/account",

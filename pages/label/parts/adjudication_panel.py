@@ -88,7 +88,6 @@ def _name(content: CaseContent, value: Value | None) -> str:
 
 
 def _draw_decision(case: Case, content: CaseContent) -> None:
-    """Draw the current decision, and a note on newer labels."""
     decision = case.decision
     if decision is None:
         return
@@ -272,7 +271,6 @@ def _draw_passage(study: Study, passage: Passage, people: tuple[Person, ...], im
 
 
 def _draw_text(study: Study, passage: Passage, marked: Sequence[Mark], image_route: Route) -> None:
-    """Draw a text with its evidence, and its images."""
     is_markdown = study.rules.markdown and passage.is_item_text
     st.html(text_html(passage.text, marked, image_route, markdown=is_markdown))
     if passage.image:

@@ -144,10 +144,7 @@ def draw_empty(study: studies.Study, kind: context.QueueName) -> None:
     st.title(_(page.title), anchor=False)
     if kind == "disagreements":
         return draw_no_pairs(study, page.empty)
-    shell.draw_missing(study, page.empty, page.advice, *page.links)
-    if page.sample:
-        shell.link_sample(page.script, page.sample)
-    shell.draw_links(study, *page.links)
+    shell.draw_missing(study, page.empty, page.advice, *page.links, script=page.script, protocol=page.sample)
 
 
 def draw_no_pairs(study: studies.Study, fact: str) -> None:
@@ -167,7 +164,6 @@ def draw_no_pairs(study: studies.Study, fact: str) -> None:
 
 
 def _draw_offer(study: studies.Study) -> None:
-    """Draw the form that puts every pair into the queue, on a new criterion."""
     with st.form("offer_pairs", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         criterion = st.text_input(_("Criterion"), _("overall quality"), max_chars=80, width=320)
         wanted = st.form_submit_button(_("Let people label every pair"), type="primary")

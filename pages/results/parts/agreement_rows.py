@@ -11,7 +11,6 @@ from core.formats.tables import Column, rows_csv
 from core.labels import Scale
 from core.own_addresses import own_address
 from core.statistics import catalogue
-from core.statistics.catalogue import Role
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import ALL_CRITERIA, NO_CRITERION, format_n, scenario_name
 from pages.parts import downloads, numbers
@@ -36,9 +35,9 @@ class StatisticChoice:
 def statistics_for(scale: Scale | None) -> StatisticChoice:
     """Return the statistics for a scale; None is for weights, which have no scale."""
     if scale is None:
-        weights = catalogue.of_role(Role.weights)
+        weights = catalogue.of_role(catalogue.Role.weights)
         return StatisticChoice(weights[0], weights[0], weights)
-    many, two = (catalogue.headlines_of(scale.level, role)[0] for role in (Role.raters, Role.pairs))
+    many, two = (catalogue.headlines_of(scale.level, role)[0] for role in (catalogue.Role.raters, catalogue.Role.pairs))
     return StatisticChoice(many, two, catalogue.table_of(scale.level))
 
 
@@ -82,7 +81,7 @@ def pair_cells(
         value, earlier = numbers.format_estimate(row.value, None, None), previous.get(pair)
         first = "" if earlier is None else f"first {numbers.format_estimate(earlier.value, None, None)}"
         text = "<br>".join(filter(None, (f"<b>{value}</b>", first, format_n(row.items)))) if with_texts else ""
-        estimate = numbers.format_estimate(row.value, row.low, row.high)
+        estimate = numbers.format_interval(row)
         lines = (" × ".join(pair), row.reason, estimate, format_n(row.items, row.effective), "Click to list the items")
         column, line = sorted(pair, key=names.index)
         cells.append((line, column, row.value or 0.0, text, tuple(filter(None, lines)), list(pair)))
@@ -96,11 +95,6 @@ def order_pairs(pairs: Mapping[tuple[str, str], AgreementRow]) -> list[tuple[tup
     """
     defined = [(pair, row) for pair, row in pairs.items() if row.value is not None]
     return sorted(defined, key=lambda entry: (-entry[1].items, entry[1].value or 0.0))
-
-
-def format_row(row: AgreementRow) -> str:
-    """Return the value with its interval."""
-    return numbers.format_estimate(row.value, row.low, row.high)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
 from storage.db import connections
 from storage.reports import agreement, alignment, disagreements, overview, references
-from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData, StudyOpinions
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.systems import Choice
@@ -91,7 +90,8 @@ def figures(
     draws the rest of the page; `rerun_on_change` draws it again when they are complete.
     """
     key = figures_key(study, page)
-    if is_large(study) and not live.has_figures(key, version, compute):
+    items, runs = load_size(study)
+    if items * runs >= LARGE and not live.has_figures(key, version, compute):
         st.session_state[AWAITED] = key
         if draw_waiting is None:
             st.info(describe_computing(study), icon=":material/sync:")
@@ -102,12 +102,6 @@ def figures(
     found = compute(version)
     computed(study, page, version, start, compute)
     return found
-
-
-def is_large(study: Study) -> bool:
-    """Return whether a page does not wait for its first figures."""
-    items, runs = load_size(study)
-    return items * runs >= LARGE
 
 
 def load_size(study: Study) -> tuple[int, int]:
@@ -196,7 +190,7 @@ def load_opinions(url: str, study_id: int, opinion_version: Version, left_out: s
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring agreement …")
-def load_agreement(url: str, study_id: int, version: Version) -> OverallAgreement:
+def load_agreement(url: str, study_id: int, version: Version) -> agreement.OverallAgreement:
     """Return the agreement of the annotators over everything at a version."""
     study = resources.read(studies.by_id, study_id)
     return agreement.annotator_agreement(resources.engine(), study)
@@ -229,11 +223,10 @@ def choose(
     draw_unknown(label, options, key, format_func)
     if len(options) < 2:
         return options[0]
-    choice = st.selectbox(
+    return st.selectbox(
         label, options, format_func=format_func, key=key, bind="query-params", on_change=on_change,
         width=min(MAX_WIDTH, width(label, map(format_func, options))),
     )  # fmt: skip
-    return options[0] if choice is None else choice
 
 
 def choose_segment(

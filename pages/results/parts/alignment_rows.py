@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.formats.tables import Column, Form, Table
@@ -21,26 +22,14 @@ from pages.results.parts import alignment_data, item_drilldown
 from pages.results.renderer import Cell, Drawn, Intervals, Mark, Matrix, Result, draw_chart
 from storage.db import connections
 from storage.reports import alignment, disagreements, judge_costs
-from storage.reports.alignment import FIRST_OPINION, AlignmentData
-from storage.reports.disagreements import (
-    NO_MAJORITY,
-    NO_VERDICT,
-    Drilldown,
-    JudgeQuery,
-    JudgeValues,
-    OpinionChanges,
-)
+from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, JudgeValues, OpinionChanges
 from storage.reports.disagreements import Matrix as Counts
-from storage.reports.judge_costs import RunCost
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.references import ADJUDICATED, BY_PEOPLE, Reference
 from storage.studies.studies import Study
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 # Every statistic of every judge, of all targets and by scenario if that is drawn, and the cost of each judge.
-Report = tuple[list[AlignmentRow], dict[str, RunCost]]
+Report = tuple[list[AlignmentRow], dict[str, judge_costs.RunCost]]
 MAJORITY_SUFFIX = "_majority"
 # Share of targets without a verdict above which the values of a judge are of targets that it chose.
 MAX_NO_VERDICT = 0.05
@@ -126,7 +115,7 @@ class Line:
     judge: str
     group: str
     rows: Mapping[str, AlignmentRow]
-    cost: RunCost | None = None
+    cost: judge_costs.RunCost | None = None
 
     def has(self, statistic: str) -> bool:
         """Return whether a statistic has a value."""
@@ -164,7 +153,7 @@ def choose(query: RankingQuery | None) -> AlignmentQuery | None:
     return AlignmentQuery(**vars(query), by_scenario=by_scenario)
 
 
-def compute(study: Study, data: AlignmentData, query: AlignmentQuery) -> Report:
+def compute(study: Study, data: alignment.AlignmentData, query: AlignmentQuery) -> Report:
     """Return the statistics of all kinds and criteria: the file of the table has all."""
     engine = resources.engine()
     rows = alignment.rows_of(engine, study, data)
@@ -174,11 +163,11 @@ def compute(study: Study, data: AlignmentData, query: AlignmentQuery) -> Report:
         return rows, judge_costs.cost_by_judge(session, study.id, data.opinions)
 
 
-def show(study: Study, data: AlignmentData, query: AlignmentQuery, report: Report) -> Result | str:
+def show(study: Study, data: alignment.AlignmentData, query: AlignmentQuery, report: Report) -> Result | str:
     """Draw the choice of the statistic; returns its chart, its notes and the table."""
     rows, costs = report
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        has_first = any(FIRST_OPINION in row.judge for row in rows if row.kind == query.kind)
+        has_first = any(alignment.FIRST_OPINION in row.judge for row in rows if row.kind == query.kind)
         include_first = has_first and st.toggle("First opinions", key="firsts", bind="query-params")
         lines = make_lines(rows, costs, query, include_first=include_first)
         statistics = available_statistics(lines, data.reference, adjudicated=has_adjudications(data, query))
@@ -209,7 +198,7 @@ def show(study: Study, data: AlignmentData, query: AlignmentQuery, report: Repor
     )
 
 
-def draw_differences(study: Study, data: AlignmentData, query: AlignmentQuery, report: Report) -> None:
+def draw_differences(study: Study, data: alignment.AlignmentData, query: AlignmentQuery, report: Report) -> None:
     """Draw where one judge differs from people, and its figures in each scenario if they are chosen."""
     lines = make_lines(*report, query, include_first=bool(st.session_state.get("firsts")))
     statistics = available_statistics(lines, data.reference, adjudicated=False)
@@ -236,7 +225,7 @@ def select_judge(judge: str | None) -> None:
 
 
 def make_lines(
-    rows: Iterable[AlignmentRow], costs: Mapping[str, RunCost], query: RankingQuery, *, include_first: bool
+    rows: Iterable[AlignmentRow], costs: Mapping[str, judge_costs.RunCost], query: RankingQuery, *, include_first: bool
 ) -> list[Line]:
     """Return the statistics of a kind and criterion by judge and group, with first opinions only on request."""
     by_place: dict[tuple[str, str], dict[str, AlignmentRow]] = {}
@@ -246,11 +235,11 @@ def make_lines(
     return [
         Line(judge, group, found, costs.get(judge))
         for (judge, group), found in by_place.items()
-        if include_first or FIRST_OPINION not in judge
+        if include_first or alignment.FIRST_OPINION not in judge
     ]
 
 
-def has_adjudications(data: AlignmentData, query: RankingQuery) -> bool:
+def has_adjudications(data: alignment.AlignmentData, query: RankingQuery) -> bool:
     """Return whether the reference has adjudicated values of a kind and criterion, or of all its criteria."""
     gold = data.gold[(data.gold["kind"] == query.kind) & (data.gold["source"] == ADJUDICATED)]
     return bool(len(gold) if query.criterion == ALL else (gold["criterion"] == query.criterion).any())
@@ -343,7 +332,7 @@ def table_line(line: Line, statistic: str, *, by_scenario: bool) -> dict[str, st
         counts = {"Targets": row.items if row else 0, "Annotators": row.raters if row else 0}
     estimates = {**view.columns, "no_verdict_rate": "No verdict"}
     cells = {
-        title: numbers.format_estimate(found.value, found.low, found.high, sign=name == view.difference)
+        title: numbers.format_interval(found, sign=name == view.difference)
         if (found := line.rows.get(name)) is not None
         else "–"
         for name, title in estimates.items()
@@ -403,7 +392,7 @@ def compare_with_ceiling(line: Line, view: View) -> str:
     if line.often_abstains:
         share = f"no verdict on {line.no_verdict:.0%} of all, see Accuracy"
         n = f"only on the {row.items:,} targets that it decided: {share}"
-    estimate = numbers.format_estimate(row.value, row.low, row.high, sign=True)
+    estimate = numbers.format_interval(row, sign=True)
     return f"{line.judge}: {place} the human ceiling: {estimate}, {n}."
 
 
@@ -478,7 +467,7 @@ OTHER_PAGES = {
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def load_values(
-    data_token: str, query: JudgeQuery, _data: AlignmentData
+    data_token: str, query: JudgeQuery, _data: alignment.AlignmentData
 ) -> tuple[JudgeValues | None, OpinionChanges | None]:
     """Return the values of judge and people, and first with last opinions; cached and shared, so do not modify."""
     return disagreements.load_values(_data, query), disagreements.load_changes(_data, query)
@@ -503,7 +492,7 @@ def choose_judge(study: Study, judges: Sequence[str], kind: str) -> str | None:
         return st.selectbox("Judge", judges, key="judge", bind="query-params", width=400, on_change=select)
 
 
-def draw_values(study: Study, data: AlignmentData, query: RankingQuery, judge: str) -> None:
+def draw_values(study: Study, data: alignment.AlignmentData, query: RankingQuery, judge: str) -> None:
     """Draw the tables of values and of changed opinions of a judge, and the selected targets."""
     of_judge = JudgeQuery(judge, query.kind, query.criterion, query.scenario)
     values, changes = load_values(data.token, of_judge, data)
@@ -620,10 +609,8 @@ def draw_selected(study: Study, query: JudgeQuery, values: JudgeValues | None, c
     item_drilldown.draw_targets(study, found, description, select)
 
 
-def score_figure(values: JudgeValues, title: str) -> "go.Figure":
+def score_figure(values: JudgeValues, title: str) -> go.Figure:
     """Return a point for each target with both: people's mean and the judge's score, equal on the dashed line."""
-    import plotly.graph_objects as go
-
     places = values.select()
     means, judge_scores = values.means[places].tolist(), values.numbers[places].tolist()
     ends = [min([*means, *judge_scores], default=0.0), max([*means, *judge_scores], default=1.0)]

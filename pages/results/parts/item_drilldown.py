@@ -18,7 +18,6 @@ from storage.reports.disagreements import Drilldown
 from storage.reports.opinions import RaterGroup
 from storage.studies import items as stored_items
 from storage.studies import studies
-from storage.studies.studies import Study
 
 # Rows that are drawn; the items with the most disagreement come first.
 MAX_ITEMS = 500
@@ -60,7 +59,7 @@ def load_values(url: str, study_id: int, group: RaterGroup, version: tuple[int, 
     return agreement_items.load_values(resources.engine(), study, group)
 
 
-def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]) -> None:
+def draw_selected_items(study: studies.Study, query: ItemQuery, version: tuple[int, ...]) -> None:
     """Draw the items of the selection, or how to select."""
     scenario, criterion, pair = (st.query_params.get(name) for name in ("scenario", "among", "raters"))
     raters = tuple(pair.split(" × ", 1)) if pair else ()
@@ -80,7 +79,7 @@ def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]
     draw_targets(study, found, " · ".join(filter(None, parts)), select)
 
 
-def draw_targets(study: Study, drilldown: Drilldown, selection: str, close: Callable[[], None]) -> None:
+def draw_targets(study: studies.Study, drilldown: Drilldown, selection: str, close: Callable[[], None]) -> None:
     """Draw the targets of a selection, which `close` ends, and the opened one; `selection` is its description."""
     draw_heading(f"Selected targets: {drilldown.selected:,}", close)
     st.caption(escape_markdown(selection))
@@ -179,7 +178,7 @@ def opened(judged_items: Sequence[TargetValues]) -> TargetValues | None:
     return next(iter(named or of_item), None)
 
 
-def draw_detail(study: Study, judged_item: TargetValues) -> None:
+def draw_detail(study: studies.Study, judged_item: TargetValues) -> None:
     """Draw the item, with its values unless they must stay hidden from this annotator."""
     with connections.reading(resources.engine()) as session:
         item = target_item(stored_items.get(session, study.id, judged_item.target.item), judged_item.target)

@@ -2,20 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.formats.tables import Column, in_file, records
 from core.statistics.reports.judges import Decision, JudgeEvaluation, Ranking
 from pages.parts import chart_files, charts, numbers
-from pages.parts.chart_files import ChartData
 from pages.results.renderer import Drawn, Intervals, Mark
 from storage.reports.judge_costs import UNITS
 from storage.reports.judge_ranking import RankedRow
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 SYMBOLS: Mapping[Decision, str] = {
     Decision.use: "circle",
@@ -32,7 +28,7 @@ METHOD = (
 NAMES = {"dollars": "price", "seconds": "duration"}
 
 
-def accuracy_chart(ranking: Ranking, files: ChartData) -> Intervals:
+def accuracy_chart(ranking: Ranking, files: chart_files.ChartData) -> Intervals:
     """Return a row for each judge, with the human ceiling and the best baseline."""
     marks = [Mark.of(one.judge, one.accuracy, one.decision, _described(one), one.judge) for one in ranking.judges]
     estimates = [("human ceiling", ranking.ceiling)]
@@ -45,23 +41,19 @@ def accuracy_chart(ranking: Ranking, files: ChartData) -> Intervals:
     )  # fmt: skip
 
 
-@chart_files.built_once
 def _described(judge: JudgeEvaluation) -> str:
     """Return the decision on a judge, and its coverage if it has one."""
     coverage = judge.coverage.value
     return str(judge.decision) if coverage is None else f"{judge.decision}, coverage {coverage:.0%}"
 
 
-def coverage_figure(ranking: Ranking) -> "go.Figure":
+@chart_files.built_once
+def coverage_figure(ranking: Ranking) -> go.Figure:
     """Return accuracy among the targets with a verdict against the share of targets that have one."""
-    import plotly.graph_objects as go
-
     numbered = [(number, judge) for number, judge in enumerate(ranking.judges, start=1) if judge.coverage.value]
     points = []
     for number, judge in numbered:
-        accuracy, coverage = (
-            numbers.format_estimate(*charts.interval_of_estimate(one)) for one in (judge.accuracy, judge.coverage)
-        )
+        accuracy, coverage = map(numbers.format_interval, (judge.accuracy, judge.coverage))
         count = numbers.format_count(judge.accuracy.items, "target")
         lines = (judge.judge, judge.decision, f"accuracy {accuracy}", f"coverage {coverage}", count)
         place, text = (judge.coverage.value, judge.accuracy.value), f"{number}\N{NO-BREAK SPACE}"
@@ -89,7 +81,7 @@ def cost_charts(rows: Sequence[RankedRow]) -> list[Drawn]:
                 Column("", partial(is_efficient, unit=unit), key="efficient"),
             )
             alt = "Efficient: " + ", ".join(row.evaluation.judge for row in found if unit in row.efficient)
-            data = ChartData(records(found, columns), METHOD, "targets")
+            data = chart_files.ChartData(records(found, columns), METHOD, "targets")
             drawn.append(Drawn(f"costs_{unit}", cost_figure(found, unit), alt, data=data))
     return drawn
 
@@ -105,10 +97,8 @@ def is_efficient(row: RankedRow, unit: str) -> str:
 
 
 @chart_files.built_once
-def cost_figure(rows: Sequence[RankedRow], unit: str) -> "go.Figure":
+def cost_figure(rows: Sequence[RankedRow], unit: str) -> go.Figure:
     """Return the figure: efficient judges are filled, numbered and joined by a line."""
-    import plotly.graph_objects as go
-
     is_price = unit == "dollars"
     dominated = f"another {'costs no more' if is_price else 'takes no longer'} and is as accurate"
     chart, costs = go.Figure(), []
@@ -122,7 +112,7 @@ def cost_figure(rows: Sequence[RankedRow], unit: str) -> "go.Figure":
             if (unit in row.efficient) == efficient:
                 costs.append(cost)
                 amount = numbers.format_dollars(cost) if is_price else numbers.format_duration(cost)
-                estimate = numbers.format_estimate(*charts.interval_of_estimate(accuracy))
+                estimate = numbers.format_interval(accuracy)
                 count = numbers.format_count(accuracy.items, "target")
                 lines = (judge, estimate, f"{amount} per 1,000 items", count)
                 points.append(charts.Point(cost, accuracy.value, lines, text=str(row.number), opens=judge))

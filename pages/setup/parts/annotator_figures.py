@@ -4,28 +4,18 @@ import time
 from collections.abc import Sequence
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from pages.parts import charts, live, numbers, permissions, resources, shell
 from storage.reports import annotators
 from storage.studies.studies import Study
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-
 Version = tuple[int, ...]
 LARGE = 20_000  # labels from which the page does not wait for its first figures
 INTERVAL = 0.5  # seconds after which a page that waits for figures looks for them again
 NEWER = "There are newer labels, opinions or decisions. The figures with them are computed in the background."
-
-
-def current_version(study: Study) -> Version:
-    """Return a version that changes with every label, opinion, adjudication and view; it begins with the labels."""
-    read = partial(resources.read, annotators.version, study.id)
-    return live.load_shared("annotators", (live.study_topic(study.id),), read)
 
 
 def load_shown(study: Study) -> list[annotators.AnnotatorSummary] | None:
@@ -35,7 +25,9 @@ def load_shown(study: Study) -> list[annotators.AnnotatorSummary] | None:
     """
     zone = shell.time_zone()
     key = (str(resources.engine().url), study.id, "annotators", str(zone))
-    newest = current_version(study)
+    # Changes with every label, opinion, adjudication and view, and begins with the labels.
+    read_version = partial(resources.read, annotators.version, study.id)
+    newest = live.load_shared("annotators", (live.study_topic(study.id),), read_version)
 
     def compute(version: Version) -> list[annotators.AnnotatorSummary]:
         read = partial(resources.read, annotators.summaries, study.id, zone)
@@ -67,10 +59,8 @@ def drift_rows(drift: Sequence[tuple[date, annotators.Share]]) -> list[dict[str,
     ]
 
 
-def drift_figure(drift: Sequence[tuple[date, annotators.Share]]) -> "go.Figure":
+def drift_figure(drift: Sequence[tuple[date, annotators.Share]]) -> go.Figure:
     """Return the shares by week with their intervals, n at each point."""
-    import plotly.graph_objects as go
-
     points = []
     for monday, share in drift:
         week, interval = f"{monday:%Y-%m-%d}", share.interval

@@ -47,7 +47,6 @@ def redraw_on_change(study: Study) -> None:
 
 
 def _draw_heading(name: str, state: str, details: Sequence[str], draw_actions: Callable[[], None]) -> None:
-    """Draw the heading of a card, and its buttons and links."""
     label, icon, colour = STATES.get(state, (escape_markdown(state), ":material/help:", "gray"))
     small = escape_markdown(" · ".join(filter(None, details)))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
@@ -57,7 +56,6 @@ def _draw_heading(name: str, state: str, details: Sequence[str], draw_actions: C
 
 
 def _draw_progress(share: float, text: str, summary: str, wait: str, problem: str) -> None:
-    """Draw the progress below the heading of a card."""
     if share < 1:
         st.progress(share, text)
     st.caption(escape_markdown(summary))
@@ -115,7 +113,6 @@ def _draw_run(study: Study, run: runs.Run, progress: runs.Progress) -> None:
 
 
 def _draw_run_actions(study: Study, run: runs.Run, progress: runs.Progress) -> None:
-    """Draw the buttons and links of a run."""
     if run.state == "requested" and st.button("Cancel", key=f"cancel_{run.id}", icon=":material/stop:"):
         _apply(runs.cancel, run)
     if run.source == "live" and run.state not in ACTIVE_RUNS and progress.done < progress.traces:
@@ -188,7 +185,6 @@ def _draw_settings(run: runs.Run) -> None:
 
 
 def _drop_empty(settings: Any) -> Any:
-    """Return settings without empty values."""
     if isinstance(settings, list):
         return [_drop_empty(value) for value in settings]
     if not isinstance(settings, dict):

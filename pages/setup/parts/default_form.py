@@ -27,7 +27,7 @@ from core.protocols.refer import protocol as refer
 from core.trace import Spec
 from pages.parts import numbers, permissions, resources
 from pages.parts.text import escape_markdown
-from pages.setup.parts import judges_form
+from pages.setup.parts import settings_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 from storage.accounts.access import Permission
 from storage.db import audit, connections
@@ -87,15 +87,14 @@ class Layout:
             with others:
                 self._draw_settings(form, draft, [name for name in known if name not in (*first, *self.own)])
             with calls:
-                shared = judges_form.draw_shared_settings(form)
+                shared = settings_form.draw_shared_settings(form)
         for name, chosen in models.items():
-            complete = judges_form.add_shared_settings(chosen, shared)
+            complete = settings_form.add_shared_settings(chosen, shared)
             draft[name] = complete if _is_list(fields[name]) else next(iter(complete), None)
         with right:
             return self.finish(form, draft)
 
     def _draw_settings(self, form: SettingsForm, draft: Draft, names: Sequence[str]) -> None:
-        """Draw settings, and set them in the draft."""
         for name in names:
             if self._is_shown(name, draft):
                 info, label = form.settings.model_fields[name], self._label(name)
@@ -115,7 +114,7 @@ class Layout:
             minimum = 0 if NoneType in kinds else _limit(info, "min_length", 1)
             maximum = _limit(info, "max_length", 20) if _is_list(info) else 1
             count = self.models.get(name, minimum)
-            models[name] = judges_form.draw_models(form, name, self._label(name), minimum, maximum, count)
+            models[name] = settings_form.draw_models(form, name, self._label(name), minimum, maximum, count)
         return models
 
     def _is_shown(self, name: str, draft: Draft) -> bool:
@@ -146,7 +145,6 @@ def _defaults(form: SettingsForm) -> Draft:
 
 
 def _draw_criteria(form: SettingsForm, name: str, label: str) -> list[Draft]:
-    """Draw the choice of several criteria."""
     chosen = form.criteria_list(name, label)
     minimum = _limit(form.settings.model_fields[name], "min_length", 0)
     if len(chosen) < minimum:
@@ -206,7 +204,7 @@ def _finish_score(form: SettingsForm, draft: Draft) -> Draft:
     """Return a draft with one sample, or with samples that differ."""
     if draft["weighting"] == "probabilities":
         return draft | {"samples": 1}
-    judge = judges_form.with_sampling_temperature(draft["judge"]) if int(draft["samples"]) > 1 else draft["judge"]
+    judge = settings_form.with_sampling_temperature(draft["judge"]) if int(draft["samples"]) > 1 else draft["judge"]
     return draft | {"judge": judge}
 
 
@@ -227,7 +225,7 @@ def _start_chateval(form: SettingsForm) -> Draft:
 
     Verdicts and labels then have the same target.
     """
-    models = judges_form.default_judges(len(DEFAULT_PERSONAS), "persona")
+    models = settings_form.default_judges(len(DEFAULT_PERSONAS), "persona")
     personas = [{**model, "name": name} for model, name in zip(models, DEFAULT_PERSONAS, strict=True)]
     criterion = form.criteria[0].model_dump(mode="json") if len(form.criteria) == 1 else None
     return {"personas": personas, "criterion": criterion}
@@ -328,7 +326,6 @@ def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> Non
 def _draft(
     study: studies.Study, model: str, criterion: Criterion, task: str, steps: str, examples: list[auto_prompt.RatedItem]
 ) -> auto_prompt.Draft:
-    """Return the draft that a model gives in one call; raises TiebreakError."""
     spec = Spec(model=model, max_tokens=auto_prompt.DRAFT_TOKENS)
     secrets.check_key(spec)
     with permissions.writing(study.id, Permission.run, "") as session:
@@ -350,7 +347,7 @@ def _finish_refer(form: SettingsForm, draft: Draft) -> Draft:
         "Evaluation guidelines: meaning of each score", key=key, height=260, help=form.help("guidelines")
     )
     # Lite too: its one sample is a draw from the same distribution as Turbo's.
-    return draft | {"guidelines": guidelines, "chair": judges_form.with_sampling_temperature(draft["chair"])}
+    return draft | {"guidelines": guidelines, "chair": settings_form.with_sampling_temperature(draft["chair"])}
 
 
 REFER = Layout(

@@ -8,7 +8,6 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core import experiments as files
 from core.errors import TiebreakError
-from core.experiments import AxisChoice, Definition
 from core.protocols.registry import PROTOCOLS
 from core.wording import format_count
 from pages.parts import downloads, resources
@@ -58,7 +57,7 @@ def draw_notes(planned: Plan) -> None:
         st.markdown(f":material/send: {escape_markdown(sentence)}")
 
 
-def _draw_start(study: studies.Study, definition: Definition, text: str) -> bool:
+def _draw_start(study: studies.Study, definition: files.Definition, text: str) -> bool:
     """Draw the estimate on request, then the button that starts the experiment."""
     if st.button("Estimate", icon=":material/calculate:", key="estimate_experiment"):
         st.session_state[CHECKED] = text
@@ -82,7 +81,7 @@ def _draw_start(study: studies.Study, definition: Definition, text: str) -> bool
     return True
 
 
-def _draw_paper(_: studies.Study) -> Definition | None:
+def _draw_paper(_: studies.Study) -> files.Definition | None:
     """Draw the choice of an experiment of docs/papers, with the number of items and the cost limit."""
     name = st.selectbox(
         "Table or figure",
@@ -102,7 +101,7 @@ def _draw_paper(_: studies.Study) -> Definition | None:
     return files.with_run(files.load_paper(name), changes)
 
 
-def _draw_file(_: studies.Study) -> Definition | None:
+def _draw_file(_: studies.Study) -> files.Definition | None:
     file = st.file_uploader("The experiment's file", type=["yaml", "yml"], key="experiment_file")
     if not isinstance(file, UploadedFile):
         st.caption("A file in YAML, as this page writes it. Its base has the settings themselves.")
@@ -110,7 +109,7 @@ def _draw_file(_: studies.Study) -> Definition | None:
     return files.parse(upload.read_text(file), name=file.name.rpartition(".")[0])
 
 
-def _draw_axes_form(study: studies.Study) -> Definition | None:
+def _draw_axes_form(study: studies.Study) -> files.Definition | None:
     with connections.reading(resources.engine()) as session:
         candidates = [run for run in runs.of_study(session, study.id) if run.protocol in PROTOCOLS and run.settings]
         criteria = [criterion.name for criterion in studies.criteria(session, study.id)]
@@ -146,8 +145,7 @@ def _draw_axes_form(study: studies.Study) -> Definition | None:
     return files.from_fields(fields)
 
 
-def _draw_values(choice: AxisChoice, run: runs.Run) -> list[Any]:
-    """Draw the values of an axis, and return them."""
+def _draw_values(choice: files.AxisChoice, run: runs.Run) -> list[Any]:
     key = f"experiment_values_{run.id}_{choice.path}"
     if choice.values:
         return st.multiselect(f"Values of {choice.path}", choice.values, default=choice.values, key=key)
@@ -197,7 +195,6 @@ def _draw_limits(scenarios: list[str]) -> dict[str, Any]:
 
 
 def _draw_sample(left: Any, right: Any, key: str, all_items: str) -> dict[str, Any]:
-    """Draw the number of items and the cost limit of all runs."""
     sample = left.number_input("Random sample of items", 1, value=None, key=f"{key}_sample", placeholder=all_items)
     ceiling = right.number_input("Cost limit of all runs, dollars", 0.0, value=None, step=1.0, key=f"{key}_ceiling")
     return {"sample": sample, "ceiling": ceiling}

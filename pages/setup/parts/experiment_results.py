@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.errors import TiebreakError
@@ -21,10 +21,6 @@ from storage.reports.run_comparison import MAX_RUNS
 from storage.runs import experiments
 from storage.studies.studies import Study
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-
 # The chart of an experiment: a statistic along one axis, with a line for each combination of the other axes.
 
 # The most lines that a reader can distinguish.
@@ -39,13 +35,11 @@ NAME_LENGTH, AXIS_LENGTH = 40, 42
 
 def axis_figure(
     cells: Sequence[CellResult], axes: Sequence[str], axis: str, levels: Sequence[str], statistic: str
-) -> "go.Figure":
+) -> go.Figure:
     """Return the figure, with the 95 % interval over items at each point.
 
     The only level without a number is a baseline, drawn as a dashed line as in DnA-Eval's Figure 3.
     """
-    import plotly.graph_objects as go
-
     names = [level for level in levels if not level.isdigit()]
     baseline = names[0] if len(names) == 1 < len(levels) - 1 else None
     levels = [level for level in levels if level != baseline]
@@ -63,13 +57,13 @@ def axis_figure(
         points = []
         for place, level in enumerate(levels):
             if (found := by_level.get(level)) is not None and found.value is not None:
-                estimate = f"{level}: {numbers.format_estimate(found.value, found.low, found.high, 3)}"
+                estimate = f"{level}: {numbers.format_interval(found, 3)}"
                 n = f"n {found.items:,} items, {numbers.format_count(found.repeats, 'repeat')}"
                 x, interval = place + OFFSET * (number - (len(drawn) - 1) / 2), (found.value, found.low, found.high)
                 points.append(charts.Point(x, found.value, (name, estimate, n), interval))
         figure.add_trace(charts.scatter(points, colour, "lines+markers", name=wrap_name(name, NAME_LENGTH)))
         if baseline is not None and (found := by_level.get(baseline)) is not None and found.value is not None:
-            estimate = f"{baseline}: {numbers.format_estimate(found.value, found.low, found.high, 3)}"
+            estimate = f"{baseline}: {numbers.format_interval(found, 3)}"
             ends = [charts.Point(x, found.value, (name, estimate)) for x in (-0.5, len(levels) - 0.5)]
             dashed = {"color": colour, "width": 1.5, "dash": "dash"}
             figure.add_trace(charts.scatter(ends, colour, "lines", line=dashed, showlegend=False))
@@ -125,10 +119,8 @@ def _draw_chart(results: report.Results, statistic: str) -> None:
         st.caption(f"The chart has the first {MAX_LINES} combinations; the table has all.")
 
 
-def front_figure(rows: Sequence[report.Value], statistic: str, cost: str) -> "go.Figure":
+def front_figure(rows: Sequence[report.Value], statistic: str, cost: str) -> go.Figure:
     """Return the cells as points of cost and value with their intervals, and the Pareto front as a line."""
-    import plotly.graph_objects as go
-
     figure = go.Figure()
     for name, is_on_front, colour, mode in (
         ("On the front", True, charts.accent_colour(), "lines+markers+text"),
@@ -136,7 +128,7 @@ def front_figure(rows: Sequence[report.Value], statistic: str, cost: str) -> "go
     ):
         points = []
         for row in (row for row in rows if row.on_front == is_on_front):
-            estimate = numbers.format_estimate(row.value, row.low, row.high, 3)
+            estimate = numbers.format_interval(row, 3)
             lines = (row.cell, estimate, f"n {row.items:,} items, {row.cost:,.2f} {cost}")
             interval, text = (row.value, row.low, row.high), escape(row.cell, quote=False)
             points.append(charts.Point(row.cost, row.value, lines, interval, text))

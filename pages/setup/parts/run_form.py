@@ -17,7 +17,7 @@ from core.protocols.prompt_parts import format_note
 from core.trace import Spec, model_specs
 from pages.parts import downloads, permissions, resources
 from pages.parts.text import escape_markdown
-from pages.setup.parts import judges_form, upload
+from pages.setup.parts import settings_form, upload
 from pages.setup.parts.cards import CEILING_HELP, prefill, require_models, use_in_run
 from pages.setup.parts.settings_form import Draft, SettingsForm
 from storage.accounts.access import Permission
@@ -183,7 +183,7 @@ def _draw_extractor(form: SettingsForm) -> Spec | None:
             "asked which value the reply states. Its readings are marked, and its calls count in the cost."
         )
         rows = [] if start is None else [{"name": "extractor", "spec": start}]
-        models = judges_form.draw_judges(form.key("unread_extractor_"), rows, form.problems, 0, 1)
+        models = settings_form.draw_judges(form.key("unread_extractor_"), rows, form.problems, 0, 1)
     if not models:
         return None
     if not models[0]["spec"].get("model"):
@@ -232,7 +232,6 @@ def _draw_save(request: RunRequest) -> None:
 
 
 def _draw_limits() -> Draft:
-    """Draw the cost limit of a run, its parallel calls and its random seed."""
     with st.expander("Cost limit, parallel calls and random seed", key="limits"):
         second, third, fourth = st.columns(3, gap="medium", vertical_alignment="bottom")
     parallel_help = "For each model. Providers limit the rate of calls."
@@ -245,7 +244,6 @@ def _draw_limits() -> Draft:
 
 
 def _draw_items(scenarios: list[str]) -> ItemSelection:
-    """Draw the choice of items."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = [ALL_ITEMS, FIRST_ITEMS, *([ONE_SCENARIO] if scenarios else [])]
         selected = st.segmented_control("Items", options, default=ALL_ITEMS, required=True, key="run_items")
@@ -275,7 +273,7 @@ def _build_request(
 
 def _check_complete(draft: Draft) -> Draft:
     """Raise TiebreakError for missing fields that the settings class would report less clearly."""
-    for judge in judges_form.iter_models(draft):
+    for judge in settings_form.iter_models(draft):
         if not judge["name"]:
             raise TiebreakError("Every model needs a name.")
         if not judge["spec"].get("model"):

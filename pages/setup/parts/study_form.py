@@ -49,7 +49,6 @@ RIGHT = (
 
 
 def _draw_in_columns(rules: StudyRules, *columns: Sequence[str]) -> dict[str, Any]:
-    """Draw rules in columns, and return what is entered."""
     entered: dict[str, Any] = {}
     for column, names in zip(st.columns(len(columns), gap="medium"), columns, strict=True):
         with column:
@@ -181,19 +180,10 @@ def draw_study(study: studies.Study) -> None:
     names = [*shell.STUDY_TABS, "Training and checks", "Export", "Name and deletion"]
     linked = st.query_params.get("tab")
     tabs = st.tabs(names, default=linked if linked in names else None)
-    guidelines, criteria, design, training, exports_tab, actions = tabs
-    with guidelines:
-        _draw_rules(study)
-    with criteria:
-        _draw_criteria(study)
-    with design:
-        draw_design(study)
-    with training:
-        draw_training(study)
-    with exports_tab:
-        _draw_exports(study)
-    with actions:
-        draw_actions(study)
+    parts = (_draw_rules, _draw_criteria, draw_design, draw_training, _draw_exports, draw_actions)
+    for tab, draw in zip(tabs, parts, strict=True):
+        with tab:
+            draw(study)
 
 
 def _draw_rules(study: studies.Study) -> None:
@@ -213,17 +203,13 @@ def _draw_rules(study: studies.Study) -> None:
             more = _draw_in_columns(rules, LEFT, RIGHT)
         if not st.form_submit_button("Save", type="primary"):
             return
-    new = StudyRules.model_validate(rules.model_dump() | changed | _read_rules(more))
-    permissions.write(
-        study.id,
-        Permission.edit,
-        "guidelines and rules",
-        studies.update,
-        study.id,
-        description=description,
-        guidelines=guidelines,
-        rules=new,
-    )
+    _save_rules(study, "guidelines and rules", changed | _read_rules(more), description, guidelines)
+
+
+def _save_rules(study: studies.Study, change: str, rules: dict[str, Any], description: str, guidelines: str) -> None:
+    new = StudyRules.model_validate(study.rules.model_dump() | rules)
+    with permissions.writing(study.id, Permission.edit, change) as session:
+        studies.update(session, study.id, description=description, guidelines=guidelines, rules=new)
     st.toast("Saved.", icon=":material/check:")
 
 
@@ -260,7 +246,6 @@ def _draw_categories(study: studies.Study) -> None:
 
 
 def _draw_criterion(study: studies.Study, current: Criterion | None, key: str) -> None:
-    """Draw the form of a criterion."""
     start = {} if current is None else current.model_dump(mode="json")
     with st.form(key, border=False):
         draft = settings_form.draw_criterion(key, start, is_new=current is None)
@@ -325,7 +310,6 @@ def _may_download(study: studies.Study) -> bool:
 
 
 def _draw_gold_export(study: studies.Study) -> None:
-    """Draw the choices of the gold export and its download."""
     run_names = resources.read(verdict_runs, study)
     st.markdown("**Gold labels**")
     st.caption("One row per target: people's decision, its source, the labels behind it, and who adjudicated.")
@@ -452,8 +436,6 @@ def _draw_agreed(study: studies.Study, criterion: str, kind: Kind, report: label
 
 
 def _draw_others(study: studies.Study, criterion: str, kind: Kind) -> None:
-    """Draw the other forms of a design."""
-
     def named(text: str) -> str:
         return text if kind == offers.KIND else text.replace("pair", "score").replace("Pair", "Score")
 
@@ -516,15 +498,11 @@ def draw_training(study: studies.Study) -> None:
 
 
 def _draw_training_rules(study: studies.Study) -> None:
-    rules = study.rules
     with st.form("training_rules", border=False):
-        changed = _draw_in_columns(rules, SHARES, TRAINING_RULES)
+        changed = _draw_in_columns(study.rules, SHARES, TRAINING_RULES)
         if not st.form_submit_button("Save", type="primary"):
             return
-    with permissions.writing(study.id, Permission.edit, "training and checks") as session:
-        rules = StudyRules.model_validate(rules.model_dump() | changed)
-        studies.update(session, study.id, description=study.description, guidelines=study.guidelines, rules=rules)
-    st.toast("Saved.", icon=":material/check:")
+    _save_rules(study, "training and checks", changed, study.description, study.guidelines)
 
 
 def _draw_training_items(study: studies.Study, items: list[training.ListedItem]) -> None:
@@ -589,8 +567,7 @@ def _draw_new_item(study: studies.Study) -> None:
     target = st.selectbox("Item", listed, format_func=names.__getitem__, key="training_target")
     value: Value | None
     if kind == "aspect_weights":
-        with connections.reading(resources.engine()) as session:
-            value = _draw_weights(aspects.of_target(session, study.id, target))
+        value = _draw_weights(resources.read(aspects.of_target, study.id, target))
     else:
         value = _draw_value(kind, scales.get((kind, criterion)) or studies.DEFAULT_SCALES.get(kind))
     reason = st.text_area(
@@ -616,7 +593,6 @@ def _pair_name(pair: tuple[Kind, str]) -> str:
 
 
 def _draw_weights(names: Sequence[str]) -> dict[str, float]:
-    """Draw a field for the weight of each aspect."""
     columns = st.columns(min(len(names), 4))
     equal = round(100 / len(names), 1)
     return {
@@ -628,7 +604,6 @@ def _draw_weights(names: Sequence[str]) -> dict[str, float]:
 
 
 def _draw_value(kind: Kind, scale: Scale | None) -> Value | None:
-    """Draw the field of a known answer by its scale."""
     if scale is not None and scale.categories:
         names = numbers.VERDICT_NAMES if kind == "preference" else {}
         return st.selectbox(

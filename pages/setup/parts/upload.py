@@ -108,7 +108,6 @@ def _find_joins(path: Path) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _draw_path(key: str) -> FileSource | None:
-    """Draw the field for a path."""
     text = st.text_input(
         "Path of a file or folder",
         key=f"{key}_path",

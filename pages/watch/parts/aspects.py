@@ -4,10 +4,10 @@ The judgements are computed from the stored turns by the protocol's own function
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core import aspects as aspect_math
@@ -16,7 +16,6 @@ from core.formats.charts import IntervalChart, Mark
 from core.items import Item
 from core.labels import Target
 from core.protocols import dna_baselines
-from core.protocols.dna_baselines import Settings as BaselineSettings
 from core.protocols.dna_eval import verdicts
 from core.protocols.dna_eval.settings import ScoringSettings, Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import Judgement
@@ -44,20 +43,15 @@ SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 BAR_HEIGHT = 46
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A part of the bar of each response."""
-
-    name: str
-    values: Sequence[float]
-    hover: Sequence[str]
+# A part of the bar of each response: its name, and the value and the text on hover for each response.
+Segment = tuple[str, Sequence[float], Sequence[str]]
 
 
 def weighted_segments(weights: Weights, scores: Sequence[Scores]) -> list[Segment]:
     """Return weight x score of each response, by aspect."""
     parts = [weighted_scores(weights, of_response) for of_response in scores]
     return [
-        Segment(
+        (
             aspect_letter(index),
             [of_response[aspect] for of_response in parts],
             [
@@ -73,24 +67,22 @@ def draw_bars(
     segments: Sequence[Segment], totals: Sequence[float], highest: float, title: str, axis: str, key: str
 ) -> None:
     """Draw a stacked bar for each response, with its overall score at the end."""
-    import plotly.graph_objects as go
-
     names = [f"Response {number}" for number in range(1, len(totals) + 1)]
     figure = go.Figure(layout={"barmode": "stack"})
-    for index, segment in enumerate(segments):
+    for index, (segment, values, hover) in enumerate(segments):
         figure.add_bar(
-            x=segment.values,
+            x=values,
             y=names,
             orientation="h",
             marker={
                 "color": [_response_colour(number) for number in range(1, len(totals) + 1)],
                 "opacity": TINTS[index % len(TINTS)],
             },
-            text=[segment.name if value > highest / 40 else "" for value in segment.values],
+            text=[segment if value > highest / 40 else "" for value in values],
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
-            hovertext=segment.hover,
+            hovertext=hover,
             hoverinfo="text",
         )
     for name, total in zip(names, totals, strict=True):
@@ -154,7 +146,7 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
 
 def compute_judgements(completed_turns: Sequence[Turn], settings: object, responses: int) -> list[Judgement]:
     """Return the judgements that follow from the turns, by the protocol that the settings belong to."""
-    if isinstance(settings, BaselineSettings):
+    if isinstance(settings, dna_baselines.Settings):
         return dna_baselines.collect_judgements(completed_turns, settings, responses)
     return verdicts.collect_judgements(completed_turns, settings, responses) if isinstance(settings, Settings) else []
 
@@ -189,7 +181,7 @@ def draw_judge(trace: Trace, judgement: Judgement, settings: ScoringSettings, li
         with left:
             draw_bars(segments, totals, settings.highest, "Overall score by aspect", "Weight × score", f"sums-{key}")
     elif judgement.overalls:
-        segments = [Segment("", judgement.overalls, [f"{value:g}" for value in judgement.overalls])]
+        segments = [("", judgement.overalls, [f"{value:g}" for value in judgement.overalls])]
         title = "Overall score, given by the judge"
         draw_bars(segments, judgement.overalls, settings.highest, title, "Score", f"overalls-{key}")
     if judgement.aspects:

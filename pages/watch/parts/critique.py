@@ -10,20 +10,12 @@ from core.critiques import Critique
 from core.items import Item
 from core.labels import Kind
 from core.protocols.metacritique import protocol as metacritique
-from core.protocols.metacritique.protocol import (
-    WRITING_STEPS,
-    AiuJudgement,
-    Job,
-    Replay,
-    ScoreRange,
-    collect_judgements,
-)
+from core.protocols.metacritique.protocol import AiuJudgement, Job, Replay, ScoreRange, collect_judgements
 from core.protocols.metacritique.settings import Settings
 from core.trace import Event, Turn, TurnCompleted
 from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns
-from pages.watch.parts.turns import draw_reading, reading_source
 from storage.runs import traces
 from storage.runs.traces import Trace
 
@@ -53,7 +45,11 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     turns.note_views(trace.study_id, {judgement.target for judgement in collect_judgements(replay.evaluation)})
     draw_generated_texts(trace, replay, seq_by_job)
     turns.draw_problems(events, "evaluation")
-    critique = choose_critique(replay)
+    critiques: dict[str, Critique] = {critique.id: critique for critique in replay.evaluation.critiques}
+    names = {id: one.author if one.author == id else f"{one.author} ({id})" for id, one in critiques.items()}
+    critique = turns.choose(
+        "Critique by", critiques, "critique", lambda id: escape_markdown(names[id]), bind="query-params"
+    )
     if critique is not None:
         draw_scores(replay, critique)
         draw_critique(trace, replay, critique, seq_by_job, live)
@@ -63,7 +59,7 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
 
 def draw_generated_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, int]) -> None:
     """Draw the references and AIUs that a model wrote in this trace; those of the item are drawn with the item."""
-    written = [(job, turn) for job, turn in replay.evaluation.turns.items() if job.step in WRITING_STEPS]
+    written = [(job, turn) for job, turn in replay.evaluation.turns.items() if job.step in metacritique.WRITING_STEPS]
     if not written:
         return
     writers = ", ".join(dict.fromkeys(escape_markdown(job.judge) for job, _ in written))
@@ -77,15 +73,6 @@ def draw_generated_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, 
             turns.draw_markdown(text, f"{trace.id}-{seq_by_job[job]}")
             st.caption(turns.format_usage(turn))
             turns.draw_prompt(trace.id, seq_by_job[job])
-
-
-def choose_critique(replay: Replay) -> Critique | None:
-    """Draw the choice of a critique, which is in the URL; returns None if there is no critique."""
-    critiques: dict[str, Critique] = {critique.id: critique for critique in replay.evaluation.critiques}
-    names = {id: one.author if one.author == id else f"{one.author} ({id})" for id, one in critiques.items()}
-    return turns.choose(
-        "Critique by", critiques, "critique", lambda id: escape_markdown(names[id]), bind="query-params"
-    )
 
 
 def draw_scores(replay: Replay, critique: Critique) -> None:
@@ -130,7 +117,7 @@ def draw_critique(trace: Trace, replay: Replay, critique: Critique, seq_by_job: 
 def _draw_ask(trace_id: int, seq: int, turn: Turn | None) -> None:
     """Draw how a reply was read, with the passage, and its prompt."""
     if turn is not None:
-        draw_reading(turn, with_passage=True)
+        turns.draw_reading(turn, with_passage=True)
     text = resources.read(traces.prompt, trace_id, seq)
     st.code(text or "The prompt was not recorded.", language=None, wrap_lines=True)
 
@@ -182,7 +169,7 @@ def _part_data(
 
 def _describe_reading(judgement: AiuJudgement) -> str:
     """Return `Read from a labelled answer`, or who read the reply; empty if nothing was read."""
-    source = reading_source(judgement.turn) if judgement.turn is not None and judgement.value is not None else ""
+    source = turns.reading_source(judgement.turn) if judgement.turn is not None and judgement.value is not None else ""
     by_parser = judgement.turn is not None and not judgement.turn.read_by
     return f"Read from {source}" if source and by_parser else source[:1].upper() + source[1:]
 

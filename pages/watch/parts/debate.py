@@ -105,7 +105,6 @@ def _judges_preference(trace: Trace, item: Item, events: Sequence[NumberedEvent]
 
 
 def _orders(events: Sequence[NumberedEvent]) -> list[tuple[int, ...]]:
-    """Return the orders in which the responses were read, sorted."""
     return sorted({event.turn.shown for _, event in events if isinstance(event, TurnCompleted) and event.turn.shown})
 
 
@@ -254,7 +253,7 @@ def _reading(turn: Turn, stance: Stance | None, preference: bool) -> str:
 
 def _stance_name(value: Value | None, preference: bool) -> str:
     if preference and isinstance(value, int):
-        return turns.chip(value, STANCE_NAMES[value]) if value in STANCE_NAMES else str(value)
+        return turns.CHIPS[value].format(STANCE_NAMES[value]) if value in STANCE_NAMES else str(value)
     return escape_markdown(format_value(value))
 
 

@@ -13,7 +13,6 @@ from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns
 from pages.watch.parts.single_judge import draw_samples
-from pages.watch.parts.turns import NumberedTurn
 from storage.reports import peer_reviews
 from storage.runs.traces import Trace
 
@@ -38,12 +37,17 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
 
 
 def draw_cards(
-    trace_id: int, peers: Sequence[NumberedTurn], pending: Sequence[str], verdict: Verdict | None = None
+    trace_id: int, peers: Sequence[turns.NumberedTurn], pending: Sequence[str], verdict: Verdict | None = None
 ) -> None:
     """Draw one card per peer: its score and how it agrees with the verdict, its comment and its collapsed prompt."""
     for seq, turn in peers:
-        with st.container(border=True):
-            _draw_card(trace_id, seq, turn, _agreement(turn.reading, verdict.value if verdict else None))
+        agreement = _agreement(turn.reading, verdict.value if verdict else None)
+        with st.container(border=True), st.container(key=f"card-peer-{trace_id}-{seq}"):
+            st.markdown(f"**{escape_markdown(turn.speaker)}** · {turns.format_reading(turn)}{agreement}")
+            with st.container(key=f"collapsible-peer-{trace_id}-{seq}"):
+                turns.draw_shortened(_comment(turn))
+            turns.draw_whole(_comment(turn), f"{trace_id}-{seq}")
+            turns.draw_below(trace_id, seq, turn)
     for name in pending:
         with st.container(border=True):
             st.markdown(f"**{escape_markdown(name)}**")
@@ -63,23 +67,14 @@ def _agreement(reading: Value | None, verdict: Value | None) -> str:
     return " · ✓ as the chair"
 
 
-def _draw_card(trace_id: int, seq: int, turn: Turn, agreement: str) -> None:
-    with st.container(key=f"card-peer-{trace_id}-{seq}"):
-        st.markdown(f"**{escape_markdown(turn.speaker)}** · {turns.format_reading(turn)}{agreement}")
-        with st.container(key=f"collapsible-peer-{trace_id}-{seq}"):
-            turns.draw_shortened(_comment(turn))
-        turns.draw_whole(_comment(turn), f"{trace_id}-{seq}")
-        turns.draw_below(trace_id, seq, turn)
-
-
 def _comment(turn: Turn) -> str:
     return turn.statement.strip().removeprefix("Analysis:").strip() or "*(no comment)*"
 
 
 def draw_chair(
     trace: Trace,
-    peers: Sequence[NumberedTurn],
-    samples: Sequence[NumberedTurn],
+    peers: Sequence[turns.NumberedTurn],
+    samples: Sequence[turns.NumberedTurn],
     verdict: Verdict | None,
     settings: dict[str, Any],
     live: bool,
@@ -100,7 +95,7 @@ def draw_chair(
 
 def draw_histogram(
     trace: Trace,
-    peers: Sequence[NumberedTurn],
+    peers: Sequence[turns.NumberedTurn],
     readings: Sequence[Value | None],
     verdict: Verdict | None,
     settings: dict[str, Any],
@@ -130,7 +125,7 @@ def _summary(readings: Sequence[Value | None], requested: int, verdict: Verdict 
 
 
 def draw_comment(
-    trace_id: int, samples: Sequence[NumberedTurn], verdict: Verdict | None, settings: dict[str, Any]
+    trace_id: int, samples: Sequence[turns.NumberedTurn], verdict: Verdict | None, settings: dict[str, Any]
 ) -> None:
     """Draw the comment of one sample: first the representative one, the others with ‹ and ›."""
     representative = refer.representative_sample([turn for _, turn in samples], verdict.value if verdict else None)

@@ -7,6 +7,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.errors import TiebreakError
@@ -56,7 +57,6 @@ def draw_grid(trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: S
 
 
 def _names(settings: Settings) -> Mapping[Any, str]:
-    """Return the names of values; none of ratings."""
     return {} if settings.outcome == "rating" else RESPONSE_NAMES
 
 
@@ -69,8 +69,6 @@ def draw_chart(trace_id: int, completed_turns: Sequence[Turn], settings: Setting
     rounds = sorted({turn.round for turn in completed_turns if turn.step == "talk"})
     if len(rounds) < 2 or settings.outcome == "vote":
         return
-    import plotly.graph_objects as go
-
     figure, alt = go.Figure(), []
     for side, name, colour in _series(settings):
         scores = [(turn, value) for turn in completed_turns if (value := _score(turn, side)) is not None]
@@ -119,7 +117,9 @@ def _value_colours(settings: Settings) -> dict[str, str]:
     if settings.outcome != "rating":
         return {str(value): colour for value, colour in colours.RESPONSE.items()}
     steps = settings.scale.categories
-    return {format_value(value): charts.step_colour(index, len(steps)) for index, value in enumerate(steps)}
+    last = max(len(steps) - 1, 1)
+    shades = [colours.mix_colours("#C7D5F2", colours.ACCENT, index / last) for index in range(len(steps))]
+    return dict(zip(map(format_value, steps), shades, strict=True))
 
 
 # Contributions on one page.
@@ -138,8 +138,7 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
         run_settings = validate_settings(settings, PROTOCOLS[trace.protocol])
     except TiebreakError:
         return debate.render(trace, item, events, settings, live)
-    if not isinstance(run_settings, Settings):
-        raise TypeError("this view needs ChatEval's settings")
+    assert isinstance(run_settings, Settings), "this view needs ChatEval's settings"
     if run_settings.outcome == "step":  # the grid has a colour for each response
         return debate.render(trace, item, events, settings, live)
     numbered_turns = turns.completed(events)

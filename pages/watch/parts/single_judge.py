@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
+from plotly.subplots import make_subplots
 
 from core.items import Item
 from core.labels import Scale, Value
@@ -21,9 +23,6 @@ from pages.parts.numbers import RESPONSE_NAMES, format_value
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns
 from storage.runs.traces import Trace
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 SAMPLES_PER_PAGE = 10
 # Bars on a continuous scale.
@@ -101,10 +100,8 @@ def draw_samples(
 
 def sample_figure(
     readings: Sequence[Value | None], raters: Mapping[str, RaterValues], verdict: Value | None, scale: Scale | None
-) -> "go.Figure":
+) -> go.Figure:
     """Return a figure with bars for the samples, and below them the raters at their values."""
-    from plotly.subplots import make_subplots
-
     samples = [reading for reading in readings if reading is not None]
     values = [*samples, *(value for rated in raters.values() for value in rated.values())]
     numeric = scale is not None and all(isinstance(value, int | float) for value in values)
@@ -145,7 +142,7 @@ def _option(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _add_raters(figure: "go.Figure", name: str, rated: RaterValues, numeric: bool) -> None:
+def _add_raters(figure: go.Figure, name: str, rated: RaterValues, numeric: bool) -> None:
     """Add one mark for each value, with the number of raters; their row has their mean and their number."""
     by_value: dict[Any, list[str]] = {}
     for rater, value in rated.items():

@@ -21,7 +21,6 @@ from storage.accounts.access import Permission
 from storage.db import connections
 from storage.runs import readings as stored_readings
 from storage.runs import traces
-from storage.runs.traces import Trace
 
 # The control for entering the value of a reply by hand, as the answer type of the ask defines it.
 
@@ -50,7 +49,6 @@ def draw_answer_control(answer: Answer[Any], key: str) -> Any:
 
 
 def _draw_options(names: Mapping[Any, str], key: str) -> Any:
-    """Draw the choice of one of the values, by their names."""
     return st.segmented_control(
         "Value",
         list(names),
@@ -81,7 +79,7 @@ def draw_replies(replies: TurnReadings, key: str) -> None:
 def _draw_reply(turn: Turn, key: str) -> None:
     with st.container(key=f"collapsible-{key}"):
         turns.draw_reply(turn)
-    turns.draw_whole_reply(turn, key)
+    turns.draw_whole(turn.reply, key, turn.reading_span)
 
 
 def _describe_past(past: PastReading) -> str:
@@ -162,7 +160,6 @@ def draw_undo(trace_id: int | None = None) -> None:
 
 
 def _withdraw(trace_id: int, ask: int) -> None:
-    """Withdraw the last reading of a reply."""
     annotator = shell.require_annotator()
     st.session_state.pop("stated", None)
     with _writing(trace_id) as session:
@@ -170,7 +167,7 @@ def _withdraw(trace_id: int, ask: int) -> None:
     st.rerun()
 
 
-def draw_section(trace: Trace) -> None:
+def draw_section(trace: traces.Trace) -> None:
     """Draw the readings of a finished trace: the selected reply with its history and controls; loaded when opened."""
     expander = st.expander("Readings", key=f"readings-{trace.id}", on_change="rerun", icon=":material/edit_note:")
     if not expander.open:

@@ -33,11 +33,9 @@ from core.transcripts import CITATION, steps_left_out
 from core.verdicts import Heard, Stance, verdict_of_criterion
 from core.wording import join_names
 from pages.parts import numbers, resources, shell
-from pages.parts.numbers import format_value
 from pages.parts.text import Mark, escape_markdown, text_html, to_html
 from storage.db import connections
 from storage.runs import trace_opinions, traces
-from storage.runs.traces import Trace
 from storage.studies import transcripts
 
 Option = TypeVar("Option")
@@ -83,12 +81,6 @@ def _draw_text(text: str, turn: Turn | None = None, raw: str | None = None) -> N
     marks = [*named, *citations(text)]
     written = {} if raw is None else {"text": raw, "marks": passage}
     st.html(text_html(text, marks if written else [*passage, *marks], raw=written))
-
-
-def draw_code(text: str, key: str) -> None:
-    """Draw a text in a code block, shortened if it is long."""
-    st.code(shorten(text), language=None, wrap_lines=True)
-    draw_whole(text, key)
 
 
 def draw_whole(text: str, key: str, span: tuple[int, int] | None = None) -> None:
@@ -137,7 +129,7 @@ RULES = {
 def draw_reply(turn: Turn) -> None:
     """Draw a reply as Markdown with the passage of the reading highlighted; structured output in words, or as written.
 
-    A long reply is shortened; `draw_whole_reply` shows all of it.
+    A long reply is shortened; `draw_whole` shows all of it.
     `draw_reading` shows the passage again if it cannot be highlighted inside the Markdown.
     """
     if not turn.reply.strip():
@@ -150,11 +142,6 @@ def draw_reply(turn: Turn) -> None:
         _draw_text(shorten(turn.reply), turn)
 
 
-def draw_whole_reply(turn: Turn, key: str) -> None:
-    """Draw a toggle that shows the whole reply, if it was shortened; once for each `key`."""
-    draw_whole(turn.reply, key, turn.reading_span)
-
-
 def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
     """Draw the value, the rule and the marked passage with its context; nothing if no value was asked for.
 
@@ -164,7 +151,7 @@ def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
         if turn.problem:
             st.caption(f":material/help: Unreadable: {escape_markdown(turn.problem)}")
         return
-    parts = [f"Read as **{escape_markdown(format_value(turn.reading))}**"]
+    parts = [f"Read as **{escape_markdown(numbers.format_value(turn.reading))}**"]
     if turn.shown and list(turn.shown) != sorted(turn.shown):
         parts[0] += " in the item's own order"
     if source := reading_source(turn):
@@ -211,11 +198,6 @@ SUBMISSION = re.compile(r"(`+).*?\1|\b(?:[Ss]ubmission|Assistant) ([12])\b", re.
 CHIPS = {1: ":blue-badge[{}]", 2: ":orange-badge[{}]", 0: ":gray-badge[{}]"}
 
 
-def chip(value: int, text: str) -> str:
-    """Return a short text in the colour of a response, as Markdown."""
-    return CHIPS[value].format(text)
-
-
 def named_responses(text: str, shown: Sequence[int]) -> Iterator[Mark]:
     """Yield a chip with the item's own number in place of each submission that the judge names."""
     for match in SUBMISSION.finditer(text) if len(shown) == 2 else ():
@@ -236,12 +218,6 @@ def citations(text: str) -> Iterator[Mark]:
             link = {"class": "citation", "href": f"#step-{match[1]}"}
             exists = 1 <= int(match[1]) <= steps
             yield mark | (link if exists else {"class": "missing", "words": f"[{match[1]}] (no such step)"})
-
-
-def _count_steps(study_id: int, item: Item) -> int:
-    """Return the number of steps of the item's longest transcript; 0 without one."""
-    found = resources.read(transcripts.count_parts, study_id, item.transcripts) if item.transcripts else {}
-    return max(found.values(), default=0)
 
 
 NOT_BLIND = (
@@ -286,7 +262,7 @@ def draw_turn(trace_id: int, seq: int, turn: Turn, heading: str, note: str = "")
             st.caption(note)
         with st.container(key=f"card-turn-{trace_id}-{seq}"):
             draw_reply(turn)
-        draw_whole_reply(turn, f"{trace_id}-{seq}")
+        draw_whole(turn.reply, f"{trace_id}-{seq}", turn.reading_span)
         draw_reading(turn)
         for sentence in turn.notes:
             st.caption(escape_markdown(sentence))
@@ -302,7 +278,9 @@ def draw_prompt(trace_id: int, seq: int) -> None:
         with expander:
             if omitted := steps_left_out(text or ""):
                 st.caption(f"Left out of the transcripts in this prompt: {'; '.join(omitted)}.")
-            draw_code(text or "The prompt was not recorded.", f"prompt-{trace_id}-{seq}")
+            text = text or "The prompt was not recorded."
+            st.code(shorten(text), language=None, wrap_lines=True)
+            draw_whole(text, f"prompt-{trace_id}-{seq}")
 
 
 def completed(events: Iterable[NumberedEvent]) -> list[NumberedTurn]:
@@ -320,7 +298,7 @@ def draw_verdict(verdict: Verdict | None) -> None:
     """Draw the value of a verdict and its reason, if there is one yet."""
     if verdict is None:
         return
-    value, reason = format_value(verdict.value), escape_markdown(verdict.reason)
+    value, reason = numbers.format_value(verdict.value), escape_markdown(verdict.reason)
     if verdict.value is None and verdict.outcome == "disputed":  # another reason begins with a judge's name
         reason = reason[:1].upper() + reason[1:]
     if isinstance(verdict.value, int) and verdict.opinions[0].kind == "preference":
@@ -334,7 +312,7 @@ def format_reading(turn: Turn, names: Mapping[Any, str] | None = None) -> str:
         return f"no verdict: {escape_markdown(turn.problem)}"
     if names is not None and isinstance(turn.reading, int):
         return f"**{names.get(turn.reading, str(turn.reading))}**"
-    return f"**{escape_markdown(format_value(turn.reading))}**"
+    return f"**{escape_markdown(numbers.format_value(turn.reading))}**"
 
 
 def describe_order(stance: Stance, name_round: Callable[[int], str]) -> str:
@@ -413,7 +391,7 @@ def draw_problem(seq: int, event: Event, name: str) -> None:
                 st.caption(format_usage(turn))
         case ReadingReplaced(read_by=read_by, reading=value):
             reader = escape_markdown(read_by.partition(": ")[2]) or "the parsers of a later version"
-            result = "no value" if value is None else escape_markdown(format_value(value))
+            result = "no value" if value is None else escape_markdown(numbers.format_value(value))
             st.caption(f":material/edit: A reply was read again by {reader}: {result}. The earlier reading is stored.")
         case ReadingWithdrawn(by=by):
             st.caption(f":material/undo: {escape_markdown(by)} withdrew a reading.")
@@ -435,8 +413,8 @@ def _describe_unanswered(event: CallFailed | SchemaRefused) -> str:
 
 
 def choose_part(
-    trace: Trace, events: Sequence[NumberedEvent], settings: dict[str, Any]
-) -> tuple[Trace, Sequence[NumberedEvent], dict[str, Any]]:
+    trace: traces.Trace, events: Sequence[NumberedEvent], settings: dict[str, Any]
+) -> tuple[traces.Trace, Sequence[NumberedEvent], dict[str, Any]]:
     """Draw the choice; return the trace, events and settings as those of a run on the selected criterion alone.
 
     Failed attempts belong to the criterion of their turn, and to every criterion until the turn is complete. A trace on
@@ -473,13 +451,13 @@ DEFAULT = "pages.watch.parts.debate"
 BESIDE = (DEFAULT, "pages.watch.parts.persona_talk")
 
 
-def view_of(trace: Trace) -> str:
+def view_of(trace: traces.Trace) -> str:
     """Return the module that draws a trace."""
     return PROTOCOLS[trace.protocol].view if trace.protocol in PROTOCOLS else DEFAULT
 
 
 def render_trace(
-    trace: Trace, item: Item, events: Sequence[NumberedEvent], settings: dict[str, Any], *, live: bool
+    trace: traces.Trace, item: Item, events: Sequence[NumberedEvent], settings: dict[str, Any], *, live: bool
 ) -> None:
     """Draw a trace; the view's module is imported now, since charts take a second to import."""
     if trace.protocol not in PROTOCOLS:
@@ -487,5 +465,6 @@ def render_trace(
             f"The protocol “{escape_markdown(trace.protocol)}” is not installed here. Its turns are shown without "
             "the charts of its own view."
         )
-    st.session_state["cited_steps"] = _count_steps(trace.study_id, item)
+    found = resources.read(transcripts.count_parts, trace.study_id, item.transcripts) if item.transcripts else {}
+    st.session_state["cited_steps"] = max(found.values(), default=0)
     import_module(view_of(trace)).render(trace, item, events, settings, live)

@@ -21,9 +21,9 @@ place_on_page = ContextVar("place_on_page", default="")
 
 @pytest.fixture(autouse=True)
 def no_figures():
-    live.clear()
+    live._entries.clear()
     yield
-    live.clear()
+    live._entries.clear()
 
 
 def finish(key):

@@ -12,7 +12,7 @@ from core.labels import Scale
 from core.protocols.registry import PROTOCOLS
 from pages.parts import resources
 from pages.parts.text import escape_markdown
-from pages.setup.parts import judges_form
+from pages.setup.parts import settings_form
 from storage.db import connections
 from storage.db.tables import RunRow, TraceRow
 from storage.runs import aius, calls, runs
@@ -114,14 +114,14 @@ def test_the_reply_length_of_the_local_model_ends_with_it(monkeypatch: pytest.Mo
     app = visit_form()
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     app.run()
-    assert app.number_input(key="scaleeval0_judge0_max_tokens").value == judges_form.LOCAL_MAX_TOKENS
+    assert app.number_input(key="scaleeval0_judge0_max_tokens").value == settings_form.LOCAL_MAX_TOKENS
     app.number_input(key="scaleeval0_judge1_max_tokens").set_value(77).run()
     for judge in (0, 1):
         app.selectbox(key=f"scaleeval0_judge{judge}_model").set_value("gpt-5.4-mini").run()
     assert not app.warning
     app.button(key="start").click().run()
     specs = [judge["spec"] for judge in study_runs()[0].settings["judges"]]
-    assert [spec["max_tokens"] for spec in specs] == [1024, 77, judges_form.LOCAL_MAX_TOKENS]
+    assert [spec["max_tokens"] for spec in specs] == [1024, 77, settings_form.LOCAL_MAX_TOKENS]
     assert [spec["model"] for spec in specs] == ["gpt-5.4-mini", "gpt-5.4-mini", "local"]
 
 
