@@ -142,9 +142,9 @@ def import_file(
     as_json: Json = False,
 ) -> Result:
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
-    own = mappings.load_mapping(map) if map else None
-    is_table = own is None and (format or file_formats.detect_format(path)) == "table"
     stated = role or [], scale or [], value or []
+    own = with_stated(mappings.load_mapping(map), stated) if map else None
+    is_table = own is None and (format or file_formats.detect_format(path)) == "table"
     is_suggested = is_table and (confirm or any(stated) or file_formats.suggested_of_transcripts(path) is None)
     path, own = joined_mapping(path, join or [], own, stated) if join or is_suggested else (path, own)
     own = confirmed_mapping(path, own, confirm=confirm) if own else None
@@ -213,6 +213,24 @@ def suggest_with_roles(
         roles.setdefault(role.strip(), []).append(field)
     draft = suggest.suggest_table(path, explode, joins)
     draft = suggest.with_optional(path, suggest.apply_roles(path, draft, roles, joins)) if roles else draft
+    return apply_stated(draft, scales, values)
+
+
+def with_stated(mapping: "mappings.Mapping", stated: tuple[list[str], ...]) -> "mappings.Mapping":
+    """Return a mapping of a file with the scales and values that `--scale` and `--value` say.
+
+    Raises FileFormatError for `--role`.
+    """
+    roles, scales, values = stated
+    if roles:
+        raise FileFormatError("`--role` changes a suggestion: beside --map, the mapping says what the fields are")
+    if not scales and not values:
+        return mapping
+    return mappings.build_mapping(apply_stated(mappings.draft_of(mapping), scales, values))
+
+
+def apply_stated(draft: dict[str, Any], scales: list[str], values: list[str]) -> dict[str, Any]:
+    """Return a draft with what `--scale` and `--value` say."""
     draft = suggest.apply_scales(draft, {field: ends for field, _, ends in (text.rpartition("=") for text in scales)})
     return suggest.apply_values(draft, {place: own for place, _, own in (text.rpartition("=") for text in values)})
 

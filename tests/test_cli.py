@@ -151,8 +151,13 @@ def test_values_without_a_stated_meaning_are_printed_and_refused_until_the_mappi
     refused = run("data", "import", str(table), "--study", "s", "--map", str(mapping))
     assert refused.exit_code != 0 and "  '0': 3 times, for example 0 (Q?); 3 (Q?)\n" in refused.stderr
     assert "'0', '1', '2' of label mean: add each to `values` (gold, block 1)" in refused.stderr.splitlines()[-1]
+    options = ("data", "import", str(table), "--map", str(mapping), "--json")
+    stated = ("--value", "label:0=1", "--value", "label:1=2", "--value", "label:2=tie")
+    assert "beside --map" in run(*options, "--study", "s", *stated, "--role", "prompt=prompt").stderr
+    done = run(*options, "--study", "s", *stated, "--confirm")
+    assert json.loads(done.stdout)["rulings"] == 9
     mapping.write_text(suggested.replace("  confirmed: false\n", "  values: {0: 1, 1: 2, 2: 0}\n"))
-    done = run("data", "import", str(table), "--study", "s", "--map", str(mapping), "--json")
+    done = run(*options, "--study", "other")
     assert json.loads(done.stdout)["rulings"] == 9
 
 

@@ -441,6 +441,11 @@ def _check_scale(kind: str, scale: Scale, declared: bool) -> None:
         raise ValueError("a `scale` needs categories, lowest first, or low and high")
     if not all(math.isfinite(end) for end in (scale.low, scale.high) if end is not None):
         raise ValueError("the `low` and `high` of a scale are finite numbers")
+    if scale.low is not None and scale.high is not None and scale.low >= scale.high:
+        raise ValueError(
+            "the `low` of a scale is below its `high`; if fewer is better, let `values` or a constant make numbers "
+            "negative, and `high` 0"
+        )
 
 
 # One source of text, or several whose texts are joined with a blank line between them.

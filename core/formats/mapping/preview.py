@@ -166,8 +166,8 @@ VALUE = re.compile(r"scor|rat(e|ing)|rank|label|chosen|prefer|vote|feedback|thum
 def unused_fields(path: Path, mapping: Mapping) -> list[str]:
     """Return the fields of the first rows, or of their exploded elements, that the mapping does not refer to.
 
-    A list of objects is one field, which is used if any part of its elements is. Of a list of texts of which the
-    mapping uses one, the others are a field too.
+    A list of objects is one field, which is used if any part of its elements is. Of a list of texts or numbers of which
+    the mapping uses the first, the others are a field too.
     """
     preview = preview_of(path, ROWS, mapping)
     columns, used = preview.columns, set(_used_paths(mapping))
@@ -181,7 +181,7 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
         elif {keys for keys in used if keys[: len(own)] == own} == {(*own, "0")}:
             lists = [parse_cell(row.get(column, "")) for row in preview.rows]
             more = [cell[1:] for cell in lists if isinstance(cell, list)]
-            unused += [f"{column}.1:"] if any(own and isinstance(own[0], str) for own in more) else []
+            unused += [f"{column}.1:"] if any(own and isinstance(own[0], str | int | float) for own in more) else []
         elif own in used and column not in read:
             cells = (parse_cell(row.get(column, "")) for row in preview.rows)
             unused += [f"{column}.{key}" for key in _values_of_messages(cells)]

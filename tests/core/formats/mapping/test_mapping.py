@@ -28,6 +28,12 @@ def test_values_that_occur_twice_are_written_twice() -> None:
     assert parse_fields(dump_fields(fields)) == fields
 
 
+def test_the_lowest_value_of_a_scale_is_below_the_highest() -> None:
+    scale = {"level": "interval", "low": 50, "high": 0}
+    with pytest.raises(FileFormatError, match="the `low` of a scale is below its `high`; if fewer is better"):
+        mapping.build_mapping(with_labels(kind="score", scale=scale))
+
+
 def test_words_that_yaml_1_1_converts_stay_text(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(
         "id: no\nprompt: 'on'\nresponses: [{text: 2020-01-01}]\n"
