@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
-from core.formats.records import ItemRecord
+from core.formats.records import ItemRecord, Record
 from core.labels import Label
 from pages.parts import resources
 from storage.db.connections import reading, writing
@@ -20,7 +21,7 @@ from tests.browser import workbench_items as items
 from tests.browser.conftest import settle, start
 from tests.browser.workbench_server import Server, running
 from tests.conftest import make_item
-from tests.databases import create_database
+from tests.databases import create_study
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 from tests.waiting import wait_for
 
@@ -37,22 +38,17 @@ def served() -> Iterator[Server]:
 
 
 @pytest.fixture
-def server(served: Server, tmp_path: Any) -> Iterator[Server]:
-    """A server on an empty database."""
-    create_database(tmp_path / "home" / "tiebreak.db")
+def server(served: Server) -> Iterator[Server]:
     with served.opened():
         yield served
 
 
 @pytest.fixture
-def bench(visit, server: Server) -> Callable[..., Any]:
+def bench(visit, server: Server, tmp_path: Path) -> Callable[..., Any]:
     """`bench()`: a page with a workbench that shows its first item; `quick`: a digit is the whole answer."""
 
     def opened(quick: bool = False, *, item: str = "", markdown: bool = False, **options: Any) -> Any:
-        pairs = items.plain(90) if quick else [*items.SPECIAL, *items.plain(12)]
-        records = [ItemRecord(item=make_item(str(n), **pair)) for n, pair in enumerate(pairs, 1)]
-        debates = [a_trace(str(n), *items.DEBATES.get(n, ())) for n in range(1, len(records) + 1)]
-        imports.import_records(resources.engine(), "s", [*records, RUN, *debates])
+        create_study(tmp_path / "home" / "tiebreak.db", pairs_with_debates, quick)
         rules = {"reveal": False, "evidence": False, "reason": "none"} if quick else {"markdown": markdown}
         change_study("" if quick else "Prefer what **helps**.", **RULES, **rules)
         page = visit("about:blank", annotator=None, **options)
@@ -64,6 +60,13 @@ def bench(visit, server: Server) -> Callable[..., Any]:
         return page
 
     return opened
+
+
+def pairs_with_debates(quick: bool) -> list[Record]:
+    pairs = items.plain(90) if quick else [*items.SPECIAL, *items.plain(12)]
+    records = [ItemRecord(item=make_item(str(n), **pair)) for n, pair in enumerate(pairs, 1)]
+    debates = [a_trace(str(n), *items.DEBATES.get(n, ())) for n in range(1, len(records) + 1)]
+    return [*records, RUN, *debates]
 
 
 def change_study(guidelines: str, **rules: Any) -> None:
