@@ -21,6 +21,7 @@ from tests.core.protocols.critiques import (
     make_settings,
     run_scripted,
 )
+from tests.sessions import write
 from tests.storage.shared import store_label, stored_study
 
 SPLIT = Split(aiu="c1.1", into=(Piece(text="One a."), Piece(text="One b.")))
@@ -51,13 +52,11 @@ def run_records(item: Item, script: Any, run: str = "run", **fields: Any) -> lis
 
 
 def save_edit(engine: Engine, study: Study, change: Any, annotator: str = "ann") -> None:
-    with connections.writing(engine) as session:
-        aius.save_edit(session, study.id, "ladder", annotator, change)
+    write(engine, aius.save_edit, study.id, "ladder", annotator, change)
 
 
 def save_answer(engine: Engine, study: Study, target: Target, value: Any, annotator: str = "ann") -> None:
-    with connections.writing(engine) as session:
-        store_label(session, study.id, target, annotator, value)
+    write(engine, store_label, study.id, target, annotator, value)
 
 
 def answers(engine: Engine, study: Study, annotator: str = "ann") -> dict[str, Any]:

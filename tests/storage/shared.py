@@ -12,7 +12,7 @@ from core.labels import Label, Opinion, Target, Value
 from core.trace import Event, Outcome, ReplyUnreadable, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from core.verdicts import combine_verdicts
 from storage.db.columns import START
-from storage.db.connections import reading, writing
+from storage.db.connections import writing
 from storage.db.tables import RunRow, now
 from storage.labelling.queue import Queue
 from storage.labels import labels, targets
@@ -21,6 +21,7 @@ from storage.studies import annotators, studies
 from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_item
+from tests.sessions import read
 
 RUN = RunRecord(name="r", protocol="scaleeval", criterion="helpfulness")
 RUN_WITHOUT_CRITERION = RunRecord(name="r", protocol="scaleeval", criterion="")
@@ -32,8 +33,7 @@ def import_study(engine: Engine, records: Iterable[Record], name: str = "s") -> 
 
 
 def stored_study(engine: Engine, name: str = "s") -> Study:
-    with reading(engine) as session:
-        return studies.get(session, name)
+    return read(engine, studies.get, name)
 
 
 def a_turn(number: int = 0, **fields: object) -> TurnCompleted:
@@ -109,8 +109,7 @@ def debates(engine: Engine, count: int, *, study: str = "s") -> Queue:
     names = [f"item {number}" for number in range(count)]
     records: list[Record] = [ItemRecord(item=make_item(name)) for name in names]
     imports.import_records(engine, study, [StudyRecord(), *records, RUN, *(a_trace(name) for name in names)])
-    with reading(engine) as session:
-        return Queue(studies.get(session, study).id)
+    return Queue(read(engine, studies.get, study).id)
 
 
 def store_label(

@@ -13,6 +13,7 @@ from storage.runs import runs
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_target
+from tests.sessions import read, write
 from tests.storage.shared import RUN, a_trace, store_label
 
 MAY = {
@@ -39,8 +40,7 @@ def actors(engine, a_study):
 
 
 def test_every_role_has_exactly_its_permissions(engine, a_study, actors):
-    with writing(engine) as session:
-        other = studies.get_or_create(session, "other").id
+    other = write(engine, studies.get_or_create, "other").id
     with reading(engine) as session:
         for role, names in MAY.items():
             actor = actors[role]
@@ -62,8 +62,7 @@ def test_every_role_has_exactly_its_permissions(engine, a_study, actors):
 
 
 def test_a_study_of_others_reads_like_one_that_does_not_exist(engine, a_study, actors):
-    with writing(engine) as session:
-        studies.get_or_create(session, "secret")
+    write(engine, studies.get_or_create, "secret")
     with reading(engine) as session:
         assert access.study(session, actors["viewer"], "s").id == a_study.id
         sentences = []
@@ -79,8 +78,7 @@ def test_without_accounts_everybody_may_do_everything_and_with_one_a_name_may_do
     with reading(engine) as session:
         assert all(access.allows(session, a_study.id, by_name, one) for one in Permission)
         assert access.study_names(session, Actor("")) == ["s"]
-    with writing(engine) as session:
-        registry.add(session, "ann")
+    write(engine, registry.add, "ann")
     with reading(engine) as session:
         assert not any(access.allows(session, a_study.id, by_name, one) for one in Permission)
         assert access.study_names(session, by_name) == access.study_names(session, Actor("")) == []
@@ -93,13 +91,11 @@ def test_an_annotator_sees_the_results_after_labelling_what_waits(engine, a_stud
     annotator = actors["annotator"]
 
     def may_view():
-        with reading(engine) as session:
-            return access.allows(session, a_study.id, annotator, Permission.view)
+        return read(engine, access.allows, a_study.id, annotator, Permission.view)
 
     for name in names:
         assert not may_view()
-        with writing(engine) as session:
-            store_label(session, a_study.id, make_target(name), "annotator", 1)
+        write(engine, store_label, a_study.id, make_target(name), "annotator", 1)
     assert may_view()
     wanted = {Permission.view, Permission.label, Permission.export}
     with reading(engine) as session:
@@ -123,8 +119,7 @@ def test_only_an_owner_sets_addresses_keys_and_prices_and_others_use_them(engine
     plain = Spec(model="m")
 
     def check(role, *specs):
-        with reading(engine) as session:
-            access.require_models(session, a_study.id, actors[role], specs)
+        read(engine, access.require_models, a_study.id, actors[role], specs)
 
     check("researcher", plain)
     check("owner", server)

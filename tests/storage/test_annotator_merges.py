@@ -106,8 +106,7 @@ def test_two_unicode_forms_of_one_name_are_found_and_merged_by_id(engine, study_
         assert {one.id for one in group} == {former, annotators.find_id(session, decomposed)}
         assert merges.similar_names(session, "jose ") == [decomposed, "José"]
         assert merges.similar_names(session, "José") == []
-    with writing(engine) as session:
-        merges.merge(session, f"#{former}", "José")
+    write(engine, merges.merge, f"#{former}", "José")
     assert {("José", "item 0"), ("José", "item 1")} <= current(engine, study_id).keys()
 
 
@@ -132,13 +131,15 @@ def test_different_names_do_not():
     assert len({similarity_key(name) for name in names}) == len(names)
 
 
-def test_a_name_is_stored_on_one_line(engine):
+def test_names_are_stored_on_one_line_and_returned_as_passed(engine):
     with writing(engine) as session:
         assert annotators.get_or_create_id(session, "  Ann \n Lee ") == annotators.get_or_create_id(session, "Ann Lee")
-    with reading(engine) as session:
         assert annotators.names(session) == ["Ann Lee"]
         assert annotators.find_id(session, "Ann  Lee") is not None
         assert annotators.find_id(session, "ann leigh") is None
+        ids = annotators.get_or_create_ids(session, ["b", "a", " a "])
+        assert ids["a"] == ids[" a "] != ids["b"]
+        assert annotators.get_or_create_ids(session, ["a"]) == {"a": ids["a"]}
 
 
 def test_names_that_differ_in_case_only_are_one_annotator(engine):
@@ -170,10 +171,3 @@ def test_annotators_of_former_versions_that_differ_in_case_only_stay_two(engine)
 def test_an_invalid_name_is_refused(name):
     with pytest.raises(TiebreakError, match=r"name"):
         annotators.normalize_name(name)
-
-
-def test_ids_are_returned_by_the_names_as_passed(engine):
-    with writing(engine) as session:
-        ids = annotators.get_or_create_ids(session, ["b", "a", " a "])
-        assert ids["a"] == ids[" a "] != ids["b"]
-        assert annotators.get_or_create_ids(session, ["a"]) == {"a": ids["a"]}

@@ -15,6 +15,7 @@ from storage.runs import aspects
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports, samples
+from tests.sessions import read
 from tests.storage.shared import import_study
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
@@ -28,8 +29,7 @@ def study(engine: Engine) -> Study:
 
 
 def test_aspects_have_the_order_of_the_settings(engine: Engine, study: Study) -> None:
-    with reading(engine) as session:
-        assert aspects.of_target(session, study.id, NOTE) == ASPECTS
+    assert read(engine, aspects.of_target, study.id, NOTE) == ASPECTS
 
 
 def test_proposed_aspects_are_read_from_the_judges_turn(engine: Engine, study: Study) -> None:
@@ -51,8 +51,7 @@ def test_aspects_without_a_run_are_read_from_a_label(engine: Engine) -> None:
 
 
 def test_definitions_are_those_of_the_run(engine: Engine, study: Study) -> None:
-    with reading(engine) as session:
-        relevance = aspects.definitions(session, study.id, NOTE)["relevance"]
+    relevance = read(engine, aspects.definitions, study.id, NOTE)["relevance"]
     assert relevance == "The response answers the question that was asked."
 
 

@@ -20,6 +20,7 @@ from storage.studies import studies
 from storage.transfer import deletions
 from tests.accounts import add_account, enter, fast_hashes
 from tests.conftest import make_target
+from tests.sessions import read
 from tests.storage.shared import store_label
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
@@ -27,8 +28,7 @@ CHANGES = ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit", "DELETE FRO
 
 
 def entries(engine, **filter):
-    with reading(engine) as session:
-        return audit.entries(session, Filter(**filter))
+    return read(engine, audit.entries, Filter(**filter))
 
 
 def recorded(engine, action):

@@ -14,9 +14,10 @@ from sqlalchemy import text
 from core.errors import TiebreakError
 from storage.db import backup, connections
 from storage.db.backup import FOLDER_VARIABLE, back_up
-from storage.db.connections import connect, newest_revision, reading, upgrade, writing
+from storage.db.connections import connect, newest_revision, upgrade, writing
 from storage.studies import studies
 from tests.conftest import make_target
+from tests.sessions import read
 from tests.storage.shared import store_label
 
 pytestmark = pytest.mark.slow  # each test migrates a database
@@ -32,8 +33,7 @@ def upgrade():
 
 def study_names(url):
     engine = connect(url)
-    with reading(engine) as session:
-        names = studies.names(session)
+    names = read(engine, studies.names)
     engine.dispose()
     return names
 
@@ -223,8 +223,7 @@ def test_a_postgresql_database_without_a_folder_is_migrated_with_a_warning(old_e
     with caplog.at_level(logging.WARNING):
         upgrade(old_engine)
     assert f"without a copy: {FOLDER_VARIABLE} is not set" in caplog.text
-    with reading(old_engine) as session:
-        assert studies.names(session) == ["s"]
+    assert read(old_engine, studies.names) == ["s"]
 
 
 @ON_SQLITE

@@ -15,6 +15,7 @@ from storage.studies import items, studies
 from storage.transfer import imports, samples
 from storage.worker import _launch
 from tests.pages.test_queries import statements_of
+from tests.sessions import write
 from tests.storage.shared import a_turn, a_verdict, find_traces
 
 
@@ -34,8 +35,7 @@ def append(engine, trace_id, first, *events):
 
 
 def release(engine, run_id):
-    with writing(engine) as session:
-        claims.release(session, run_id, "worker", "stopped")
+    write(engine, claims.release, run_id, "worker", "stopped")
 
 
 def run_of(engine, trace_id):
@@ -64,8 +64,7 @@ def test_the_sums_of_an_ended_run_are_read_without_its_events_until_it_is_resume
     release(engine, run_id)
     assert run_of(engine, a_trace_id)[1]["calls"] == 2
     assert totals_with_statements(engine, run_id) == (running, [])
-    with writing(engine) as session:
-        runs.resume(session, run_id)
+    write(engine, runs.resume, run_id)
     assert run_of(engine, a_trace_id)[1] is None
 
 
@@ -85,13 +84,11 @@ def test_calls_in_flight_when_a_run_is_stopped_are_in_its_sums_when_the_last_has
         calls.register_worker(session, "worker")
         claimed = claims.claim_shared(session, run_id, "worker", 2)
     append(engine, claimed[0].id, 0, a_turn(0))
-    with writing(engine) as session:
-        claims.stop(session, run_id, "The ceiling is reached.")
+    write(engine, claims.stop, run_id, "The ceiling is reached.")
     stored = []
     for claim in claimed:
         append(engine, claim.id, 1, a_turn(1))
-        with writing(engine) as session:
-            claims.release_trace(session, claim, "worker")
+        write(engine, claims.release_trace, claim, "worker")
         stored.append(run_of(engine, claim.id)[1]["calls"])
     assert stored == [1, 3], "one query over all events, after the last call"
     totals, statements = totals_with_statements(engine, run_id)

@@ -14,6 +14,7 @@ from storage.db.guards import CHANGE_PERMISSIONS, UncheckedChange
 from storage.db.tables import Table
 from storage.studies import studies
 from tests.conftest import make_target
+from tests.sessions import write
 from tests.storage.shared import store_label
 
 LABELLERS = {"owner", "researcher", "adjudicator", "annotator"}
@@ -123,16 +124,14 @@ def test_each_role_changes_exactly_its_tables(engine, a_study, enforced):
 
 def test_nothing_is_changed_without_a_check_and_in_another_study(engine, a_study, enforced):
     def label():
-        with writing(engine) as session:
-            store_label(session, a_study.id, make_target(), "ann", 1)
+        write(engine, store_label, a_study.id, make_target(), "ann", 1)
 
     with pytest.raises(UncheckedChange):
         label()
     with guards.operation():
         with pytest.raises(UncheckedChange):
             label()
-        with writing(engine) as session:
-            access.require(session, a_study.id, Actor("ann"), Permission.label)
+        write(engine, access.require, a_study.id, Actor("ann"), Permission.label)
         label()
     row = {"study_id": a_study.id + 1, "name": "x", "position": 1, "body": {}}
     with guards.operation(), writing(engine) as session:

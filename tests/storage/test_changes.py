@@ -169,7 +169,7 @@ def add_annotator(engine, name):
     write(engine, annotators.get_or_create_id, name)
 
 
-def test_a_version_changes_with_a_commit_and_not_without(file_engine):
+def test_a_version_changes_with_a_commit_or_after_its_maximum_age_and_not_without(file_engine, monkeypatch):
     known = changes.version(file_engine, "study 1")
     assert changes.version(file_engine, "study 1") == known
     add_annotator(file_engine, "ann")
@@ -177,12 +177,8 @@ def test_a_version_changes_with_a_commit_and_not_without(file_engine):
     assert later != known
     read(file_engine, annotators.find_id, "ann")
     assert changes.version(file_engine, "study 1") == later
-
-
-def test_a_version_changes_after_its_maximum_age(file_engine, monkeypatch):
-    known = changes.version(file_engine, "study 1")
     monkeypatch.setattr("storage.db.changes.MAX_AGE", 1e-9)
-    assert changes.version(file_engine, "study 1") != known
+    assert changes.version(file_engine, "study 1") != later
 
 
 def test_a_deleted_file_is_not_created_again(tmp_path):

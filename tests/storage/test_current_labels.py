@@ -1,6 +1,7 @@
 """Labels that are read again only where they are new: the same as if all were read, after any changes."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 from typing import Any, Literal
 from unittest.mock import patch
@@ -29,6 +30,7 @@ from storage.studies.studies import Study
 from storage.transfer import deletions, imports
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.test_queries import statements_of
+from tests.sessions import write
 from tests.storage.reports.test_references import DEBATE, SINGLE, debate_trace, items, single_trace
 from tests.storage.shared import import_study, store_label
 
@@ -51,8 +53,7 @@ def target(number: int) -> Target:
 
 
 def save(engine: Engine, study_id: int, name: str, number: int, value: int | None) -> None:
-    with writing(engine) as session:
-        store_label(session, study_id, target(number), name, value)
+    write(engine, store_label, study_id, target(number), name, value)
 
 
 def save_and_roll_back(engine: Engine, study: Study, name: str, number: int, value: int) -> None:
@@ -66,11 +67,8 @@ def save_and_roll_back(engine: Engine, study: Study, name: str, number: int, val
 
 def merge(engine: Engine, name: str, other: str) -> None:
     """Merge two annotators, if there are both."""
-    try:
-        with writing(engine) as session:
-            merges.merge(session, name, other, prefer=other)
-    except TiebreakError:
-        pass
+    with suppress(TiebreakError):
+        write(engine, merges.merge, name, other, prefer=other)
 
 
 def apply(engine: Engine, study: Study, change: tuple) -> None:
@@ -170,8 +168,7 @@ def test_a_merge_of_annotators_changes_the_version_of_their_studies(engine: Engi
     save(engine, study.id, "dan", 4, 1)
     with reading(engine) as session:
         assert labels.version(session, study.id)[2] == before[2]
-    with writing(engine) as session:
-        merges.merge(session, "bob", "dan")
+    write(engine, merges.merge, "bob", "dan")
     with reading(engine) as session:
         assert labels.version(session, study.id)[2] == before[2] + 1
         assert set(labels.frame(session, study.id)["rater"]) == {"ann", "dan"}

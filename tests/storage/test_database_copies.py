@@ -21,6 +21,7 @@ from storage.studies import annotators, studies
 from storage.transfer import imports, samples
 from tests.accounts import PASSWORD, add_account, enter, fast_hashes
 from tests.databases import create_database
+from tests.sessions import write
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures(fast_hashes.__name__)]
 
@@ -90,8 +91,7 @@ def test_all_rows_accounts_sessions_and_ids_are_in_postgresql_and_the_file_is_as
         assert registry.get(session, "ann").administrator
         largest = max(session.scalars(select(AnnotatorRow.id)))
     assert enter(target, "bob", PASSWORD)
-    with writing(target) as session:
-        assert annotators.get_or_create_id(session, "new") == largest + 1
+    assert write(target, annotators.get_or_create_id, "new") == largest + 1
     source.dispose()
     with pytest.raises(TiebreakError, match="is not empty: its table annotator has"):
         copy_sqlite(file, target, show)

@@ -10,6 +10,7 @@ from core.errors import TiebreakError
 from storage.db.connections import connect, reading, writing
 from storage.db.errors import DatabaseUnavailable
 from storage.studies import annotators, studies
+from tests.sessions import read
 
 
 @pytest.fixture
@@ -33,15 +34,12 @@ def setting(engine, name):
         return session.scalar(text(f"SHOW {name}"))
 
 
-def test_the_timeouts_and_the_pool_have_defaults(connect_with):
+def test_the_timeouts_and_the_pool_have_defaults_and_are_set_by_environment_variables(connect_with):
     engine = connect_with()
     assert setting(engine, "statement_timeout") == "2min"
     assert setting(engine, "lock_timeout") == "10s"
     assert setting(engine, "idle_in_transaction_session_timeout") == "5min"
     assert engine.pool.size() == 10
-
-
-def test_the_timeouts_and_the_pool_are_set_by_environment_variables(connect_with):
     engine = connect_with(
         TIEBREAK_POOL_SIZE="3",
         TIEBREAK_STATEMENT_TIMEOUT="7",
@@ -115,7 +113,6 @@ PREPARED = text("SELECT count(*) FROM pg_prepared_statements WHERE statement LIK
 def test_statements_stay_prepared_after_reading(connect_with):
     engine = connect_with(TIEBREAK_POOL_SIZE="1")
     for _ in range(8):
-        with reading(engine) as session:
-            assert annotators.find_id(session, "Nobody") is None
+        assert read(engine, annotators.find_id, "Nobody") is None
     with reading(engine) as session:
         assert session.scalar(PREPARED) == 2  # of the name as it is, and of all names, for one in another case

@@ -23,6 +23,7 @@ from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.core.formats.shared import FIXTURES, MAPPINGS
 from tests.databases import create_database
+from tests.sessions import read
 
 Import = Callable[[list[Record]], tuple[Engine, Study]]
 
@@ -45,8 +46,7 @@ def import_records(tmp_path: Path) -> Iterator[Import]:
     def run(records: list[Record]) -> tuple[Engine, Study]:
         imports.import_records(engine, "s", records)
         assert not any(vars(imports.import_records(engine, "s", records)).values())
-        with connections.reading(engine) as session:
-            return engine, studies.get(session, "s")
+        return engine, read(engine, studies.get, "s")
 
     yield run
     engine.dispose()

@@ -12,6 +12,7 @@ from storage.runs import search
 from storage.runs.search import Match
 from storage.studies.studies import Study
 from tests.conftest import make_target
+from tests.sessions import read
 from tests.storage.reports.test_alignment import make_trace
 from tests.storage.shared import RUN, import_study, store_label
 
@@ -36,8 +37,7 @@ def study(engine: Engine) -> Study:
 
 
 def find(engine: Engine, study: Study, text: str, area: search.Area = "items") -> list[Match]:
-    with reading(engine) as session:
-        return search.find(session, study.id, text, area).matches
+    return read(engine, search.find, study.id, text, area).matches
 
 
 def fields(matches: list[Match]) -> list[str]:
@@ -63,8 +63,7 @@ def test_turns_are_found_with_signs_that_have_a_meaning_in_queries(engine: Engin
     (match,) = find(engine, study, text, "turns")
     assert match.field == "j, opinion, round 0" and match.trace is not None
     assert find(engine, study, f"{text}_", "turns") == []
-    with reading(engine) as session:
-        assert search.shown_targets(session, [match], "ann") == [make_target("a")]
+    assert read(engine, search.shown_targets, [match], "ann") == [make_target("a")]
 
 
 def test_reasons_notes_and_decisions_name_their_author_and_trace(engine: Engine, study: Study) -> None:

@@ -4,11 +4,12 @@ import pytest
 from sqlalchemy import select
 
 from core.trace import ReadingReplaced, TraceFailed, TraceRestarted
-from storage.db.connections import reading, writing
+from storage.db.connections import reading
 from storage.db.tables import TraceRow
 from storage.runs import outcomes, trace_opinions, traces
 from storage.runs.outcomes import NewEvent
 from storage.transfer import imports
+from tests.sessions import read, write
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, find_traces
 
 FORWARD, REVERSE = (a_turn(0, shown=(1, 2)), a_turn(1, shown=(2, 1)))
@@ -55,13 +56,11 @@ def test_appended_events_give_the_same_orders_as_an_import(engine):
         "s",
         [RUN.model_copy(update={"name": "again"}), *(a_trace(item, a_turn(), run="again") for item in TRACES)],
     )
-    with reading(engine) as session:
-        found = find_traces(session, traces.Filter(study_id))
+    found = read(engine, find_traces, traces.Filter(study_id))
     ids = {trace.item: trace.id for trace in found if trace.run == "again"}
     for item, (events, _) in TRACES.items():
         for seq, event in enumerate((TraceRestarted(reason="from the first ask"), *events), 1):
-            with writing(engine) as session:
-                outcomes.append_events(session, [NewEvent(ids[item], seq, event)])
+            write(engine, outcomes.append_events, [NewEvent(ids[item], seq, event)])
     with reading(engine) as session:
         assert stored(session) == EXPECTED
         assert trace_opinions.order_differences(session) == []

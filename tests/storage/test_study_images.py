@@ -11,6 +11,7 @@ from storage.db.connections import reading, writing
 from storage.studies import studies, study_images
 from storage.studies.study_images import RemoteImages
 from tests.core.test_remote_images import picture
+from tests.sessions import read, write
 
 HOST = "images.example.org"
 ADDRESS = f"https://{HOST}/a b&c.png".replace(" ", "%20")
@@ -39,10 +40,8 @@ def test_a_study_signs_addresses_of_its_own_hosts_only(engine, a_study):
         assert not study_images.is_signed(session, a_study.id, ADDRESS + "x", signed["mark"])
         assert not study_images.is_signed(session, other, ADDRESS, signed["mark"])
         assert not study_images.is_signed(session, a_study.id, ADDRESS, "é")
-    with writing(engine) as session:
-        allow(session, a_study, ())
-    with reading(engine) as session:
-        assert not study_images.is_signed(session, a_study.id, ADDRESS, signed["mark"]), "the host is removed"
+    write(engine, allow, a_study, ())
+    assert not read(engine, study_images.is_signed, a_study.id, ADDRESS, signed["mark"]), "the host is removed"
 
 
 def test_an_image_is_fetched_once_and_then_read_from_the_folder(tmp_path):

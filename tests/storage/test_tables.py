@@ -30,16 +30,13 @@ def test_the_tables_can_be_reloaded_in_place():
         vars(tables).update(before)
 
 
-def test_every_foreign_key_cascades_except_that_of_a_run_to_its_experiment():
+def test_every_constraint_has_a_name_and_keys_cascade_except_that_of_a_run_to_its_experiment():
+    constraints = [c for table in tables.Table.metadata.tables.values() for c in table.constraints]
+    assert all(constraint.name for constraint in constraints)
     keys = [key for table in tables.Table.metadata.tables.values() for key in table.foreign_keys]
     assert len(keys) > 20
     others = {str(key.parent): key.ondelete for key in keys if key.ondelete != "CASCADE"}
     assert others == {"run.experiment_id": "SET NULL"}
-
-
-def test_every_constraint_has_a_name():
-    constraints = [c for table in tables.Table.metadata.tables.values() for c in table.constraints]
-    assert all(constraint.name for constraint in constraints)
 
 
 def test_no_table_has_built_the_validator_that_it_does_not_use():

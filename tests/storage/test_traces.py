@@ -18,6 +18,7 @@ from storage.runs.traces import Filter, count_by_run
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
+from tests.sessions import write
 from tests.storage.shared import (
     RUN,
     RUN_WITHOUT_CRITERION,
@@ -84,8 +85,7 @@ def test_verdicts_of_many_traces_are_stored_with_the_statements_of_one(engine):
         statements = []
         listener = lambda *arguments: statements.append(arguments[2])  # noqa: E731
         event.listen(engine, "before_cursor_execute", listener)
-        with writing(engine) as session:
-            outcomes.append_events(session, [NewEvent(trace, 0, a_verdict()) for trace in claimed])
+        write(engine, outcomes.append_events, [NewEvent(trace, 0, a_verdict()) for trace in claimed])
         event.remove(engine, "before_cursor_execute", listener)
         return len(statements)
 

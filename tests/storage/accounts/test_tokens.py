@@ -11,19 +11,18 @@ from storage.accounts.registry import Identity
 from storage.db.connections import clock, reading, write, writing
 from storage.db.tables import ApiTokenRow, InvitationRow, LoginRow
 from tests.accounts import add_account, enter, fast_hashes, stored_text
+from tests.sessions import read
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 SIGNED_OUT = Identity(accounts=True)
 
 
 def identify(engine, cookie):
-    with reading(engine) as session:
-        return logins.identify(session, cookie)
+    return read(engine, logins.identify, cookie)
 
 
 def identify_token(engine, token):
-    with reading(engine) as session:
-        return tokens.identify(session, token)
+    return read(engine, tokens.identify, token)
 
 
 def shift(engine, table, column, delta):
@@ -82,8 +81,7 @@ def test_an_expired_or_idle_session_is_nobody(engine, column, delta):
     assert identify(engine, cookie).actor is not None
     shift(engine, LoginRow, column, delta)
     assert identify(engine, cookie) == SIGNED_OUT
-    with reading(engine) as session:
-        assert logins.active(session) == []
+    assert read(engine, logins.active) == []
 
 
 def test_a_new_password_and_a_disabled_account_end_everything(engine):

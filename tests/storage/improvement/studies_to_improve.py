@@ -13,7 +13,7 @@ from core.llm.client import ScriptedModel
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.trace import Ask
-from storage.db.connections import reading, write
+from storage.db.connections import write
 from storage.improvement import evaluations, judges, splits, variants
 from storage.improvement.evaluations import Evaluation
 from storage.improvement.judges import CurrentJudge
@@ -21,6 +21,7 @@ from storage.improvement.variants import Variant
 from storage.studies.studies import Study
 from storage.worker import RunRequest, create_run, execute_experiment, execute_here
 from tests.conftest import make_item, make_target
+from tests.sessions import read
 from tests.storage.shared import import_study
 
 HELPFUL = Criterion(name="helpfulness", definition="Of use.")
@@ -62,8 +63,7 @@ def split(engine: Engine, study: Study, **rule: float) -> splits.Split:
 
 
 def current_judge(engine: Engine, study: Study, run: str = "base") -> CurrentJudge:
-    with reading(engine) as session:
-        return judges.of_run(session, study.id, run)
+    return read(engine, judges.of_run, study.id, run)
 
 
 def propose(engine: Engine, study: Study, name: str, changes: Changes, run: str = "base") -> Variant:

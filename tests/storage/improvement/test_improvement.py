@@ -26,6 +26,7 @@ from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, execute_experiment, execute_here
 from tests.conftest import make_item, make_label, make_target
+from tests.sessions import read
 from tests.storage.improvement.studies_to_improve import (
     BETTER,
     HARMFUL,
@@ -67,8 +68,7 @@ def test_a_split_has_both_parts_of_each_scenario_as_its_preview_and_is_made_once
         assert splits.find(session, study.id) is None
     made = split(engine, study)
     assert expected == {part: made.count(part) for part in PARTS} == {"development": 12, "held-out": 12}
-    with reading(engine) as session:
-        assert splits.get(session, study.id).items == made.items
+    assert read(engine, splits.get, study.id).items == made.items
     assert made.items == {name: {"development": 6, "held-out": 6} for name in ("math", "prose")}
     assert (made.rule.evaluations, made.rule.margin) == (5, 0.0)
     with pytest.raises(TiebreakError, match="has a split already"):
@@ -196,8 +196,7 @@ def test_a_judge_of_several_criteria_is_improved_on_one_of_them(engine: Engine) 
     clear = "{name: clarity, definition: Clear.}"
     several = f"{{judge: {{name: j, model: m}}, criterion: helpfulness, criteria: [{clear}]}}"
     study = prepare(engine, count=4, settings=several)
-    with reading(engine) as session:
-        judge = judges.of_run(session, study.id, "base", "clarity").judge
+    judge = read(engine, judges.of_run, study.id, "base", "clarity").judge
     assert judge.path == "criterion" and judge.criterion.definition == "Clear."
     assert judge.base["criterion"]["name"] == "clarity" and "criteria" not in judge.base
 
@@ -265,8 +264,7 @@ def test_scores_are_compared_by_their_distance_from_the_mean_of_labels(engine: E
     found = results(engine, study, "short").development
     assert found is not None
     assert (found.targets, found.current, found.variant, found.difference) == (2, 0.375, 0.875, 0.5)
-    with reading(engine) as session:
-        first = splits.disagreement_cases(session, study.id, current_judge(engine, study))[0]
+    first = read(engine, splits.disagreement_cases, study.id, current_judge(engine, study))[0]
     assert (first.gold, first.verdict, first.source, first.distance) == (4.5, 2, "mean", 0.625)
 
 

@@ -13,6 +13,7 @@ from storage.labelling import actions
 from storage.labelling.actions import OutOfSequence, perform
 from storage.labels import labels
 from storage.studies import studies
+from tests.sessions import read
 from tests.storage.labelling.workbench import Client, add_guidelines, leases, set_rules, stored
 from tests.storage.shared import debates
 from tests.waiting import at_once
@@ -193,14 +194,17 @@ def test_undo_and_redo_five_times_restore_every_step(ann, engine):
         assert len(list(labels.of_study(session, study.id))) == 9
 
 
-def test_undo_leaves_what_was_taken_back_as_a_draft(ann):
-    task = ann.tasks()[0]
+def test_undo_leaves_what_was_taken_back_as_a_draft_and_a_new_label_empties_the_redo_stack(ann):
+    task, other, *_ = ann.tasks()
     ann.label(task, 1, reason="because")
     result = ann.do("undo", entry="#1")
     assert (result["status"], result["standing"], result["version"]) == ("accepted", None, "2")
     again = ann.tasks()[0]
     assert again["id"] == task["id"]
     assert again["targets"][0]["draft"] == {"value": 1, "reason": "because", "evidence": []}
+    assert len(ann.history()["redo"]) == 1
+    ann.label(other, 1)
+    assert ann.history()["redo"] == []
 
 
 def test_undo_names_its_entry_and_is_stale_without_one_or_when_another_window_changed_the_stack(ann, engine):
@@ -212,14 +216,6 @@ def test_undo_names_its_entry_and_is_stale_without_one_or_when_another_window_ch
     other.label(two, 2)
     assert ann.do("undo", entry="#2")["status"] == "stale"
     assert [row.value for row in stored(engine)] == [1, 2]
-
-
-def test_a_new_label_empties_the_redo_stack(ann):
-    one, two, *_ = ann.tasks()
-    ann.label(one, 1)
-    ann.do("undo", entry="#1")
-    ann.label(two, 1)
-    assert ann.history()["redo"] == []
 
 
 def test_a_label_takes_back_a_skip(ann):
@@ -244,8 +240,7 @@ def test_reading_the_guidelines_is_recorded(ann, engine):
     add_guidelines(engine)
     ann.do("read", guidelines=1)
     work = ann.work()
-    with reading(engine) as session:
-        assert studies.read_guidelines_version(session, work.study.id, work.annotator_id) == 1
+    assert read(engine, studies.read_guidelines_version, work.study.id, work.annotator_id) == 1
 
 
 def test_a_required_reason_is_required(ann, engine):

@@ -14,6 +14,7 @@ from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
 from tests.pages.test_queries import statements_of
+from tests.sessions import read, write
 from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import set_rules
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
@@ -30,8 +31,7 @@ def save(engine, item, *values, **fields):
 
 
 def decide(engine, item, value, adjudicator="eve", **fields):
-    with writing(engine) as session:
-        return decide_in(session, item, value, adjudicator=adjudicator, **fields)
+    return write(engine, decide_in, item, value, adjudicator=adjudicator, **fields)
 
 
 def decide_in(session, item, value, reason="", rule="Guidelines", **fields):
@@ -54,8 +54,7 @@ def test_a_decision_is_refused_if_another_one_is_stored_meanwhile(engine):
 
 
 def cases(engine, adjudicator="eve"):
-    with reading(engine) as session:
-        return listed_cases(session, adjudicator)
+    return read(engine, listed_cases, adjudicator)
 
 
 def opened_case(engine, item="item 0", adjudicator="eve"):
@@ -72,13 +71,11 @@ def opened(engine, item="item 0", adjudicator="eve"):
 def test_labels_that_agree_with_each_other_and_with_the_verdict_are_no_case(engine):
     save(engine, "item 0", 1, 1, 1)
     save(engine, "item 1", 1, 2)
-    imports.import_records(engine, "s", [RUN, a_trace("item 0", a_turn(), a_verdict("agreed", (1, 1, 1)))])
-    assert [case.target.item for case in cases(engine)] == ["item 1"]
-
-
-def test_a_verdict_against_unanimous_annotators_is_a_case(engine):
-    save(engine, "item 0", 1, 1)
-    imports.import_records(engine, "s", [RUN, a_trace("item 0", a_turn(), a_verdict("agreed", (2, 2, 2)))])
+    save(engine, "item 2", 1, 1)
+    verdicts = [a_trace(f"item {n}", a_turn(), a_verdict("agreed", (value,) * 3)) for n, value in ((0, 1), (2, 2))]
+    imports.import_records(engine, "s", [RUN, *verdicts])
+    assert {case.target.item for case in cases(engine)} == {"item 1", "item 2"}
+    save(engine, "item 1", None)  # a withdrawn label does not count
     (case,) = cases(engine)
     assert (case.human_split, case.judge_conflict, case.contention) == (0.0, 1.0, 1.0)
 
@@ -104,12 +101,6 @@ def test_scores_are_a_case_if_they_are_more_than_half_of_their_scale_apart(engin
             for annotator, value in zip(("ann", "bob"), values, strict=True):
                 store_label(session, study.id, make_target(item, kind="score"), annotator, value)
     assert [(case.target.item, case.human_split) for case in cases(engine)] == [("item 1", 0.75)]
-
-
-def test_a_withdrawn_label_does_not_count(engine):
-    save(engine, "item 0", 1, 2)
-    save(engine, "item 0", None)
-    assert cases(engine) == []
 
 
 def test_a_decision_is_gold_and_a_later_label_reopens_nothing(engine):

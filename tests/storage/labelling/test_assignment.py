@@ -12,6 +12,7 @@ from storage.labels import targets
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_target
+from tests.sessions import write
 from tests.storage.labelling.workbench import Client, set_rules, stored
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, store_label
 
@@ -107,6 +108,5 @@ def test_one_more_label_can_be_requested_of_a_complete_target(engine, queue):
         target_id = targets.find_id(session, study.id, make_target("item 2"))
         assert claims.request_label(session, study.id, target_id) == 3
     assert "item 2" in items(engine)
-    with writing(engine) as session:
-        store_label(session, study.id, make_target("item 2"), "dan", 1)
+    write(engine, store_label, study.id, make_target("item 2"), "dan", 1)
     assert "item 2" not in items(engine)

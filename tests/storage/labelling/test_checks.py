@@ -90,15 +90,11 @@ def test_the_overlap_still_ends_ordinary_targets(study):
     assert second.label(task, 1)["status"] == "surplus"
 
 
-def test_who_adjudicated_a_target_is_not_checked_on_it(study):
+def test_who_adjudicated_a_target_is_not_checked_on_it_and_without_a_share_it_is_an_ordinary_one(study):
     owner = Client(study, "owner")
     assert all(number >= DECIDED for number in items_of(owner, owner.tasks(count=60)))
-
-
-def test_without_a_share_adjudicated_targets_are_ordinary_ones(study):
     set_rules(study, check_share=0.0)
-    ann = Client(study, "ann")
-    assert len(ann.tasks(count=60)) == 40
+    assert len(Client(study, "ann").tasks(count=60)) == 40
 
 
 def test_a_label_on_a_check_stays_in_the_list_of_what_is_done(study):

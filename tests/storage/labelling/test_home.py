@@ -66,9 +66,13 @@ def test_every_task_is_in_the_tabs_it_belongs_to(engine, queue):
     assert [task.draft for task in listed(engine, "drafts")] == [True]
 
 
-def test_the_list_is_in_the_order_and_with_the_numbers_of_the_workbench(engine, queue):
+def test_the_list_is_in_the_order_of_the_workbench_and_names_neither_items_nor_judges_nor_others(engine, queue):
     tasks = Client(engine).tasks()
     assert [(task.name, task.number) for task in listed(engine)] == [(task["id"], task["number"]) for task in tasks]
+    Client(engine, "bob").label(Client(engine, "bob").tasks()[0], 2)
+    text = repr(listed(engine))
+    assert "bob" not in text and "j0" not in text
+    assert all(task.value is None for task in listed(engine))
 
 
 def test_a_page_of_a_list_has_the_rows_of_the_whole_list_and_a_search_reads_it_in_parts(engine, queue, monkeypatch):
@@ -119,13 +123,6 @@ def test_a_search_finds_all_words_in_the_texts_in_any_case_and_form_and_no_names
         "café closed": 0,
         "  ": 1,
     }
-
-
-def test_a_list_names_neither_items_nor_judges_nor_others(engine, queue):
-    Client(engine, "bob").label(Client(engine, "bob").tasks()[0], 2)
-    text = repr(listed(engine))
-    assert "bob" not in text and "j0" not in text
-    assert all(task.value is None for task in listed(engine))
 
 
 def test_critiques_are_listed_as_soon_as_they_are_imported_and_those_of_an_earlier_version_too(engine):

@@ -19,6 +19,7 @@ from storage.transfer.participation import stored_records
 from tests.bench import bench_queue
 from tests.bench.databases import Database
 from tests.conftest import make_item, make_target
+from tests.sessions import read
 from tests.storage.labelling.workbench import claim_next, find_draft, lease, queue_states, set_rules
 from tests.storage.shared import (
     RUN,
@@ -60,8 +61,7 @@ def test_the_queue_has_debates_without_agreement_only(engine):
         a_trace("unread", a_verdict("no_verdict", (1, None, None))),
     ]
     imports.import_records(engine, "s", [*(ItemRecord(item=make_item(name)) for name in names), RUN, *traces])
-    with reading(engine) as session:
-        queue = Queue(studies.get(session, "s").id)
+    queue = Queue(read(engine, studies.get, "s").id)
     assert set(states(engine, queue)) == {"disputed", "unread"}
 
 
@@ -192,8 +192,7 @@ def test_a_label_after_the_lease_is_saved(engine):
     claim(engine, queue, "bob", overlap=1)
     label(engine, queue, "ann", target)
     label(engine, queue, "bob", target)
-    with reading(engine) as session:
-        assert len(labels.history(session, queue.study_id, target)) == 2
+    assert len(read(engine, labels.history, queue.study_id, target)) == 2
 
 
 def test_a_target_that_is_labelled_again_counts_its_annotator_once(engine):
@@ -259,8 +258,7 @@ def test_a_draft_survives_a_restart(engine, a_study):
 def test_reading_a_queue_adds_no_annotator(engine):
     queue = debates(engine, 1)
     assert not states(engine, queue, "visitor")["item 0"].labelled
-    with reading(engine) as session:
-        assert annotators.names(session) == []
+    assert read(engine, annotators.names) == []
 
 
 # Annotators in processes of their own, with every fault at once: a small version of `tests

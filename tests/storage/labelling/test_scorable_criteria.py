@@ -18,6 +18,7 @@ from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.core.protocols.reviews import ENGAGING, make_settings
+from tests.sessions import write
 from tests.storage.labelling.workbench import Client, stored
 from tests.storage.shared import store_label
 
@@ -54,7 +55,8 @@ def test_targets_are_created_for_every_response_in_the_order_of_the_items(engine
     assert [(target.item, target.part) for target in first] == [
         (f"item {n}", part) for n in range(3) for part in ("1", "2")
     ]
-    assert create_targets(engine, a_study) == first
+    write(engine, store_label, a_study.id, Target(item="item 0", kind="preference", criterion="tone"), "ann", 1)
+    assert create_targets(engine, a_study) == first, "a label of another kind adds nothing"
 
 
 def test_an_item_with_one_response_is_one_target(engine):
@@ -72,13 +74,6 @@ def test_a_queue_of_all_targets_can_be_limited_to_one_run(engine):
         assert len(session.scalars(target_query(TargetRow.id, queue=of_run)).all()) == 8
         other = Queue(study, "score", "engaging", every=True, run_id=run.id + 1)
         assert not has_targets(session, other)
-
-
-def test_labels_of_another_criterion_do_not_add_to_the_queue(engine, a_study):
-    create_targets(engine, a_study)
-    with writing(engine) as session:
-        store_label(session, a_study.id, Target(item="item 0", kind="preference", criterion="tone"), "ann", 1)
-    assert all(target.kind == "score" for target in create_targets(engine, a_study))
 
 
 # Values of the answer panels: what is stored, and what is refused

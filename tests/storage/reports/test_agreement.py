@@ -197,17 +197,13 @@ def test_coverage_counts_labelled_and_undecided_targets(engine: Engine) -> None:
     )
 
 
-def test_a_low_kappa_with_high_agreement_has_a_note(engine: Engine) -> None:
+def test_a_low_kappa_with_high_agreement_has_a_note_also_on_pooled_criteria(engine: Engine) -> None:
     study = import_study(engine, labelled_items(*["111"] * 18, "112", "121"))
     (panel,) = agreement.report(engine, study, "people").panels
     assert panel.notes[0] == ("helpfulness: 93 % agreement but kappa -0.03: nearly all chose 1 (prevalence). AC1 0.93.")
     assert panel.notes[1].startswith("helpfulness, math: ")
-
-
-def test_the_note_on_pooled_criteria_counts_the_values_of_all_of_them(engine: Engine) -> None:
-    labels = [["111"] * 18 + ["112", "121"] for _ in range(2)]
-    records = [*labelled_items(*labels[0]), *labelled_items(*labels[1], criterion="clarity")]
-    (panel,) = agreement.report(engine, import_study(engine, records), "people").panels
+    imports.import_records(engine, "s", labelled_items(*["111"] * 18, "112", "121", criterion="clarity"))
+    (panel,) = agreement.report(engine, study, "people").panels
     assert panel.notes[0].startswith("Overall: 93 % agreement but kappa -0.03: nearly all chose 1")
 
 

@@ -94,15 +94,11 @@ def test_an_aiu_without_a_majority_is_not_counted(engine: Engine) -> None:
     assert of_author.critiques == 1 and of_author.aius == 2 and "no AIU to count" in of_author.reason
 
 
-def test_an_unreadable_reply_is_not_counted_as_false(engine: Engine) -> None:
-    board = import_leaderboard(engine, ItemRecord(item=make_item()), *run_records("r", "judge", "i", "a", "1?01"))
-    assert scores(board, "a", "judge") == (1.0, 0.5, pytest.approx(2 / 3))
-    assert not [r for r in board.rows if r.source == "people" and r.author != "reference"]
-
-
-def test_unread_judgements_have_a_coverage_and_the_range_that_they_leave_open(engine: Engine) -> None:
+def test_unread_judgements_are_not_counted_as_false_and_have_the_range_that_they_leave_open(engine: Engine) -> None:
     records = [*run_records("r", "judge", "i", "a", "1?01"), *run_records("r2", "judge", "i", "b", "11??")]
     board = import_leaderboard(engine, ItemRecord(item=make_item()), *records)
+    assert scores(board, "a", "judge") == (1.0, 0.5, pytest.approx(2 / 3))
+    assert not [r for r in board.rows if r.source == "people" and r.author != "reference"]
     rows = {(row.author, row.level): row for row in board.rows if row.source == "judge"}
     of_a = rows["a", "micro"]
     assert (of_a.unread, of_a.coverage) == (1, 0.75)

@@ -154,16 +154,17 @@ def test_the_caption_states_each_caveat_once_with_its_cells(results: report.Resu
     assert text.count(f"; {few}; reference: gold, {mix}") == 1
 
 
-def test_dollars_without_a_price_name_the_settings(results: report.Results) -> None:
-    unpriced = replace(results, cells={name: cells for name, cells in results.cells.items() if name != "dollars"})
-    with pytest.raises(TiebreakError, match="prompt_price"):
-        unpriced.of("dollars")
-
-
-def test_costs_are_those_of_the_calls(results: report.Results) -> None:
+def test_costs_are_those_of_the_calls_and_have_differences(
+    finished: tuple[Engine, Study], results: report.Results
+) -> None:
     assert [cell.value for cell in results.of("dollars")[1]] == [pytest.approx(1.0)] * 4
     assert [cell.value for cell in results.of("seconds")[1]] == [pytest.approx(2000.0)] * 4
     assert [cell.value for cell in results.of("disputed_rate")[1]] == [0.0] * 4
+    rows = report.differences(*finished, results.experiment, "dollars")
+    assert len(rows) == 4 and {(row.difference, row.items) for row in rows} == {(0.0, 20)}
+    unpriced = replace(results, cells={name: cells for name, cells in results.cells.items() if name != "dollars"})
+    with pytest.raises(TiebreakError, match="prompt_price"):
+        unpriced.of("dollars")
 
 
 def command(engine: Engine, *words: str) -> str:
@@ -285,11 +286,6 @@ def test_what_the_experiments_do_not_have_is_refused(computed_once: Engine, word
         cli.app, ["experiments", "table", *words, "--study", "s", "--database", str(computed_once.url)]
     )
     assert (refused.exit_code, sentence in " ".join(refused.stderr.split())) == (2, True)
-
-
-def test_every_statistic_of_calls_has_differences(finished: tuple[Engine, Study], results: report.Results) -> None:
-    rows = report.differences(*finished, results.experiment, "dollars")
-    assert len(rows) == 4 and {(row.difference, row.items) for row in rows} == {(0.0, 20)}
 
 
 @pytest.fixture

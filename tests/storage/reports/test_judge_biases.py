@@ -16,6 +16,7 @@ from storage.reports.judge_ranking import Selection
 from tests.conftest import make_item, make_label
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study, make_trace
+from tests.storage.shared import stored_study
 
 
 def biases_of(engine: Engine, families: Mapping[str, str] | None = None, **options: str) -> list[BiasRow]:
@@ -29,6 +30,8 @@ def test_each_planted_bias_is_found_and_no_other(engine: Engine) -> None:
     assert {(row.judge, row.bias) for row in rows if row.found} == {("own", "self-preference"), ("long", "length")}
     by_judge = {(row.judge, row.bias): row for row in rows}
     assert by_judge["fair", "position"].effect.items == 80
+    in_math = judge_biases.of_study(engine, stored_study(engine), Selection(scenario="math"))
+    assert {row.effect.items for row in in_math if row.bias == "position"} == {40}
     # Neither system is of the families of the judges "fair" and "long".
     assert ("fair", "self-preference") not in by_judge and ("long", "self-preference") not in by_judge
     assert PEOPLE not in {row.judge for row in rows}, "labels without a known order tell nothing of their position bias"
@@ -51,10 +54,6 @@ def test_a_family_can_be_named_in_the_rules(engine: Engine) -> None:
     rows = biases_of(engine, {"fair": "Meta", "gpt-3.5-turbo": "ours"})
     families = {row.judge for row in rows if row.bias == "self-preference"}
     assert families == {"fair"}
-
-
-def test_a_scenario_has_its_own_biases(engine: Engine) -> None:
-    assert {row.effect.items for row in biases_of(engine, scenario="math") if row.bias == "position"} == {40}
 
 
 def with_order(record: Record, number: int, *, counterbalanced: bool) -> Record:

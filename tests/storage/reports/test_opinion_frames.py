@@ -11,11 +11,15 @@ from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study
 
 
-def test_categories_are_the_texts_in_less_memory(engine: Engine) -> None:
+def test_categories_are_the_texts_in_less_memory_and_some_kinds_are_read(engine: Engine) -> None:
     study = import_study(engine, planted_records(20))
     with connections.reading(engine) as session:
         texts = opinions.opinion_frame(session, study.id)
         categories = opinions.categorical_opinions(session, study.id)
+        for kinds in (["preference"], ["score"], ["preference", "score"], []):
+            expected = texts[texts["kind"].isin(kinds)].reset_index(drop=True)
+            found = opinions.opinion_frame(session, study.id, kinds)
+            assert found.to_numpy().tolist() == expected.to_numpy().tolist()
     assert len(texts) and list(texts.columns) == opinions.OPINION_COLUMNS
     assert (categories[["item", "criterion", "rater", "stage"]].dtypes == "category").all()
     assert_frame_equal(opinions.with_texts(categories), texts)
@@ -23,16 +27,6 @@ def test_categories_are_the_texts_in_less_memory(engine: Engine) -> None:
     criterion, scenario = texts["criterion"].iloc[0], texts["scenario"].iloc[0]
     for chosen in (("preference", criterion, scenario), ("preference", criterion, "none"), ("preference", "", None)):
         assert select_rows(categories, *chosen).index.tolist() == select_rows(texts, *chosen).index.tolist()
-
-
-def test_opinions_of_some_kinds_are_read(engine: Engine) -> None:
-    study = import_study(engine, planted_records(20))
-    with connections.reading(engine) as session:
-        every = opinions.opinion_frame(session, study.id)
-        for kinds in (["preference"], ["score"], ["preference", "score"], []):
-            expected = every[every["kind"].isin(kinds)].reset_index(drop=True)
-            found = opinions.opinion_frame(session, study.id, kinds)
-            assert found.to_numpy().tolist() == expected.to_numpy().tolist()
 
 
 def test_targets_of_several_frames_are_numbered_together() -> None:

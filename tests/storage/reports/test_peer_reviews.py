@@ -119,19 +119,21 @@ def load_reasoning_errors(engine, reference, answers=("B", "A", "B"), labelled=(
         return peer_reviews.load_errors(session, find_run(session, "load_reasoning_errors"))
 
 
-def test_the_true_answer_is_the_reference(engine):
-    (trace,) = load_reasoning_errors(engine, "B) 60 km/h").reviewed
-    assert (trace.truth, trace.chair, [value for _, value in trace.peers]) == ("B", "B", ["B", "A", "B"])
-
-
-def test_the_annotators_answer_replaces_the_reference(engine):
-    (trace,) = load_reasoning_errors(engine, "B", labelled=[("ann", "C"), ("bob", "C"), ("cat", "B")]).reviewed
-    assert trace.truth == "C"
-
-
-def test_a_trace_without_a_true_value_is_counted_and_left_out(engine):
-    errors = load_reasoning_errors(engine, "it depends")
-    assert not errors.reviewed and errors.without_truth == 1
+@pytest.mark.parametrize(
+    ("reference", "labelled", "truths"),
+    [
+        ("B) 60 km/h", [], ["B"]),
+        ("B", [("ann", "C"), ("bob", "C"), ("cat", "B")], ["C"]),
+        ("it depends", [], []),
+    ],
+)
+def test_the_true_answer_is_that_of_annotators_or_the_reference_and_without_one_a_trace_is_left_out(
+    engine, reference, labelled, truths
+):
+    errors = load_reasoning_errors(engine, reference, labelled=labelled)
+    assert ([trace.truth for trace in errors.reviewed], errors.without_truth) == (truths, 1 - len(truths))
+    for trace in errors.reviewed:
+        assert (trace.chair, [value for _, value in trace.peers]) == ("B", ["B", "A", "B"])
 
 
 def test_a_run_with_another_chair_has_different_judges(engine):

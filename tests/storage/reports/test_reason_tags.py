@@ -4,11 +4,11 @@ import pytest
 from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, LabelRecord, Record
-from storage.db.connections import reading
 from storage.reports import agreement
 from storage.reports.agreement import TagRow, find_tags
 from storage.studies.studies import Study
 from tests.conftest import make_item, make_label
+from tests.sessions import read
 from tests.storage.reports.test_alignment import import_study
 
 
@@ -44,8 +44,7 @@ def records() -> list[Record]:
 
 
 def tags(engine: Engine, study: Study) -> list[TagRow]:
-    with reading(engine) as session:
-        return agreement.tags(session, study.id)
+    return read(engine, agreement.tags, study.id)
 
 
 def test_each_tag_has_its_agreement_and_all_together_too(engine: Engine) -> None:

@@ -15,7 +15,7 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord, TraceRecord
 from core.labels import Label, Opinion, Scale, Target
 from core.trace import Turn, TurnCompleted, Usage, Verdict, VerdictReached
-from storage.db.connections import connect, reading
+from storage.db.connections import connect
 from storage.reports import run_comparison as report
 from storage.reports.run_comparison import ComparedRuns
 from storage.studies import studies
@@ -23,6 +23,7 @@ from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_item, make_label
 from tests.databases import create_database
+from tests.sessions import read
 
 ITEMS = 40
 
@@ -59,8 +60,7 @@ def planted() -> Iterator[Record]:
 def study_of(folder: Path, records: list[Record]) -> tuple[Engine, Study]:
     engine = connect(create_database(folder / "compare.db"))
     imports.import_records(engine, "s", records)
-    with reading(engine) as session:
-        return engine, studies.get(session, "s")
+    return engine, read(engine, studies.get, "s")
 
 
 @pytest.fixture(scope="module")

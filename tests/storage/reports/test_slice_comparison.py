@@ -52,15 +52,13 @@ def test_a_judge_of_length_differs_between_a_saved_slice_and_another_one(engine:
     assert first.excess > 0 and first.targets + first.targets_outside <= 80
 
 
-def test_targets_of_both_slices_are_in_neither(engine: Engine, study: Study) -> None:
-    data = alignment.load_data(engine, study)
-    all_targets = (("length gap", "above 0"),)
-    assert not discordance.compare_slices(data, QUERY, NONE, ("a", "b"), (all_targets, (SHORTER,)))
-
-
 def test_conditions_are_met_together_and_unknown_ones_by_no_target(engine: Engine, study: Study) -> None:
-    dataset = judge_ranking.find_dataset(alignment.load_data(engine, study), QUERY)
+    data = alignment.load_data(engine, study)
+    dataset = judge_ranking.find_dataset(data, QUERY)
     assert dataset is not None
+    all_targets = (("length gap", "above 0"),)
+    of_two = discordance.compare_slices(data, QUERY, NONE, ("a", "b"), (all_targets, (SHORTER,)))
+    assert not of_two, "targets of both slices are in neither"
     compared = compare_with_people(dataset, "long", NONE)
     shorter, _ = targets_of(compared, [SHORTER])
     both, _ = targets_of(compared, [SHORTER, ("scenario", "math"), ("length gap", "above 1.5")])

@@ -9,11 +9,12 @@ import pytest
 
 from core.errors import TiebreakError
 from core.formats import tiebreak
-from storage.db.connections import connect, reading
+from storage.db.connections import connect
 from storage.studies import studies
 from storage.transfer import imports, samples
 from storage.transfer.bundle import Table, write_bundle
 from tests.databases import create_database
+from tests.sessions import read
 
 pytestmark = pytest.mark.slow
 FILES = {
@@ -25,8 +26,7 @@ FILES = {
 def import_into_new_database(path, file):
     engine = connect(create_database(path))
     imports.import_records(engine, "tour", tiebreak.read(file))
-    with reading(engine) as session:
-        return engine, studies.get(session, "tour")
+    return engine, read(engine, studies.get, "tour")
 
 
 @pytest.fixture(scope="module")

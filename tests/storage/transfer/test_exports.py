@@ -8,7 +8,7 @@ from core.errors import TiebreakError
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
 from core.formats.turns import turn_row
 from core.trace import PastReading, ReadingReplaced, ReplyExtracted, TraceRestarted, Turn
-from storage.db.connections import connect, reading, upgrade, writing
+from storage.db.connections import connect, reading, upgrade
 from storage.db.fingerprints import to_utc
 from storage.runs import call_totals, runs
 from storage.studies import studies
@@ -17,6 +17,7 @@ from storage.transfer.exports import turn_rows
 from storage.transfer.participation import rename_readers
 from tests.conftest import make_item, make_target
 from tests.core.formats import strategies
+from tests.sessions import write
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, an_unreadable
 from tests.storage.transfer.test_imports import export
 
@@ -85,8 +86,7 @@ def test_labels_and_adjudications_are_imported_unchanged_and_recognised(shared_e
 
 
 def test_an_empty_study_is_exported_as_its_study_record(engine):
-    with writing(engine) as session:
-        study = studies.get_or_create(session, "s")
+    study = write(engine, studies.get_or_create, "s")
     assert [record.type for record in exports.export_records(engine, study)] == ["study"]
 
 

@@ -42,7 +42,9 @@ def by_item(rows):
     return {row.gold.target.item: (row.gold.value, row.gold.source) for row in rows}
 
 
-def test_judges_enter_only_by_the_runs_that_the_owner_selects(engine, a_study):
+def test_judges_enter_only_by_the_runs_that_the_owner_selects_and_decide_no_tie_of_people(engine, a_study):
+    with pytest.raises(TiebreakError, match="no run 'nobody' in this study; there are none"):
+        export(engine, a_study, judges=("nobody",))
     verdicts = [a_trace(f"item {n}", a_verdict("agreed", (2, 2, 2)), run="debate") for n in range(3)]
     others = [a_trace("item 2", a_verdict("agreed", (1, 1, 1)), run="other"), a_trace("item 1", run="other")]
     imports.import_records(engine, "s", [DEBATE, OTHER, *verdicts, *others])
@@ -53,18 +55,8 @@ def test_judges_enter_only_by_the_runs_that_the_owner_selects(engine, a_study):
     assert by_item(export(engine, a_study, judges=("debate",))) == by_debate
     assert by_item(export(engine, a_study, judges=("debate", "other")))["item 2"] == (None, "unresolved")
     assert by_item(export(engine, a_study, judges=("other",))) == {"item 0": (1, "single"), "item 2": (1, "judges")}
-
-
-def test_a_tie_of_people_is_not_decided_by_judges(engine, a_study):
-    imports.import_records(engine, "s", [DEBATE, a_trace("item 0", a_verdict("agreed", (2, 2, 2)), run="debate")])
-    save(engine, a_study, "ann", 1)
     save(engine, a_study, "bob", 2)
-    assert by_item(export(engine, a_study, judges=("debate",))) == {"item 0": (None, "unresolved")}
-
-
-def test_an_unknown_run_is_named(engine, a_study):
-    with pytest.raises(TiebreakError, match="no run 'nobody' in this study; there are none"):
-        export(engine, a_study, judges=("nobody",))
+    assert by_item(export(engine, a_study, judges=("debate",))) == by_debate | {"item 0": (None, "unresolved")}
 
 
 def test_a_row_has_the_origin_of_its_value(engine, a_study):

@@ -83,6 +83,7 @@ def test_every_type_of_record_is_imported(engine):
         study = studies.get(session, "s")
         assert (study.description, study.rules.overlap, study.sample) == ("d", 2, True)
         assert [label.value for label in labels.history(session, study.id, make_target(), "ann")] == [1, 2]
+    assert imports.import_records(engine, "t", one_of_each_type()) == counts, "they are new in another study"
 
 
 def test_files_of_several_batches_are_imported_in_their_order(engine, monkeypatch):
@@ -115,11 +116,6 @@ def test_the_same_time_in_another_zone_is_the_same_label(engine, a_study):
         imports.import_records(engine, "s", [make_label(1, at=AT.replace(tzinfo=None), annotator=" ann ")]).labels == 0
     )
     assert read(engine, labels.history, a_study.id, make_target())[0].at == AT
-
-
-def test_the_same_records_in_another_study_are_new(engine):
-    imports.import_records(engine, "s", one_of_each_type())
-    assert imports.import_records(engine, "t", one_of_each_type()).labels == 3
 
 
 INVALID_RECORDS = {
@@ -182,16 +178,12 @@ def test_a_score_off_the_scale_of_its_criterion_is_refused_with_its_line(engine,
         imports.import_records(engine, "s", scores_of_lines(tmp_path, 4, value, 5))
 
 
-def test_a_number_as_text_is_the_number_as_in_a_table(engine, tmp_path):
+def test_a_number_as_text_is_the_number_as_in_a_table_and_stays_text_without_a_scale(engine, tmp_path):
     imports.import_records(engine, "s", scores_of_lines(tmp_path, "4", 4, " 4.5 "))
-    values = [record.label.value for record in export(engine, "s") if isinstance(record, LabelRecord)]
-    assert values == [4, 4, 4.5]
-
-
-def test_a_text_stays_text_without_a_scale(engine):
-    item = ItemRecord(item=make_item("item 1"))
-    imports.import_records(engine, "s", [item, make_score("4", "free")])
-    assert [record.label.value for record in export(engine, "s") if isinstance(record, LabelRecord)] == ["4"]
+    imports.import_records(engine, "t", [ItemRecord(item=make_item("item 1")), make_score("4", "free")])
+    exported = (export(engine, name) for name in "st")
+    values = [[record.label.value for record in found if isinstance(record, LabelRecord)] for found in exported]
+    assert values == [[4, 4, 4.5], ["4"]]
 
 
 def test_settings_with_former_names_are_those_of_the_same_run(engine):

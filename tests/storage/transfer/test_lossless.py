@@ -26,6 +26,7 @@ from storage.transfer._spool import UNFINISHED
 from storage.transfer.imports import ImportCounts
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
+from tests.sessions import write
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label, stored_study
 from tests.storage.transfer.test_imports import export, one_of_each_type
 
@@ -277,8 +278,7 @@ def test_only_known_tables_and_columns_are_left_out():
 
 
 def test_a_label_after_an_imported_view_is_not_blind(engine, a_study):
-    with writing(engine) as session:
-        views.record(session, a_study.id, [make_target()], "ann")
+    write(engine, views.record, a_study.id, [make_target()], "ann")
     imports.import_records(engine, "t", export(engine, "s"))
     with writing(engine) as session:
         copied = studies.get(session, "t")

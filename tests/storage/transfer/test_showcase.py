@@ -8,6 +8,7 @@ from storage.db import connections
 from storage.reports import alignment, judge_ranking, systems
 from storage.studies import studies
 from storage.transfer import imports, samples
+from tests.sessions import read
 
 TRUE_WIN_RATE = 0.76
 
@@ -18,8 +19,7 @@ def showcase(tmp_path_factory):
     engine = connections.connect(f"sqlite:///{tmp_path_factory.mktemp('showcase')}/t.db")
     connections.upgrade(engine)
     imports.import_records(engine, samples.SHOWCASE_NAME, tiebreak.read(samples.SHOWCASE))
-    with connections.reading(engine) as session:
-        return engine, studies.get(session, samples.SHOWCASE_NAME)
+    return engine, read(engine, studies.get, samples.SHOWCASE_NAME)
 
 
 def test_what_is_simulated_is_called_simulated():

@@ -7,11 +7,11 @@ import pytest
 from core.errors import TiebreakError
 from core.formats.mapping.mapping import build_mapping, load_mapping
 from core.formats.registry import read_for_import, read_records
-from storage.db.connections import reading
 from storage.studies import studies
 from storage.transfer import _spool, imports
 from tests.golden.files import assert_golden
 from tests.paths import ROOT
+from tests.sessions import read
 from tests.storage.transfer.test_imports import export
 
 FIXTURES = ROOT / "tests" / "fixtures" / "imports"
@@ -42,8 +42,7 @@ def test_a_full_temporary_folder_is_one_sentence_and_nothing_is_stored(engine, t
     monkeypatch.setattr("tempfile.TemporaryFile", lambda: Path("/dev/full").open("r+b"))  # noqa: SIM115
     with pytest.raises(TiebreakError, match=r"cannot write its temporary files: No space left on device\. .* TMPDIR"):
         imports.import_records(engine, "s", read_for_import(table, mapping=mapping))
-    with reading(engine) as session:
-        assert studies.names(session) == []
+    assert read(engine, studies.names) == []
 
 
 def test_an_import_with_other_meanings_says_how_many_labels_it_replaces_and_which_stay(engine, tmp_path):

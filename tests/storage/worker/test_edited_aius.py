@@ -69,6 +69,8 @@ def test_a_new_run_judges_the_edited_aius_and_asks_only_about_them(engine: Engin
     assert len(asked) == 1 and "One, better." in asked[0].prompt
     assert opinions_of(engine, study, first) == {"c1.1", "c1.2", "ref.1@c1"}
     assert opinions_of(engine, study, second) == {"c1.e1", "c1.2", "ref.1@c1"}
+    imported, _ = run(engine, study, "of the imported AIUs", edited_aius=False)
+    assert opinions_of(engine, study, imported) == {"c1.1", "c1.2", "ref.1@c1"}
     with reading(engine) as session:
         (trace,) = find_traces(session, traces.Filter(study.id, second))
         turns = [e.turn for _, e in traces.events(session, trace.id) if isinstance(e, TurnCompleted)]
@@ -81,12 +83,6 @@ def test_a_new_reference_is_judged_by_and_only_what_depends_on_it_is_asked_again
     _, asked = run(engine, study, "again")
     assert [ask.step for ask in asked] == ["precision", "precision"]  # recall depends on the reference critique
     assert all("Another answer." in ask.prompt for ask in asked)
-
-
-def test_a_run_can_evaluate_the_imported_aius(engine: Engine, study: Study) -> None:
-    save_edit(engine, study, REWORD)
-    run_id, _ = run(engine, study, edited_aius=False)
-    assert opinions_of(engine, study, run_id) == {"c1.1", "c1.2", "ref.1@c1"}
 
 
 def test_later_edits_change_nothing_about_a_run(engine: Engine, study: Study) -> None:

@@ -136,7 +136,11 @@ def test_two_processes_that_start_an_experiment_at_once_create_each_run_once(eng
         start(engine, a_study, other)
 
 
-def test_a_cell_without_items_is_refused_before_a_run_is_created(engine: Engine, a_study: Study) -> None:
+def test_an_invalid_cell_and_one_without_items_are_named_before_a_run_is_created(
+    engine: Engine, a_study: Study
+) -> None:
+    with pytest.raises(TiebreakError, match="unknown: field 'format': input should be 'general'"):
+        begin(engine, a_study, FILE.replace("masked", "unknown"))
     planned = plan(engine, a_study, files.parse(FILE + "scenario: nowhere"))
     with pytest.raises(TiebreakError, match="no item in the scenario 'nowhere' for general"):
         start(engine, a_study, planned)
@@ -170,11 +174,6 @@ def test_an_experiment_is_not_continued_with_other_settings(
     begin(engine, a_study)
     with pytest.raises(TiebreakError, match=sentence):
         begin(engine, a_study, FILE.replace(old, new))
-
-
-def test_an_invalid_setting_names_its_cell(engine: Engine, a_study: Study) -> None:
-    with pytest.raises(TiebreakError, match="unknown: field 'format': input should be 'general'"):
-        begin(engine, a_study, FILE.replace("masked", "unknown"))
 
 
 def test_the_ceiling_holds_for_all_runs_together(engine: Engine, a_study: Study) -> None:

@@ -20,6 +20,7 @@ from tests.conftest import make_item
 from tests.databases import create_database
 from tests.openai_server import run_server
 from tests.paths import ROOT
+from tests.sessions import read
 from tests.storage.shared import stored_study
 from tests.storage.worker.test_killed_run import settings
 from tests.waiting import wait_for
@@ -123,8 +124,7 @@ def test_sigterm_before_the_first_call_stops_the_run_too(url, processes, tmp_pat
         _, errors = command.communicate(timeout=30)
         assert command.returncode == 2
         assert "The run 'trio' is cancelled until somebody resumes it." in errors
-        with reading(engine) as session:
-            assert claims.unclaimed(session) == []
+        assert read(engine, claims.unclaimed) == []
 
 
 def _has_run(engine):

@@ -92,11 +92,6 @@ def foreign_run(engine, a_study):
 NOT_INSTALLED = r"The protocol 'their-method' is not installed here\. Installed protocols: .*\.$"
 
 
-def test_a_run_with_a_protocol_that_is_not_installed_is_refused(engine, a_study, tmp_path):
-    with pytest.raises(TiebreakError, match=NOT_INSTALLED):
-        request_from_file(engine, a_study, "their-method", tmp_path / "settings.yaml", None)
-
-
 def test_a_run_that_is_executed_is_not_requested_again_by_a_command(engine, a_study):
     run_id = create_run(engine, make_request(a_study))
     with writing(engine) as session:
@@ -108,7 +103,9 @@ def test_a_run_that_is_executed_is_not_requested_again_by_a_command(engine, a_st
         resume_run(engine, a_study, "run", ceiling=50.0)
 
 
-def test_resuming_without_the_protocol_changes_nothing(engine, a_study, foreign_run):
+def test_without_its_protocol_a_run_is_refused_and_resuming_changes_nothing(engine, a_study, foreign_run, tmp_path):
+    with pytest.raises(TiebreakError, match=NOT_INSTALLED):
+        request_from_file(engine, a_study, "their-method", tmp_path / "settings.yaml", None)
     write(engine, runs.cancel, foreign_run)
     with pytest.raises(TiebreakError, match=NOT_INSTALLED):
         resume_run(engine, a_study, "run")

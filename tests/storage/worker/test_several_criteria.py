@@ -23,6 +23,7 @@ from storage.transfer import imports
 from storage.worker import execute_experiment, plan, start
 from tests.conftest import make_item
 from tests.databases import create_database
+from tests.sessions import read
 
 NAMES = ("clarity", "brevity")
 FILE = """
@@ -42,8 +43,7 @@ def study(tmp_path: Path) -> tuple[Engine, Study]:
     targets = [Target(item=f"item {n}", kind="preference", criterion=name) for n in range(5) for name in NAMES]
     labels = [LabelRecord(label=Label(target=target, annotator="ann", value=1)) for target in targets]
     imports.import_records(engine, "s", [*criteria, *items, *labels])
-    with reading(engine) as session:
-        return engine, studies.get(session, "s")
+    return engine, read(engine, studies.get, "s")
 
 
 def judge(ask: Ask) -> str:

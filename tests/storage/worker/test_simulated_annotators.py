@@ -26,6 +26,7 @@ from storage.studies.studies import Study
 from storage.worker import RunRequest, create_run, estimate_run, execute_here
 from tests.conftest import make_item, make_label
 from tests.openai_server import Server, run_server
+from tests.sessions import read
 from tests.storage.shared import find_traces, import_study
 
 CRITERION = Criterion(name="helpfulness", definition="Of use.")
@@ -72,8 +73,7 @@ def test_each_answer_has_examples_of_development_items_but_never_the_judged_one(
     run_id = create_run(engine, wanted)
     asyncio.run(execute_here(engine, run_id, lambda run, progress: None, Router()))
     prompts = ["\n".join(message["content"] for message in body["messages"]) for body in server.bodies]
-    with reading(engine) as session:
-        parts = splits.parts(session, study.id)
+    parts = read(engine, splits.parts, study.id)
     of_item: Counter[int] = Counter()
     for prompt in prompts:
         shown = {number for number in range(ITEMS) if f"<{number}>" in prompt.partition("End of the examples.")[0]}

@@ -75,11 +75,11 @@ def replies_of(engine: Engine, run_id: int) -> list[tuple[str, str]]:
     return sorted((e.turn.reply, e.turn.reused) for e in events if isinstance(e, TurnCompleted))
 
 
-def test_a_second_run_makes_no_call_and_has_the_same_replies(engine: Engine, study: Study) -> None:
+def test_a_second_run_makes_no_call_also_at_its_ceiling_and_has_the_same_replies(engine: Engine, study: Study) -> None:
     first, made = run(engine, study, "first", make_settings())
     assert made == 6
-    second, made = run(engine, study, "second", make_settings())
-    assert made == 0
+    second, made = run(engine, study, "second", make_settings(), ceiling=0.0)
+    assert (made, read(engine, runs.get, second).state) == (0, "finished")
     assert [reply for reply, _ in replies_of(engine, first)] == [reply for reply, _ in replies_of(engine, second)]
     assert {source for _, source in replies_of(engine, second)} == {"first"}
 
@@ -142,12 +142,6 @@ def test_the_estimate_states_what_is_stored(engine: Engine, study: Study) -> Non
     assert (estimate.calls_at_most, estimate.stored_calls, estimate.stored_dollars) == (8, 6, 3.0)
     assert estimate.summary().endswith("about 6 calls stored from earlier runs ($3.00) cost nothing")
     assert estimate_run(engine, replace(request, fresh=True)).stored_calls == 0
-
-
-def test_a_ceiling_that_is_reached_stops_no_reused_call(engine: Engine, study: Study) -> None:
-    run(engine, study, "first", make_settings())
-    second, made = run(engine, study, "second", make_settings(), ceiling=0.0)
-    assert (made, read(engine, runs.get, second).state) == (0, "finished")
 
 
 def test_an_unreadable_reply_is_reused_and_an_error_of_the_provider_is_not(engine: Engine, study: Study) -> None:

@@ -36,26 +36,20 @@ def recording(order, applied, refused=None):
     return Operation(order, apply)
 
 
-def test_requests_that_wait_share_one_transaction_in_the_order_of_their_operations(transactions):
+def test_requests_that_wait_are_applied_in_the_order_of_their_operations_and_calls_to_be_sent_first(transactions):
     applied = []
-    events, ends = recording(Order.events, applied), recording(Order.calls_end, applied)
+    orders = (Order.events, Order.calls_end, Order.events, Order.calls_begin)
 
     async def submit():
-        return await asyncio.gather(*(transactions.submit(one, n) for n, one in enumerate((events, ends, events))))
+        operations = {order: recording(order, applied) for order in orders}
+        return await asyncio.gather(*(transactions.submit(operations[order], n) for n, order in enumerate(orders)))
 
-    assert asyncio.run(submit()) == ["0 stored", "1 stored", "2 stored"]
-    assert applied == [(Order.calls_end, [1], False), (Order.events, [0, 2], False)]
-
-
-def test_calls_that_wait_to_be_sent_have_a_transaction_of_their_own_before_the_others(transactions):
-    applied = []
-    events, begins = recording(Order.events, applied), recording(Order.calls_begin, applied)
-
-    async def submit():
-        await asyncio.gather(transactions.submit(events, 1), transactions.submit(begins, 2))
-
-    asyncio.run(submit())
-    assert applied == [(Order.calls_begin, [2], False), (Order.events, [1], False)]
+    assert asyncio.run(submit()) == [f"{n} stored" for n in range(4)]
+    assert applied == [
+        (Order.calls_begin, [3], False),
+        (Order.calls_end, [1], False),
+        (Order.events, [0, 2], False),
+    ]
 
 
 def test_a_request_that_cannot_be_stored_does_not_fail_the_others(transactions):

@@ -29,6 +29,7 @@ from storage.worker import execute_experiment, plan, start
 from tests.conftest import make_item, make_label
 from tests.databases import create_database
 from tests.paths import DATA
+from tests.sessions import read
 from tests.storage.shared import stored_study
 
 PAPERS = DATA.parent / "papers"
@@ -49,8 +50,7 @@ def test_every_figure_of_released_data_equals_the_published_one_or_is_explained(
     if not source.exists():
         pytest.skip(f"the released data are not in {DATA}")
     own = RELEASED[name].partition("/")[0]
-    with reading(sqlite_engine) as session:
-        exists = own in studies.names(session)
+    exists = own in read(sqlite_engine, studies.names)
     if not exists:
         words = ["data", "import", str(source), "--study", own, "--database", str(sqlite_engine.url)]
         assert CliRunner().invoke(cli.app, words).exit_code == 0
@@ -212,8 +212,7 @@ models: {gpt-4: large}
     experiment_id = start(engine, a_study, plan(engine, a_study, files.parse(axes)))
     model = ScriptedModel(lambda ask: Reply(text="Final answer: 1"))
     asyncio.run(execute_experiment(engine, experiment_id, lambda progress: None, model))
-    with reading(engine) as session:
-        assert published.available(session, a_study.id)[-1].name == "chateval-table-1-today"
+    assert read(engine, published.available, a_study.id)[-1].name == "chateval-table-1-today"
     (row, *others) = published.compute(engine, a_study, "chateval-table-1-today", resamples=10)
     assert not any(one.published for one in (row, *others)), "other items than the paper's"
     assert row.note.startswith("the paper's figure is of FairEval, which this study is not")
