@@ -12,7 +12,7 @@ from storage.labels import labels, targets
 from storage.transfer.participation import stored_records
 from tests.conftest import make_item, make_label, make_target
 from tests.core.test_remote_images import picture
-from tests.pages.visits import page_text, prepare_study, study_session, visit
+from tests.pages.visits import page_text, prepare_copy, prepare_study, study_session, visit
 from tests.storage.shared import RUN, a_trace, store_label
 from tests.storage.test_transcripts import RECORDS
 
@@ -21,10 +21,14 @@ EVIDENCE = Evidence(block="response-1", start=0, end=3)
 
 @pytest.fixture
 def contested():
+    prepare_copy(contested_items)
+
+
+def contested_items():
     """Three items: ann and bob disagree on the first two."""
     items = [ItemRecord(item=make_item(f"item {number}")) for number in range(3)]
     given = [make_label(value, who, f"item {n}") for n in (0, 1) for who, value in (("ann", 1), ("bob", 2))]
-    prepare_study([*items, RUN, a_trace("item 0"), *given])
+    return [*items, RUN, a_trace("item 0"), *given]
 
 
 def gold():

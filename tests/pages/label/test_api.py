@@ -22,7 +22,7 @@ from storage.labelling.context import find_task, open_context
 from storage.reports.agreement import TagRow
 from storage.transfer import imports
 from tests.conftest import make_item
-from tests.pages.visits import prepare_study
+from tests.pages.visits import prepare_copy
 from tests.storage.shared import RUN, a_trace
 
 HOST = "http://127.0.0.1:8501"
@@ -32,11 +32,14 @@ QUEUE = {"study": "s", "kind": "disagreements"}
 @pytest.fixture
 def client():
     """A signed-in browser, on a study with 30 disputed debates; the server's worker is not started."""
-    names = [f"gpt_vs_claude/{number}" for number in range(30)]
-    items = [ItemRecord(item=make_item(name)) for name in names]
-    guidelines = StudyRecord(guidelines="Be *fair*.")
-    prepare_study([guidelines, *items, RUN, *(a_trace(name) for name in names)])
+    prepare_copy(disputed_debates, "gpt_vs_claude/", 30)
     return Browser("annotator 1")
+
+
+def disputed_debates(prefix, count):
+    names = [f"{prefix}{number}" for number in range(count)]
+    items = [ItemRecord(item=make_item(name)) for name in names]
+    return [StudyRecord(guidelines="Be *fair*."), *items, RUN, *(a_trace(name) for name in names)]
 
 
 class Browser:

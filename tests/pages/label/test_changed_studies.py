@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from core.formats.records import ItemRecord
 from pages.parts import resources, shell
 from pages.parts.account_guard import SESSION_COOKIE
 from storage.accounts import access, registry
@@ -14,11 +13,9 @@ from storage.db import connections
 from storage.studies import studies
 from storage.transfer import deletions
 from tests.accounts import add_account, enter, fast_hashes
-from tests.conftest import make_item
-from tests.pages.label.test_api import Browser, label
-from tests.pages.visits import prepare_study, visit
+from tests.pages.label.test_api import Browser, disputed_debates, label
+from tests.pages.visits import prepare_copy, visit
 from tests.sessions import write
-from tests.storage.shared import RUN, a_trace
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 
@@ -26,8 +23,7 @@ pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 @pytest.fixture
 def client():
     """A signed-in browser, on a study with three disputed debates."""
-    names = [f"item {number}" for number in range(3)]
-    prepare_study([*(ItemRecord(item=make_item(name)) for name in names), RUN, *(a_trace(name) for name in names)])
+    prepare_copy(disputed_debates, "item ", 3)
     return Browser("annotator 1")
 
 

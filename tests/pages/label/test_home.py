@@ -10,15 +10,19 @@ from storage.labelling import home
 from storage.labels import views
 from storage.studies import studies
 from tests.conftest import make_item, make_label, make_target
-from tests.pages.visits import page_text, prepare_study, study_session, visit
+from tests.pages.visits import page_text, prepare_copy, prepare_study, study_session, visit
 from tests.storage.shared import RUN, a_trace, store_label
 
 
 @pytest.fixture
 def waiting():
+    prepare_copy(four_debates)
+
+
+def four_debates():
     """Four disputed debates, of which ann has labelled one."""
     items = [ItemRecord(item=make_item(f"gpt/{number}")) for number in range(4)]
-    prepare_study([*items, RUN, *(a_trace(f"gpt/{number}") for number in range(4)), make_label(1, "ann", "gpt/0")])
+    return [*items, RUN, *(a_trace(f"gpt/{number}") for number in range(4)), make_label(1, "ann", "gpt/0")]
 
 
 def counts(annotator="ann"):
