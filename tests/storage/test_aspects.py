@@ -15,7 +15,6 @@ from storage.runs import aspects
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports, samples
-from tests.sessions import read
 from tests.storage.shared import import_study
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
@@ -28,8 +27,17 @@ def study(engine: Engine) -> Study:
     return import_study(engine, tiebreak.read(samples.path("dna_eval")))
 
 
-def test_aspects_have_the_order_of_the_settings(engine: Engine, study: Study) -> None:
-    assert read(engine, aspects.of_target, study.id, NOTE) == ASPECTS
+def test_aspects_definitions_and_weights_are_those_of_the_run(engine: Engine, study: Study) -> None:
+    with reading(engine) as session:
+        assert aspects.of_target(session, study.id, NOTE) == ASPECTS
+        relevance = aspects.definitions(session, study.id, NOTE)["relevance"]
+        assert relevance == "The response answers the question that was asked."
+        by_judge = aspects.judge_weights(session, study.id, NOTE)
+        assert by_judge["judge B"] == {"accuracy": 20, "helpfulness": 40, "relevance": 30, "level of detail": 10}
+        annotators = {f"annotator {number}" for number in (1, 2, 3)}
+        assert aspects.annotator_weights(session, study.id, NOTE).keys() == annotators
+    with pytest.raises(TiebreakError, match="not on 'charm'"):
+        aspects.quality_target(NOTE, "charm")
 
 
 def test_proposed_aspects_are_read_from_the_judges_turn(engine: Engine, study: Study) -> None:
@@ -48,24 +56,3 @@ def test_aspects_without_a_run_are_read_from_a_label(engine: Engine) -> None:
         assert aspects.of_target(session, bare.id, target) == ("y", "x")
         with pytest.raises(TiebreakError, match="aspects of item 'i' are not known"):
             aspects.of_target(session, bare.id, target.model_copy(update={"part": "other"}))
-
-
-def test_definitions_are_those_of_the_run(engine: Engine, study: Study) -> None:
-    relevance = read(engine, aspects.definitions, study.id, NOTE)["relevance"]
-    assert relevance == "The response answers the question that was asked."
-
-
-def test_a_quality_that_aspects_are_not_rated_on_is_refused() -> None:
-    with pytest.raises(TiebreakError, match="not on 'charm'"):
-        aspects.quality_target(NOTE, "charm")
-
-
-def test_weights_of_judges_and_annotators_are_returned_by_name(engine: Engine, study: Study) -> None:
-    with reading(engine) as session:
-        by_judge = aspects.judge_weights(session, study.id, NOTE)
-        assert by_judge["judge B"] == {"accuracy": 20, "helpfulness": 40, "relevance": 30, "level of detail": 10}
-        assert aspects.annotator_weights(session, study.id, NOTE).keys() == {
-            "annotator 1",
-            "annotator 2",
-            "annotator 3",
-        }

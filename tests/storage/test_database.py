@@ -56,17 +56,13 @@ def test_a_connection_error_does_not_contain_the_password(monkeypatch):
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_a_database_is_a_problem(tmp_path):
+def test_a_file_that_is_not_a_database_and_a_folder_that_cannot_be_created_are_problems(tmp_path):
     path = tmp_path / "notes.db"
     path.write_text("Not a database. " * 200)
     with pytest.raises(TiebreakError, match="not a database"):
         upgrade(connect(f"sqlite:///{path}"))
-
-
-def test_a_folder_that_cannot_be_created_is_a_problem(tmp_path):
-    (tmp_path / "file").write_text("")
     with pytest.raises(TiebreakError, match="cannot be created"):
-        connect(f"sqlite:///{tmp_path}/file/sub/tiebreak.db")
+        connect(f"sqlite:///{path}/sub/tiebreak.db")
 
 
 def test_a_database_is_created_in_a_new_folder(tmp_path):

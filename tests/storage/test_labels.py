@@ -59,20 +59,19 @@ def test_true_and_one_differ_in_the_frame_and_in_gold(engine, a_study):
     assert (gold.source, len(gold.distribution)) == ("unresolved", 2)
 
 
-def test_a_view_ends_blindness_on_its_target_only(engine, a_study):
+def test_a_view_ends_blindness_on_its_target_only_as_an_imported_label_does_that_was_not_blind(engine, a_study):
     for _ in range(2):
         write(engine, views.record, a_study.id, [make_target()], "ann")
     assert not save(engine, a_study, "ann", 1).blind
     assert save(engine, a_study, "ann", 1, make_target("item 1")).blind
     assert save(engine, a_study, "bob", 1).blind
+    imports.import_records(engine, "s", [make_label(1, "cyd", blind=False)])
+    assert not save(engine, a_study, "cyd", 2).blind
 
 
-def test_a_label_after_an_imported_label_that_was_not_blind_is_not_blind(engine, a_study):
-    imports.import_records(engine, "s", [make_label(1, blind=False)])
-    assert not save(engine, a_study, "ann", 2).blind
-
-
-def test_a_value_that_is_not_on_the_scale_is_refused(engine, a_study):
+def test_a_value_that_is_not_on_the_scale_and_a_label_of_no_item_are_refused(engine, a_study):
+    with pytest.raises(TiebreakError, match="no item 'item 9'"):
+        save(engine, a_study, "ann", 1, make_target("item 9"))
     with pytest.raises(
         TiebreakError, match=r"3 is not on the scale of preference on 'helpfulness': expected 1 or 2 or 0"
     ):
@@ -91,11 +90,6 @@ def test_a_scale_that_excludes_existing_labels_is_refused(engine, a_study):
     narrow = ScaleRecord(kind="score", criterion="helpfulness", scale=Scale(level="ordinal", categories=(1, 2, 3)))
     with writing(engine) as session, pytest.raises(TiebreakError, match="7 is not on the scale"):
         studies.declare_scale(session, a_study.id, narrow)
-
-
-def test_a_missing_item_cannot_be_labelled(engine, a_study):
-    with pytest.raises(TiebreakError, match="no item 'item 9'"):
-        save(engine, a_study, "ann", 1, make_target("item 9"))
 
 
 NAMES = ['=HYPERLINK("http://x")', "'; DROP TABLE label; --", "100%", "a_b", "日本 🙂"]
@@ -180,16 +174,12 @@ def test_labels_are_never_changed_or_deleted(engine, a_study):
 
 def test_a_surplus_label_counts_in_agreement_and_gold_like_any_other(engine, a_study):
     with writing(engine) as session:
-        store_label(session, a_study.id, make_target(), "ann", 1)
+        first = store_label(session, a_study.id, make_target(), "ann", 1)
+        assert not {"evidence", "surplus", "guidelines"} & first.model_dump().keys(), "as before they were fields"
         store_label(session, a_study.id, make_target(), "bob", 2, surplus=True)
     with reading(engine) as session:
         assert set(labels.frame(session, a_study.id)["rater"]) == {"ann", "bob"}
         assert [gold.annotators for gold in labels.gold_labels(session, a_study.id)] == [2]
-
-
-def test_labels_without_the_new_fields_are_exported_as_before(engine, a_study):
-    label = write(engine, store_label, a_study.id, make_target(), "ann", 1)
-    assert not {"evidence", "surplus", "guidelines"} & label.model_dump().keys()
 
 
 # Views of opinions end blindness, also those of visitors who sign in later

@@ -223,14 +223,11 @@ def read_twice(engine) -> int:
     return len([text for text, _ in statements_of(engine, read) if "account" in text])
 
 
-def test_a_page_reads_once_whether_there_are_accounts(engine):
+def test_a_page_reads_once_whether_there_are_accounts_and_changes_and_commands_each_time(engine):
     with guards.reading_operation():
         assert read_twice(engine) == 1
     with guards.reading_operation():
         assert read_twice(engine) == 1, "the next page reads it again"
-
-
-def test_changes_and_commands_read_it_each_time(engine):
     assert read_twice(engine) == 2
     with guards.reading_operation(), guards.operation():
         assert read_twice(engine) == 2

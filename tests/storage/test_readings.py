@@ -153,13 +153,12 @@ def test_a_person_states_that_a_reply_has_no_value(engine, a_study, a_single_tra
     assert get(engine, second).status == "agreed"
 
 
-@pytest.mark.parametrize("value", [3, -1, 1.5, "x", None, {"a": 1}])
-def test_a_value_that_does_not_fit_is_refused(engine, a_single_trace, value):
-    with writing(engine) as session, pytest.raises(TiebreakError, match="does not fit"):
-        readings.state(session, a_single_trace, 0, value, "ann")
-
-
-def test_a_value_for_an_unknown_ask_or_an_unfinished_trace_is_refused(engine, a_study, a_single_trace):
+def test_a_value_that_does_not_fit_or_for_an_unknown_ask_or_an_unfinished_trace_is_refused(
+    engine, a_study, a_single_trace
+):
+    for value in (3, -1, 1.5, "x", None, {"a": 1}):
+        with writing(engine) as session, pytest.raises(TiebreakError, match="does not fit"):
+            readings.state(session, a_single_trace, 0, value, "ann")
     with writing(engine) as session, pytest.raises(TiebreakError, match="no ask 7"):
         readings.state(session, a_single_trace, 7, 1, "ann")
     request = RunRequest(a_study, PROTOCOLS["single-judge"], PAIR, "waiting")
@@ -232,13 +231,6 @@ def test_rereading_lists_changes_and_applies_them_only_when_asked(engine, a_stud
     assert (turn.reading, turn.read_by) == (change.new, "")
     assert turn.reply[slice(*turn.reading_span)] == "Final answer: 1"
     assert list(readings.reread_study(engine, a_study)) == []
-
-
-def test_rereading_leaves_a_persons_reading_alone(engine, a_study):
-    trace_id = first_trace(engine, a_study, "single-judge", PAIR)
-    write(engine, readings.state, trace_id, 0, 0, "ann")
-    assert list(readings.reread_study(engine, a_study, apply=True)) == []
-    assert turns_of(engine, trace_id)[0].reading == 0
 
 
 def test_a_trace_that_would_need_new_calls_is_listed_and_left_alone(engine, a_study):

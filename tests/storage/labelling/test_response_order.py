@@ -129,7 +129,9 @@ def test_the_reveal_has_the_numbers_of_the_item_in_every_order(ann, engine):
     assert same[0]["outcome"] == "No consensus" and same[0]["verdicts"] == []
 
 
-def test_the_item_s_order_is_a_rule_that_needs_a_reason(ann, engine):
+def test_the_item_s_order_is_a_rule_that_needs_a_reason_and_an_order_has_every_number(ann, engine):
+    with pytest.raises(ValidationError, match="every number"):
+        Label(target=Target(item="i", kind="preference"), annotator="ann", value=1, shown=(2, 3))
     with pytest.raises(ValidationError, match="need a reason"):
         StudyRules(response_order="as_given")
     set_rules(engine, **AS_GIVEN)
@@ -168,11 +170,6 @@ def test_the_reason_of_a_training_item_refers_to_the_responses_where_they_are_sh
     feedback = press(ann, task, "1")["feedback"]
     assert feedback["correct"] and feedback["references"] == [{"start": 0, "end": 10, "column": "response-2"}]
     assert task["columns"][0]["id"] == "response-2" and task["columns"][0]["title"] == "Response 1"
-
-
-def test_a_label_of_a_file_has_an_order_with_every_number_once():
-    with pytest.raises(ValidationError, match="every number"):
-        Label(target=Target(item="i", kind="preference"), annotator="ann", value=1, shown=(2, 3))
 
 
 def test_the_system_that_the_sample_lists_first_is_first_in_half_of_the_tasks_of_two_annotators(engine):

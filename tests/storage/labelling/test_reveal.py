@@ -19,6 +19,7 @@ def test_references_mean_the_item_s_own_responses_after_a_swap():
         ("submission 2", "response-1"),
     ]
     assert [one["column"] for one in find_references(text, (), 2)] == ["response-1", "response-2"]
+    assert list(find_references(text, (), 1)) == [], "with one response there is nothing to refer to"
 
 
 def test_a_bare_letter_of_an_imported_verdict_is_the_response_that_it_means():
@@ -38,10 +39,6 @@ def test_other_names_of_the_first_response_are_references(text):
 @pytest.mark.parametrize("text", ["A Submission 12 is not one", "the answer, 1", "responsea 1", "Answer 3"])
 def test_other_words_and_numbers_are_no_references(text):
     assert list(find_references(text, (1, 2), 2)) == []
-
-
-def test_with_one_response_there_is_nothing_to_refer_to():
-    assert list(find_references("Submission 1", (), 1)) == []
 
 
 def test_a_quotation_is_located_in_the_response_with_code_points():
