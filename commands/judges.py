@@ -424,7 +424,10 @@ def policy(
         report = policies.report(session, source, data, query)
         found = certificates.make(session, source, data, report)
     if certificate is not None and found is not None:
-        write_certificate(found, certificate)
+        with text_files.open_output(certificate) as stream:
+            stream.write(json.dumps(found, ensure_ascii=False, indent=2) + "\n")
+        with text_files.open_output(certificate.with_suffix(".html")) as stream:
+            html_report.write_report(f"Policy of {found['study']}", certificates.page(found), stream)
     sentences = [
         policies.describe(report),
         policies.describe_basis(report),
@@ -435,14 +438,6 @@ def policy(
     ]
     code = 0 if report.state is policies.State.accept else REFUSED_CODE
     return policies.table(report) | {"certificate": found}, "\n".join(filter(None, sentences)), code
-
-
-def write_certificate(found: "certificates.Certificate", path: Path) -> None:
-    """Write a certificate as JSON, and as a page with the same name."""
-    with text_files.open_output(path) as stream:
-        stream.write(json.dumps(found, ensure_ascii=False, indent=2) + "\n")
-    with text_files.open_output(path.with_suffix(".html")) as stream:
-        html_report.write_report(f"Policy of {found['study']}", certificates.page(found), stream)
 
 
 def policy_verify(

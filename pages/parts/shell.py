@@ -106,7 +106,12 @@ def _draw_navigation(section: sections.Section) -> None:
 
     The page that is drawn checks its permission itself: this only decides which links are offered.
     """
-    study = _navigated_study()
+    names = permissions.study_names()
+    requested = current_study.current()
+    if requested is not None and requested not in names and (former := _former(requested)) is not None:
+        requested = former.name
+    name = requested or next(iter(names), None)
+    study = resources.read(studies.get, name) if name in names and name is not None else None
     granted, found = _granted(study)
     parameters = {} if study is None else {current_study.PARAMETER: study.name}
     title = (_(section.title), *parameters.values(), "Tiebreak")
@@ -122,16 +127,6 @@ def _draw_navigation(section: sections.Section) -> None:
             with texts.speaking(section.language), st.container(horizontal=True, key="sections"):
                 for other in offered:
                     st.page_link(page_path(other.script), label=_(other.title), query_params=parameters)
-
-
-def _navigated_study() -> studies.Study | None:
-    """Return the study that the sidebar is about; None if there is none that the visitor may open."""
-    names = permissions.study_names()
-    requested = current_study.current()
-    if requested is not None and requested not in names and (found := _former(requested)) is not None:
-        requested = found.name
-    name = requested or next(iter(names), None)
-    return resources.read(studies.get, name) if name in names and name is not None else None
 
 
 def _former(name: str) -> deletions.Found | None:

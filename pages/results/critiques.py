@@ -13,7 +13,7 @@ from pages.results import renderer
 from pages.results.parts import alignment_data, item_drilldown
 from storage.labels import labels
 from storage.reports import critiques
-from storage.reports.critiques import GROUP_NAMES, PEOPLE, Accuracy, CritiqueDetail, Leaderboard, Row, display_name
+from storage.reports.critiques import GROUP_NAMES, PEOPLE, Accuracy, Leaderboard, Row, display_name
 from storage.runs import aius
 from storage.studies.studies import Study
 
@@ -41,7 +41,9 @@ def draw_page(study: Study) -> None:
     leaderboard = live.cached(study, version, "critiques", measure)
     rows = [row for row in leaderboard.rows if row.author != critiques.REFERENCE]
     if not rows:
-        return empty_state(study)
+        links = (("label/aius.py", "Label AIUs", ":material/rule:"), shell.RUN, shell.IMPORT)
+        fact, advice = "No critique of this study has been judged yet.", "Label AIUs, or start a MetaCritique run."
+        return shell.draw_missing(study, fact, advice, *links, script="results/critiques.py", protocol="metacritique")
     source, level = choose_source(rows)
     chosen_rows = [row for row in rows if (row.source, row.level) == (source, level)]
     renderer.draw_result(board_result(leaderboard, chosen_rows, source, level))
@@ -59,13 +61,6 @@ def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
     with alignment_data.draw_row():
         source = alignment_data.choose_segment("Judged by", sources, "source")
         return source, alignment_data.choose_segment("Average", LEVELS, "level", help=weighted)
-
-
-def empty_state(study: Study) -> None:
-    """Draw the empty state if no critique has been judged."""
-    links = (("label/aius.py", "Label AIUs", ":material/rule:"), shell.RUN, shell.IMPORT)
-    fact, advice = "No critique of this study has been judged yet.", "Label AIUs, or start a MetaCritique run."
-    shell.draw_missing(study, fact, advice, *links, script="results/critiques.py", protocol="metacritique")
 
 
 def board_result(leaderboard: Leaderboard, rows: Sequence[Row], source: str, level: str) -> renderer.Result:
@@ -106,12 +101,9 @@ def draw_selected_critiques(study: Study, source: str) -> None:
     count = numbers.format_count(len(details), "critique")
     st.subheader(f"Selected: {count} by {escape_markdown(author)}", anchor=False)
     clicked = tables.draw(Table("selected_critiques", details, DETAIL_COLUMNS, ()), opens=True)
-    if clicked is not None:
-        draw_links(study, details[clicked])
-
-
-def draw_links(study: Study, detail: CritiqueDetail) -> None:
-    """Link to the AIUs of a critique and to its trace."""
+    if clicked is None:
+        return
+    detail = details[clicked]
     with st.container(horizontal=True):
         shell.draw_link("label/aius.py", "AIUs", "rule", study=study.name, item=detail.item, of=detail.critique)
         if detail.trace is not None:

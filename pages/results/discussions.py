@@ -37,7 +37,9 @@ def show(study: Study, data: AlignmentData, query: str, reports: list[PanelRepor
         return "No judge of this study speaks twice about a pair of responses, or the only debate is the reference."
     by_name = {panel_name(panel): panel for panel in reports}
     panel = by_name[alignment_data.choose("Panel", list(by_name), "panel", on_change=clear_selection)]
-    shown = strongest(panel.influences)
+    # Of many pairs not those with the highest shares, most of which have few replies.
+    ranked = sorted(panel.influences, key=lambda row: -row.low)[:MAX_PAIRS]
+    shown = [row for row in panel.influences if row in ranked]
     left_out = (
         f"The {len(shown)} of {len(panel.influences):,} pairs of judges whose intervals begin highest. The CSV file of "
         "the chart has all pairs."
@@ -75,15 +77,6 @@ def ablation_result(panel: PanelReport) -> Result:
         "a judge is exact, afterwards the others have read its replies, and only its vote is left out. Round 1 are the "
         "first opinions; p is corrected by Holm's method.",
     )
-
-
-def strongest(rows: Sequence[InfluenceRow]) -> list[InfluenceRow]:
-    """Return the pairs of the chart: of many those whose intervals begin highest, in the order of the rows.
-
-    Of the pairs with the highest shares, most have few replies.
-    """
-    ranked = sorted(rows, key=lambda row: -row.low)[:MAX_PAIRS]
-    return [row for row in rows if row in ranked]
 
 
 def influence_chart(panel: PanelReport, rows: Sequence[InfluenceRow]) -> Intervals:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.formats.tables import Table, rows_csv
 from core.labels import Target
-from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport, WeightRow
+from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport
 from pages.parts import chart_files, charts, colours, downloads, live, numbers, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.results import renderer
@@ -60,7 +60,15 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
         )
     )
     if report.weights:
-        draw_weights(report.weights)
+        st.subheader("Mean weights", anchor=False)
+        by_aspect: dict[str, dict[str, str]] = {}
+        for row in report.weights:
+            percent = f"{row.percent:.1f} (n {row.items:,})"
+            by_aspect.setdefault(row.aspect, {"Aspect": row.aspect})[row.scheme] = percent
+        st.dataframe(list(by_aspect.values()), hide_index=True)
+        st.caption(
+            "In percent. Fitted weights are the mean over the folds, each fitted without the items it is used for."
+        )
     if report.changes:
         draw_changes(study, report)
     downloads.draw_csv_download(lambda: rows_csv(weights.file_rows(report)), "laboratory.csv")
@@ -91,16 +99,6 @@ def curve_figure(curve: Sequence[CurvePoint]) -> go.Figure:
     figure.update_xaxes(title="Number of heaviest aspects", tickvals=list(range(1, largest + 1)))
     figure.update_yaxes(title=AXIS, zeroline=False)
     return charts.apply_layout(figure, "Agreement by number of aspects", 360, legend=True)
-
-
-def draw_weights(rows: Sequence[WeightRow]) -> None:
-    """Draw the mean weights of aspects that items share, in percent."""
-    st.subheader("Mean weights", anchor=False)
-    by_aspect: dict[str, dict[str, str]] = {}
-    for row in rows:
-        by_aspect.setdefault(row.aspect, {"Aspect": row.aspect})[row.scheme] = f"{row.percent:.1f} (n {row.items:,})"
-    st.dataframe(list(by_aspect.values()), hide_index=True)
-    st.caption("In percent. Fitted weights are the mean over the folds, each fitted without the items it is used for.")
 
 
 def draw_changes(study: Study, report: LaboratoryReport) -> None:

@@ -71,8 +71,12 @@ def draw_page(study: Study) -> None:
         return shell.draw_missing(study, fact, advice, shell.RUN, script="results/peer_errors.py", protocol="refer")
     run, criterion, threshold = choose(runs)
     errors = resources.read(peer_reviews.load_errors, run, shell.current_annotator(), criterion)
+    if not errors.reviewed and not errors.without_truth:
+        st.info("This run has no verdicts yet. They appear here when the first traces have finished.")
+        return
     if not errors.reviewed:
-        return draw_missing_truth(study, errors)
+        st.info("The items of this run have neither labels nor reference answers.")
+        return shell.draw_link("label/scores.py", "Label", "star_half", study=study.name)
     is_score = errors.settings.kind == "score"
     tolerance = error_analysis.score_tolerance(errors.settings.scale, threshold) if is_score else None
     outcomes = error_analysis.classify_traces(errors.reviewed, tolerance)
@@ -84,15 +88,6 @@ def draw_page(study: Study) -> None:
     draw_influences(run, resources.read(peer_reviews.load_influences, run, errors, criterion))
     draw_front(resources.read(peer_reviews.load_front, run, errors, criterion))
     draw_people(study, *error_analysis.compare_with_people(outcomes, errors.misleading))
-
-
-def draw_missing_truth(study: Study, errors: peer_reviews.PeerErrors) -> None:
-    """Draw the empty state if there is nothing to compare the chair with."""
-    if not errors.without_truth:
-        st.info("This run has no verdicts yet. They appear here when the first traces have finished.")
-        return
-    st.info("The items of this run have neither labels nor reference answers.")
-    shell.draw_link("label/scores.py", "Label", "star_half", study=study.name)
 
 
 def draw_shares(outcomes: list[error_analysis.TraceOutcome]) -> None:

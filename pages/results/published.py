@@ -42,7 +42,12 @@ def draw_page(study: Study) -> None:
     drawn_version = alignment_data.follow(study, PAGE)
     tables = {table.name: table for table in resources.read(published.available, study.id)}
     if not tables:
-        return empty_state(study)
+        st.info("The papers' tables are computed from labels and judgements. This study has none yet.")
+        return shell.draw_links(
+            study,
+            shell.RUN,
+            (shell.STUDIES, "Import a published data set", ":material/upload_file:"),
+        )
     if not has_choice(study, drawn_version, tables):
         return
     row = alignment_data.draw_row()
@@ -88,16 +93,6 @@ def has_choice(study: Study, version: Version, tables: Mapping[str, PublishedTab
     if found is not None:
         st.session_state["table"] = found
     return found is not None
-
-
-def empty_state(study: Study) -> None:
-    """Draw the empty state if there are no values."""
-    st.info("The papers' tables are computed from labels and judgements. This study has none yet.")
-    shell.draw_links(
-        study,
-        shell.RUN,
-        (shell.STUDIES, "Import a published data set", ":material/upload_file:"),
-    )
 
 
 def draw_table(

@@ -75,15 +75,10 @@ def draw_page(study: Study) -> None:
         table = Table("preferences", found.agreements, weights.AGREEMENT_COLUMNS, ())
         renderer.draw_result(Result(title="Agreement with people's preferences", caption=caption, tables=[table]))
     if not found.largest and not found.qualities and not found.agreements:
-        empty_state(study)
-
-
-def empty_state(study: Study) -> None:
-    """Draw the empty state if nobody has given weights."""
-    links = (shell.RUN, ("label/weights.py", "Give weights", ":material/tune:"), shell.IMPORT)
-    advice = "Start a DnA-Eval run, give weights under Aspect weights, or import them."
-    fact = "This study has no weights yet."
-    shell.draw_missing(study, fact, advice, *links, script="results/weights.py", protocol="dna_eval")
+        links = (shell.RUN, ("label/weights.py", "Give weights", ":material/tune:"), shell.IMPORT)
+        advice = "Start a DnA-Eval run, give weights under Aspect weights, or import them."
+        fact = "This study has no weights yet."
+        shell.draw_missing(study, fact, advice, *links, script="results/weights.py", protocol="dna_eval")
 
 
 def choose_distance(largest: int) -> DistanceChoice:

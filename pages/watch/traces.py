@@ -60,9 +60,14 @@ def draw_list(study: studies.Study) -> None:
     chosen = choose_filter(study)
     # With a filter they are counted, so not again for each page.
     count = partial(resources.read, traces.count_by_run, chosen)
-    sizes = live.load("trace_sizes", (live.study_topic(chosen.study_id),), count, scope=chosen)
+    topics = (live.study_topic(study.id),)
+    sizes = live.load("trace_sizes", topics, count, scope=chosen)
+    if not sizes and chosen == traces.Filter(study.id):
+        advice = "Start a run, or import recorded debates."
+        return shell.draw_missing(study, "This study has no traces yet.", advice, shell.RUN, shell.IMPORT)
     if not sizes:
-        return empty_state(study, chosen)
+        st.info("No trace matches. Clear a filter to see more.")
+        return
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(numbers.format_count(sum(sizes.values()), "trace"), width="content")
         order = st.segmented_control(
@@ -80,14 +85,9 @@ def draw_list(study: studies.Study) -> None:
     draw_table(matches, opinions if shows_opinions else None, verdicts)
     paging.draw_key_paging(page)
     if any(trace.status in ACTIVE for trace in matches):
-        redraw_on_change(chosen, {trace.id: trace.status for trace in matches})
-
-
-def redraw_on_change(chosen: traces.Filter, drawn: Mapping[int, traces.Status]) -> None:
-    """Draw the page again when a trace of the list has another status; looks each second."""
-    read = partial(resources.read, traces.statuses, chosen, list(drawn))
-    topics = (live.study_topic(chosen.study_id),)
-    permissions.rerun_when(lambda: live.load("trace_statuses", topics, read, scope=tuple(drawn)) != drawn)
+        drawn = {trace.id: trace.status for trace in matches}
+        read = partial(resources.read, traces.statuses, chosen, list(drawn))
+        permissions.rerun_when(lambda: live.load("trace_statuses", topics, read, scope=tuple(drawn)) != drawn)
 
 
 def choose_filter(study: studies.Study) -> traces.Filter:
@@ -107,15 +107,6 @@ def choose_filter(study: studies.Study) -> traces.Filter:
     run_id, status = run_ids.get(chosen["run"] or ""), outcomes.get(chosen["outcome"] or "")
     changed = OPINIONS.get(chosen["opinion"] or "")
     return traces.Filter(study.id, run_id, chosen["scenario"], chosen["criterion"], status, item or None, changed)
-
-
-def empty_state(study: studies.Study, chosen: traces.Filter) -> None:
-    """Draw the empty state if no trace matches."""
-    if chosen != traces.Filter(study.id):
-        st.info("No trace matches. Clear a filter to see more.")
-        return
-    advice = "Start a run, or import recorded debates."
-    shell.draw_missing(study, "This study has no traces yet.", advice, shell.RUN, shell.IMPORT)
 
 
 def draw_table(

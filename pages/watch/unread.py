@@ -35,7 +35,13 @@ def draw_page(study: Study) -> None:
     st.markdown(f"**{total}** {'read since' if filter.read else 'without a reading'}")
     rows = [replace(count, of=totals.get((count.judge, count.step), 0)) for count in counts]
     tables.draw(Table("unread", rows, COLUMNS, ()), key="counts")
-    draw_replies(study, filter)
+    page = resources.read(
+        outcomes.page_unread, filter, after=paging.key_place(("unread", filter)), size=outcomes.UNREAD_PAGE
+    )
+    turns.note_judged(study.id, {reply.trace_id for reply in page.rows})
+    for reply in page.rows:
+        draw_reply(reply)
+    paging.draw_key_paging(page)
 
 
 def choose_filter(study: Study) -> outcomes.UnreadFilter:
@@ -77,16 +83,6 @@ COLUMNS = (
         help="Replies, divided by all replies of the judge in the step.",
     ),
 )  # fmt: skip
-
-
-def draw_replies(study: Study, filter: outcomes.UnreadFilter) -> None:
-    """Draw one page of the replies; the address has the key of the last reply before it."""
-    after = paging.key_place(("unread", filter))
-    page = resources.read(outcomes.page_unread, filter, after=after, size=outcomes.UNREAD_PAGE)
-    turns.note_judged(study.id, {reply.trace_id for reply in page.rows})
-    for reply in page.rows:
-        draw_reply(reply)
-    paging.draw_key_paging(page)
 
 
 def draw_reply(reply: outcomes.UnreadReply) -> None:

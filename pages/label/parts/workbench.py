@@ -112,7 +112,9 @@ def draw_page(name: context.QueueName) -> None:
     elif name == "scores":
         chosen = choose_scale(study)
     elif name == "critiques":
-        chosen = choose_task(), None
+        tasks = {page.task: one for one, page in QUEUE_PAGES.items() if page.task}
+        with st.sidebar:
+            chosen = tasks[paging.choose_coded(_("Task"), list(tasks), "task", st.selectbox)], None
     if chosen is None:
         return draw_empty(study, name)
     kind, criterion = chosen
@@ -224,13 +226,6 @@ def _choose(label: str, options: list[str]) -> str | None:
         return None
     with st.sidebar:
         return st.selectbox(_(label), options, index=None, placeholder=_("all"), key=label.lower(), bind="query-params")
-
-
-def choose_task() -> context.QueueName:
-    """Draw the choice of a queue of critiques."""
-    tasks = {page.task: name for name, page in QUEUE_PAGES.items() if page.task}
-    with st.sidebar:
-        return tasks[paging.choose_coded(_("Task"), list(tasks), "task", st.selectbox)]
 
 
 def choose_scale(study: studies.Study) -> tuple[context.QueueName, str] | None:

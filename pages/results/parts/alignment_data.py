@@ -138,16 +138,12 @@ def rerun_on_change(
             return
         if live.shown_version(figures_key(study, page), newest) != drawn_version:
             st.rerun()
-        st.caption(f":material/sync: {describe_newer(drawn_version, newest)}")
+        labels = newest[0] - drawn_version[0]
+        name = numbers.format_count(labels, "newer label") if labels > 0 else "There are newer verdicts or decisions"
+        they = "it" if labels == 1 else "them"
+        st.caption(f":material/sync: {name}. The figures below are computed with {they} in the background.")
 
     watch_version()
-
-
-def describe_newer(drawn: Version, newest: Version) -> str:
-    """Return what the drawn figures do not contain yet: `3 newer labels`, or verdicts and decisions."""
-    labels = newest[0] - drawn[0]
-    name = numbers.format_count(labels, "newer label") if labels > 0 else "There are newer verdicts or decisions"
-    return f"{name}. The figures below are computed with {'it' if labels == 1 else 'them'} in the background."
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

@@ -170,7 +170,9 @@ def show(study: Study, data: alignment.AlignmentData, query: AlignmentQuery, rep
         has_first = any(alignment.FIRST_OPINION in row.judge for row in rows if row.kind == query.kind)
         include_first = has_first and st.toggle("First opinions", key="firsts", bind="query-params")
         lines = make_lines(rows, costs, query, include_first=include_first)
-        statistics = available_statistics(lines, data.reference, adjudicated=has_adjudications(data, query))
+        gold = data.gold[(data.gold["kind"] == query.kind) & (data.gold["source"] == ADJUDICATED)]
+        of_criterion = gold if query.criterion == ALL else gold[gold["criterion"] == query.criterion]
+        statistics = available_statistics(lines, data.reference, adjudicated=len(of_criterion) > 0)
         if not statistics:
             return "No statistic of these values can be drawn. The command judges alignment has every figure."
         titles = {VIEWS[name].name: name for name in statistics}
@@ -237,12 +239,6 @@ def make_lines(
         for (judge, group), found in by_place.items()
         if include_first or alignment.FIRST_OPINION not in judge
     ]
-
-
-def has_adjudications(data: alignment.AlignmentData, query: RankingQuery) -> bool:
-    """Return whether the reference has adjudicated values of a kind and criterion, or of all its criteria."""
-    gold = data.gold[(data.gold["kind"] == query.kind) & (data.gold["source"] == ADJUDICATED)]
-    return bool(len(gold) if query.criterion == ALL else (gold["criterion"] == query.criterion).any())
 
 
 def available_statistics(lines: Sequence[Line], reference: Reference, *, adjudicated: bool) -> list[str]:

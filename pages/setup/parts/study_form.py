@@ -101,7 +101,12 @@ def draw_actions(study: studies.Study) -> None:
         left, right = st.columns([4, 1], vertical_alignment="bottom")
         name = left.text_input("Name", study.name, max_chars=studies.MAX_NAME_LENGTH)
         if right.form_submit_button("Rename", width="stretch"):
-            _rename(study, name)
+            with permissions.writing(study.id, Permission.manage, "") as session:
+                studies.rename(session, study.id, name)
+                new = studies.by_id(session, study.id).name
+            current_study.replace(study.name, new)
+            current_study.open_view(view="study", open=new)
+            st.rerun()
     st.caption("Links with the former name lead to the study until another one has that name.")
     st.divider()
     label = "Activate" if study.archived else "Archive"
@@ -164,15 +169,6 @@ def _draw_deleted(deleted: Sequence[deletions.Deleted], noun: str, nouns: str) -
                 if st.button("Restore", key=f"restore_{noun}_{one.id}", icon=":material/restore_from_trash:"):
                     chosen = one.id
     return chosen
-
-
-def _rename(study: studies.Study, name: str) -> None:
-    with permissions.writing(study.id, Permission.manage, "") as session:
-        studies.rename(session, study.id, name)
-        new = studies.by_id(session, study.id).name
-    current_study.replace(study.name, new)
-    current_study.open_view(view="study", open=new)
-    st.rerun()
 
 
 def draw_study(study: studies.Study) -> None:

@@ -138,7 +138,9 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
         reason = reason if verdict.outcome == "no_verdict" else reason[:1].upper() + reason[1:]
         st.markdown(f"**{escape_markdown(reason)}**")
     turns.draw_problems(events, "scoring")
-    judgement = choose_judge(trace.id, judgements)
+    by_judge = {one.judge: one for one in judgements}
+    names = {name: _name_with_overalls(one) for name, one in by_judge.items()}
+    judgement = turns.choose("Judge", by_judge, f"judge-{trace.id}", names.__getitem__)
     if judgement is not None and isinstance(run_settings, ScoringSettings):
         draw_judge(trace, judgement, run_settings, live)
     draw_replies(trace.id, completed, judgements)
@@ -149,12 +151,6 @@ def compute_judgements(completed_turns: Sequence[Turn], settings: object, respon
     if isinstance(settings, dna_baselines.Settings):
         return dna_baselines.collect_judgements(completed_turns, settings, responses)
     return verdicts.collect_judgements(completed_turns, settings, responses) if isinstance(settings, Settings) else []
-
-
-def choose_judge(trace_id: int, judgements: Sequence[Judgement]) -> Judgement | None:
-    """Draw the choice of a judge, each with its overall scores; returns the chosen judgement, None without judges."""
-    by_judge = {judgement.judge: judgement for judgement in judgements}
-    return turns.choose("Judge", by_judge, f"judge-{trace_id}", lambda name: _name_with_overalls(by_judge[name]))
 
 
 def _name_with_overalls(judgement: Judgement) -> str:
@@ -185,19 +181,14 @@ def draw_judge(trace: Trace, judgement: Judgement, settings: ScoringSettings, li
         title = "Overall score, given by the judge"
         draw_bars(segments, judgement.overalls, settings.highest, title, "Score", f"overalls-{key}")
     if judgement.aspects:
-        draw_stated_total(judgement)
+        stated = judgement.stated_weights
+        if stated and aspect_math.has_other_total(stated):
+            listed = " · ".join(f"{weight:.3g}" for weight in stated.values())
+            st.caption(f"The judge's weights sum to {sum(stated.values()):.4g} %: {listed}.")
         people_weights = load_people_weights(trace, judgement)
         draw_table(judgement, people_weights)
         if weights is not None:
             draw_comparison(judgement, weights, people_weights, key)
-
-
-def draw_stated_total(judgement: Judgement) -> None:
-    """State the weights of the reply if they do not sum to 100."""
-    stated = judgement.stated_weights
-    if stated and aspect_math.has_other_total(stated):
-        listed = " · ".join(f"{weight:.3g}" for weight in stated.values())
-        st.caption(f"The judge's weights sum to {sum(stated.values()):.4g} %: {listed}.")
 
 
 def draw_weight_slider(weights: Weights, judgement: Judgement, key: str) -> Weights:

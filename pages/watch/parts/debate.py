@@ -12,19 +12,7 @@ import streamlit as st
 from core.items import Item
 from core.labels import Opinion, Value
 from core.protocols.registry import PROTOCOLS
-from core.trace import (
-    CallFailed,
-    Event,
-    ReadingReplaced,
-    ReadingWithdrawn,
-    ReplyExtracted,
-    ReplyUnreadable,
-    SchemaRefused,
-    Turn,
-    TurnCompleted,
-    Verdict,
-    VerdictReached,
-)
+from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from core.verdicts import Heard, Stance, find_disagreements, list_stances
 from pages.parts import colours, paging, shell
 from pages.parts.numbers import RESPONSE_NAMES, format_value
@@ -36,8 +24,6 @@ from storage.runs.traces import Trace
 # A judge, and the criterion and the order of the responses if there are several.
 Row = tuple[str, str]
 EVENTS_PER_PAGE = 40
-# Events that are drawn before the turn of their ask.
-BEFORE_THE_TURN = (ReplyUnreadable, CallFailed, SchemaRefused, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
 NO_LABELS: Mapping[int, str] = {}
 STANCE_NAMES = {1: "1", 2: "2", 0: "0 (neither)"}
 SWAPPED = (
@@ -137,8 +123,8 @@ def _in_flow_order(stances: Sequence[tuple[Row, Stance]], events: Sequence[Numbe
         seq, event = numbered
         if isinstance(event, TurnCompleted):
             return positions[seq], 1
-        if isinstance(event, BEFORE_THE_TURN):
-            return asks.get(event.ask, len(stances)), 0
+        if (ask := getattr(event, "ask", None)) is not None:
+            return asks.get(ask, len(stances)), 0
         return len(stances) + 1, seq
 
     return sorted(events, key=sort_key)
