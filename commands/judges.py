@@ -449,11 +449,7 @@ def policy_verify(
 
     The exit code is 0 if it holds, 3 if it is expired, broken or altered, and 2 for an error.
     """
-    try:
-        text = certificate.read_text("utf-8")
-    except (OSError, ValueError) as error:
-        raise TiebreakError(f"{certificate} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    found = certificates.parse(text)
+    found = certificates.parse(text_files.read_text(certificate))
     checked = certificates.verify(engine, output.find_study(engine, study or str(found["study"])), found)
     value: dict[str, Any] = {
         "standing": str(checked.standing),

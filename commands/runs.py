@@ -231,11 +231,8 @@ def worker(
     logs.configure()
     stopping = threading.Event()
 
-    def stop(_: int, __: FrameType | None) -> None:
-        stopping.set()
-
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+        signal.signal(number, lambda *_: stopping.set())
     worker = execution.RunWorker(
         output.open_database(database, creates=True), router.Router, traces=traces, grace=grace
     )

@@ -49,7 +49,7 @@ def routes() -> list[BaseRoute]:
     return [
         Route("/account/sign-in", draw_sign_in),
         Route("/account/sign-in", post_sign_in, methods=["POST"]),
-        Route("/account/invitation", draw_invitation),
+        Route("/account/invitation", lambda _: _invitation_page()),  # the token is in the fragment of the address
         Route("/account/invitation", post_invitation, methods=["POST"]),
         Route("/account/invitation/name", post_invitation_name, methods=["POST"]),
         Route("/account/oidc", enter_by_oidc),
@@ -89,11 +89,6 @@ async def post_sign_in(request: Request) -> Response:
     )
 
 
-async def draw_invitation(request: Request) -> Response:
-    """Draw the form that sets a password; the token is in the fragment of the address."""
-    return _invitation_page()
-
-
 async def post_invitation(request: Request) -> Response:
     """Set the password of an invited account, and sign in."""
 
@@ -119,13 +114,9 @@ async def post_invitation(request: Request) -> Response:
 async def post_invitation_name(request: Request) -> Response:
     """Return the name of the account that an invitation is for, or the sentence for an invalid invitation."""
     form = await _read_form(request) or {}
-
-    def find() -> str:
-        with connections.reading(resources.engine()) as session:
-            return tokens.account_of(session, form.get("token", "")).name
-
     try:
-        return PlainTextResponse(await run_in_threadpool(find), headers=HEADERS)
+        account = await run_in_threadpool(resources.read, tokens.account_of, form.get("token", ""))
+        return PlainTextResponse(account.name, headers=HEADERS)
     except TiebreakError as error:
         return PlainTextResponse(str(error), 400, headers=HEADERS)
 

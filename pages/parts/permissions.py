@@ -127,8 +127,8 @@ def study_names(permission: access.Permission = access.Permission.open) -> list[
 
 def deleted_studies() -> list[deletions.Deleted]:
     """Return the deleted studies that the visitor may restore, the newest deletion first."""
-    with connections.reading(resources.engine()) as session:
-        return [one for one in deletions.deleted_studies(session) if allows(one.id, access.Permission.manage)]
+    deleted = resources.read(deletions.deleted_studies)
+    return [one for one in deleted if allows(one.id, access.Permission.manage)]
 
 
 def permissions_anywhere() -> frozenset[access.Permission]:

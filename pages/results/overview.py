@@ -16,7 +16,6 @@ from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, judge_charts
 from pages.results.renderer import Drawn, Intervals, Mark, draw_chart
 from storage.accounts.access import Permission
-from storage.db import connections
 from storage.labelling import home
 from storage.reports import overview
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS
@@ -41,9 +40,8 @@ MAX_JUDGES = 6
 def load_people(study: Study, version: alignment_data.Version) -> People:
     """Return what the page shows of people at a version."""
     url = str(resources.engine().url)
-    with connections.reading(resources.engine()) as session:
-        scales = case_orders.scales_key(session, study.id)
-        by_day = overview.labels_by_day(session, study.id)
+    scales = resources.read(case_orders.scales_key, study.id)
+    by_day = resources.read(overview.labels_by_day, study.id)
     cases = case_orders.at_version(url, study.id, version, scales).undecided
     return overview.agreement(alignment_data.load_agreement(url, study.id, version)), cases, by_day
 

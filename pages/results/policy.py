@@ -229,8 +229,7 @@ def draw_actions(study: Study, data: AlignmentData, report: policy.PolicyReport)
         if may_edit and report.undecided_by_people:
             label = f"Send {numbers.format_count(report.undecided_by_people, 'target')} to people"
             if st.button(label, icon=":material/person_add:", key="send_to_people", type="primary"):
-                with permissions.writing(study.id, Permission.edit, "") as session:
-                    added = policy.send_to_people(session, study, data, report)
+                added = permissions.write(study.id, Permission.edit, "", policy.send_to_people, study, data, report)
                 st.session_state["sent_to_people"] = study.id, report.undecided_by_people, added
         if may_edit and report.query.kind == "preference" and report.more is not None:
             draw_more_labels(study, report, sum(report.more.strata.values()))

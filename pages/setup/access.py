@@ -15,23 +15,22 @@ from storage.labels import merges
 from storage.studies import annotators
 from storage.studies.studies import Study
 
-ROLES: dict[Role, str] = {
+ROLES: dict[Role | None, str] = {
     Role.owner: "Owner: everything, also members, addresses and prices of models",
     Role.researcher: "Researcher: runs, results, exports, rules and adjudication",
     Role.adjudicator: "Adjudicator: labels, and decides cases",
     Role.annotator: "Annotator: labels",
     Role.viewer: "Viewer: traces and results",
+    None: "No role: not a member",
 }
-NO_ROLE = "No role: not a member"
 
 
 def draw_page(study: Study) -> None:
     """Draw the members, the form that changes a role, and the form of an invitation."""
     if not resources.has_accounts():
         return shell.draw_first_account()
-    with connections.reading(resources.engine()) as session:
-        members = access.members(session, study.id)
-        everybody = registry.everybody(session)
+    members = resources.read(access.members, study.id)
+    everybody = resources.read(registry.everybody)
     administrators = [account.name for account in everybody if account.administrator]
     if members:
         rows = [{"Name": name, "Role": role.value} for name, role in members.items()]
@@ -51,8 +50,9 @@ def draw_role_form(study: Study, names: list[str]) -> None:
     st.subheader("Change a role", anchor=False)
     with st.form("role", border=False):
         name = st.selectbox("Account", names, index=None, key="member", filter_mode="contains")
-        options = [*ROLES, None]
-        role = st.selectbox("Role", options, format_func=role_name, index=list(ROLES).index(Role.annotator), key="role")
+        options = list(ROLES)
+        chosen = options.index(Role.annotator)
+        role = st.selectbox("Role", options, format_func=ROLES.__getitem__, index=chosen, key="role")
         if not st.form_submit_button("Save", type="primary"):
             return
     if name is None:
@@ -66,9 +66,9 @@ def draw_invitation_form(study: Study) -> None:
     st.subheader("Invite", anchor=False)
     with st.form("invitation", border=False):
         name = st.text_input("Name", key="invited", max_chars=annotators.MAX_NAME_LENGTH)
-        role = st.selectbox(
-            "Role", list(ROLES), format_func=role_name, index=list(ROLES).index(Role.annotator), key="invited_role"
-        )
+        options = list(Role)
+        chosen = options.index(Role.annotator)
+        role = st.selectbox("Role", options, format_func=ROLES.__getitem__, index=chosen, key="invited_role")
         clicked = st.form_submit_button("Create a link")
     if clicked:
         normal = annotators.normalize_name(name)
@@ -99,11 +99,6 @@ def invite(session: connections.Session, study_id: int, name: str, role: Role) -
     account = account or registry.add(session, name)
     access.set_role(session, study_id, account.name, role)
     return tokens.invite(session, account)
-
-
-def role_name(role: Role | None) -> str:
-    """Return the description of a role."""
-    return NO_ROLE if role is None else ROLES[role]
 
 
 draw_page(shell.draw_header("Access", "Who may do what in this study."))

@@ -24,9 +24,8 @@ NAMES = {
 def draw_page(study: Study) -> None:
     """Draw the filter, the entries and the download."""
     wanted = draw_filter(study)
-    with connections.reading(resources.engine()) as session:
-        count = audit.count(session, wanted)
-        page = audit.page(session, wanted, after=paging.key_place(("audit", wanted)), size=ENTRIES_PER_PAGE)
+    count = resources.read(audit.count, wanted)
+    page = resources.read(audit.page, wanted, after=paging.key_place(("audit", wanted)), size=ENTRIES_PER_PAGE)
     if not count:
         st.info("No entry matches.")
         return

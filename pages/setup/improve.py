@@ -19,7 +19,7 @@ from pages.setup.parts.cards import ACTIVE, draw_progress, require_start
 from pages.setup.parts.experiment_form import draw_notes
 from storage.accounts import access
 from storage.accounts.access import Permission
-from storage.db import audit, connections, guards
+from storage.db import audit, guards
 from storage.db.audit import Action
 from storage.improvement import evaluations, judges, splits, variants
 from storage.runs import experiments
@@ -33,10 +33,9 @@ STEPS = (CASES, PROPOSE, VARIANTS)
 
 def draw_page(study: Study) -> None:
     """Draw the split, or its form; then the steps."""
-    with connections.reading(resources.engine()) as session:
-        split = splits.find(session, study.id)
-        runs = judges.choices(session, study.id)
-        version = evaluations.version(session, study.id)
+    split = resources.read(splits.find, study.id)
+    runs = resources.read(judges.choices, study.id)
+    version = resources.read(evaluations.version, study.id)
     if split is None:
         draw_split_form(study)
         return
@@ -345,10 +344,10 @@ def _draw_case(study: Study, case: Case, key: str) -> None:
 
 def draw_variants(study: Study, split: splits.Split, kind: Kind, criterion: str, version: evaluations.Version) -> None:
     """Draw how often the held-out items were used, the variants, newest first, and the versions of the criterion."""
-    with connections.reading(resources.engine()) as session:
-        of_criterion = [v for v in variants.of_study(session, study.id) if (v.kind, v.criterion) == (kind, criterion)]
-        made = evaluations.uses(session, study.id, kind, criterion)
-        history = judges.versions_of_criterion(session, study.id, criterion)
+    every_variant = resources.read(variants.of_study, study.id)
+    of_criterion = [one for one in every_variant if (one.kind, one.criterion) == (kind, criterion)]
+    made = resources.read(evaluations.uses, study.id, kind, criterion)
+    history = resources.read(judges.versions_of_criterion, study.id, criterion)
     st.markdown(
         f"Held-out items used for {escape_markdown(criterion)}: **{len(made):,} of {split.rule.evaluations:,}** "
         "planned evaluations"

@@ -12,7 +12,6 @@ from pages.parts import live, numbers, paging, permissions, resources, shell, ta
 from pages.parts.text import escape_markdown
 from pages.setup.parts import upload
 from storage.accounts.access import Permission
-from storage.db import connections
 from storage.runs import aius, inputs, runs
 from storage.studies.studies import Study
 from storage.transfer.imports import read_inputs
@@ -32,9 +31,8 @@ COLUMNS = (
 def draw(study: Study, annotator: str | None) -> None:
     """Draw the table of items, the editor of the selected one, and the changes of many items."""
     text = st.text_input("Search", key="inputs_search", placeholder="name or prompt", width=320).strip()
-    with connections.reading(resources.engine()) as session:
-        after = paging.key_place(("inputs", study.id, text))
-        page = inputs.page(session, study.id, text, after=after, size=ROWS_PER_PAGE)
+    after = paging.key_place(("inputs", study.id, text))
+    page = resources.read(inputs.page, study.id, text, after=after, size=ROWS_PER_PAGE)
     if not page.rows and not text and page.previous is None:
         st.info("This study has no items.")
         return

@@ -75,11 +75,11 @@ def draw_list(study: studies.Study) -> None:
         )
         shows_opinions = st.toggle("Show opinions", key="opinions", bind="query-params", help=OPINIONS_HELP)
     after = paging.key_place(("traces", chosen, order))
-    with connections.reading(resources.engine()) as session:
-        page = traces.page(session, chosen, sizes, after=after, size=TRACES_PER_PAGE, order=ORDERS[order])
-        matches = page.rows
-        opinions = trace_opinions.summarize_last(session, [trace.id for trace in matches])
-        verdicts = trace_opinions.verdicts_by_criterion(session, [trace.id for trace in matches if not trace.criterion])
+    page = resources.read(traces.page, chosen, sizes, after=after, size=TRACES_PER_PAGE, order=ORDERS[order])
+    matches = page.rows
+    opinions = resources.read(trace_opinions.summarize_last, [trace.id for trace in matches])
+    of_several = [trace.id for trace in matches if not trace.criterion]
+    verdicts = resources.read(trace_opinions.verdicts_by_criterion, of_several)
     if shows_opinions:
         turns.note_judged(study.id, [trace.id for trace in matches])
     draw_table(matches, opinions if shows_opinions else None, verdicts)

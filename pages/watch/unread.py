@@ -9,7 +9,6 @@ from core.items import item_name
 from pages.parts import numbers, paging, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
-from storage.db import connections
 from storage.runs import outcomes, runs
 from storage.studies.studies import Study
 
@@ -49,10 +48,9 @@ def choose_filter(study: Study) -> outcomes.UnreadFilter:
     shown = st.segmented_control(
         "Show", (UNREADABLE, READ_SINCE), default=UNREADABLE, required=True, key="show", bind="query-params"
     )
-    with connections.reading(resources.engine()) as session:
-        run_ids = {run.name: run.id for run in runs.of_study(session, study.id)}
-        everything = outcomes.UnreadFilter(study.id, read=shown == READ_SINCE)
-        counts = outcomes.count_unread(session, everything, {})
+    run_ids = {run.name: run.id for run in resources.read(runs.of_study, study.id)}
+    everything = outcomes.UnreadFilter(study.id, read=shown == READ_SINCE)
+    counts = resources.read(outcomes.count_unread, everything, {})
     if not counts and not st.query_params.keys() & {"run", "judge", "step", "reason"}:
         return everything
     options = {name: sorted({getattr(count, name) for count in counts}) for name in ("judge", "step", "reason")}

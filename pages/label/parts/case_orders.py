@@ -15,8 +15,7 @@ def load(study: studies.Study) -> adjudication.CaseOrder:
     """Return the cases as they are now."""
 
     def read() -> tuple[Version, str]:
-        with connections.reading(resources.engine()) as session:
-            return disagreements.version(session, study.id), scales_key(session, study.id)
+        return resources.read(disagreements.version, study.id), resources.read(scales_key, study.id)
 
     version, scales = live.load("cases", (live.study_topic(study.id),), read)
     return at_version(str(resources.engine().url), study.id, version, scales)

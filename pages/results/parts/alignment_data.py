@@ -12,7 +12,6 @@ from core.wording import ALL_SCENARIOS, scenario_name
 from pages.parts import live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
-from storage.db import connections
 from storage.reports import agreement, alignment, disagreements, overview, references
 from storage.reports.alignment import AlignmentData, StudyOpinions
 from storage.reports.judge_ranking import RankingQuery
@@ -150,8 +149,7 @@ def rerun_on_change(
 def load_references(url: str, study_id: int, version: Version) -> dict[str, str]:
     """Return the references of a study with their titles at a version, the default first."""
     debates = load_debates(url, study_id, opinion_version(version))
-    with connections.reading(resources.engine()) as session:
-        return {str(choice): choice.title for choice in references.choices(session, study_id, debates)}
+    return {str(choice): choice.title for choice in resources.read(references.choices, study_id, debates)}
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

@@ -20,7 +20,6 @@ from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import alignment_data, item_drilldown
 from pages.results.renderer import Cell, Drawn, Intervals, Mark, Matrix, Result, draw_chart
-from storage.db import connections
 from storage.reports import alignment, disagreements, judge_costs
 from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, JudgeValues, OpinionChanges
 from storage.reports.disagreements import Matrix as Counts
@@ -159,8 +158,7 @@ def compute(study: Study, data: alignment.AlignmentData, query: AlignmentQuery) 
     rows = alignment.rows_of(engine, study, data)
     if query.scenario is not None or query.by_scenario:
         rows = rows + alignment.rows_of(engine, study, data, "scenario")
-    with connections.reading(engine) as session:
-        return rows, judge_costs.cost_by_judge(session, study.id, data.opinions)
+    return rows, resources.read(judge_costs.cost_by_judge, study.id, data.opinions)
 
 
 def show(study: Study, data: alignment.AlignmentData, query: AlignmentQuery, report: Report) -> Result | str:

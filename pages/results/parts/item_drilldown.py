@@ -11,7 +11,6 @@ from core.wording import report_criterion
 from pages.parts import items, numbers, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
-from storage.db import connections
 from storage.reports import agreement_items
 from storage.reports.agreement_items import ItemQuery, RatedValues, TargetValues
 from storage.reports.disagreements import Drilldown
@@ -180,8 +179,8 @@ def opened(judged_items: Sequence[TargetValues]) -> TargetValues | None:
 
 def draw_detail(study: studies.Study, judged_item: TargetValues) -> None:
     """Draw the item, with its values unless they must stay hidden from this annotator."""
-    with connections.reading(resources.engine()) as session:
-        item = target_item(stored_items.get(session, study.id, judged_item.target.item), judged_item.target)
+    whole = resources.read(stored_items.get, study.id, judged_item.target.item)
+    item = target_item(whole, judged_item.target)
     with st.container(border=True, key="detail"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**Item {escape_markdown(target_name(judged_item.target))}**", width="stretch")

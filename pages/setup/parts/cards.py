@@ -309,8 +309,7 @@ def require_start(study: Study, planned: Plan) -> Actor:
 
 def require_models(study: Study, specs: Sequence[Spec]) -> Actor:
     """Return the visitor; raises Forbidden unless they may start runs with these addresses, keys and prices."""
-    with connections.reading(resources.engine()) as session:
-        actor = account_guard.current_actor()
-        access.require(session, study.id, actor, Permission.run)
-        access.require_models(session, study.id, actor, specs)
+    actor = account_guard.current_actor()
+    resources.read(access.require, study.id, actor, Permission.run)
+    resources.read(access.require_models, study.id, actor, specs)
     return actor

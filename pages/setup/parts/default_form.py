@@ -30,7 +30,7 @@ from pages.parts.text import escape_markdown
 from pages.setup.parts import settings_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 from storage.accounts.access import Permission
-from storage.db import audit, connections
+from storage.db import audit
 from storage.improvement import variants
 from storage.studies import studies
 
@@ -294,9 +294,8 @@ def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> Non
     if not is_numeric(criterion.scale):
         st.caption("The criterion needs a numeric scale.")
         return
-    with connections.reading(resources.engine()) as session:
-        study = studies.get(session, str(st.session_state["study"]))
-        rated = variants.examples_of(session, study.id, criterion.name)
+    study = resources.read(studies.get, str(st.session_state["study"]))
+    rated = resources.read(variants.examples_of, study.id, criterion.name)
     if len({rating.value for rating in rated}) < 2:
         st.caption(f"Items with different ratings of {escape_markdown(criterion.name)} by people are needed.")
         return
@@ -353,10 +352,7 @@ def _finish_refer(form: SettingsForm, draft: Draft) -> Draft:
 REFER = Layout(
     first=("verdict", "criterion", "criteria", "letters", "samples", "shared_with_chair"),
     shown={
-        "rubric_in": lambda draft: draft["verdict"] == "score",
-        "way": lambda draft: draft["verdict"] == "score",
-        "criterion": lambda draft: draft["verdict"] == "score",
-        "criteria": lambda draft: draft["verdict"] == "score",
+        **dict.fromkeys(("rubric_in", "way", "criterion", "criteria"), lambda draft: draft["verdict"] == "score"),
         "letters": lambda draft: draft["verdict"] == "option",
     },
     models={"peers": 3},

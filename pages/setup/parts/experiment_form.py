@@ -14,7 +14,6 @@ from pages.parts import downloads, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import upload
 from pages.setup.parts.cards import start_runs
-from storage.db import connections
 from storage.runs import runs
 from storage.studies import items, studies
 from storage.worker import Plan, base_of_run, estimate, plan, receivers_sentence
@@ -110,10 +109,10 @@ def _draw_file(_: studies.Study) -> files.Definition | None:
 
 
 def _draw_axes_form(study: studies.Study) -> files.Definition | None:
-    with connections.reading(resources.engine()) as session:
-        candidates = [run for run in runs.of_study(session, study.id) if run.protocol in PROTOCOLS and run.settings]
-        criteria = [criterion.name for criterion in studies.criteria(session, study.id)]
-        scenarios = items.scenarios(session, study.id)
+    study_runs = resources.read(runs.of_study, study.id)
+    candidates = [run for run in study_runs if run.protocol in PROTOCOLS and run.settings]
+    criteria = [criterion.name for criterion in resources.read(studies.criteria, study.id)]
+    scenarios = resources.read(items.scenarios, study.id)
     if not candidates:
         st.info("An experiment varies the settings of a run: start a run first, or load an experiment's file.")
         return None

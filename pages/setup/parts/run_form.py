@@ -21,7 +21,7 @@ from pages.setup.parts import settings_form, upload
 from pages.setup.parts.cards import CEILING_HELP, prefill, require_models, use_in_run
 from pages.setup.parts.settings_form import Draft, SettingsForm
 from storage.accounts.access import Permission
-from storage.db import audit, connections, guards
+from storage.db import audit, guards
 from storage.studies import items, studies
 from storage.studies.items import ItemSelection
 from storage.worker import RunRequest, ceiling_warning, create_run, estimate_run, receivers_sentence
@@ -117,10 +117,9 @@ ALL_ITEMS, FIRST_ITEMS, ONE_SCENARIO = "All", "First", "One scenario"
 
 def draw_form(study: studies.Study) -> int | None:
     """Draw the form; returns the id of the run after it was started."""
-    with connections.reading(resources.engine()) as session:
-        criteria = studies.criteria(session, study.id)
-        scenarios = items.scenarios(session, study.id)
-        several = items.first_with_several_pairs(session, study.id)
+    criteria = resources.read(studies.criteria, study.id)
+    scenarios = resources.read(items.scenarios, study.id)
+    several = resources.read(items.first_with_several_pairs, study.id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         protocol_name = st.selectbox(
             "Protocol",

@@ -22,7 +22,6 @@ from pages.parts import current_study, downloads, numbers, permissions, resource
 from pages.parts.text import escape_markdown
 from pages.setup.parts import settings_form
 from storage.accounts.access import Permission
-from storage.db import connections
 from storage.labelling import offers, training
 from storage.labels import views
 from storage.reports import label_designs, peer_reviews
@@ -289,9 +288,8 @@ def _draw_exports(study: studies.Study) -> None:
 def _may_download(study: studies.Study) -> bool:
     """Return whether no target is left to label blind; otherwise draw the button that gives up blindness."""
     annotator = shell.current_annotator()
-    with connections.reading(resources.engine()) as session:
-        if annotator is not None and views.is_study_viewed(session, study.id, annotator):
-            return True
+    if annotator is not None and resources.read(views.is_study_viewed, study.id, annotator):
+        return True
     st.info(
         "The files contain opinions of judges and labels of other people. Labels that you give in this study after a "
         "download are recorded as not blind.",
@@ -477,9 +475,8 @@ def draw_training(study: studies.Study) -> None:
         "answers are not labels: agreement, gold and alignment do not contain them."
     )
     _draw_training_rules(study)
-    with connections.reading(resources.engine()) as session:
-        items = training.list_items(session, study.id)
-        candidates = len(training.candidate_items(session, study.id))
+    items = resources.read(training.list_items, study.id)
+    candidates = len(resources.read(training.candidate_items, study.id))
     st.subheader(f"Training items ({len(items):,})", anchor=False)
     for name, count in Counter(item.queue for item in items).items():
         if count < study.rules.training_number:
@@ -550,9 +547,8 @@ def _draw_candidates(study: studies.Study, count: int) -> None:
 
 
 def _draw_new_item(study: studies.Study) -> None:
-    with connections.reading(resources.engine()) as session:
-        possible = training.possible_targets(session, study.id)
-        scales = studies.scales(session, study.id)
+    possible = resources.read(training.possible_targets, study.id)
+    scales = resources.read(studies.scales, study.id)
     if not possible:
         st.caption("This study has no targets yet: run or import judges first.")
         return

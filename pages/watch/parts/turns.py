@@ -273,12 +273,10 @@ def draw_prompt(trace_id: int, seq: int) -> None:
     """Draw the prompt of an event in an expander; it is loaded when the expander is opened."""
     expander = st.expander("Prompt", key=f"prompt-{trace_id}-{seq}", on_change="rerun")
     if expander.open:
-        with expander, connections.reading(resources.engine()) as session:
-            text = traces.prompt(session, trace_id, seq)
+        text = resources.read(traces.prompt, trace_id, seq) or "The prompt was not recorded."
         with expander:
-            if omitted := steps_left_out(text or ""):
+            if omitted := steps_left_out(text):
                 st.caption(f"Left out of the transcripts in this prompt: {'; '.join(omitted)}.")
-            text = text or "The prompt was not recorded."
             st.code(shorten(text), language=None, wrap_lines=True)
             draw_whole(text, f"prompt-{trace_id}-{seq}")
 
