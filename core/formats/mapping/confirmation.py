@@ -23,7 +23,7 @@ from core.formats.mapping.mapping import (
     draft_of,
 )
 from core.formats.mapping.mapping import Mapping as TableMapping
-from core.formats.mapping.rows import format_value, is_empty, parse_list, translated
+from core.formats.mapping.rows import format_value, is_empty, negated, parse_list, translated
 from core.formats.mapping.scope import Scope
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
@@ -253,7 +253,8 @@ def state_values(scopes: Iterable[Scope], mapping: TableMapping) -> list[Stateme
             for source, text in _values(own.block, scope):
                 name, value = source_name(source), (text, _meaning(own.block, source, text))
                 own.fields += [] if name in own.fields else [name]
-                if value in own.counts or len(own.counts) < MAX_VALUES:
+                is_stated = translated(text, own.block.values) is not None  # also among many numbers
+                if value in own.counts or is_stated or len(own.counts) < MAX_VALUES:
                     own.counts[value] += 1
                 else:
                     own.others += 1
@@ -270,7 +271,7 @@ def _describe_scale(scale: Scale) -> str:
 
 def _meaning(block: Block, source: ValueSource, text: str) -> str:
     known = translated(text, block.values)
-    value = text if known is None else block.values[known]
+    value = _signed(block, text) if known is None else block.values[known]
     if value is None:
         return "no value"
     if isinstance(source, SystemName) and text not in block.values:
@@ -280,6 +281,10 @@ def _meaning(block: Block, source: ValueSource, text: str) -> str:
     if block.kind == "preference":
         return _preferences(block).get(format_value(value), "not on the scale")
     return format_value(value)
+
+
+def _signed(block: Block, text: str) -> Any:
+    return negated(text, block.values, 0, "") if block.negative else text
 
 
 def _preferences(block: Block) -> Mapping[str, str]:

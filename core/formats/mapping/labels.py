@@ -23,6 +23,7 @@ from core.formats.mapping.rows import (
     expect_number,
     format_value,
     is_empty,
+    negated,
     parse_label,
     parse_list,
     parse_name,
@@ -269,8 +270,8 @@ def _list_cells(block: ListLabels, scope: Scope) -> Iterator[Cell]:
 def cell_of(scope: Scope, block: Block, cell: Any, field: str, omissions: Omissions) -> Any:
     """Return the cell of a value; None for an empty one, and MISSING for a step that the transcript does not have.
 
-    Of one that names a step it is its number in the transcript, and of a preference that is the name of a response's
-    system the number of the response.
+    Of one that names a step it is its number in the transcript, of a preference that is the name of a response's system
+    the number of the response, and of numbers of which fewer are better the negative one.
     """
     if block.kind == "preference" and isinstance(cell, str) and scope.systems.count(cell.strip()) == 1:
         # Systems can be called 1 and 2 as well: such a cell is the number of a response, or a place.
@@ -278,6 +279,8 @@ def cell_of(scope: Scope, block: Block, cell: Any, field: str, omissions: Omissi
         return cell if is_other else scope.systems.index(cell.strip()) + 1
     if is_empty(cell):
         return MISSING if isinstance(cell, Missing) else None
+    if block.negative:
+        return negated(cell, block.values, scope.line, field)
     if not block.steps or block.step:
         return cell
     if (step := scope.named_step(cell, block.steps, field)) is None:

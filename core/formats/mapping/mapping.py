@@ -124,6 +124,8 @@ class Block(Frozen):
     `each`. Otherwise it is about all of them."""
     pair: tuple[int, int] | None = None
     """The numbers of the two responses that a preference is between, the lower first, if an item has more than two."""
+    negative: bool = False
+    """Whether the numbers of the file, of which fewer are better, are stored with the other sign."""
     confirmed: bool = True
     """Whether a person has stated what the file does not: a suggestion leaves it open (see `confirmation`)."""
     proposed: bool = False
@@ -138,6 +140,8 @@ class Block(Frozen):
     @model_validator(mode="after")
     def _check_values(self) -> Self:
         _check_scale(self.kind, self.scale, "scale" in self.model_fields_set)
+        if self.negative and (self.scale.categories or self.scale.low is None or self.scale.low >= 0):
+            raise ValueError("`negative` is for a scale with `low` and `high`, such as low -50 and high 0")
         if (self.step and not self.steps) or (self.steps and self.kind != "answer"):
             raise ValueError("labels of a `step` have `steps`, which says how it is named, and the kind answer")
         if self.response is not None and (self.kind == "preference" or self.response == 0):
@@ -443,8 +447,8 @@ def _check_scale(kind: str, scale: Scale, declared: bool) -> None:
         raise ValueError("the `low` and `high` of a scale are finite numbers")
     if scale.low is not None and scale.high is not None and scale.low >= scale.high:
         raise ValueError(
-            "the `low` of a scale is below its `high`; if fewer is better, let `values` or a constant make numbers "
-            "negative, and `high` 0"
+            "the `low` of a scale is below its `high`; if fewer is better, write `negative: true`, with low -50 and "
+            "high 0 for 50 to 0"
         )
 
 

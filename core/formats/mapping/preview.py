@@ -185,18 +185,25 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
         elif own in used and column not in read:
             cells = (parse_cell(row.get(column, "")) for row in preview.rows)
             unused += [f"{column}.{key}" for key in _values_of_messages(cells)]
-    return [*unused, *_unused_in_elements(preview, mapping)]
+    return [*unused, *_unused_in_elements(preview, mapping, used)]
 
 
-def _unused_in_elements(preview: Preview, mapping: Mapping) -> Iterator[str]:
-    """Yield the fields of elements of lists, such as `reviews[].rank`, to which none of the lists' blocks refers."""
+def _unused_in_elements(preview: Preview, mapping: Mapping, used: set[Keys]) -> Iterator[str]:
+    """Yield the fields of elements of lists, such as `reviews[].rank`, to which neither the lists' blocks nor paths of
+    single elements, of `used`, refer."""
     blocks = (*mapping.labels, *mapping.judges, *mapping.gold)
-    for each in dict.fromkeys(block.each for block in blocks if block.each in preview.lists):
-        used = {parse_path(path) for block in blocks if block.each == each for path in block_paths(block)}
-        for column in preview_elements(preview, str(each), alone=True).columns:
-            own = parse_path(column)
-            if not any(own[: len(keys)] == keys[: len(own)] for keys in used):
-                yield f"{each}[].{column}"
+    for column in preview.lists:
+        list_keys = parse_path(column)
+        size = len(list_keys)
+        numbered = {
+            keys[size + 1 :] for keys in used if keys[:size] == list_keys and keys[size:] and keys[size].isdecimal()
+        }
+        own_blocks = [block for block in blocks if block.each == column]
+        in_elements = numbered | {parse_path(path) for block in own_blocks for path in block_paths(block)}
+        for name in preview_elements(preview, column, alone=True).columns if in_elements else ():
+            own = parse_path(name)
+            if not any(own[: len(keys)] == keys[: len(own)] for keys in in_elements):
+                yield f"{column}[].{name}"
 
 
 def _values_of_messages(cells: Iterable[Any]) -> list[str]:

@@ -194,6 +194,13 @@ def parse_label(
     return value
 
 
+def negated(cell: Any, translations: Mapping[str, Value | None], line: int, field: str) -> Any:
+    """Return a number that has no translation with the other sign; other cells as they are."""
+    is_translated = isinstance(cell, str | bool | int | float) and format_value(cell) in translations
+    number = None if is_translated else parse_number(cell, line, field)
+    return cell if number is None else -number
+
+
 def _find_category(cell: Any, text: str, scale: Scale, line: int, field: str) -> Value | None:
     """Return the category with the cell's spelling: 3, 3.0 and "3" are the category 3, but True is not 1."""
     categories: dict[str, Value] = {format_value(category): category for category in scale.categories}

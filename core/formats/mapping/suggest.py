@@ -333,11 +333,13 @@ def apply_scales(draft: guess.Draft, scales: abc.Mapping[str, str]) -> guess.Dra
         low, high = sorted((int(match[1]), int(match[2])))
         are_whole = all(block["scale"]["level"] != "interval" for block in own)
         scale = guess.scale_of(low, high, () if are_whole else (0.5,))
-        if is_reversed and "categories" not in scale:
-            message = f"only a scale of at most {guess.MAX_CATEGORIES} whole numbers can have the lowest as the best"
-            raise FileFormatError(message, field=field)
+        changes: guess.Draft = {"scale": scale}
+        if is_reversed and "categories" in scale:
+            changes = {"scale": scale | {"categories": scale["categories"][::-1]}}
+        elif is_reversed:
+            changes = {"scale": scale | {"low": -high, "high": -low}, "negative": True}
         for block in own:
-            block |= {"scale": scale | ({"categories": scale["categories"][::-1]} if is_reversed else {})}
+            block |= changes
             block.pop("confirmed", None)
     return draft
 

@@ -16,7 +16,8 @@ from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping import table
 from core.formats.mapping.judges import VerdictFile
-from core.formats.mapping.suggest import suggest_table
+from core.formats.mapping.preview import unused_fields
+from core.formats.mapping.suggest import apply_scales, suggest_table
 from core.formats.plain_yaml import parse_fields
 from core.formats.records import (
     AdjudicationRecord,
@@ -607,3 +608,39 @@ def test_preferences_are_between_two_of_several_responses(tmp_path: Path) -> Non
             mappings.build_mapping(draft | {"labels": [label | {"annotators": ["ab"], "pair": pair}]})
     with pytest.raises(FileFormatError, match="between two responses"):
         mappings.build_mapping(draft | {"judges": [{**draft["judges"][0], "order": "ab"}]})
+
+
+def test_numbers_of_which_fewer_are_better_are_negative_and_words_keep_their_meaning(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    row = {
+        "id": "1",
+        "text": "So.",
+        "errors": [{"kind": "style"}, {"kind": "style"}],
+        "count": "12",
+        "turns": [{"a": 1}],
+    }
+    path.write_text(json.dumps(row) + "\n" + json.dumps(row | {"id": "2", "errors": [], "count": "-2"}) + "\n")
+    scale = {"level": "interval", "low": -50, "high": 0}
+    marks = {"layout": "long", "kind": "score", "each": "errors", "annotator": {"constant": "ann"}, "negative": True}
+    marks |= {"criterion_field": "kind", "value": {"constant": "1"}, "aggregate": "sum", "scale": scale}
+    gold = {"kind": "score", "criterion": "errors", "value": "count", "negative": True, "scale": scale}
+    gold["values"] = {"-2": None}
+    draft = {"id": "id", "responses": [{"text": "text"}], "labels": [marks], "gold": [gold]}
+    records = list(table.read(path, mappings.build_mapping(draft)))
+    assert [own.label.value for own in records if isinstance(own, LabelRecord)] == [-2]
+    assert [own.ruling.value for own in records if isinstance(own, AdjudicationRecord)] == [-12]
+    stated, _ = table.statements(path, mappings.build_mapping(draft))
+    assert stated[1].lines() == ["'-2' -> no value: 1 times", "'12' -> -12: 1 times"]
+    with pytest.raises(FileFormatError, match="`negative` is for a scale with `low` and `high`"):
+        mappings.build_mapping(draft | {"gold": [gold | {"scale": {"level": "ordinal", "categories": [1, 2]}}]})
+    stated_scale = apply_scales({"gold": [{"kind": "score", "value": "count", "scale": scale}]}, {"count": "100-0"})
+    assert stated_scale["gold"][0]["negative"] and stated_scale["gold"][0]["scale"]["low"] == -100
+
+
+def test_unused_fields_of_elements_that_are_named_by_their_number_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    turns = [{"text": f"Turn {n}.", "rating": n} for n in range(2)]
+    path.write_text(json.dumps({"id": "1", "turns": turns, "scores": [1, 2, 3]}) + "\n")
+    draft = {"id": "id", "prompt": "turns.0.text", "responses": [{"text": "turns.1.text"}]}
+    draft["gold"] = [{"kind": "score", "value": "scores.0", "scale": {"level": "ordinal", "categories": [1, 2]}}]
+    assert unused_fields(path, mappings.build_mapping(draft)) == ["scores.1:", "turns[].rating"]

@@ -255,8 +255,8 @@ def test_ranks_of_responses_are_a_ranking_and_a_rank_alone_is_asked_about(tmp_pa
     assert "5, 4, 3, 2, 1 (1 is the best)" in questions(path, build_mapping(draft))[0].sentence()
     assert apply_scales(draft, {"rank": "1-5"})["gold"][0]["scale"]["categories"] == [1, 2, 3, 4, 5]
     assert apply_scales(draft, {"rank": "5-1"})["gold"][0]["scale"]["categories"] == [5, 4, 3, 2, 1]
-    with pytest.raises(FileFormatError, match="can have the lowest as the best"):
-        apply_scales(draft, {"rank": "100-0"})
+    large = apply_scales(draft, {"rank": "100-0"})["gold"][0]
+    assert large["negative"] and large["scale"] == {"level": "interval", "low": -100, "high": 0}
 
 
 def test_a_stated_role_is_used_or_refused(tmp_path: Path) -> None:
