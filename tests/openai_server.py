@@ -1,13 +1,12 @@
 """A real server that speaks the OpenAI chat completions protocol, for tests and benchmarks.
 
-    python -m tests.openai_server --port 8123 --log asks.jsonl --latency 0.1
+    python -m tests.openai_server --port 8123 --latency 0.1
 
 A reply depends only on the model and the prompt, so a run that is killed and resumed gets the same replies. Models
 called "sampler..." and "panel..." return several replies to a request for `n`; those of "panel..." differ in choice.
-The log has one line per request, written when it ends: {"model", "prompt" (SHA-256), "answer", "delivered", "key",
-"at"}; `delivered` is false when the client had disconnected. Faults apply to the next requests, one after another:
-
-    POST /faults [{"fault": "429", "after": 0.2}, {"fault": "drop", "model": "judge-1"}]      GET /log
+`Server.log` has one entry per request, added when it ends: {"model", "prompt" (SHA-256), "answer", "delivered", "key",
+"at"}; `delivered` is false when the client had disconnected. `Server.faults` apply to the next requests, one after
+another: [{"fault": "429", "after": 0.2}, {"fault": "drop", "model": "judge-1"}].
 """
 
 import argparse
@@ -16,13 +15,11 @@ import hashlib
 import json
 import math
 import re
-import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tests.provider_faults import PROVIDER_FAULTS
@@ -52,7 +49,7 @@ FILLER = "Both submissions were weighed against every level of the criteria, ste
 class Server:
     """The state of the server: its faults, and the log of its requests."""
 
-    def __init__(self, latency: float = 0.0, log: Path | None = None) -> None:
+    def __init__(self, latency: float = 0.0) -> None:
         self.latency = latency
         self.faults: list[dict[str, Any]] = []
         self.behaviours: dict[str, dict[str, Any]] = {}
@@ -79,15 +76,12 @@ class Server:
         """Requests in progress."""
         self.most_open = 0
         """The largest number of simultaneous requests so far."""
-        self._file = log.open("a", buffering=1, encoding="utf-8") if log else None
         self._recorded = threading.Condition()
 
     def record(self, line: dict[str, Any]) -> None:
         with self._recorded:
             self.log.append(line)
             self._recorded.notify_all()
-        if self._file:
-            self._file.write(json.dumps(line) + "\n")
 
     def wait_for_requests(self, count: int, seconds: float = 60.0) -> bool:
         """Wait until so many requests have ended; return False when the time has passed before."""
@@ -206,11 +200,6 @@ class Connection(asyncio.Protocol):
     def handle(self, path: str, body: bytes) -> None:
         if path.endswith("/chat/completions"):
             self.task = asyncio.get_running_loop().create_task(self.complete(body))
-        elif path == "/faults":
-            self.server.faults = json.loads(body)
-            self.answer(200, {})
-        elif path == "/log":
-            self.answer(200, self.server.log)
         else:
             self.answer(404, {"error": {"message": f"unknown path {path}"}})
 
@@ -244,14 +233,14 @@ class Connection(asyncio.Protocol):
                 if request.get("logprobs") and self.server.probabilities:
                     for choice in response["choices"]:
                         choice["logprobs"] = logprobs(choice["message"]["content"], self.server.probabilities)
-                await (self.stream(response) if request.get("stream") else self.whole(response))
+                if request.get("stream"):
+                    await self.stream(response)
+                else:
+                    self.answer(200, response)
             line["delivered"] = True
         finally:
             self.server.open -= 1
             self.server.record(line | {"at": time.time()})
-
-    async def whole(self, response: dict[str, Any]) -> None:
-        self.answer(200, response)
 
     async def stream(self, response: dict[str, Any]) -> None:
         """Send a reply word by word; the end of the connection is that of the stream."""
@@ -312,9 +301,9 @@ async def serve(server: Server, port: int, ready: threading.Event, stop: asyncio
 
 
 @contextmanager
-def run_server(latency: float = 0.0, log: Path | None = None) -> Iterator[Server]:
+def run_server(latency: float = 0.0) -> Iterator[Server]:
     """Run a server on a free port in a background thread; `address` is its base URL."""
-    server, ready = Server(latency, log), threading.Event()
+    server, ready = Server(latency), threading.Event()
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve(server, 0, ready, stop)), daemon=True)
@@ -331,20 +320,10 @@ def run_server(latency: float = 0.0, log: Path | None = None) -> Iterator[Server
 def main() -> None:
     parser = argparse.ArgumentParser(description="A local server that speaks the OpenAI protocol.")
     parser.add_argument("--port", type=int, default=8123)
-    parser.add_argument("--log", type=Path)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before every reply")
-    parser.add_argument("--faults", default="[]", help='JSON: [{"fault": "429", "after": 1}, ...]')
     arguments = parser.parse_args()
-    server = Server(arguments.latency, arguments.log)
-    server.faults = json.loads(arguments.faults)
-    asyncio.run(serve_until_signal(server, arguments.port))
-
-
-async def serve_until_signal(server: Server, port: int) -> None:
-    stop = asyncio.Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    await serve(server, port, threading.Event(), stop)
+    with suppress(KeyboardInterrupt):
+        asyncio.run(serve(Server(arguments.latency), arguments.port, threading.Event(), asyncio.Event()))
 
 
 if __name__ == "__main__":
