@@ -1,6 +1,7 @@
 """The files of docs/papers, and variants of them for the local server."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,13 @@ import yaml
 
 from core import experiments
 from core.experiments import Cell
-from core.experiments import load_paper as load
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Scale
 from core.protocols import registry, settings_file
 
 PAPERS = experiments.FOLDER
+load = cache(experiments.load_paper)
 THREE, TWO = Scale(level="ordinal", categories=(1, 2, 3)), Scale(level="ordinal", categories=(0, 1))
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 CRITERIA = [

@@ -163,8 +163,8 @@ STUDIES: Mapping[str, Callable[[Path], Iterator[Record]]] = {
     "numbers": _problems(NUMBERS, {"GSM8k": 1}),
     "realcritic": _solutions({"A": "A", "B": "B", "C": "C"}, "AAABBC"),
     "sums": _solutions({"A": "1", "B": "2", "C": "0"}, "AAABBC"),
-    "chateval": _pairs({"overall quality": CATEGORIES}, 2),
-    "dna_eval": _pairs({"": ("math",)}, 6),
+    "chateval": _pairs({"overall quality": CATEGORIES}, 1),
+    "dna_eval": _pairs({"": ("math",)}, 4),
     "scaleeval": _pairs(CELLS, 3),
     "metacritique": _critiques,
 }
