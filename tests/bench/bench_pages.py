@@ -25,6 +25,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from core.labels import Target
+from pages.parts.sections import SECTIONS
 from storage.db import connections
 from storage.studies import studies
 from tests.bench import large_study
@@ -94,7 +95,7 @@ class Visited:
     """Whether it shows figures that depend on labels."""
 
 
-PAGES = {
+PAGES = {section.path: Visited(section.path) for section in SECTIONS} | {
     "overview": Visited("", live=True),
     "judges": Visited("judges", "Scenario", True, "section=A versus B", live=True),
     "biases": Visited("biases", "Scenario", live=True),
@@ -104,28 +105,9 @@ PAGES = {
     "alignment": Visited("alignment", lists_items=True, live=True),
     "discussions": Visited("discussions", live=True),
     "compare_runs": Visited("compare_runs", "Scenario", live=True),
-    "published": Visited("published"),
     "traces": Visited("traces", "Run"),
-    "unread": Visited("unread"),
     "search": Visited("search", query="text=Question 77777"),
     "search_turns": Visited("search", query="text=no such text&area=Turns of judges"),
-    "home": Visited("home"),
-    "disagreements": Visited("disagreements"),
-    "scores": Visited("scores"),
-    "adjudication": Visited("adjudication"),
-    "inbox": Visited("inbox"),
-    "aius": Visited("aius"),
-    "critique_labels": Visited("critique_labels"),
-    "aspect_weights": Visited("aspect_weights"),
-    "studies": Visited("studies"),
-    "annotators": Visited("annotators"),
-    "inputs": Visited("inputs"),
-    "runs": Visited("runs"),
-    "experiments": Visited("experiments"),
-    "improve": Visited("improve"),
-    "access": Visited("access"),
-    "audit": Visited("audit"),
-    "account": Visited("account"),
 }
 
 

@@ -42,23 +42,20 @@ def distances(folder: str) -> dict[tuple[str, str], tuple[float | None, int, int
     return {(row.rater_a, row.rater_b): (row.distance_undefined_as_zero, row.units, row.undefined) for row in rows}
 
 
-def test_faireval_has_its_published_distances() -> None:
-    by_pair = distances("faireval")
-    assert by_pair["ann1", "ann2"] == (pytest.approx(0.1169, abs=5e-5), 50, 0)
-    for judge, figure, undefined in (
-        ("gpt35", 0.1516, 0),
-        ("gpt4", 0.1492, 4),
-        ("llama2", 0.1804, 0),
-        ("mistral", 0.2217, 0),
-    ):
-        assert by_pair[judge, "ann1"] == (pytest.approx(figure, abs=5e-5), 50, undefined)
-
-
-def test_llmbar_has_its_published_distances() -> None:
-    by_pair = distances("llmbar")
-    assert by_pair["ann1", "ann2"] == (pytest.approx(0.2094, abs=5e-5), 200, 0)
-    for judge, figure in (("gpt35", 0.3273), ("gpt4", 0.1624), ("llama2", 0.1734), ("mistral", 0.2114)):
-        assert by_pair[judge, "ann1"] == (pytest.approx(figure, abs=5e-5), 50, 0)
+@pytest.mark.parametrize(
+    ("data_set", "of_people", "units", "of_judges", "undefined"),
+    [
+        ("faireval", 0.1169, 50, {"gpt35": 0.1516, "gpt4": 0.1492, "llama2": 0.1804, "mistral": 0.2217}, {"gpt4": 4}),
+        ("llmbar", 0.2094, 200, {"gpt35": 0.3273, "gpt4": 0.1624, "llama2": 0.1734, "mistral": 0.2114}, {}),
+    ],
+)
+def test_a_data_set_has_its_published_distances(
+    data_set: str, of_people: float, units: int, of_judges: dict[str, float], undefined: dict[str, int]
+) -> None:
+    by_pair = distances(data_set)
+    assert by_pair["ann1", "ann2"] == (pytest.approx(of_people, abs=5e-5), units, 0)
+    for judge, figure in of_judges.items():
+        assert by_pair[judge, "ann1"] == (pytest.approx(figure, abs=5e-5), 50, undefined.get(judge, 0))
 
 
 def test_questions_have_their_categories_which_the_average_weights_are_printed_by() -> None:

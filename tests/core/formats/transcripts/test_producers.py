@@ -7,7 +7,6 @@ import io
 import json
 import os
 import subprocess
-import time
 import urllib.request
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from core.formats.mapping.suggest import build_suggested, suggest_table
 from core.formats.records import ItemRecord, LabelRecord
 from core.formats.registry import read_for_import, write_records
 from core.labels import Label, Target
+from tests.browser.conftest import wait_until_served
 from tests.core.formats.transcripts.test_messages import imported
 
 PYTHON = os.environ.get("TIEBREAK_PRODUCERS", "")
@@ -46,8 +46,8 @@ def exports(tmp_path_factory):
         for command in commands
     ]
     try:
-        for name in ("phoenix", "mlflow"):
-            wait_for(f"http://127.0.0.1:{PORTS[name]}/")
+        for name, server in zip(("phoenix", "mlflow"), servers, strict=True):
+            assert wait_until_served(f"http://127.0.0.1:{PORTS[name]}/", server), name
         script = Path(__file__).with_name("producers.py")
         subprocess.run([PYTHON, script, folder, PORTS["phoenix"], PORTS["mlflow"]], env=own, cwd=folder, check=True)
         yield folder
@@ -55,17 +55,6 @@ def exports(tmp_path_factory):
         for server in servers:
             server.terminate()
             server.wait(30)
-
-
-def wait_for(address):
-    """Wait until a server answers; raises OSError if it does not in two minutes."""
-    for _ in range(119):
-        try:
-            urllib.request.urlopen(address, timeout=1).close()
-            return
-        except OSError:
-            time.sleep(1)
-    urllib.request.urlopen(address, timeout=1).close()
 
 
 @pytest.mark.skipif(not PYTHON, reason="TIEBREAK_PRODUCERS names no Python with arize-phoenix and mlflow")
