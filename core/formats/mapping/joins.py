@@ -1,5 +1,6 @@
 """Joins the rows of a table with those of other files in its folder, and finds the fields that pair them up."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, islice, zip_longest
@@ -16,6 +17,8 @@ from core.formats.mapping.rows import format_value, parse_name, read_rows
 from core.formats.mapping.scope import current_omissions
 from core.formats.validation_errors import join_names, quote_value
 
+# The list of the columns of `numbered`.
+NUMBERED_LIST = "numbered"
 # Rows of a table whose keys are looked up to find the field that names them.
 SAMPLE = 200
 # The share of different rows from which on files whose rows have no name are joined by their number.
@@ -37,7 +40,27 @@ def read_joined(path: Path, mapping: TableMapping) -> Iterator[tuple[int, Row]]:
         if not other.is_file():
             raise FileFormatError(f"there is no file {join.file!r} next to {path.name}", field="join.file")
         rows = _by_key(rows, other, join) if join.keys else _by_number(rows, other, join)
-    return rows
+    return _with_numbered(rows, mapping.numbered) if mapping.numbered else rows
+
+
+def _with_numbered(rows: Iterator[tuple[int, Row]], patterns: Mapping[str, str]) -> Iterator[tuple[int, Row]]:
+    """Yield rows in which columns with a number in their names are the list NUMBERED_LIST of objects.
+
+    `patterns`: field of an object -> the columns that have it, such as "answer_{n}".
+    """
+    found = {name: re.compile(r"(\d+)".join(map(re.escape, own.split("{n}")))) for name, own in patterns.items()}
+    for line, row in rows:
+        elements: dict[int, dict[str, Any]] = {}
+        used = set[str]()
+        for name, pattern in found.items():
+            matches = {column: match for column in row if (match := pattern.fullmatch(column))}
+            if not matches:
+                raise FileFormatError(f"no column is called {patterns[name]}", line=line, field=f"numbered.{name}")
+            used |= matches.keys()
+            for column, match in matches.items():
+                elements.setdefault(int(match[1]), {})[name] = row[column]
+        others = {column: cell for column, cell in row.items() if column not in used}
+        yield line, {**others, NUMBERED_LIST: [elements[number] for number in sorted(elements)]}
 
 
 def _by_number(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterator[tuple[int, Row]]:

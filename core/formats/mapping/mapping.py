@@ -479,6 +479,8 @@ class Mapping(Frozen):
     record itself, and "*.*" the lists in it. Several: lists in the elements of lists, the outer one first."""
     divider: str | None = Field(default=None, min_length=1)
     """What divides a text into the elements of the last field of `explode`, such as the "|" of two systems."""
+    numbered: dict[str, Annotated[str, StringConstraints(pattern=r"^[^{}]*\{n\}[^{}]*$")]] = Field(default_factory=dict)
+    """Field -> the name with {n} of numbered columns, which become the list `numbered` of objects with these fields."""
     parallel: tuple[FieldPath, ...] = ()
     """Other lists of the record with a value for each element of the exploded one: in an element, that value."""
     where: Where = Field(default_factory=dict)

@@ -39,26 +39,36 @@ class Preview:
     """What can be exploded: columns with lists of records, or the record itself if the file is one object of them."""
 
 
+# The fields of a mapping that say how rows are read, and what they are.
+READING = ("explode", "divider", "parallel", "numbered", "fill", "separator", "quotes", "header", "join")
+
+
 def preview_table(
     path: Path,
     rows_shown: int = 5,
     explode: str | Sequence[str] | None = None,
-    separator: str | None = None,
-    parallel: Sequence[str] = (),
+    *,
     join: Any = (),
-    quotes: bool | None = None,
     divider: str | None = None,
 ) -> Preview:
-    """Return the first rows, or the first elements of their exploded lists; `join` and `quotes` are those of a mapping.
+    """Return the first rows, or the first elements of their exploded lists; `join` is that of a mapping.
 
     Raises FileFormatError for an invalid one.
     """
+    return preview_draft(path, rows_shown, {"explode": explode, "join": join, "divider": divider if explode else None})
+
+
+def preview_draft(path: Path, rows_shown: int, draft: dict[str, Any]) -> Preview:
+    """Return the first rows as a draft of a mapping, which need not be complete, reads them."""
+    reading = {name: draft[name] for name in READING if draft.get(name) is not None}
+    return preview_of(path, rows_shown, build_mapping({"id": "{row}", "prompt": {"constant": ""}, **reading}))
+
+
+def preview_of(path: Path, rows_shown: int, mapping: Mapping) -> Preview:
+    """Return the first rows as a mapping reads them."""
     columns: dict[str, None] = {}
-    lists: dict[str, None] = dict.fromkeys(_whole_record(path, separator, quotes))
+    lists: dict[str, None] = dict.fromkeys(_whole_record(path, mapping.separator, mapping.quotes))
     rows, has_more = [], False
-    levels = {"explode": explode, "parallel": parallel, "divider": divider} if explode else {}
-    reading = {"separator": separator, "join": join, "quotes": quotes, **levels}
-    mapping = build_mapping({"id": "{row}", "prompt": {"constant": ""}, **reading})
     keys = {f"{own.name}.{key}" for own in mapping.join for key in own.other_keys}  # the same as in the table
     for row in islice(_iter_rows(path, mapping), rows_shown):
         cells = dict(islice(((name, cell) for name, cell in flatten(row) if name not in keys), MAX_FIELDS + 1))
@@ -70,12 +80,6 @@ def preview_table(
         lists.update({column: None for column, cell in cells.items() if _is_record_list(cell)})
         rows.append({column: _format_cell(cell) for column, cell in cells.items()})
     return Preview(columns=tuple(columns), rows=tuple(rows), has_more=has_more, lists=tuple(lists))
-
-
-def preview_of(path: Path, rows_shown: int, mapping: Mapping) -> Preview:
-    """Return the first rows as a mapping reads them."""
-    reading = (mapping.separator, (), mapping.join, mapping.quotes, mapping.divider)
-    return preview_table(path, rows_shown, mapping.explode or None, *reading)
 
 
 def _whole_record(path: Path, separator: str | None, quotes: bool | None) -> list[str]:

@@ -12,7 +12,7 @@ from core.formats.mapping import mapping as mappings
 from core.formats.mapping.confirmation import OPEN
 from core.formats.mapping.fields import is_template, key_of
 from core.formats.mapping.guess import Draft, guess_block, guess_confidence, guess_roles
-from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_elements, preview_table
+from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_draft, preview_elements
 from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.suggest_blocks import guess_values, leave_open
 from core.formats.plain_yaml import dump_fields, parse_fields
@@ -334,7 +334,7 @@ def _draw_meaning(name: str, block: abc.Mapping[str, object]) -> None:
 # A mapping as YAML text: for the fields of a mapping that the form has no widgets for.
 
 BLOCKS = ("labels", "gold", "judges", "critiques", "weights")
-LABEL_FIELDS = ("aggregate", "divider", "steps")  # fields of a block of labels that the form lacks
+LABEL_FIELDS = ("aggregate", "divider", "steps", "pair", "negative")  # fields of a block of labels that the form lacks
 HEIGHT = 420  # pixels of the editor
 
 
@@ -365,21 +365,10 @@ def draw_yaml_editor(draft: Draft, key: str) -> Draft | None:
 
 PREVIEW_ROWS = 200  # rows that are searched for columns and values
 TABLE_ROWS = 5
-# Fields of a mapping that are written in YAML and not chosen here.
-OTHER_FIELDS = (
-    *(
-        "image",
-        "category_of",
-        "parallel",
-        "divider",
-        "separator",
-        "quotes",
-        "where",
-        "where_not",
-        "shuffle",
-        "join",
-        "aspects",
-    ),
+# Fields of a mapping that are chosen here; others are written in YAML.
+IN_FORM = (
+    *("id", "prompt", "responses", "context", "reference", "scenario", "group", "explode", "confirmed"),
+    *("labels", "gold", "judges", "critiques", "weights"),
 )
 # The field of a block of labels -> its name in the form.
 REQUIRED_COLUMNS = {
@@ -409,7 +398,7 @@ def draw_mapping(source: FileSource) -> Draft | None:
         draft = _draw_text(state) if state["as_text"] else _draw_form(source, state)
     shown = draft or state["draft"]
     with first_rows:
-        preview = _load_preview(source, shown)
+        preview = source.read(preview_draft, PREVIEW_ROWS, shown)
         if preview.has_more:
             st.caption(MANY_FIELDS)
         rows = [{column: row.get(column, "") for column in preview.columns} for row in preview.rows[:TABLE_ROWS]]
@@ -429,7 +418,7 @@ def _draw_text(state: dict[str, Any]) -> Draft | None:
 
 def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     draft = state["draft"]
-    preview = _load_preview(source, draft)
+    preview = source.read(preview_draft, PREVIEW_ROWS, draft)
     chooser = Chooser(preview.columns, f"map{state['number']}_")
     explode = _draw_explode(source, preview, chooser, draft)
     fields = _draw_item(chooser, draft)
@@ -441,7 +430,7 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
         made["judges"] = draw_judges(chooser, preview, blocks, len(fields["responses"]), state["judges"])
     for name, block in kept:
         made[name] = [*made.get(name, []), block]
-    others = {field: draft[field] for field in OTHER_FIELDS if field in draft}
+    others = {field: draft[field] for field in draft if field not in IN_FORM}
     if others:
         st.caption(f"Also in the mapping, and imported: {', '.join(others)}.")
     made = drop_empty({"explode": explode, **fields, **made, **others})
@@ -524,12 +513,6 @@ def _restart(state: dict[str, Any], draft: Draft, *, as_text: bool) -> None:
     blocks = dict(enumerate(block if name == "labels" else {"layout": "gold", **block} for name, block in in_form))
     kept = [own for own in found if own not in in_form and (own[0] != "judges" or state["judges"] is None)]
     state.update({"number": state["number"] + 1, "draft": draft, "blocks": blocks, "kept": kept, "as_text": as_text})
-
-
-def _load_preview(source: FileSource, draft: Draft) -> Preview:
-    parallel = tuple(draft.get("parallel", ()))
-    levels = (draft.get("explode"), draft.get("separator"), parallel, draft.get("join", ()))
-    return source.read(preview_table, PREVIEW_ROWS, *levels, draft.get("quotes"), draft.get("divider"))
 
 
 def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft: Draft) -> str | list[str] | None:

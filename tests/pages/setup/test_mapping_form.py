@@ -90,6 +90,13 @@ gold:
 judges:
   - {{kind: score, criterion: d, judge: who, value: value, scale: {{level: interval, low: 1, high: 5}}}}
 """,
+    "how rows are read, pairs and numbers of which fewer are better": f"""{PLAIN}
+fill: [topic]
+labels:
+  - {{layout: wide, kind: preference, pair: [1, 2], annotators: [value]}}
+  - {{layout: wide, kind: score, criterion: c, negative: true, annotators: [value],
+     scale: {{level: interval, low: -5, high: 0}}}}
+""",
     "a part of a text": """
 id: key
 prompt: {field: q, after_last: W}

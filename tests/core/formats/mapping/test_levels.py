@@ -1,6 +1,7 @@
 """The level of the items, of the labels and of the systems in nested data is suggested from the values."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import apply_roles, apply_scales, apply_values, suggest_table
 from core.formats.mapping.table import roles
@@ -335,3 +337,16 @@ def test_a_column_of_another_name_has_the_system_of_usual_columns(tmp_path: Path
     ]
     draft = suggest_table(write(tmp_path, rows))
     assert draft["responses"] == [{"text": "response", "system": "bot"}] and not draft["confirmed"]
+
+
+def test_columns_with_a_number_in_their_names_are_a_list_of_items(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("Input.text_1,Input.text_2,Answer.q_2,Answer.q_1,who\nSo.,Thus.,No,Yes,ann\n", encoding="utf-8")
+    gold = [{"kind": "answer", "criterion": "r", "value": "q", "scale": {"level": "nominal", "categories": YES}}]
+    draft = {"numbered": {"text": "Input.text_{n}", "q": "Answer.q_{n}"}, "explode": "numbered"}
+    draft |= {"id": "{row}-{element}", "prompt": "who", "responses": [{"text": "text"}], "gold": gold}
+    assert imported(path, draft) == [("ann", "So.", None, "Yes"), ("ann", "Thus.", None, "No")]
+    assert unused_fields(path, build_mapping(draft | {"prompt": {"constant": "?"}})) == ["who"]
+    for pattern, message in (("Input.text_", "numbered"), ("Input.words_{n}", "no column is called Input.words_{n}")):
+        with pytest.raises(FileFormatError, match=re.escape(message)):
+            imported(path, draft | {"numbered": {"text": pattern, "q": "Answer.q_{n}"}})
