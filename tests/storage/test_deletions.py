@@ -33,7 +33,7 @@ def study_records(engine, study):
     return [record for record in exports.export_records(engine, study) if record.type in ("run", "trace", "label")]
 
 
-def test_a_deleted_run_is_in_no_figure_its_labels_stay_and_it_is_restored_as_it_was(engine, a_study, executed):
+def test_a_deleted_run_is_in_no_figure_and_is_restored_as_it_was(engine, a_study, executed):
     stored = study_records(engine, a_study)
     before = read(engine, disagreements.version, a_study.id)
     write(engine, deletions.delete_run, executed.id)

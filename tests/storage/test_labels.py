@@ -24,7 +24,7 @@ def history(engine, study, **fields):
     return read(engine, labels.history, study.id, make_target(), **fields)
 
 
-def test_the_newest_label_is_current_older_ones_remain_and_a_withdrawal_is_a_label_without_a_value(engine, a_study):
+def test_the_newest_label_is_current_and_a_withdrawal_is_one_without_a_value(engine, a_study):
     save(engine, a_study, "ann", 1, reason="at first sight", seconds=4.5)
     save(engine, a_study, "ann", 2)
     assert [label.value for label in history(engine, a_study)] == [1, 2]
@@ -59,7 +59,7 @@ def test_true_and_one_differ_in_the_frame_and_in_gold(engine, a_study):
     assert (gold.source, len(gold.distribution)) == ("unresolved", 2)
 
 
-def test_a_view_ends_blindness_on_its_target_only_as_an_imported_label_does_that_was_not_blind(engine, a_study):
+def test_a_view_ends_blindness_on_its_target_only_as_an_imported_label_does(engine, a_study):
     for _ in range(2):
         write(engine, views.record, a_study.id, [make_target()], "ann")
     assert not save(engine, a_study, "ann", 1).blind

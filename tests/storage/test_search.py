@@ -89,7 +89,7 @@ def test_pages_of_one_match_each_have_all_matches(engine: Engine, study: Study, 
     assert len(found) == {"items": 1, "turns": 1, "labels": 3}[area]
 
 
-def test_a_text_of_one_character_an_unknown_area_and_another_place_are_refused(engine: Engine, study: Study) -> None:
+def test_a_short_text_an_unknown_area_and_another_place_are_refused(engine: Engine, study: Study) -> None:
     with pytest.raises(TiebreakError, match="2 to 200 characters"):
         find(engine, study, " a ")
     with pytest.raises(TiebreakError, match="no area 'prompts'"):

@@ -321,7 +321,7 @@ def by_claims(engine, **claims):
     return read(engine, logins.identify, cookie).actor.name
 
 
-def test_claims_of_a_provider_find_the_account_by_its_address_once_and_later_by_subject_if_it_is_not_disabled(engine):
+def test_claims_of_a_provider_find_an_enabled_account_by_its_address_once_and_later_by_subject(engine):
     account = add_account(engine, "ann", email="ann@lab.example")
     for refused in ({"email_verified": False}, {"email": "bob@lab.example"}, {"sub": ""}, {"iss": None}):
         with pytest.raises(TiebreakError):

@@ -61,7 +61,7 @@ def accept(engine: Engine, study: Study, name: str) -> int:
     return write(engine, lambda session: evaluations.accept(session, study, evaluation))
 
 
-def test_a_split_has_both_parts_of_each_scenario_as_its_preview_and_is_made_once(engine: Engine) -> None:
+def test_a_split_has_the_parts_of_its_preview_and_is_made_once(engine: Engine) -> None:
     study = prepare(engine)
     with reading(engine) as session:
         expected = splits.preview(session, study.id, share=0.5, seed=0)

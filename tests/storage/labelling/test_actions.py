@@ -56,7 +56,7 @@ def test_a_change_in_the_same_request_is_blind_because_no_reply_was_seen(ann, en
     assert [(row.value, row.blind) for row in stored(engine)] == [(1, True), (2, True)]
 
 
-def test_a_label_equal_to_what_stands_adds_nothing_and_removes_the_draft_and_a_later_reason_is_a_change(ann, engine):
+def test_a_label_equal_to_what_stands_removes_the_draft_and_a_later_reason_is_a_change(ann, engine):
     task = ann.tasks()[0]
     ann.label(task, 1)
     ann.do("draft", task, value=2, base="1")
@@ -207,7 +207,7 @@ def test_undo_leaves_what_was_taken_back_as_a_draft_and_a_new_label_empties_the_
     assert ann.history()["redo"] == []
 
 
-def test_undo_names_its_entry_and_is_stale_without_one_or_when_another_window_changed_the_stack(ann, engine):
+def test_undo_is_stale_without_its_entry_or_when_another_window_changed_the_stack(ann, engine):
     assert ann.do("undo", entry="e-1")["status"] == "stale"
     assert stored(engine) == []
     other = Client(engine, name="c-2")
@@ -284,7 +284,7 @@ def test_a_label_beyond_the_overlap_is_stored_as_surplus_and_frees_no_place(ann,
     assert task["id"] not in {one["id"] for one in dee.tasks()}
 
 
-def test_drafts_and_labels_on_a_full_target_say_so_and_do_not_count_towards_the_overlap(ann, engine):
+def test_drafts_and_labels_on_a_full_target_do_not_count_towards_the_overlap(ann, engine):
     set_rules(engine, overlap=1)
     task = ann.tasks()[0]
     bob = Client(engine, annotator="bob")

@@ -161,7 +161,7 @@ def test_the_letters_of_the_same_annotators_differ_between_targets(engine):
     assert len(orders) > 1 or len({order[0] for order in orders}) > 1
 
 
-def test_the_judges_opinions_are_by_run_with_the_verdict_and_choices_have_the_keys_of_the_workbench(engine):
+def test_a_case_has_the_judges_opinions_by_run_and_the_choices_of_the_workbench(engine):
     save(engine, "item 0", 1, 2)
     imports.import_records(engine, "s", [RUN, a_trace("item 0")])
     content = opened(engine)

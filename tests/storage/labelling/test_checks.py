@@ -90,7 +90,7 @@ def test_the_overlap_still_ends_ordinary_targets(study):
     assert second.label(task, 1)["status"] == "surplus"
 
 
-def test_who_adjudicated_a_target_is_not_checked_on_it_and_without_a_share_it_is_an_ordinary_one(study):
+def test_nobody_is_checked_on_an_own_decision_nor_without_a_share(study):
     owner = Client(study, "owner")
     assert all(number >= DECIDED for number in items_of(owner, owner.tasks(count=60)))
     set_rules(study, check_share=0.0)

@@ -123,7 +123,7 @@ def test_refined_answers_are_compared_blind(clients):
     assert opinion["references"][0]["column"] == f"answer-{opinion['value']}"
 
 
-def test_labels_of_critiques_are_carried_out_from_the_page_of_another_queue_and_are_in_their_own(clients, engine):
+def test_labels_of_critiques_are_carried_out_from_another_page_and_are_in_their_queue(clients, engine):
     [task] = clients("critiques").tasks()
     elsewhere = clients("aius")
     assert elsewhere.label(task, 1)["status"] == "accepted"

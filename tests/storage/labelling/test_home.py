@@ -66,7 +66,7 @@ def test_every_task_is_in_the_tabs_it_belongs_to(engine, queue):
     assert [task.draft for task in listed(engine, "drafts")] == [True]
 
 
-def test_the_list_is_in_the_order_of_the_workbench_and_names_neither_items_nor_judges_nor_others(engine, queue):
+def test_the_list_is_in_the_order_of_the_workbench_and_names_nobody(engine, queue):
     tasks = Client(engine).tasks()
     assert [(task.name, task.number) for task in listed(engine)] == [(task["id"], task["number"]) for task in tasks]
     Client(engine, "bob").label(Client(engine, "bob").tasks()[0], 2)
@@ -125,7 +125,7 @@ def test_a_search_finds_all_words_in_the_texts_in_any_case_and_form_and_no_names
     }
 
 
-def test_critiques_are_listed_as_soon_as_they_are_imported_and_those_of_an_earlier_version_too(engine):
+def test_critiques_are_listed_after_an_import_of_this_and_of_an_earlier_version(engine):
     critiques = (Critique(author="a", text="Too short."), Critique(author="b", text="Too long."))
     study = import_study(engine, [ItemRecord(item=make_item("item 0", critiques=critiques))])
     home.prepare(engine, study.id, "ann")

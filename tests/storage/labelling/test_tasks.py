@@ -39,7 +39,7 @@ def test_annotators_have_different_orders_that_stay_the_same(ann, engine):
     assert items_in_order(ann) == items_in_order(ann)
 
 
-def test_numbers_count_from_1_and_stay_with_their_task_and_what_is_in_the_browser_is_not_sent_again(ann):
+def test_numbers_stay_with_their_task_and_what_is_in_the_browser_is_not_sent_again(ann):
     first = {task["id"]: task["number"] for task in ann.tasks()}
     assert list(first.values()) == list(range(1, 13))
     have = tuple(first)[:5]

@@ -94,7 +94,7 @@ def test_an_aiu_without_a_majority_is_not_counted(engine: Engine) -> None:
     assert of_author.critiques == 1 and of_author.aius == 2 and "no AIU to count" in of_author.reason
 
 
-def test_unread_judgements_are_not_counted_as_false_and_have_the_range_that_they_leave_open(engine: Engine) -> None:
+def test_unread_judgements_are_not_counted_and_leave_a_range_open(engine: Engine) -> None:
     records = [*run_records("r", "judge", "i", "a", "1?01"), *run_records("r2", "judge", "i", "b", "11??")]
     board = import_leaderboard(engine, ItemRecord(item=make_item()), *records)
     assert scores(board, "a", "judge") == (1.0, 0.5, pytest.approx(2 / 3))

@@ -127,9 +127,7 @@ def load_reasoning_errors(engine, reference, answers=("B", "A", "B"), labelled=(
         ("it depends", [], []),
     ],
 )
-def test_the_true_answer_is_that_of_annotators_or_the_reference_and_without_one_a_trace_is_left_out(
-    engine, reference, labelled, truths
-):
+def test_the_true_answer_is_that_of_annotators_or_the_reference(engine, reference, labelled, truths):
     errors = load_reasoning_errors(engine, reference, labelled=labelled)
     assert ([trace.truth for trace in errors.reviewed], errors.without_truth) == (truths, 1 - len(truths))
     for trace in errors.reviewed:

@@ -258,6 +258,8 @@ def test_an_evaluators_own_verdicts_change_no_figure_of_its_alignment(
         known = reference_values(memory, without, reference)
         assert reference_values(memory, once, reference) == known
         assert reference_values(memory, twice, reference) == known
+    for reference in ("gold", "debate:debate"):
+        known = reference_values(memory, without, reference)
         first = figures(memory, once, reference, "solo")
         assert figures(memory, twice, reference, "solo · single") == first
         pairs = [(known.get(f"item {n}", (None, ""))[0], value) for n, value in judged.items()]

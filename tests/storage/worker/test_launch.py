@@ -41,7 +41,7 @@ def make_request(study, **specs):
     return RunRequest(study, PROTOCOLS["refer"], settings.model_copy(update={"peers": peers}), "run")
 
 
-def test_a_run_over_images_is_refused_for_a_protocol_that_sends_none_and_a_model_without_vision(engine):
+def test_a_run_over_images_is_refused_where_none_are_sent_or_seen(engine):
     item = make_item(responses=(Response(text="", image="https://a.org/b.png"),))
     study = import_study(engine, [ItemRecord(item=item)])
     settings = PairSettings(judge=Judge(name="a", spec=Spec(model="m")), criterion=Criterion(name="x"))

@@ -75,7 +75,7 @@ def replies_of(engine: Engine, run_id: int) -> list[tuple[str, str]]:
     return sorted((e.turn.reply, e.turn.reused) for e in events if isinstance(e, TurnCompleted))
 
 
-def test_a_second_run_makes_no_call_also_at_its_ceiling_and_has_the_same_replies(engine: Engine, study: Study) -> None:
+def test_a_second_run_makes_no_call_and_has_the_same_replies(engine: Engine, study: Study) -> None:
     first, made = run(engine, study, "first", make_settings())
     assert made == 6
     second, made = run(engine, study, "second", make_settings(), ceiling=0.0)

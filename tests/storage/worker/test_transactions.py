@@ -36,7 +36,7 @@ def recording(order, applied, refused=None):
     return Operation(order, apply)
 
 
-def test_requests_that_wait_are_applied_in_the_order_of_their_operations_and_calls_to_be_sent_first(transactions):
+def test_requests_that_wait_are_applied_in_the_order_of_their_operations(transactions):
     applied = []
     orders = (Order.events, Order.calls_end, Order.events, Order.calls_begin)
 
