@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -143,13 +144,16 @@ def import_file(
 ) -> Result:
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
     stated = role or [], scale or [], value or []
-    own = with_stated(mappings.load_mapping(map), stated) if map else None
-    is_table = own is None and (format or file_formats.detect_format(path)) == "table"
+    own = [with_stated(mapping, stated) for mapping in mappings.load_mappings(map)] if map else []
+    is_table = not own and (format or file_formats.detect_format(path)) == "table"
     is_suggested = is_table and (confirm or any(stated) or file_formats.suggested_of_transcripts(path) is None)
-    path, own = joined_mapping(path, join or [], own, stated) if join or is_suggested else (path, own)
-    own = confirmed_mapping(path, own, confirm=confirm) if own else None
-    left_labels = suggest.state_unused_labels(path, own) if own else ""
-    records = file_formats.read_for_import(path, format, own)
+    if join or is_suggested:
+        joined = [joined_mapping(path, join or [], mapping, stated) for mapping in [*own, *([] if own else [None])]]
+        path, own = joined[0][0], [mapping for _, mapping in joined]
+    own = [confirmed_mapping(path, mapping, confirm=confirm) for mapping in own]
+    left_labels = " ".join(filter(None, (suggest.state_unused_labels(path, mapping) for mapping in own)))
+    levels = [file_formats.read_for_import(path, format, mapping) for mapping in [*own, *([] if own else [None])]]
+    records = chain.from_iterable(levels)
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
     with bar as show, text_files.recording_reads() as opened, scope.recording_omissions() as omissions:
         annotators: set[str] = set()
@@ -168,7 +172,7 @@ def import_file(
     files = file_formats.report_files(path, opened, format or file_formats.detect_format(path)) if path.is_dir() else []
     lines = [f"  {file.file}: {'read' if file.read else f'not read, {file.reason}'}" for file in files]
     result = (
-        {name: count for name, count in asdict(counts).items() if count or name not in ("replaced", "superseded")}
+        {name: count for name, count in asdict(counts).items() if count or not name.startswith(imports.CHANGES)}
         | {"study": study, "left_out": asdict(omissions)}
         | ({"unused": unused} if unused else {})
         | ({"files": [asdict(file) for file in files]} if files else {})
@@ -338,8 +342,9 @@ def suggest_mapping(
 
         spec = Spec(model=model, address=address, key_variable=key_variable, max_tokens=request.MAX_TOKENS)
         secrets.check_key(spec)
-        mapping = router.call(partial(request.propose, paths=[path, *(join or [])], prompt=text, spec=spec))
-        return commented_mapping(path, mapping, True, [f"Proposed by {model}: check every field (docs/mappings)."])
+        found = router.call(partial(request.propose, paths=[path, *(join or [])], prompt=text, spec=spec))
+        note = f"Proposed by {model}: check every field (docs/mappings)."
+        return "\n---\n".join(commented_mapping(path, mapping, True, [note]) for mapping in found)
     table, joins = table_joins.find_joins([path, *join]) if join else (path, [])
     notes = [] if table == path else [f"The table is {table.name}: import it with this mapping."]
     preview = previews.preview_table(table, suggest.ROWS, explode, join=joins)

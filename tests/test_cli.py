@@ -141,6 +141,19 @@ def test_an_import_without_a_mapping_lists_the_fields_that_it_does_not_use(run, 
     assert "Not used: vibe. `data mapping`" in done.stderr and json.loads(done.stdout)["unused"] == ["vibe"]
 
 
+def test_the_mappings_of_several_levels_are_imported_together(run, tmp_path):
+    table, mapping = tmp_path / "t.jsonl", tmp_path / "m.yaml"
+    turns = [{"text": "Hello.", "good": 2}, {"text": "Bye.", "good": 1}]
+    table.write_text(json.dumps({"id": "d", "turns": turns, "overall": 3}) + "\n")
+    block = "gold: [{kind: score, criterion: c, value: %s, scale: {level: ordinal, categories: [1, 2, 3]}}]\n"
+    whole = "id: id\nresponses: [{text: turns.0.text}]\n" + block % "overall"
+    mapping.write_text(
+        f"---\n{whole}---\nid: '{{id}}-{{element}}'\nexplode: turns\nresponses: [{{text: text}}]\n{block % 'good'}"
+    )
+    done = run("data", "import", str(table), "--study", "s", "--map", str(mapping), "--json")
+    assert (json.loads(done.stdout)["items"], json.loads(done.stdout)["rulings"]) == (3, 3)
+
+
 def test_values_without_a_stated_meaning_are_printed_and_refused_until_the_mapping_states_them(run, tmp_path):
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     rows = [f"{number},Q?,x,y,{number % 3}" for number in range(9)]

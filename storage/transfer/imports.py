@@ -59,6 +59,8 @@ from storage.transfer._spool import BATCH, SortedRecords, SpooledLabel
 
 # New items and labels from which the statistics of the database are renewed.
 ANALYZED_FROM = 100
+# How the counts of values begin that differ in the study.
+CHANGES = ("replaced", "superseded")
 # Called with the number of records imported so far, and of all records.
 Progress = Callable[[int, int], None]
 
@@ -87,8 +89,7 @@ class ImportCounts:
     def summary(self) -> str:
         """Return the counts as a phrase, such as "added 32 items, 1 run"."""
         nouns = {"rulings": "adjudications", "edits": "AIU edits"}
-        changes = ("replaced", "superseded")
-        added = {name: count for name, count in asdict(self).items() if count and not name.startswith(changes)}
+        added = {name: count for name, count in asdict(self).items() if count and not name.startswith(CHANGES)}
         counts = [(count, nouns.get(name, name)) for name, count in added.items()]
         parts = [f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for count, noun in counts]
         text = "added " + ", ".join(parts) if parts else "nothing new: all records were already imported"

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine
 
 from core.errors import UnreadableReply
-from core.formats.mapping.mapping import load_mapping
+from core.formats.mapping.mapping import load_mappings
 from core.formats.records import ItemRecord, LabelRecord, Record
 from core.formats.registry import read_records
 from core.protocols.scaleeval.protocol import CHOICE
@@ -30,7 +30,7 @@ Import = Callable[[list[Record]], tuple[Engine, Study]]
 
 def table(name: str, file: str) -> list[Record]:
     """Return the records of a table, read with the mapping of the documentation."""
-    return list(read_records(FIXTURES / name / file, mapping=load_mapping(MAPPINGS / f"{name}.yaml")))
+    return list(read_records(FIXTURES / name / file, mapping=load_mappings(MAPPINGS / f"{name}.yaml")[0]))
 
 
 def released(name: str) -> list[Record]:
@@ -86,7 +86,7 @@ def test_topical_chat_has_an_item_for_each_response_and_raters_by_position(impor
 
 
 def test_topical_chat_can_be_read_by_the_names_of_its_annotators() -> None:
-    mapping = load_mapping(MAPPINGS / "topical_chat.yaml")
+    mapping = load_mappings(MAPPINGS / "topical_chat.yaml")[0]
     named = [block.model_copy(update={"annotators": (), "annotators_field": "annotators"}) for block in mapping.labels]
     by_name = mapping.model_copy(update={"labels": tuple(named)})
     annotators: dict[str, set[str]] = {}

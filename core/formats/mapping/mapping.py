@@ -4,6 +4,7 @@ docs/mappings documents every field, with an example of each layout.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -670,13 +671,18 @@ def as_tuple(fields: Fields | None) -> tuple[Source, ...]:
     return (fields,) if isinstance(fields, str | Constant | Excerpt) else fields or ()
 
 
-def load_mapping(path: Path) -> Mapping:
-    """Return the mapping in a YAML or JSON file; raises FileFormatError with the line or the field."""
-    return parse_mapping(read_text(path))
+# Between the mappings of a file with values at several levels.
+MAPPINGS_DIVIDER = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 
-def parse_mapping(text: str) -> Mapping:
-    """Return the mapping in a text; one in a block of code is the reply of a model, and not confirmed.
+def load_mappings(path: Path) -> list[Mapping]:
+    """Return the mappings in a YAML or JSON file; raises FileFormatError with the line or the field."""
+    return parse_mappings(read_text(path))
+
+
+def parse_mappings(text: str) -> list[Mapping]:
+    """Return the mappings in a text, between lines of `---`; one in a block of code is the reply of a model, and not
+    confirmed.
 
     Raises FileFormatError with the line or the field.
     """
@@ -685,8 +691,12 @@ def parse_mapping(text: str) -> Mapping:
     from core.formats.plain_yaml import parse_fields, unfenced
 
     own = unfenced(without_reasoning(text) if "```" in text else text)
-    mapping = build_mapping(parse_fields(own))
-    return mapping if own == text else with_proposed(mapping, is_proposed=True)
+    found, lines = [], 0
+    for part in MAPPINGS_DIVIDER.split(own):
+        if part.strip() or not own.strip():
+            found.append(build_mapping(parse_fields("\n" * lines + part)))  # errors have the line of the whole text
+        lines += part.count("\n")
+    return found if own == text else [with_proposed(mapping, is_proposed=True) for mapping in found]
 
 
 def build_mapping(draft: Any) -> Mapping:
@@ -704,7 +714,7 @@ def with_proposed(mapping: Mapping, *, is_proposed: bool) -> Mapping:
 
 
 def dump_mapping(mapping: Mapping) -> str:
-    """Return the mapping as YAML; `load_mapping` reads it back equal."""
+    """Return the mapping as YAML; `load_mappings` reads it back equal."""
     from core.formats.plain_yaml import dump_fields
 
     return dump_fields(draft_of(mapping))

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from core.answers.text import without_reasoning
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import sketch
-from core.formats.mapping.mapping import Mapping, build_mapping, with_proposed
+from core.formats.mapping.mapping import Mapping, parse_mappings, with_proposed
 from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.preview import format_unused, unused_fields
-from core.formats.plain_yaml import parse_fields, unfenced
 from core.formats.validation_errors import join_names
 from core.frozen import valid_text
 from core.llm.client import Model
@@ -46,23 +44,23 @@ def mapping_prompt(paths: Sequence[Path], about: str = "") -> str:
     return valid_text(prompt)
 
 
-def read_proposal(reply: str) -> Mapping:
-    """Return the mapping in a reply, with everything left for a person to confirm.
+def read_proposal(reply: str) -> list[Mapping]:
+    """Return the mappings in a reply, with everything left for a person to confirm.
 
     Raises FileFormatError without a valid mapping.
     """
-    return with_proposed(build_mapping(parse_fields(unfenced(without_reasoning(reply)))), is_proposed=True)
+    return [with_proposed(mapping, is_proposed=True) for mapping in parse_mappings(reply)]
 
 
-async def propose(model: Model, paths: Sequence[Path], prompt: str, spec: Spec) -> Mapping:
-    """Return the mapping that a model proposes and with which the file can be read.
+async def propose(model: Model, paths: Sequence[Path], prompt: str, spec: Spec) -> list[Mapping]:
+    """Return the mappings, usually one, that a model proposes and with which the file can be read.
 
     The model is told what the import says of a mapping that does not fit, and what would be imported with one that
     does, until it leaves the mapping as it is, and at most four times. Raises TiebreakError if it refuses, if a reply
     is cut off, or if no correction helps.
     """
     ask = Ask(speaker="importer", step=NAME, round=0, spec=spec, prompt=prompt)
-    standing: Mapping | None = None
+    standing: list[Mapping] | None = None
     further = ""
     for _ in range(MAX_REQUESTS):
         try:
@@ -73,10 +71,10 @@ async def propose(model: Model, paths: Sequence[Path], prompt: str, spec: Spec) 
             return standing
         if reply.finish != "stop":
             break
-        mapping, further = judge_reply(paths, reply.text, standing)
-        if mapping is not None and mapping == standing:
-            return mapping
-        standing = mapping or standing
+        found, further = judge_reply(paths, reply.text, standing)
+        if found and found == standing:
+            return found
+        standing = found or standing
         history = (*ask.history, ask.prompt, reply.text)
         ask = replace(ask, history=history, prompt=further, attempt=ask.attempt + 1)
     if standing is not None:
@@ -86,18 +84,22 @@ async def propose(model: Model, paths: Sequence[Path], prompt: str, spec: Spec) 
     raise TiebreakError(f"{spec.model} proposed no mapping that fits the file. {' '.join(further.split())[:500]}")
 
 
-def judge_reply(paths: Sequence[Path], reply: str, standing: Mapping | None) -> tuple[Mapping | None, str]:
-    """Return the mapping of a reply, None if the file cannot be read with it, and what the model is told; "" if it
-    has seen what would be imported with it."""
+def judge_reply(paths: Sequence[Path], reply: str, standing: Sequence[Mapping] | None) -> tuple[list[Mapping], str]:
+    """Return the mappings of a reply, none if the file cannot be read with one, and what the model is told; "" if it
+    has seen what would be imported with them."""
     try:
-        mapping = read_proposal(reply)
-        if others := {join.file for join in mapping.join} - {path.name for path in paths[1:]}:
+        found = read_proposal(reply)
+        others = {join.file for mapping in found for join in mapping.join} - {path.name for path in paths[1:]}
+        if others:
             raise FileFormatError(f"only the files of this request are joined, and not {join_names(sorted(others))}")
-        outcome = read_outcome(paths[0], mapping)
+        outcomes = [read_outcome(paths[0], mapping) for mapping in found]
     except FileFormatError as error:
-        return None, render(load_templates(PROMPTS), CORRECTION, error=Material("Error", str(error)))
-    if mapping == standing:
-        return mapping, ""
-    unused = format_unused(unused_fields(paths[0], mapping))
-    result = "\n".join([*outcome.lines(), *filter(None, [unused]), *outcome.item_lines()])
-    return mapping, render(load_templates(PROMPTS), REVIEW, result=Material("Result", result))
+        return [], render(load_templates(PROMPTS), CORRECTION, error=Material("Error", str(error)))
+    if found == standing:
+        return found, ""
+    lines: list[str] = []
+    for number, (mapping, outcome) in enumerate(zip(found, outcomes, strict=True), 1):
+        lines += [f"Mapping {number}:"] if len(found) > 1 else []
+        unused = format_unused(unused_fields(paths[0], mapping))
+        lines += [*outcome.lines(), *filter(None, [unused]), *outcome.item_lines()]
+    return found, render(load_templates(PROMPTS), REVIEW, result=Material("Result", "\n".join(lines)))

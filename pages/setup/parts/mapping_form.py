@@ -393,6 +393,7 @@ def describe_error(error: FileFormatError) -> str:
 def draw_mapping(source: FileSource) -> Draft | None:
     """Draw the form, or the mapping as text; returns the mapping so far, or None if the text is no mapping."""
     state = _form_state(source)
+    _draw_levels(source, state)
     first_rows = st.container()
     with st.container(key="mapping_form"):  # the style sheet puts two choices into a line of a phone
         draft = _draw_text(state) if state["as_text"] else _draw_form(source, state)
@@ -472,8 +473,31 @@ def draw_upload(source: FileSource) -> None:
     file = st.file_uploader("Mapping in YAML", type=["yaml", "yml", "json", "txt", "md"], key=f"{key}_yaml")
     if isinstance(file, UploadedFile) and st.session_state.get(f"{key}_read") != file.file_id:  # once for each upload
         st.session_state[f"{key}_read"] = file.file_id
-        mapping = mappings.parse_mapping(upload.read_text(file))
-        reset_form(source, mappings.draft_of(mapping))
+        start_loaded(source, mappings.parse_mappings(upload.read_text(file)))
+        st.rerun()
+
+
+def start_loaded(source: FileSource, found: list[mappings.Mapping]) -> None:
+    """Start the form with the first of the mappings of a file, one for each level of its values."""
+    drafts = [mappings.draft_of(mapping) for mapping in found]
+    reset_form(source, drafts[0])["levels"] = drafts
+
+
+def _draw_levels(source: FileSource, state: dict[str, Any]) -> None:
+    """Draw the choice of one of several mappings, which are imported one after another."""
+    drafts = state.get("levels", [])
+    if len(drafts) < 2:
+        return
+    chosen = st.selectbox(
+        "Mapping",
+        range(len(drafts)),
+        index=state.get("level", 0),
+        key=f"map_{source.key}_level",
+        format_func=lambda number: f"{number + 1} of {len(drafts)}",
+        help="The file has values at several levels. Import it with each of these mappings, into the same study.",
+    )
+    if chosen != state.get("level", 0):
+        reset_form(source, drafts[chosen]).update({"levels": drafts, "level": chosen})
         st.rerun()
 
 

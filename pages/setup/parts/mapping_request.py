@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.formats.mapping import request
-from core.formats.mapping.mapping import Mapping, draft_of
+from core.formats.mapping.mapping import Mapping
 from core.llm import router, secrets
 from core.llm.client import available_models
 from core.trace import Spec
@@ -61,6 +61,6 @@ def _propose(source: FileSource, model: str, about: str) -> None:
     with st.spinner("The model reads the fields and first records …"), source.on_disk() as path:
         paths = [path, *(path.parent / own.name for own in source.others)]
         ask = partial(request.propose, paths=paths, prompt=prompt, spec=spec)
-        mapping: Mapping = router.call(ask, resources.model_client())
-    mapping_form.reset_form(source, draft_of(mapping))
+        found: list[Mapping] = router.call(ask, resources.model_client())
+    mapping_form.start_loaded(source, found)
     st.rerun()

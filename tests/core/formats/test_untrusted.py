@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.errors import FileFormatError
 from core.formats import tiebreak
-from core.formats.mapping.mapping import build_mapping, load_mapping
+from core.formats.mapping.mapping import build_mapping, load_mappings
 from core.formats.mapping.preview import preview_table
 from core.formats.mapping.table import read
 
@@ -78,13 +78,13 @@ def test_any_mapping_is_built_or_refused(tmp_path: Path, draft: object, text: st
         build_mapping(draft)
     (tmp_path / "m.yaml").write_text(text, encoding="utf-8")
     with suppress(FileFormatError):
-        load_mapping(tmp_path / "m.yaml")
+        load_mappings(tmp_path / "m.yaml")[0]
 
 
 def test_a_deeply_nested_mapping_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text("id: " + "[" * 20_000)
     with pytest.raises(FileFormatError, match="expected YAML"):
-        load_mapping(tmp_path / "m.yaml")
+        load_mappings(tmp_path / "m.yaml")[0]
 
 
 @pytest.mark.slow

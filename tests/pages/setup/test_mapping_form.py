@@ -276,3 +276,17 @@ def test_rows_with_the_same_id_are_items_of_their_own_only_if_a_person_says_so(t
     assert "rows have the same id" in asked.label and app.session_state["made"] is None
     asked.check().run()
     assert app.session_state["made"] is not None
+
+
+def test_each_of_several_mappings_is_chosen_in_the_form(tmp_path: Path) -> None:
+    app, mapping = loaded(PLAIN, tmp_path)
+    levels = [mapping, mapping.model_copy(update={"prompt": "extra"})]
+    state = app.session_state["mapping"]
+    state["levels"] = [mappings.draft_of(own) for own in levels]
+    app.run()
+    chosen = next(own for own in app.selectbox if own.label == "Mapping")
+    assert chosen.options == ["1 of 2", "2 of 2"]
+    chosen.set_value(1).run()
+    assert mappings.build_mapping(app.session_state["made"]) == levels[1]
+    next(own for own in app.selectbox if own.label == "Mapping").set_value(0).run()
+    assert mappings.build_mapping(app.session_state["made"]) == levels[0]

@@ -26,7 +26,7 @@ FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 
 
 def import_table(engine: Engine, file: str, name: str) -> Study:
-    return import_study(engine, read_records(public_file(file), "table", mapping.load_mapping(MAPPINGS / name)))
+    return import_study(engine, read_records(public_file(file), "table", mapping.load_mappings(MAPPINGS / name)[0]))
 
 
 def find_row(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
-from core.formats.mapping.mapping import load_mapping
+from core.formats.mapping.mapping import load_mappings
 from core.formats.records import (
     AdjudicationRecord,
     ExperimentRecord,
@@ -278,7 +278,7 @@ def figures(engine: Engine, study: Study, reference: str, judge: str) -> list[tu
 def test_a_judge_from_a_second_file_has_its_figures_with_the_majority_of_people(engine: Engine) -> None:
     """PandaLM's released labels and choices: 974 items with a majority and a readable choice, 697 of them equal."""
     path = public_file("pandalm/testset-v1.json")
-    records = list(read_records(path, mapping=load_mapping(MAPPINGS / "pandalm_judge.yaml")))
+    records = list(read_records(path, mapping=load_mappings(MAPPINGS / "pandalm_judge.yaml")[0]))
     study = import_study(engine, records)
     row = find_row(engine, study, "gpt-3.5-turbo", "accuracy_gold")
     assert (row.value, row.items, row.reference) == (pytest.approx(697 / 974), 974, "gold: 974 by people")

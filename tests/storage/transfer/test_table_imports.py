@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import TiebreakError
-from core.formats.mapping.mapping import build_mapping, load_mapping
+from core.formats.mapping.mapping import build_mapping, load_mappings
 from core.formats.registry import read_for_import, read_records
 from storage.studies import studies
 from storage.transfer import _spool, imports
@@ -26,7 +26,7 @@ def to_text(records):
 @pytest.mark.parametrize(("layout", "table"), [("wide", "pairs"), ("long", "pairs"), ("judged", "judged")])
 def test_the_import_of_a_table_stores_the_same_as_before(engine, monkeypatch, layout, table, read):
     monkeypatch.setattr(_spool, "TRACE_BATCH", 7)
-    mapping = load_mapping(FIXTURES / f"{layout}.yaml")
+    mapping = load_mappings(FIXTURES / f"{layout}.yaml")[0]
     imports.import_records(engine, "table", read(FIXTURES / f"{table}.csv", mapping=mapping))
     assert_golden(f"imports/{layout}.jsonl", to_text(export(engine, "table")))
 

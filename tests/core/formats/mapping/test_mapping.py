@@ -40,17 +40,17 @@ def test_words_that_yaml_1_1_converts_stay_text(tmp_path: Path) -> None:
         "labels: [{layout: wide, kind: answer, annotators: [y, n],"
         " values: {yes: true, no: false, 1: true, n/a: null}, scale: {level: nominal, categories: [true, false]}}]\n"
     )
-    loaded = mapping.load_mapping(tmp_path / "m.yaml")
+    loaded = mapping.load_mappings(tmp_path / "m.yaml")[0]
     assert (loaded.id, loaded.prompt, loaded.responses[0].text) == ("no", "on", "2020-01-01")
     assert loaded.labels[0].values == {"yes": True, "no": False, "1": True, "n/a": None}
     assert loaded.labels[0].scale == Scale(level="nominal", categories=(True, False))
     (tmp_path / "again.yaml").write_text(mapping.dump_mapping(loaded))
-    assert mapping.load_mapping(tmp_path / "again.yaml") == loaded
+    assert mapping.load_mappings(tmp_path / "again.yaml")[0] == loaded
 
 
 def test_json_is_yaml_too(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text('{"id": "id", "prompt": "question", "responses": [{"text": "answer"}]}')
-    assert mapping.load_mapping(tmp_path / "m.json") == mapping.build_mapping(MINIMAL)
+    assert mapping.load_mappings(tmp_path / "m.json")[0] == mapping.build_mapping(MINIMAL)
 
 
 def test_a_preference_has_its_own_scale() -> None:
@@ -159,7 +159,7 @@ def test_an_invalid_draft_is_refused_with_its_field(draft: object, message: str)
 def test_invalid_yaml_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "m.yaml").write_text(text)
     with pytest.raises(FileFormatError) as caught:
-        mapping.load_mapping(tmp_path / "m.yaml")
+        mapping.load_mappings(tmp_path / "m.yaml")[0]
     assert str(caught.value) == message
 
 

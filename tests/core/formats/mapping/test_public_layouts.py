@@ -8,7 +8,7 @@ import pytest
 from core.errors import FileFormatError
 from core.formats.mapping.confirmation import answer
 from core.formats.mapping.items import is_exchanged
-from core.formats.mapping.mapping import Mapping, build_mapping, dump_mapping, load_mapping
+from core.formats.mapping.mapping import Mapping, build_mapping, dump_mapping, load_mappings
 from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.table import questions
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
@@ -59,7 +59,7 @@ def table_of(name: str) -> Path:
 
 
 def imported(name: str) -> list[Record]:
-    return list(read_records(table_of(name), mapping=load_mapping(MAPPINGS / f"{name}.yaml")))
+    return list(read_records(table_of(name), mapping=load_mappings(MAPPINGS / f"{name}.yaml")[0]))
 
 
 def values(records: list[Record]) -> dict[str, list[Any]]:
@@ -103,7 +103,7 @@ def test_questions_of_mt_bench_have_their_category_as_scenario(tmp_path: Path) -
         "Compose an engaging travel blog post about a recent trip to Hawaii, highlighting cultural experiences and"
     )
     path.write_text(table_of("mt_bench").read_text().replace("Name a river.", f"{question} must-see attractions."))
-    records = list(read_records(path, mapping=load_mapping(MAPPINGS / "mt_bench.yaml")))
+    records = list(read_records(path, mapping=load_mappings(MAPPINGS / "mt_bench.yaml")[0]))
     assert [item.scenario for item in items(records)] == ["writing"]
 
 
@@ -156,9 +156,9 @@ def test_every_mapping_in_the_documentation_has_a_test_of_its_layout() -> None:
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in MAPPINGS.glob("*.yaml")))
 def test_a_dumped_mapping_is_read_back_equal(tmp_path: Path, name: str) -> None:
-    mapping = load_mapping(MAPPINGS / f"{name}.yaml")
+    mapping = load_mappings(MAPPINGS / f"{name}.yaml")[0]
     (tmp_path / "mapping.yaml").write_text(dump_mapping(mapping), encoding="utf-8")
-    assert load_mapping(tmp_path / "mapping.yaml") == mapping
+    assert load_mappings(tmp_path / "mapping.yaml")[0] == mapping
 
 
 def test_a_conversation_is_one_text_with_its_roles() -> None:

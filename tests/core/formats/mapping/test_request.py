@@ -9,7 +9,7 @@ import pytest
 from core.errors import FileFormatError, TemporaryFailure, TiebreakError
 from core.formats.mapping import request, sketch, table
 from core.formats.mapping.confirmation import answer
-from core.formats.mapping.mapping import build_mapping, load_mapping
+from core.formats.mapping.mapping import build_mapping, load_mappings
 from core.formats.mapping.outcome import read_outcome
 from core.formats.records import LabelRecord
 from core.llm.client import Reply, ScriptedModel
@@ -35,7 +35,7 @@ def file(tmp_path: Path) -> Path:
 def propose(path: Path, *replies: str | Reply | Exception) -> tuple[object, list[str]]:
     """Return the proposed mapping, and the prompts of a model that replies so."""
     model = ScriptedModel([*replies])
-    mapping = asyncio.run(request.propose(model, [path], request.mapping_prompt([path]), Spec(model="m")))
+    (mapping,) = asyncio.run(request.propose(model, [path], request.mapping_prompt([path]), Spec(model="m")))
     assert all(len(ask.history) == 2 * number for number, ask in enumerate(model.asked))
     return mapping, [ask.prompt for ask in model.asked]
 
@@ -109,11 +109,11 @@ def test_a_reply_in_a_file_is_not_confirmed_whatever_it_says(file, tmp_path):
     reply.write_text(
         f"<think>```\nid: x\n```</think>\n{RIGHT.replace('wide,', 'wide, confirmed: true, proposed: false,')}"
     )
-    mapping = load_mapping(reply)
+    mapping = load_mappings(reply)[0]
     assert not mapping.confirmed and mapping.labels[0].proposed and not mapping.labels[0].confirmed
     reply.write_text("```\na\n" * 20_000)
     with pytest.raises(FileFormatError):
-        load_mapping(reply)
+        load_mappings(reply)[0]
 
 
 def test_words_of_a_proposed_preference_are_asked_for_with_their_meanings(tmp_path):
@@ -121,16 +121,16 @@ def test_words_of_a_proposed_preference_are_asked_for_with_their_meanings(tmp_pa
     path.write_text("id,a,b,ann\n1,So.,Thus.,A\n2,Now.,Then.,B\n", encoding="utf-8")
     block = "{layout: wide, kind: preference, annotators: [ann], values: {A: 2, B: 1}}"
     (question,) = table.questions(
-        path, request.read_proposal(f"id: id\nresponses: [{{text: a}}, {{text: b}}]\nlabels: [{block}]")
+        path, request.read_proposal(f"id: id\nresponses: [{{text: a}}, {{text: b}}]\nlabels: [{block}]")[0]
     )
     assert question.reading() == "'A' is response 2, 'B' is response 1"
     block = "{kind: preference, value: ann, judge: {constant: m}, order: id, as_shown: true, values: {A: 2, B: 1}}"
     (question,) = table.questions(
-        path, request.read_proposal(f"id: id\nresponses: [{{text: a}}, {{text: b}}]\njudges: [{block}]")
+        path, request.read_proposal(f"id: id\nresponses: [{{text: a}}, {{text: b}}]\njudges: [{block}]")[0]
     )
     assert question.reading() == "'A' is the response shown second, 'B' is the response shown first"
     block = "{kind: score, value: ann, scale: {level: ordinal, categories: [1, 2]}, values: {A: 2, B: 1}}"
-    (question,) = table.questions(path, request.read_proposal(f"id: id\nresponses: [{{text: a}}]\ngold: [{block}]"))
+    (question,) = table.questions(path, request.read_proposal(f"id: id\nresponses: [{{text: a}}]\ngold: [{block}]")[0])
     assert question.reading().endswith("(2 is the best); 'A' is 2; 'B' is 1")
 
 
@@ -178,3 +178,25 @@ def test_an_outcome_counts_the_values_of_judges_and_names_items_without_a_value(
     draft = {"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "judges": judges, "labels": labels}
     lines = read_outcome(path, build_mapping(draft)).lines()
     assert "2 values of judges (score, tone)" in lines and "1 items have no value: 2" in lines
+
+
+def test_values_at_several_levels_have_a_mapping_each(tmp_path):
+    path = tmp_path / "dialogues.jsonl"
+    turns = [{"text": "Hello.", "good": 2}, {"text": "Bye.", "good": 1}]
+    path.write_text(json.dumps({"id": "d", "turns": turns, "overall": 3}) + "\n", encoding="utf-8")
+    scale = "scale: {level: ordinal, categories: [1, 2, 3]}"
+    whole = (
+        f"id: id\nresponses: [{{text: [turns.0.text, turns.1.text]}}]\ngold: [{{kind: score, value: overall, {scale}}}]"
+    )
+    parts = "explode: turns\nid: '{id}-{element}'\nresponses: [{text: text}]\n"
+    parts += f"gold: [{{kind: score, value: good, {scale}}}]"
+    reply = f"```\n{whole}\n---\n{parts}\n```"
+    model = ScriptedModel([reply, reply])
+    found = asyncio.run(request.propose(model, [path], request.mapping_prompt([path]), Spec(model="m")))
+    assert [mapping.confirmed for mapping in found] == [False, False]
+    told = model.asked[1].prompt
+    assert "Mapping 1:\n1 items with 1 responses" in told and "Mapping 2:\n2 items with 1 responses" in told
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(f"{whole}\n---\n{parts}\nnonsense: 1\n", encoding="utf-8")
+    with pytest.raises(FileFormatError, match="'nonsense'"):
+        load_mappings(wrong)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import cli
 from core.errors import TiebreakError
 from core.formats import tiebreak
-from core.formats.mapping.mapping import load_mapping
+from core.formats.mapping.mapping import load_mappings
 from core.formats.records import ExperimentRecord, ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.formats.registry import read_records
 from core.items import Item, Response
@@ -216,7 +216,7 @@ def test_annotators_are_compared_with_the_majority(tmp_path: Path) -> None:
 
 
 def test_topical_chat_needs_scores_by_judges(tmp_path: Path) -> None:
-    mapping = load_mapping(MAPPINGS / "topical_chat.yaml")
+    mapping = load_mappings(MAPPINGS / "topical_chat.yaml")[0]
     records = list(read_records(FIXTURES / "topical_chat" / "ratings.json", mapping=mapping))
     assert compute(tmp_path, records, "refer-2") == []
 
