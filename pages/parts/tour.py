@@ -1,6 +1,6 @@
 """The tour of a new visitor of a sample study: watch a dispute, decide one blind, see the figure move."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -12,9 +12,6 @@ from pages.parts import resources, shell
 from pages.parts.text import escape_markdown
 from storage.labels import labels
 from storage.studies.studies import Study
-
-if TYPE_CHECKING:
-    from core.statistics.reports.agreement import AgreementRow
 
 TOUR = st.components.v2.component(
     "tour",
@@ -88,7 +85,7 @@ def _describe_movement(study: Study, annotator: str) -> str:
     return sentence if values[0] != values[1] else f"{sentence} It did not move: it needs two labels of a target."
 
 
-def _describe_value(row: "AgreementRow | None") -> str:
+def _describe_value(row: Any) -> str:
     """Return `**0.752** (n 134)`, with what the value is of."""
     if row is None or row.value is None:
         return "not defined"

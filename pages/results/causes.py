@@ -347,12 +347,7 @@ SECTIONS: Sequence[Section[Any, Any]] = [
     for name, title, choices, compute, show, below in PARTS
 ]
 
-
-def draw_page(study: Study) -> None:
-    """Draw the open tab; an address with a slice opens the tab of its kind."""
-    chosen = chosen_slice()
-    opened = SECTIONS[0] if chosen is None else SECTIONS[2] if chosen[0] == rationales.FEATURE else SECTIONS[1]
-    renderer.draw_sections(study, SECTIONS, opened.title, reference="majority")
-
-
-draw_page(shell.draw_header("Causes", QUESTION))
+study = shell.draw_header("Causes", QUESTION)
+in_address = chosen_slice()  # an address with a slice opens the tab of its kind
+opened = SECTIONS[0] if in_address is None else SECTIONS[2] if in_address[0] == rationales.FEATURE else SECTIONS[1]
+renderer.draw_sections(study, SECTIONS, opened.title, reference="majority")

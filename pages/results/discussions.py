@@ -132,6 +132,4 @@ SECTION = Section(
     empty="",
     below=draw_targets,
 )
-QUESTION = "Do judges convince each other, and of the right answer?"
-
-draw_sections(shell.draw_header(SECTION.title, QUESTION), [SECTION])
+draw_sections(shell.draw_header(SECTION.title, "Do judges convince each other, and of the right answer?"), [SECTION])

@@ -290,22 +290,16 @@ def close() -> None:
     item_drilldown.pick(pile=None)
 
 
-QUESTION = "Which verdicts may stand without a person, and which go to people?"
-
-
-def draw_page(study: Study) -> None:
-    """Draw the page."""
-    section = Section(
-        name="policy",
-        title="Policy",
-        filters=partial(filters, study),
-        compute=lambda study, data, query: resources.read(policy.report, study, data, query),
-        show=show,
-        empty="A policy needs verdicts on a scale with categories, and labels of people. This study has none yet.",
-        links=(shell.RUN, (shell.STUDIES, "Import labels or judgements", ":material/upload_file:")),
-        below=draw_piles,
-    )
-    draw_sections(study, [section], reference=policy.REFERENCE)
-
-
-draw_page(shell.draw_header("Policy", QUESTION))
+question = "Which verdicts may stand without a person, and which go to people?"
+study = shell.draw_header("Policy", question)
+section = Section(
+    name="policy",
+    title="Policy",
+    filters=partial(filters, study),
+    compute=lambda study, data, query: resources.read(policy.report, study, data, query),
+    show=show,
+    empty="A policy needs verdicts on a scale with categories, and labels of people. This study has none yet.",
+    links=(shell.RUN, (shell.STUDIES, "Import labels or judgements", ":material/upload_file:")),
+    below=draw_piles,
+)
+draw_sections(study, [section], reference=policy.REFERENCE)

@@ -92,11 +92,10 @@ def draw_list(study: studies.Study) -> None:
 
 def choose_filter(study: studies.Study) -> traces.Filter:
     """Draw the filters and return the selection; every choice is in the URL."""
-    with connections.reading(resources.engine()) as session:
-        scenarios = stored_items.scenarios(session, study.id)
-        study_runs = runs.of_study(session, study.id)
-        has_verdict_criteria = any(not run.criterion for run in study_runs)
-        verdict_criteria = trace_opinions.verdict_criteria(session, study.id) if has_verdict_criteria else []
+    scenarios = resources.read(stored_items.scenarios, study.id)
+    study_runs = resources.read(runs.of_study, study.id)
+    has_verdict_criteria = any(not run.criterion for run in study_runs)
+    verdict_criteria = resources.read(trace_opinions.verdict_criteria, study.id) if has_verdict_criteria else []
     run_ids = {run.name: run.id for run in study_runs}
     criteria = sorted({run.criterion for run in study_runs if run.criterion} | set(verdict_criteria))
     outcomes = {STATUS[status][0]: status for status in traces.STATUSES}
@@ -269,11 +268,10 @@ def record_view(trace: traces.Trace) -> None:
     kind = "answer" if trace.criterion == FIRST_WRONG_STEP else kinds.get(subject, "preference")
     unjudged = Target(item=trace.item, kind=kind, criterion=trace.criterion, part=trace.part)
     is_open = trace.status in (*UNDECIDED, "running") and subject != "critique"
-    with connections.reading(resources.engine()) as session:
-        viewed = peer_reviews.verdict_targets(session, trace.id)
-        if not viewed and is_open:
-            judged = trace_opinions.judged_targets(session, trace.id)
-            viewed = [target for target in judged if target.kind == "preference"] or [unjudged]
+    viewed = resources.read(peer_reviews.verdict_targets, trace.id)
+    if not viewed and is_open:
+        judged = resources.read(trace_opinions.judged_targets, trace.id)
+        viewed = [target for target in judged if target.kind == "preference"] or [unjudged]
     turns.note_views(trace.study_id, viewed)
 
 
