@@ -36,11 +36,11 @@ def test_without_accounts_nobody_is_signed_out(engine):
     assert identify_token(engine, "x") == Identity(accounts=False)
 
 
-@pytest.mark.parametrize("cookie", ["", ".", "x", "x.y", "x" * 5000, "\u00fc.\u00fc"])
-def test_an_invented_cookie_is_nobody(engine, cookie):
+def test_an_invented_cookie_is_nobody(engine):
     add_account(engine, "ann")
     enter(engine, "ann")
-    assert identify(engine, cookie) == SIGNED_OUT
+    for cookie in ("", ".", "x", "x.y", "x" * 5000, "\u00fc.\u00fc"):
+        assert identify(engine, cookie) == SIGNED_OUT, cookie
 
 
 def test_a_token_signed_with_another_secret_is_nobody(engine, monkeypatch):

@@ -111,12 +111,12 @@ def test_a_label_from_a_second_window_never_overwrites_a_newer_one(ann, engine):
     assert ann.label(task, 1, base="#")["status"] == "rejected", "it names no action"
 
 
-@pytest.mark.parametrize("base", ["", "00", "1", "7", "-1", "yesterday", "#99", "#", "٣", "9" * 30, "#" + "9" * 11])
-def test_a_base_that_is_no_version_of_the_target_is_rejected_with_a_true_sentence(ann, base):
+def test_a_base_that_is_no_version_of_the_target_is_rejected_with_a_true_sentence(ann):
     task = ann.tasks()[0]
-    refused = ann.label(task, 1, base=base)
-    assert (refused["status"], refused["version"], refused["standing"]) == ("rejected", "0", None)
-    assert "does not exist" in refused["message"] and "window" not in refused["message"]
+    for base in ("", "00", "1", "7", "-1", "yesterday", "#99", "#", "٣", "9" * 30, "#" + "9" * 11):
+        refused = ann.label(task, 1, base=base)
+        assert (refused["status"], refused["version"], refused["standing"]) == ("rejected", "0", None), base
+        assert "does not exist" in refused["message"] and "window" not in refused["message"]
 
 
 def test_a_change_that_follows_a_stale_label_is_stale_too(ann, engine):

@@ -114,11 +114,11 @@ def test_undo_and_redo_restore_the_value_and_the_order_of_each_label(ann, engine
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("shown", [[1], [2, 2], [1, 2, 3], [0, 1]])
-def test_an_order_that_the_texts_cannot_have_is_rejected(ann, engine, shown):
+def test_an_order_that_the_texts_cannot_have_is_rejected(ann, engine):
     task = ann.tasks()[0]
-    assert ann.label(task, 1, shown=shown)["status"] == "rejected"
-    assert ann.do("draft", task, value=1, shown=shown)["status"] == "rejected"
+    for shown in ([1], [2, 2], [1, 2, 3], [0, 1]):
+        assert ann.label(task, 1, shown=shown)["status"] == "rejected", shown
+        assert ann.do("draft", task, value=1, shown=shown)["status"] == "rejected", shown
     assert stored(engine) == []
 
 
