@@ -162,16 +162,12 @@ def draw_no_pairs(study: studies.Study, fact: str) -> None:
     elif len(first[0].responses) < 2:
         shell.draw_setting(study, shell.CRITERIA_TAB, _("Add a criterion, so that people can label pairs"))
     elif permissions.allows(study.id, Permission.edit):
-        _draw_offer(study)
-
-
-def _draw_offer(study: studies.Study) -> None:
-    with st.form("offer_pairs", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        criterion = st.text_input(_("Criterion"), _("overall quality"), max_chars=80, width=320)
-        wanted = st.form_submit_button(_("Let people label every pair"), type="primary")
-    if wanted:
-        permissions.write(study.id, Permission.edit, "", offers.offer_on_new, study, criterion.strip())
-        st.rerun()
+        with st.form("offer_pairs", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+            criterion = st.text_input(_("Criterion"), _("overall quality"), max_chars=80, width=320)
+            wanted = st.form_submit_button(_("Let people label every pair"), type="primary")
+        if wanted:
+            permissions.write(study.id, Permission.edit, "", offers.offer_on_new, study, criterion.strip())
+            st.rerun()
 
 
 def draw_excluded(study: studies.Study, annotator: str) -> bool:

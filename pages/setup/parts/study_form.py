@@ -474,7 +474,11 @@ def draw_training(study: studies.Study) -> None:
         "Annotators first answer items with known answers, and see the known answer and its reason after each. These "
         "answers are not labels: agreement, gold and alignment do not contain them."
     )
-    _draw_training_rules(study)
+    with st.form("training_rules", border=False):
+        changed = _draw_in_columns(study.rules, SHARES, TRAINING_RULES)
+        clicked = st.form_submit_button("Save", type="primary")
+    if clicked:
+        _save_rules(study, "training and checks", changed, study.description, study.guidelines)
     items = resources.read(training.list_items, study.id)
     candidates = len(resources.read(training.candidate_items, study.id))
     st.subheader(f"Training items ({len(items):,})", anchor=False)
@@ -488,14 +492,6 @@ def draw_training(study: studies.Study) -> None:
     _draw_candidates(study, candidates)
     if st.toggle("Add an item and its known answer", key="training_add"):
         _draw_new_item(study)
-
-
-def _draw_training_rules(study: studies.Study) -> None:
-    with st.form("training_rules", border=False):
-        changed = _draw_in_columns(study.rules, SHARES, TRAINING_RULES)
-        if not st.form_submit_button("Save", type="primary"):
-            return
-    _save_rules(study, "training and checks", changed, study.description, study.guidelines)
 
 
 def _draw_training_items(study: studies.Study, items: list[training.ListedItem]) -> None:
