@@ -234,8 +234,9 @@ def _text_fields(mapping: Mapping) -> list[str]:
 def _check_header(row: Row, mapping: Mapping) -> None:
     """Raise FileFormatError for a missing column, with the names of the existing ones."""
     required = mapping.explode[:1] if mapping.explode else field_paths(mapping)
+    optional = {join.name for join in mapping.join if join.optional}  # which the first row can lack
     for field in required:
-        if field in WHOLE_RECORD:
+        if field in WHOLE_RECORD or parse_path(field)[0] in optional:
             continue
         column = quote_key(parse_path(field)[0])  # a cell may hold JSON, which differs between rows
         if get_value(row, field) is MISSING and get_value(row, column) is MISSING:

@@ -644,3 +644,18 @@ def test_unused_fields_of_elements_that_are_named_by_their_number_are_listed(tmp
     draft = {"id": "id", "prompt": "turns.0.text", "responses": [{"text": "turns.1.text"}]}
     draft["gold"] = [{"kind": "score", "value": "scores.0", "scale": {"level": "ordinal", "categories": [1, 2]}}]
     assert unused_fields(path, mappings.build_mapping(draft)) == ["scores.1:", "turns[].rating"]
+
+
+def test_the_first_row_can_lack_the_record_of_an_optional_file(tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text("key,text\n2,So.\n", encoding="utf-8")
+    path = tmp_path / "t.csv"
+    path.write_text("key,who,good\n1,ann,Yes\n2,ann,No\n", encoding="utf-8")
+    scale = {"level": "nominal", "categories": ["No", "Yes"]}
+    label = {"layout": "long", "kind": "answer", "annotator": "who", "value": "good", "scale": scale}
+    draft = {"id": "key", "where": {"key": "2"}, "responses": [{"text": "joined.text"}], "labels": [label]}
+    draft["join"] = {"file": "texts.csv", "key": "key", "optional": True}
+    records = list(table.read(path, mappings.build_mapping(draft)))
+    assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == ["So."]
+    draft["responses"] = [{"text": "joined.words"}]
+    with pytest.raises(FileFormatError, match="line 3, field 'joined.words'"):
+        list(table.read(path, mappings.build_mapping(draft)))
