@@ -1,7 +1,7 @@
 """Import of files, and backup of the database."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -150,7 +150,7 @@ def import_file(
     if join or is_suggested:
         joined = [joined_mapping(path, join or [], mapping, stated) for mapping in [*own, *([] if own else [None])]]
         path, own = joined[0][0], [mapping for _, mapping in joined]
-    own = [confirmed_mapping(path, mapping, confirm=confirm) for mapping in own]
+    own = confirmed_mappings(path, own, confirm=confirm)
     left_labels = " ".join(filter(None, (suggest.state_unused_labels(path, mapping) for mapping in own)))
     levels = [file_formats.read_for_import(path, format, mapping) for mapping in [*own, *([] if own else [None])]]
     records = chain.from_iterable(levels)
@@ -237,6 +237,24 @@ def apply_stated(draft: dict[str, Any], scales: list[str], values: list[str]) ->
     """Return a draft with what `--scale` and `--value` say."""
     draft = suggest.apply_scales(draft, {field: ends for field, _, ends in (text.rpartition("=") for text in scales)})
     return suggest.apply_values(draft, {place: own for place, _, own in (text.rpartition("=") for text in values)})
+
+
+def confirmed_mappings(path: Path, found: "Sequence[mappings.Mapping]", *, confirm: bool) -> "list[mappings.Mapping]":
+    """Print what the values of each mapping mean, and return the mappings with what `--confirm` states.
+
+    Raises the first error after all are printed: otherwise `--confirm` would state what nobody has seen.
+    """
+    confirmed, errors = [], []
+    for number, mapping in enumerate(found, 1):
+        if len(found) > 1:
+            typer.echo(f"Mapping {number} of {len(found)}:", err=True)
+        try:
+            confirmed.append(confirmed_mapping(path, mapping, confirm=confirm))
+        except FileFormatError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return confirmed
 
 
 def confirmed_mapping(path: Path, mapping: "mappings.Mapping", *, confirm: bool) -> "mappings.Mapping":

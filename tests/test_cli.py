@@ -150,7 +150,15 @@ def test_the_mappings_of_several_levels_are_imported_together(run, tmp_path):
     mapping.write_text(
         f"---\n{whole}---\nid: '{{id}}-{{element}}'\nexplode: turns\nresponses: [{{text: text}}]\n{block % 'good'}"
     )
-    done = run("data", "import", str(table), "--study", "s", "--map", str(mapping), "--json")
+    arguments = ("data", "import", str(table), "--study", "s", "--map", str(mapping))
+    text = mapping.read_text()
+    mapping.write_text(text.replace("value:", "confirmed: false, value:"))
+    refused = run(*arguments)
+    assert refused.exit_code == 2
+    assert "Mapping 1 of 2:" in refused.stderr and "the scale of overall" in refused.stderr
+    assert "Mapping 2 of 2:" in refused.stderr and "the scale of good" in refused.stderr, "what --confirm would state"
+    mapping.write_text(text)
+    done = run(*arguments, "--json")
     assert (json.loads(done.stdout)["items"], json.loads(done.stdout)["rulings"]) == (3, 3)
 
 

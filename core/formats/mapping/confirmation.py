@@ -381,7 +381,8 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]
         image = f"; image: {example([own.image])}" if own.image and (own.text or own.transcript) else ""
         parts = _parts(scope, own.transcript)
         text = example(as_tuple(own.text or own.transcript or own.image))
-        lines.append(f"response {number}: {text}{parts}; its system: {system}{image}")
+        name = f"responses, the elements of {spell_path(own.each)}" if own.each else f"response {number}"
+        lines.append(f"{name}: {text}{parts}; its system: {system}{image}")
     lines += _mapping_lines(mapping)
     block: Block
     for block in mapping.labels:

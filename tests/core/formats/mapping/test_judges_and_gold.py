@@ -657,5 +657,5 @@ def test_the_first_row_can_lack_the_record_of_an_optional_file(tmp_path: Path) -
     records = list(table.read(path, mappings.build_mapping(draft)))
     assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == ["So."]
     draft["responses"] = [{"text": "joined.words"}]
-    with pytest.raises(FileFormatError, match="line 3, field 'joined.words'"):
+    with pytest.raises(FileFormatError, match=r"line 3, field 'joined\.words'"):
         list(table.read(path, mappings.build_mapping(draft)))
