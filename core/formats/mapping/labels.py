@@ -173,6 +173,10 @@ class LabelReader:
         values = [self._parse_value(part.cell, part.line, part.field) for part in parts]
         self.omissions.labels += values.count(None)
         numbers = [float(value) for value in values if isinstance(value, int | float)]
+        if len(numbers) > 1:
+            self.omissions.merged += 1
+            self.omissions.merged_values += len(numbers)
+            self.omissions.of_several_rows += bool(self.block.each) and len({part.line for part in parts}) > 1
         total = math.fsum(numbers)
         is_mean = isinstance(self.block, LongLabels) and self.block.aggregate == "mean"
         return (total / len(numbers) if is_mean else total) if numbers else None

@@ -357,6 +357,12 @@ class Omissions:
     """Records of joined files that no row names."""
     further: int = 0
     """Values of a target and an annotator beyond the one that counts."""
+    merged: int = 0
+    """Labels that are the sum or mean of several values."""
+    merged_values: int = 0
+    """Their values."""
+    of_several_rows: int = 0
+    """Those of them whose values are in lists of several rows, such as those of an item that somebody judged twice."""
     without_header: bool = False
     """Whether the columns are numbered, because the first row has values and no names."""
     windows_word: str = ""
@@ -399,6 +405,12 @@ class Omissions:
             (
                 self.further,
                 f"{self.further:,} left out: further values of a target by one annotator, of which one counts",
+            ),
+            (self.merged, f"{self.merged:,} labels are the sum or mean of {self.merged_values:,} values"),
+            (
+                self.of_several_rows,
+                f"{self.of_several_rows:,} of them are of lists in several rows: with the id of a row, such as "
+                "`{row}`, these would be labels of their own",
             ),
             (
                 self.without_header,

@@ -16,6 +16,7 @@ from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping import table
 from core.formats.mapping.judges import VerdictFile
+from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.suggest import apply_scales, suggest_table
 from core.formats.plain_yaml import parse_fields
@@ -659,3 +660,15 @@ def test_the_first_row_can_lack_the_record_of_an_optional_file(tmp_path: Path) -
     draft["responses"] = [{"text": "joined.words"}]
     with pytest.raises(FileFormatError, match=r"line 3, field 'joined\.words'"):
         list(table.read(path, mappings.build_mapping(draft)))
+
+
+def test_sums_of_several_values_and_of_lists_in_several_rows_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [{"id": "1", "text": "So.", "marks": [1, 1]}, {"id": "2", "text": "Thus.", "marks": [1, 1]}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[1], {**rows[0], "id": "3", "marks": [1]}]))
+    label = {"layout": "long", "kind": "score", "each": "marks", "annotator": {"constant": "ann"}, "value": "marks"}
+    label |= {"aggregate": "sum", "scale": {"level": "interval", "low": 0, "high": 9}}
+    draft = {"id": "id", "responses": [{"text": "text"}], "labels": [label]}
+    notes = read_outcome(path, mappings.build_mapping(draft)).lines()
+    assert "2 labels are the sum or mean of 6 values" in notes
+    assert any(note.startswith("1 of them are of lists in several rows") for note in notes)
