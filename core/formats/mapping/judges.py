@@ -190,6 +190,7 @@ class JudgeReader:
             elif value != other and value is not None:
                 value, problem = None, other_problem or CHANGED_WITH_ORDER
         converted = convert(value, block.scale, self.scales.get((block.kind, criterion), block.scale))
+        self.omissions.converted += converted != value
         opinion = Opinion(
             kind=block.kind, judge=judge, stage=block.stage, value=converted, criterion=criterion, problem=problem,
             part=part,

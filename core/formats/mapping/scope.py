@@ -363,6 +363,8 @@ class Omissions:
     """Their values."""
     of_several_rows: int = 0
     """Those of them whose values are in lists of several rows, such as those of an item that somebody judged twice."""
+    converted: int = 0
+    """Scores of judges that were converted to the scale of people's labels."""
     without_header: bool = False
     """Whether the columns are numbered, because the first row has values and no names."""
     windows_word: str = ""
@@ -406,6 +408,7 @@ class Omissions:
                 self.further,
                 f"{self.further:,} left out: further values of a target by one annotator, of which one counts",
             ),
+            (self.converted, f"{self.converted:,} scores of judges are converted to the scale of people's labels"),
             (self.merged, f"{self.merged:,} labels are the sum or mean of {self.merged_values:,} values"),
             (
                 self.of_several_rows,

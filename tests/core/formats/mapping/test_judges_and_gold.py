@@ -18,6 +18,7 @@ from core.formats.mapping import table
 from core.formats.mapping.judges import VerdictFile
 from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.preview import unused_fields
+from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import apply_scales, suggest_table
 from core.formats.plain_yaml import parse_fields
 from core.formats.records import (
@@ -154,7 +155,9 @@ responses: [{{text: a}}]
 labels: [{{layout: wide, kind: score, annotators: [ann], scale: {STARS}}}]
 judges: [{{kind: score, columns: [gpt], scale: {{level: interval, low: 0, high: 100}}}}]
 """
-    records = read(tmp_path, [{"id": "1", "a": "x", "ann": 3, "gpt": 75}], mapping)
+    with recording_omissions() as omissions:
+        records = read(tmp_path, [{"id": "1", "a": "x", "ann": 3, "gpt": 75}], mapping)
+    assert omissions.notes() == ["1 scores of judges are converted to the scale of people's labels"]
     assert verdicts(records)["gpt", "1"].value == 4.0
     assert of(records, ItemRecord)[0].item.prompt == ""
     assert len(of(records, ScaleRecord)) == 1
