@@ -295,9 +295,13 @@ async def serve(server: Server, port: int, ready: threading.Event, stop: asyncio
     ready.set()
     async with listening:
         await stop.wait()
-        for transport in tuple(server.transports):
-            transport.abort()  # a client of another process may still hold its connection
-        await asyncio.sleep(0)
+        listening.close()
+        for _ in range(1000):  # a connection that is being accepted becomes a transport, and has to be closed too
+            if not server.transports and asyncio.all_tasks() == {asyncio.current_task()}:
+                break
+            for transport in tuple(server.transports):
+                transport.abort()  # a client of another process may still hold its connection
+            await asyncio.sleep(0)
 
 
 @contextmanager
