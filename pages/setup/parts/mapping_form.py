@@ -494,7 +494,8 @@ def _draw_levels(source: FileSource, state: dict[str, Any]) -> None:
         index=state.get("level", 0),
         key=f"map_{source.key}_level",
         format_func=lambda number: f"{number + 1} of {len(drafts)}",
-        help="The file has values at several levels. Import it with each of these mappings, into the same study.",
+        help="The file has values at several levels. Save the mappings, and import the file with each of them, into the "
+        "same study.",
     )
     if chosen != state.get("level", 0):
         reset_form(source, drafts[chosen]).update({"levels": drafts, "level": chosen})
@@ -502,10 +503,18 @@ def _draw_levels(source: FileSource, state: dict[str, Any]) -> None:
 
 
 def draw_download(mapping: mappings.Mapping, name: str) -> None:
-    """Draw the download of the mapping, for later imports and for `cli.py data import --map`."""
-    text = mappings.dump_mapping(mapping)
+    """Draw the download of the mapping, with those of other levels, for later imports and `cli.py data import --map`."""
+    text = dump_levels(st.session_state["mapping"], mapping)
     downloads.draw_text_link("Save mapping", text, f"{name}.yaml", "save_mapping", kind="mapping")
     st.caption("Load it here again, or use it with `python cli.py data import PATH --map FILE.yaml`.")
+
+
+def dump_levels(state: dict[str, Any], mapping: mappings.Mapping) -> str:
+    """Return the mappings of all levels in YAML, with that of the form in its place."""
+    found = [mappings.build_mapping(draft) for draft in state.get("levels", ())]
+    place = state.get("level", 0)
+    found[place : place + 1] = [mapping]
+    return "---\n".join(map(mappings.dump_mapping, found))
 
 
 def _form_state(source: FileSource) -> dict[str, Any]:

@@ -288,5 +288,9 @@ def test_each_of_several_mappings_is_chosen_in_the_form(tmp_path: Path) -> None:
     assert chosen.options == ["1 of 2", "2 of 2"]
     chosen.set_value(1).run()
     assert mappings.build_mapping(app.session_state["made"]) == levels[1]
+    changed = mapping.model_copy(update={"prompt": "topic"})
+    saved = mapping_form.dump_levels(app.session_state["mapping"], changed)
+    assert mappings.parse_mappings(saved) == [levels[0], changed]
+    assert mappings.parse_mappings(mapping_form.dump_levels({}, changed)) == [changed]
     next(own for own in app.selectbox if own.label == "Mapping").set_value(0).run()
     assert mappings.build_mapping(app.session_state["made"]) == levels[0]
