@@ -494,8 +494,8 @@ def _draw_levels(source: FileSource, state: dict[str, Any]) -> None:
         index=state.get("level", 0),
         key=f"map_{source.key}_level",
         format_func=lambda number: f"{number + 1} of {len(drafts)}",
-        help="The file has values at several levels. Save the mappings, and import the file with each of them, into the "
-        "same study.",
+        help="The file has values at several levels. Save the mappings, and import the file with each of them, into "
+        "the same study.",
     )
     if chosen != state.get("level", 0):
         reset_form(source, drafts[chosen]).update({"levels": drafts, "level": chosen})
@@ -503,7 +503,7 @@ def _draw_levels(source: FileSource, state: dict[str, Any]) -> None:
 
 
 def draw_download(mapping: mappings.Mapping, name: str) -> None:
-    """Draw the download of the mapping, with those of other levels, for later imports and `cli.py data import --map`."""
+    """Draw the download of the mapping, with those of other levels, for later imports, also by `data import --map`."""
     text = dump_levels(st.session_state["mapping"], mapping)
     downloads.draw_text_link("Save mapping", text, f"{name}.yaml", "save_mapping", kind="mapping")
     st.caption("Load it here again, or use it with `python cli.py data import PATH --map FILE.yaml`.")
