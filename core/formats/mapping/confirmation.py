@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from core.errors import FileFormatError
-from core.formats.mapping.fields import Comparison, SystemName, ValueSource, source_name, spell_path
+from core.formats.mapping.fields import MISSING, Comparison, SystemName, ValueSource, source_name, spell_path
 from core.formats.mapping.guess import SIDES
 from core.formats.mapping.mapping import (
     Block,
@@ -472,7 +472,8 @@ def _values(block: Block, scope: Scope) -> Iterator[tuple[ValueSource, str]]:
         for source in block.value_sources():
             cell, name = element.cell(source), source_name(source)
             cells = parse_list(cell, scope.line, name, block.separator) if isinstance(block, ListLabels) else [cell]
-            yield from ((source, text) for cell in cells if (text := _text(cell)) or "" in block.values)
+            empty = "" in block.values
+            yield from ((source, _text(own)) for own in cells if _text(own) or (empty and own is not MISSING))
 
 
 def _text(cell: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.aspects import aspect_set_id, normalize_weights
 from core.errors import FileFormatError
-from core.formats.mapping.fields import ValueSource, source_name
+from core.formats.mapping.fields import MISSING, ValueSource, source_name
 from core.formats.mapping.labels import Declared, cell_of, declare, part_of, ranked_pairs
 from core.formats.mapping.mapping import JudgeBlock, Ranking, WeightsBlock
 from core.formats.mapping.rows import expect_number, is_empty, parse_label, parse_list, parse_name
@@ -109,7 +109,8 @@ class JudgeReader:
                 if block.ranking is not None:
                     self._read_ranking(block, block.ranking, element, item, criterion)
                 for source in block.value_sources():
-                    if not is_empty(element.cell(source)):
+                    cell = element.cell(source)
+                    if not is_empty(cell) or ("" in block.values and cell is not MISSING):
                         self._read_verdict(block, element, item, criterion, source)
 
     def _read_ranking(self, block: JudgeBlock, ranking: Ranking, scope: Scope, item: str, criterion: str) -> None:
@@ -169,7 +170,7 @@ class JudgeReader:
             return
         named = cell_of(scope, block, cell, source_name(source), self.omissions)
         raw = parse_label(named, block.scale, block.values, scope.line, source_name(source))
-        reply = scope.optional(block.reason) or str(cell)
+        reply = scope.optional(block.reason) or ("" if is_empty(cell) else str(cell))
         model = (scope.resolve(block.model) if block.model else None) or ""
         usage = Usage(dollars=scope.amount(block.cost, "dollars"))
         step = "choice" if block.kind == "preference" else "rating"

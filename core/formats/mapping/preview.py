@@ -226,7 +226,9 @@ def format_unused(fields: Sequence[str]) -> str:
 def _used_paths(mapping: Mapping) -> Iterator[Keys]:
     keys = [key for join in mapping.join for key in join.keys]
     exploded = [path for path in mapping.explode if path not in WHOLE_RECORD]
-    for path in (*field_paths(mapping), *keys, *exploded):
+    blocks = (*mapping.labels, *mapping.judges, *mapping.gold)
+    in_elements = [path for block in blocks if block.each for path in block_paths(block)]  # or of the row around them
+    for path in (*field_paths(mapping), *keys, *exploded, *in_elements):
         own = parse_path(path)
         yield own
         yield tuple(map(str.strip, own))  # names of columns in delimited text have no surrounding blanks

@@ -675,3 +675,32 @@ def test_sums_of_several_values_and_of_lists_in_several_rows_are_counted(tmp_pat
     notes = read_outcome(path, mappings.build_mapping(draft)).lines()
     assert "2 labels are the sum or mean of 6 values" in notes
     assert any(note.startswith("1 of them are of lists in several rows") for note in notes)
+
+
+def test_what_an_empty_cell_means_is_stated_as_it_is_imported(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [{"id": "1", "ann": "left", "j": "left"}, {"id": "2", "ann": None, "j": ""}, {"id": "3"}]
+    path.write_text("".join(json.dumps(row | {"a": "So.", "b": "Thus."}) + "\n" for row in rows), encoding="utf-8")
+    block = {"kind": "preference", "values": {"left": 1, "": 0}}
+    draft = {
+        "id": "id",
+        "responses": [{"text": "a"}, {"text": "b"}],
+        "labels": [block | {"layout": "wide", "annotators": ["ann"]}],
+        "judges": [block | {"judge": {"constant": "m"}, "value": "j"}],
+    }
+    mapping = mappings.build_mapping(draft)
+    for own in table.statements(path, mapping)[0]:
+        assert own.lines() == ["'' -> a tie: 1 times", "'left' -> response 1: 1 times"]
+    records = list(table.read(path, mapping))
+    assert [own.label.value for own in records if isinstance(own, LabelRecord)] == [1, 0]
+    traces = [record for record in records if isinstance(record, TraceRecord)]
+    assert [own.events[-1].verdict.value for own in traces] == [1, 0]
+
+
+def test_fields_of_the_row_around_a_list_are_used_by_its_block(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({"id": "1", "a": "So.", "who": "ann", "marks": [{"kind": "x"}]}) + "\n")
+    block = {"layout": "long", "kind": "score", "each": "marks", "annotator": "who", "value": {"constant": "1"}}
+    block |= {"criterion_field": "kind", "aggregate": "sum", "scale": {"level": "interval", "low": 0, "high": 9}}
+    draft = {"id": "id", "responses": [{"text": "a"}], "labels": [block]}
+    assert unused_fields(path, mappings.build_mapping(draft)) == []
