@@ -12,19 +12,6 @@ from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.labels import PREFERENCE, Scale, Target
 
-# ScaleEval's eight scenarios (Table 2); a study may use any others.
-SCENARIOS = (
-    "brainstorming",
-    "coding",
-    "dialog",
-    "judgement",
-    "math",
-    "open-domain general",
-    "open-domain science",
-    "writing",
-)
-
-
 MAX_ASPECTS = 20
 # A line of a rubric that begins with the number of its level: `0: It does not use the fact.`
 _NUMBERED = re.compile(r"\s*[\"']?(-?\d+(?:\.\d+)?)[\"']?\s*(?:[:.)=–—]|\s-)\s+(?=\S)")

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import Field, TypeAdapter
 
 from core.aius import Edit
-from core.formats.study_records import ADJUDICATION_REASONS as ADJUDICATION_REASONS
 from core.formats.study_records import CriterionRecord as CriterionRecord
 from core.formats.study_records import DesignRecord as DesignRecord
 from core.formats.study_records import GuidelinesRecord as GuidelinesRecord

@@ -18,8 +18,6 @@ from core.statistics.measures.comparison import Comparison, correct_comparisons,
 from core.statistics.measures.resampling import Statistic, bootstrap, stack_statistics
 from core.statistics.measures.shares import effective_counts, wilson_interval
 
-LEVEL = 0.05
-
 
 @dataclass(frozen=True)
 class StatedOpinion:

@@ -11,7 +11,6 @@ import pytest
 from core.errors import FileFormatError
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
 from core.formats.registry import detect_format, read_records
-from core.items import SCENARIOS
 from core.labels import Value
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Turn, Verdict, completed_turns
@@ -19,6 +18,18 @@ from tests.core.formats.shared import of_kind, public_file, write_json
 
 ONE, TWO = "Four, because two and two is four.", "Five, I think."
 FOLDERS = ("gpt4_turbo_score", "claude2_score", "gpt35_turbo_score")
+
+# The paper's eight scenarios (Table 2).
+SCENARIOS = (
+    "brainstorming",
+    "coding",
+    "dialog",
+    "judgement",
+    "math",
+    "open-domain general",
+    "open-domain science",
+    "writing",
+)
 
 
 def speech(text: str, score: object) -> dict:
