@@ -148,12 +148,12 @@ def import_file(
     is_table = not own and (format or file_formats.detect_format(path)) == "table"
     is_suggested = is_table and (confirm or any(stated) or file_formats.suggested_of_transcripts(path) is None)
     if join or is_suggested:
-        joined = [joined_mapping(path, join or [], mapping, stated) for mapping in [*own, *([] if own else [None])]]
+        joined = [joined_mapping(path, join or [], mapping, stated) for mapping in own]
+        joined = joined or [joined_mapping(path, join or [], None, stated)]
         path, own = joined[0][0], [mapping for _, mapping in joined]
     own = confirmed_mappings(path, own, confirm=confirm)
     left_labels = " ".join(filter(None, (suggest.state_unused_labels(path, mapping) for mapping in own)))
-    levels = [file_formats.read_for_import(path, format, mapping) for mapping in [*own, *([] if own else [None])]]
-    records = chain.from_iterable(levels)
+    records = read_levels(path, format, own)
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
     with bar as show, text_files.recording_reads() as opened, scope.recording_omissions() as omissions:
         annotators: set[str] = set()
@@ -178,10 +178,15 @@ def import_file(
         | ({"files": [asdict(file) for file in files]} if files else {})
     )
     notes = [f"  {note}" for note in omissions.notes()]
-    notes += (
-        [f"  {len(annotators):,} annotators: {validation_errors.join_names(sorted(annotators))}"] if annotators else []
-    )
+    if annotators:
+        notes.append(f"  {len(annotators):,} annotators: {validation_errors.join_names(sorted(annotators))}")
     return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
+
+
+def read_levels(path: Path, format: str | None, found: "Sequence[mappings.Mapping]") -> "file_records.ImportedRecords":
+    """Return the records of a file, by each of its mappings if it has some."""
+    levels = [file_formats.read_for_import(path, format, mapping) for mapping in found]
+    return chain.from_iterable(levels or [file_formats.read_for_import(path, format)])
 
 
 def joined_mapping(

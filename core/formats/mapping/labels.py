@@ -104,6 +104,8 @@ class Part:
     reason: str
     line: int
     field: str
+    row: int
+    """The number of the row, or of the element of an exploded list: several can be on one line of JSON."""
 
 
 class LabelReader:
@@ -120,6 +122,7 @@ class LabelReader:
         """Names that can be stored."""
         self.parsed_values: dict[tuple[type, Any], Value | None] = {}
         self.omissions = current_omissions()
+        self.row = 0
         self.parts: dict[tuple[Place, str], list[Part]] = {}
         """(place, annotator) -> the values to aggregate."""
 
@@ -129,6 +132,7 @@ class LabelReader:
         A criterion named by the mapping is declared with the first row, even an unlabelled one, so annotators
         can start to label it.
         """
+        self.row += 1
         if not isinstance(self.block, LongLabels) or self.block.criterion_field is None:
             yield from declare(self.declared, self.block, self.block.criterion)
         for element in scope.of_block(self.block):
@@ -176,7 +180,7 @@ class LabelReader:
         if len(numbers) > 1:
             self.omissions.merged += 1
             self.omissions.merged_values += len(numbers)
-            self.omissions.of_several_rows += bool(self.block.each) and len({part.line for part in parts}) > 1
+            self.omissions.of_several_rows += bool(self.block.each) and len({part.row for part in parts}) > 1
         total = math.fsum(numbers)
         is_mean = isinstance(self.block, LongLabels) and self.block.aggregate == "mean"
         return (total / len(numbers) if is_mean else total) if numbers else None
@@ -192,7 +196,7 @@ class LabelReader:
         if block.aggregate:
             own = self.parts.setdefault((place, annotator), [])
             self.omissions.further += bool(own) and block.aggregate in ("first", "last")
-            own.append(Part(cell, reason, scope.line, field))
+            own.append(Part(cell, reason, scope.line, field, self.row))
             return
         seconds = scope.amount(block.seconds, "seconds")
         yield from self._label(scope, place, annotator, cell, field, reason=reason, seconds=seconds)

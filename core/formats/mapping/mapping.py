@@ -446,10 +446,10 @@ def _check_scale(kind: str, scale: Scale, declared: bool) -> None:
         raise ValueError("a `scale` needs categories, lowest first, or low and high")
     if not all(math.isfinite(end) for end in (scale.low, scale.high) if end is not None):
         raise ValueError("the `low` and `high` of a scale are finite numbers")
-    if scale.low is not None and scale.high is not None and scale.low >= scale.high:
+    if scale.low is not None and scale.high is not None and scale.low > scale.high:
         raise ValueError(
-            "the `low` of a scale is below its `high`; if fewer is better, write `negative: true`, with low -50 and "
-            "high 0 for 50 to 0"
+            "the `low` of a scale is not above its `high`; if fewer is better, write `negative: true`, with low -50 "
+            "and high 0 for 50 to 0"
         )
 
 

@@ -256,7 +256,10 @@ def iter_scopes(
 
 
 def _has_list(path: str, scope: Scope) -> bool:
-    return isinstance(scope.get(path), list | dict)
+    """Return whether a field of an exploded record has the next list; other objects, but not its texts, are counted."""
+    found = isinstance(scope.get(path), list | dict)
+    current_omissions().without_list += not found and "value" not in scope.row
+    return found
 
 
 def _explode_all(scopes: Iterator[Scope], path: str, name: str) -> Iterator[Scope]:
@@ -336,6 +339,8 @@ class Omissions:
     rows: int = 0
     """All rows."""
     rows_left_out: int = 0
+    without_list: int = 0
+    """Objects of exploded records without the list whose elements are the items."""
     empty_lists: int = 0
     """Records whose list of items is empty."""
     blank: int = 0
@@ -394,6 +399,7 @@ class Omissions:
         values = {"label": self.labels, "verdict": self.verdicts, "gold": self.gold}
         phrases = [
             (self.rows_left_out, f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where` or `where_not`"),
+            (self.without_list, f"{self.without_list:,} objects have no list whose elements are the items"),
             (self.empty_lists, f"{self.empty_lists:,} records have an empty list, and no item"),
             (self.blank, f"{self.blank:,} rows left out: prompt and responses are empty"),
             (self.empty_prompts, f"{self.empty_prompts:,} rows have an empty prompt"),

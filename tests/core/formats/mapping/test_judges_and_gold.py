@@ -675,6 +675,10 @@ def test_sums_of_several_values_and_of_lists_in_several_rows_are_counted(tmp_pat
     notes = read_outcome(path, mappings.build_mapping(draft)).lines()
     assert "2 labels are the sum or mean of 6 values" in notes
     assert any(note.startswith("1 of them are of lists in several rows") for note in notes)
+    one_line = tmp_path / "t.json"
+    one_line.write_text(json.dumps([*rows, rows[1]]), encoding="utf-8")
+    notes = read_outcome(one_line, mappings.build_mapping(draft)).lines()
+    assert any(note.startswith("1 of them are of lists in several rows") for note in notes)
 
 
 def test_what_an_empty_cell_means_is_stated_as_it_is_imported(tmp_path: Path) -> None:

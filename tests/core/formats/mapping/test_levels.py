@@ -75,6 +75,9 @@ def test_lists_of_several_objects_of_a_record_are_one_list_of_items(tmp_path: Pa
         ("A paper", "Segment No.", "sysA", "No"),
         ("A paper", "Segment No.", "sysB", "No"),
     ]
+    with recording_omissions() as omissions:
+        imported(write(tmp_path, [row | {"sysC": {"reviews": []}}]), draft | {"responses": responses, "gold": gold})
+    assert omissions.notes() == ["1 objects have no list whose elements are the items"]
 
 
 def test_lists_beside_the_inner_list_and_keys_that_are_texts(tmp_path: Path) -> None:

@@ -30,8 +30,9 @@ def test_values_that_occur_twice_are_written_twice() -> None:
 
 def test_the_lowest_value_of_a_scale_is_below_the_highest() -> None:
     scale = {"level": "interval", "low": 50, "high": 0}
-    with pytest.raises(FileFormatError, match="the `low` of a scale is below its `high`; if fewer is better"):
+    with pytest.raises(FileFormatError, match="the `low` of a scale is not above its `high`; if fewer is better"):
         mapping.build_mapping(with_labels(kind="score", scale=scale))
+    mapping.build_mapping(with_labels(kind="score", scale=scale | {"low": 0}))  # a column with one value
 
 
 def test_words_that_yaml_1_1_converts_stay_text(tmp_path: Path) -> None:
