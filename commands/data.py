@@ -152,7 +152,7 @@ def import_file(
         joined = joined or [joined_mapping(path, join or [], None, stated)]
         path, own = joined[0][0], [mapping for _, mapping in joined]
     own = confirmed_mappings(path, own, confirm=confirm)
-    left_labels = " ".join(filter(None, (suggest.state_unused_labels(path, mapping) for mapping in own)))
+    left_labels = [text for mapping in own if (text := suggest.state_unused_labels(path, mapping))]
     records = read_levels(path, format, own)
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
     with bar as show, text_files.recording_reads() as opened, scope.recording_omissions() as omissions:
@@ -160,15 +160,8 @@ def import_file(
         read = with_reading_lines(records, path, quiet=as_json)
         noted = with_annotators(read, annotators) if own else read
         counts = imports.import_records(open_database(database, creates=True), study, noted, show, draws=True)
-    if warning := guess.warn_of_models(annotators):
-        typer.echo(f"Warning: {warning}", err=True)
-    if left_labels:
-        typer.echo(left_labels, err=True)
     unused = [] if own else file_formats.unused_without_mapping(path, format)
-    if unused:
-        typer.echo(
-            f"{previews.format_unused(unused)}. `data mapping` prints a mapping to complete, for --map.", err=True
-        )
+    print_warnings(annotators, left_labels, unused)
     files = file_formats.report_files(path, opened, format or file_formats.detect_format(path)) if path.is_dir() else []
     lines = [f"  {file.file}: {'read' if file.read else f'not read, {file.reason}'}" for file in files]
     result = (
@@ -177,10 +170,23 @@ def import_file(
         | ({"unused": unused} if unused else {})
         | ({"files": [asdict(file) for file in files]} if files else {})
     )
-    notes = [f"  {note}" for note in omissions.notes()]
-    if annotators:
-        notes.append(f"  {len(annotators):,} annotators: {validation_errors.join_names(sorted(annotators))}")
+    people = (
+        [f"{len(annotators):,} annotators: {validation_errors.join_names(sorted(annotators))}"] if annotators else []
+    )
+    notes = [f"  {note}" for note in (*omissions.notes(), *people)]
     return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
+
+
+def print_warnings(annotators: set[str], left_labels: list[str], unused: list[str]) -> None:
+    """Print what a person may not have meant: models as annotators, and fields that were not imported."""
+    if warning := guess.warn_of_models(annotators):
+        typer.echo(f"Warning: {warning}", err=True)
+    for text in left_labels:
+        typer.echo(text, err=True)
+    if unused:
+        typer.echo(
+            f"{previews.format_unused(unused)}. `data mapping` prints a mapping to complete, for --map.", err=True
+        )
 
 
 def read_levels(path: Path, format: str | None, found: "Sequence[mappings.Mapping]") -> "file_records.ImportedRecords":
