@@ -405,7 +405,8 @@ def _mapping_lines(mapping: TableMapping) -> Iterator[str]:
     """Yield what a mapping says of the rows and the items, in its own words."""
     for join in mapping.join:
         how = f"{join_names(join.keys)} is {join_names(join.other_keys)}" if join.keys else "by the number of the row"
-        yield f"joined: {join.file}, {how}"
+        where = f", where {join.where}" if join.where else ""
+        yield f"joined: {join.file}, {how}{where}{', a list of records' if join.many else ''}"
     stated = draft_of(mapping)
     for name in ("where", "where_not", "category_of", "shuffle", "parallel", "fill", "critiques", "weights", "aspects"):
         if name in stated:

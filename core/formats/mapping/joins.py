@@ -1,7 +1,6 @@
 """Joins the rows of a table with those of other files in its folder, and finds the fields that pair them up."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, islice, zip_longest
 from operator import eq
@@ -14,7 +13,7 @@ from core.formats.mapping.guess import IDS, normalize
 from core.formats.mapping.mapping import Join, build_mapping
 from core.formats.mapping.mapping import Mapping as TableMapping
 from core.formats.mapping.rows import format_value, parse_name, read_rows
-from core.formats.mapping.scope import current_omissions
+from core.formats.mapping.scope import Scope, current_omissions
 from core.formats.validation_errors import join_names, quote_value
 
 # The list of the columns of `numbered`.
@@ -40,6 +39,8 @@ def read_joined(path: Path, mapping: TableMapping) -> Iterator[tuple[int, Row]]:
         if not other.is_file():
             raise FileFormatError(f"there is no file {join.file!r} next to {path.name}", field="join.file")
         rows = _by_key(rows, other, join) if join.keys else _by_number(rows, other, join)
+    for file in {join.file for join in mapping.join}:
+        _count_unselected(path.parent / file, [join for join in mapping.join if join.file == file])
     return _with_numbered(rows, mapping.numbered) if mapping.numbered else rows
 
 
@@ -76,23 +77,38 @@ def _by_number(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iter
 
 def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterator[tuple[int, Row]]:
     key, other_key = " and ".join(join.keys), " and ".join(join.other_keys)
-    records = [(_name(row, line, join.other_keys), row) for line, row in read_rows(other)]
-    if doubled := [name for name, count in Counter(name for name, _ in records).items() if count > 1]:
-        raise FileFormatError(f"{other.name} has {_listed(doubled)} more than once", field=other_key)
-    by_key, used, omissions = dict(records), set[str](), current_omissions()
+    found = [own for own in read_rows(other) if all(Scope(own[1], own[0], 0).have(join.where))]
+    if not found:
+        raise FileFormatError(f"no record of {other.name} has these values", field="join.where")
+    by_key: dict[str, list[Row]] = {}
+    for line, record in found:
+        by_key.setdefault(_name(record, line, join.other_keys), []).append(record)
+    doubled = [name for name, records in by_key.items() if len(records) > 1]
+    if doubled and not join.many:
+        many = "; if these are several records of a row, write `many: true`"
+        raise FileFormatError(f"{other.name} has {_listed(doubled)} more than once{many}", field=other_key)
+    used, omissions = set[str](), current_omissions()
     for line, row in rows:
         name = _name(row, line, join.keys)
         used.add(name)
         if name in by_key:
-            yield line, {**row, join.name: by_key[name]}
+            yield line, {**row, join.name: by_key[name] if join.many else by_key[name][0]}
         elif join.optional:
             omissions.rows_without_record += 1
-            yield line, row
+            yield line, ({**row, join.name: []} if join.many else row)
         else:
             missing = {name: None} | {_name(row, at, join.keys): None for at, row in rows}
             names = [name for name in missing if name not in by_key]
             raise FileFormatError(f"{other.name} has no record {_listed(names)}", line=line, field=key)
-    omissions.records_without_row += len(by_key.keys() - used)
+    omissions.records_without_row += sum(len(records) for name, records in by_key.items() if name not in used)
+
+
+def _count_unselected(other: Path, joins: Sequence[Join]) -> None:
+    """Count the records of a joined file that none of its joins selects."""
+    if all(join.where for join in joins):
+        scopes = (Scope(record, line, 0) for line, record in read_rows(other))
+        unselected = (not any(all(scope.have(join.where)) for join in joins) for scope in scopes)
+        current_omissions().records_without_row += sum(unselected)
 
 
 def _name(row: Row, line: int, keys: Sequence[str]) -> str:

@@ -410,6 +410,10 @@ class Join(Frozen):
     """The field of the table that names the second file's row, or several; without it rows are joined by number."""
     other_key: FieldPath | tuple[FieldPath, ...] | None = None
     """The field or fields of the second file; by default the same."""
+    where: Where = Field(default_factory=dict)
+    """Field of the second file -> its values in the records that are joined; its other records are not looked at."""
+    many: bool = False
+    """Whether a key can have several records: `joined` is the list of them, in the order of the file."""
 
     @property
     def keys(self) -> tuple[FieldPath, ...]:
@@ -420,6 +424,13 @@ class Join(Frozen):
     def other_keys(self) -> tuple[FieldPath, ...]:
         """The fields of the second file."""
         return (self.other_key,) if isinstance(self.other_key, str) else self.other_key or self.keys
+
+    @field_validator("key", "other_key", mode="before")
+    @classmethod
+    def _check_fields(cls, key: Any) -> Any:
+        if any(isinstance(own, dict) for own in (key if isinstance(key, list) else [key])):
+            raise ValueError("a key has fields; records with the same value in a field are chosen by `where`")
+        return key
 
     @field_validator("file")
     @classmethod
@@ -432,6 +443,8 @@ class Join(Frozen):
     def _check_key(self) -> Self:
         if self.other_key is not None and self.key is None:
             raise ValueError("`other_key` needs a `key`")
+        if self.key is None and (self.where or self.many):
+            raise ValueError("`where` and `many` of a joined file need a `key`")
         if len(self.keys) != len(self.other_keys):
             raise ValueError("`other_key` has as many fields as `key`")
         return self

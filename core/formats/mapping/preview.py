@@ -69,7 +69,7 @@ def preview_of(path: Path, rows_shown: int, mapping: Mapping) -> Preview:
     columns: dict[str, None] = {}
     lists: dict[str, None] = dict.fromkeys(_whole_record(path, mapping.separator, mapping.quotes))
     rows, has_more = [], False
-    keys = {f"{own.name}.{key}" for own in mapping.join for key in own.other_keys}  # the same as in the table
+    keys = {f"{own.name}.{key}" for own in mapping.join for key in (*own.other_keys, *own.where)}  # known already
     for row in islice(_iter_rows(path, mapping), rows_shown):
         cells = dict(islice(((name, cell) for name, cell in flatten(row) if name not in keys), MAX_FIELDS + 1))
         columns.update(dict.fromkeys(cells))
@@ -204,6 +204,9 @@ def _unused_in_elements(preview: Preview, mapping: Mapping, used: set[Keys]) -> 
         }
         own_blocks = [block for block in blocks if block.each == column]
         in_elements = numbered | {parse_path(path) for block in own_blocks for path in block_paths(block)}
+        if in_elements:
+            joins = (join for join in mapping.join if join.name == column)
+            in_elements |= {parse_path(key) for join in joins for key in (*join.other_keys, *join.where)}
         for name in preview_elements(preview, column, alone=True).columns if in_elements else ():
             own = parse_path(name)
             if not any(own[: len(keys)] == keys[: len(own)] for keys in in_elements):

@@ -89,15 +89,17 @@ def judge_reply(paths: Sequence[Path], reply: str, standing: Sequence[Mapping] |
     has seen what would be imported with them."""
     try:
         found = read_proposal(reply)
-        others = {join.file for mapping in found for join in mapping.join} - {path.name for path in paths[1:]}
-        if others:
+        joined = {join.file for mapping in found for join in mapping.join}
+        if others := joined - {path.name for path in paths}:
             raise FileFormatError(f"only the files of this request are joined, and not {join_names(sorted(others))}")
         outcomes = [read_outcome(paths[0], mapping) for mapping in found]
     except FileFormatError as error:
         return [], render(load_templates(PROMPTS), CORRECTION, error=Material("Error", str(error)))
     if found == standing:
         return found, ""
-    lines: list[str] = []
+    lines = [
+        f"File {path.name} is not joined: nothing of it is imported" for path in paths[1:] if path.name not in joined
+    ]
     for number, (mapping, outcome) in enumerate(zip(found, outcomes, strict=True), 1):
         lines += [f"Mapping {number}:"] if len(found) > 1 else []
         unused = format_unused(unused_fields(paths[0], mapping))

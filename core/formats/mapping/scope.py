@@ -343,6 +343,8 @@ class Omissions:
     """Objects of exploded records without the list whose elements are the items."""
     empty_lists: int = 0
     """Records whose list of items is empty."""
+    unread: int = 0
+    """Rows, and elements of lists, with a value in none of the `where` of the blocks that read them."""
     blank: int = 0
     """Rows without any text."""
     empty_prompts: int = 0
@@ -401,6 +403,7 @@ class Omissions:
             (self.rows_left_out, f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where` or `where_not`"),
             (self.without_list, f"{self.without_list:,} objects have no list whose elements are the items"),
             (self.empty_lists, f"{self.empty_lists:,} records have an empty list, and no item"),
+            (self.unread, f"{self.unread:,} left out: rows, or elements of lists, that no `where` of a block selects"),
             (self.blank, f"{self.blank:,} rows left out: prompt and responses are empty"),
             (self.empty_prompts, f"{self.empty_prompts:,} rows have an empty prompt"),
             (self.rows_without_record, f"{self.rows_without_record:,} rows have no record in a joined file"),

@@ -1,7 +1,7 @@
 """Tables: CSV, TSV, JSON, JSON lines or Parquet, read with a user's mapping."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain, islice
@@ -25,7 +25,7 @@ from core.formats.mapping.items import ItemReader, shuffle_responses
 from core.formats.mapping.joins import read_joined
 from core.formats.mapping.judges import JudgeReader, WeightsReader
 from core.formats.mapping.labels import GoldReader, LabelReader
-from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, as_tuple, field_paths
+from core.formats.mapping.mapping import Block, LongLabels, Mapping, RankingLabels, as_tuple, field_paths
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.rows import NUMBERED, SUFFIXES, files_of_records, has_header, is_empty
 from core.formats.mapping.scope import (
@@ -186,6 +186,7 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
 def _iter_all(path: Path, mapping: Mapping) -> Iterator[tuple[Scope, bool]]:
     """Yield the scopes of a file, and whether the mapping selects each."""
     omissions, above, texts = current_omissions(), dict[str, Any](), _text_fields(mapping)
+    selective = _selective_blocks(mapping)
     for number, (line, row) in enumerate(read_joined(path, mapping), 1):
         above |= {name: row[name] for name in mapping.fill if not is_empty(row.get(name))}
         row = {**row, **above} if mapping.fill else row
@@ -208,8 +209,23 @@ def _iter_all(path: Path, mapping: Mapping) -> Iterator[tuple[Scope, bool]]:
                     omissions.blank += 1
                     continue
                 omissions.empty_prompts += 1
+            omissions.unread += sum(_count_unread(scope, blocks) for blocks in selective)
             yield scope, True
         omissions.empty_lists += omissions.rows == before
+
+
+def _selective_blocks(mapping: Mapping) -> list[list[Block]]:
+    """Return the blocks of the rows, and those of each list in them, if all of them select some by `where`."""
+    found: dict[tuple[str | None, str | None], list[Block]] = {}
+    for block in (*mapping.labels, *mapping.judges, *mapping.gold):
+        found.setdefault((block.each, block.divider), []).append(block)
+    return [blocks for blocks in found.values() if all(block.where for block in blocks)]
+
+
+def _count_unread(scope: Scope, blocks: Sequence[Block]) -> int:
+    """Return how many elements of a list, or whether the row, none of its blocks selects."""
+    elements = scope.elements(blocks[0].each, blocks[0].divider)
+    return sum(not any(all(element.have(block.where)) for block in blocks) for element in elements)
 
 
 def _iter_row(row: Row, line: int, number: int, mapping: Mapping) -> Iterator[Scope]:

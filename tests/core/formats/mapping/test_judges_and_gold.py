@@ -352,6 +352,9 @@ def test_a_second_file_is_joined_by_key_or_by_line(tmp_path: Path, join: str) ->
         ("{file: ../gold.csv}", "without a path"),
         ("{file: gold.csv}", "only gold.csv has record 2"),
         ("{file: gold.csv, key: q, other_key: name}", "gold.csv has no record 'Say hello.'"),
+        ("{file: gold.csv, key: {constant: a}}", "a key has fields; .* are chosen by `where`"),
+        ("{file: gold.csv, many: true}", "need a `key`"),
+        ("{file: gold.csv, key: id, other_key: name, where: {winner: 3}}", "no record of gold.csv has these values"),
     ],
 )
 def test_a_join_that_does_not_match_is_refused(tmp_path: Path, join: str, message: str) -> None:
@@ -663,6 +666,48 @@ def test_the_first_row_can_lack_the_record_of_an_optional_file(tmp_path: Path) -
     draft["responses"] = [{"text": "joined.words"}]
     with pytest.raises(FileFormatError, match=r"line 3, field 'joined\.words'"):
         list(table.read(path, mappings.build_mapping(draft)))
+
+
+LONG = "id,question,score,who\n1,Q1,3,ann\n1,Q2,4,ann\n1,Q1,2,ben\n2,Q1,5,ann\n9,Q3,5,ann\n"
+
+
+def read_long(
+    path: Path, join: dict[str, object], block: dict[str, object]
+) -> tuple[list[tuple[object, ...]], list[str]]:
+    """Return the labels of three items with those of a long table, and the notes."""
+    (path / "long.csv").write_text(LONG, encoding="utf-8")
+    table_path = path / "t.csv"
+    table_path.write_text("id,a\n1,Water.\n2,Ice.\n3,Balls.\n", encoding="utf-8")
+    scale = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
+    draft = {
+        "id": "id",
+        "responses": [{"text": "a"}],
+        "join": {"file": "long.csv", "key": "id", "optional": True} | join,
+    }
+    draft["labels"] = [{"layout": "long", "kind": "score", "scale": scale} | block]
+    mapping = mappings.build_mapping(draft)
+    labels = [own.label for own in table.read(table_path, mapping) if isinstance(own, LabelRecord)]
+    found = [(own.target.item, own.annotator, own.target.criterion, own.value) for own in labels]
+    assert "who" not in {name.rpartition(".")[2] for name in unused_fields(table_path, mapping)}
+    return found, read_outcome(table_path, mapping).lines()
+
+
+def test_several_records_of_a_key_are_a_list_and_what_no_block_selects_is_counted(tmp_path: Path) -> None:
+    block = {"each": "joined", "annotator": "who", "value": "score", "criterion_field": "question"}
+    found, notes = read_long(tmp_path, {"many": True}, block | {"where": {"who": "ann"}})
+    assert found == [("1", "ann", "Q1", 3), ("1", "ann", "Q2", 4), ("2", "ann", "Q1", 5)]
+    assert "1 left out: rows, or elements of lists, that no `where` of a block selects" in notes
+    assert "1 rows have no record in a joined file" in notes
+    assert "1 left out: records of a joined file that no row names" in notes
+    with pytest.raises(FileFormatError, match=r"long\.csv has '1' more than once; .*`many: true`"):
+        read_long(tmp_path, {}, block)
+
+
+def test_records_of_a_joined_file_are_selected_by_their_values(tmp_path: Path) -> None:
+    block = {"annotator": "joined.who", "value": "joined.score", "criterion": "Q2"}
+    found, notes = read_long(tmp_path, {"where": {"question": "Q2"}}, block)
+    assert found == [("1", "ann", "Q2", 4)]
+    assert "4 left out: records of a joined file that no row names" in notes
 
 
 def test_sums_of_several_values_and_of_lists_in_several_rows_are_counted(tmp_path: Path) -> None:

@@ -200,3 +200,9 @@ def test_values_at_several_levels_have_a_mapping_each(tmp_path):
     wrong.write_text(f"{whole}\n---\n{parts}\nnonsense: 1\n", encoding="utf-8")
     with pytest.raises(FileFormatError, match="'nonsense'"):
         load_mappings(wrong)
+
+
+def test_the_model_is_told_of_a_file_that_it_does_not_join(file):
+    (file.parent / "bank.csv").write_text("key,balance\n1,9911\n2,1\n", encoding="utf-8")
+    _, told = request.judge_reply([file, file.parent / "bank.csv"], RIGHT, None)
+    assert "File bank.csv is not joined" in told
