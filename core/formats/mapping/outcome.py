@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from core.answers.text import shorten
@@ -16,6 +17,8 @@ from core.trace import VerdictReached
 
 TEXT_LENGTH = 200  # characters of a text of the first item
 NAMES = 10  # of annotators and systems that are listed
+SHARED = 12  # characters that all responses have in common from which on they are stated
+SOME = 3  # responses from which on this is no coincidence
 
 
 @dataclass
@@ -30,6 +33,12 @@ class Outcome:
     first: Item | None = None
     without_value: set[str] = field(default_factory=set)
     """The ids of items without a label, a verdict or gold."""
+    texts: int = 0
+    """Responses with a text."""
+    begin: str | None = None
+    """What the texts of all responses begin with."""
+    with_prompt: int = 0
+    """Responses with the prompt in them."""
 
     def add(self, record: Record) -> None:
         """Count a record."""
@@ -39,6 +48,10 @@ class Outcome:
                 self.without_value.add(item.id)
                 self.counts[f"items with {len(item.responses)} responses"] += 1
                 self.systems.update(own.system for own in item.responses if own.system)
+                for text in filter(None, (own.text for own in item.responses)):
+                    self.texts += 1
+                    self.begin = text if self.begin is None else _shared_beginning(self.begin, text)
+                    self.with_prompt += len(item.prompt) >= SHARED and item.prompt in text
             case LabelRecord(label=label):
                 self.labels += 1
                 self.annotators.add(label.annotator)
@@ -73,7 +86,14 @@ class Outcome:
             lines.append(f"{len(self.without_value):,} items have no value: {_listed(self.without_value)}")
         lines += [f"{len(self.annotators):,} annotators: {_listed(self.annotators)}"] if self.annotators else []
         lines += [f"{len(self.systems):,} systems: {_listed(self.systems)}"] if self.systems else []
-        return [*lines, *self.omissions.notes(), *filter(None, [self.further])]
+        return [*lines, *self._shared_texts(), *self.omissions.notes(), *filter(None, [self.further])]
+
+    def _shared_texts(self) -> Iterator[str]:
+        """Yield what responses have in common: a response should be only what a system wrote."""
+        if self.texts >= SOME and self.begin and len(self.begin) >= SHARED:
+            yield f"all {self.texts:,} responses begin with {shorten(self.begin, TEXT_LENGTH)!r}"
+        if self.with_prompt:
+            yield f"{self.with_prompt:,} of {self.texts:,} responses contain the prompt"
 
     def item_lines(self) -> Iterator[str]:
         """Yield the texts of the first item, shortened."""
@@ -98,6 +118,11 @@ def read_outcome(path: Path, mapping: Mapping) -> Outcome:
         for record in table.read(path, with_proposed(mapping, is_proposed=False)):
             outcome.add(record)
     return outcome
+
+
+def _shared_beginning(first: str, second: str) -> str:
+    equal = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    return "".join(character for character, _ in equal)
 
 
 def _name(target: Target) -> str:

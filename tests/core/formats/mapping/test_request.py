@@ -206,3 +206,16 @@ def test_the_model_is_told_of_a_file_that_it_does_not_join(file):
     (file.parent / "bank.csv").write_text("key,balance\n1,9911\n2,1\n", encoding="utf-8")
     _, told = request.judge_reply([file, file.parent / "bank.csv"], RIGHT, None)
     assert "File bank.csv is not joined" in told
+
+
+def test_what_all_responses_have_in_common_is_stated(tmp_path):
+    path = tmp_path / "pages.csv"
+    rows = [f'{n},"Question {n}: why?","Answer of model: Question {n}: why? So {n}."' for n in range(4)]
+    path.write_text("\n".join(["id,q,page", *rows]), encoding="utf-8")
+    mapping = {"id": "id", "prompt": "q", "responses": [{"text": "page"}]}
+    lines = read_outcome(path, build_mapping(mapping)).lines()
+    assert any(line.startswith("all 4 responses begin with 'Answer of model: Question") for line in lines)
+    assert "4 of 4 responses contain the prompt" in lines
+    mapping["responses"] = [{"text": {"field": "page", "after_last": "why? "}}]
+    lines = read_outcome(path, build_mapping(mapping)).lines()
+    assert not any("begin with" in line or "contain the prompt" in line for line in lines)
