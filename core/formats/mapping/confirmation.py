@@ -404,7 +404,8 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]
 def _mapping_lines(mapping: TableMapping) -> Iterator[str]:
     """Yield what a mapping says of the rows and the items, in its own words."""
     for join in mapping.join:
-        how = f"{join_names(join.keys)} is {join_names(join.other_keys)}" if join.keys else "by the number of the row"
+        keys, other_keys = (join_names([*map(source_name, own)]) for own in (join.keys, join.other_keys))
+        how = f"{keys} is {other_keys}" if join.keys else "by the number of the row"
         where = f", where {join.where}" if join.where else ""
         yield f"joined: {join.file}, {how}{where}{', a list of records' if join.many else ''}"
     stated = draft_of(mapping)

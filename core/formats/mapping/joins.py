@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.fields import Row, get_value, quote_key
+from core.formats.mapping.fields import Row, Source, get_value, quote_key, source_name
 from core.formats.mapping.guess import IDS, normalize
 from core.formats.mapping.mapping import Join, build_mapping
 from core.formats.mapping.mapping import Mapping as TableMapping
@@ -76,20 +76,20 @@ def _by_number(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iter
 
 
 def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterator[tuple[int, Row]]:
-    key, other_key = " and ".join(join.keys), " and ".join(join.other_keys)
-    found = [own for own in read_rows(other) if all(Scope(own[1], own[0], 0).have(join.where))]
+    key, other_key = (" and ".join(map(source_name, own)) for own in (join.keys, join.other_keys))
+    found = [own for own in _scopes(read_rows(other)) if all(own.have(join.where))]
     if not found:
         raise FileFormatError(f"no record of {other.name} has these values", field="join.where")
     by_key: dict[str, list[Row]] = {}
-    for line, record in found:
-        by_key.setdefault(_name(record, line, join.other_keys), []).append(record)
+    for scope in found:
+        by_key.setdefault(_name(scope, join.other_keys), []).append(scope.row)
     doubled = [name for name, records in by_key.items() if len(records) > 1]
     if doubled and not join.many:
         many = "; if these are several records of a row, write `many: true`"
         raise FileFormatError(f"{other.name} has {_listed(doubled)} more than once{many}", field=other_key)
-    used, omissions = set[str](), current_omissions()
-    for line, row in rows:
-        name = _name(row, line, join.keys)
+    used, omissions, scopes = set[str](), current_omissions(), _scopes(rows)
+    for scope in scopes:
+        name, line, row = _name(scope, join.keys), scope.line, scope.row
         used.add(name)
         if name in by_key:
             yield line, {**row, join.name: by_key[name] if join.many else by_key[name][0]}
@@ -97,7 +97,7 @@ def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterato
             omissions.rows_without_record += 1
             yield line, ({**row, join.name: []} if join.many else row)
         else:
-            missing = {name: None} | {_name(row, at, join.keys): None for at, row in rows}
+            missing = {name: None} | {_name(own, join.keys): None for own in scopes}
             names = [name for name in missing if name not in by_key]
             raise FileFormatError(f"{other.name} has no record {_listed(names)}", line=line, field=key)
     omissions.records_without_row += sum(len(records) for name, records in by_key.items() if name not in used)
@@ -106,14 +106,17 @@ def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterato
 def _count_unselected(other: Path, joins: Sequence[Join]) -> None:
     """Count the records of a joined file that none of its joins selects."""
     if all(join.where for join in joins):
-        scopes = (Scope(record, line, 0) for line, record in read_rows(other))
-        unselected = (not any(all(scope.have(join.where)) for join in joins) for scope in scopes)
+        unselected = (not any(all(own.have(join.where)) for join in joins) for own in _scopes(read_rows(other)))
         current_omissions().records_without_row += sum(unselected)
 
 
-def _name(row: Row, line: int, keys: Sequence[str]) -> str:
+def _scopes(rows: Iterator[tuple[int, Row]]) -> Iterator[Scope]:
+    return (Scope(row, line, number) for number, (line, row) in enumerate(rows, 1))
+
+
+def _name(scope: Scope, keys: Sequence[Source]) -> str:
     """Return what the fields of a key have together; raises FileFormatError if one is empty."""
-    return " · ".join(parse_name(get_value(row, key), line, key) for key in keys)
+    return " · ".join(parse_name(scope.resolve(key), scope.line, source_name(key)) for key in keys)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -406,9 +406,9 @@ class Join(Frozen):
 
     file: str
     """Its name, in the folder of the table."""
-    key: FieldPath | tuple[FieldPath, ...] | None = None
+    key: Source | tuple[Source, ...] | None = None
     """The field of the table that names the second file's row, or several; without it rows are joined by number."""
-    other_key: FieldPath | tuple[FieldPath, ...] | None = None
+    other_key: Source | tuple[Source, ...] | None = None
     """The field or fields of the second file; by default the same."""
     where: Where = Field(default_factory=dict)
     """Field of the second file -> its values in the records that are joined; its other records are not looked at."""
@@ -416,21 +416,19 @@ class Join(Frozen):
     """Whether a key can have several records: `joined` is the list of them, in the order of the file."""
 
     @property
-    def keys(self) -> tuple[FieldPath, ...]:
+    def keys(self) -> tuple[Source, ...]:
         """The fields of the table; none if rows are joined by their number."""
-        return (self.key,) if isinstance(self.key, str) else self.key or ()
+        return as_tuple(self.key)
 
     @property
-    def other_keys(self) -> tuple[FieldPath, ...]:
+    def other_keys(self) -> tuple[Source, ...]:
         """The fields of the second file."""
-        return (self.other_key,) if isinstance(self.other_key, str) else self.other_key or self.keys
+        return as_tuple(self.other_key) or self.keys
 
-    @field_validator("key", "other_key", mode="before")
-    @classmethod
-    def _check_fields(cls, key: Any) -> Any:
-        if any(isinstance(own, dict) for own in (key if isinstance(key, list) else [key])):
-            raise ValueError("a key has fields; records with the same value in a field are chosen by `where`")
-        return key
+    @property
+    def own_fields(self) -> set[FieldPath]:
+        """The fields of the second file that select its records."""
+        return {path for key in self.other_keys for path in source_paths(key)} | {*self.where}
 
     @field_validator("file")
     @classmethod

@@ -9,7 +9,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from core.formats.mapping.fields import MISSING, Row, get_value, parse_nested, parse_path, quote_key, spell_path
+from core.formats.mapping.fields import (
+    MISSING,
+    Row,
+    get_value,
+    parse_nested,
+    parse_path,
+    quote_key,
+    source_paths,
+    spell_path,
+)
 from core.formats.mapping.joins import read_joined
 from core.formats.mapping.mapping import Mapping, block_paths, build_mapping, field_paths
 from core.formats.mapping.rows import format_value, has_header, read_rows
@@ -69,7 +78,7 @@ def preview_of(path: Path, rows_shown: int, mapping: Mapping) -> Preview:
     columns: dict[str, None] = {}
     lists: dict[str, None] = dict.fromkeys(_whole_record(path, mapping.separator, mapping.quotes))
     rows, has_more = [], False
-    keys = {f"{own.name}.{key}" for own in mapping.join for key in (*own.other_keys, *own.where)}  # known already
+    keys = {f"{own.name}.{key}" for own in mapping.join for key in own.own_fields}  # known already
     for row in islice(_iter_rows(path, mapping), rows_shown):
         cells = dict(islice(((name, cell) for name, cell in flatten(row) if name not in keys), MAX_FIELDS + 1))
         columns.update(dict.fromkeys(cells))
@@ -206,7 +215,7 @@ def _unused_in_elements(preview: Preview, mapping: Mapping, used: set[Keys]) -> 
         in_elements = numbered | {parse_path(path) for block in own_blocks for path in block_paths(block)}
         if in_elements:
             joins = (join for join in mapping.join if join.name == column)
-            in_elements |= {parse_path(key) for join in joins for key in (*join.other_keys, *join.where)}
+            in_elements |= {parse_path(key) for join in joins for key in join.own_fields}
         for name in preview_elements(preview, column, alone=True).columns if in_elements else ():
             own = parse_path(name)
             if not any(own[: len(keys)] == keys[: len(own)] for keys in in_elements):
@@ -227,7 +236,7 @@ def format_unused(fields: Sequence[str]) -> str:
 
 
 def _used_paths(mapping: Mapping) -> Iterator[Keys]:
-    keys = [key for join in mapping.join for key in join.keys]
+    keys = [path for join in mapping.join for key in join.keys for path in source_paths(key)]
     exploded = [path for path in mapping.explode if path not in WHOLE_RECORD]
     blocks = (*mapping.labels, *mapping.judges, *mapping.gold)
     in_elements = [path for block in blocks if block.each for path in block_paths(block)]  # or of the row around them
