@@ -715,7 +715,7 @@ def test_a_rule_of_judges_outside_its_range_is_refused(run_with_sample):
 
 
 def test_an_unknown_scenario_or_criterion_of_results_is_refused(run_with_sample):
-    """Each report is tested with both in tests/storage/reports/test_known_names.py."""
+    """Each report is tested with both in tests/storage/reports/test_reserved_names.py."""
     for command, noun in (
         ("judges", "scenario"),
         ("judges compare", "criterion"),

@@ -10,7 +10,7 @@ from storage.studies import studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import page_text, prepare_sample, prepare_study, visit
-from tests.storage.reports.test_label_plans import partly_labelled_records
+from tests.storage.reports.test_judge_ranking import partly_labelled_records
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
 ITEMS = [ItemRecord(item=make_item(f"item {number}")) for number in range(4)]

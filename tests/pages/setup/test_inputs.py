@@ -14,7 +14,7 @@ from tests.core.protocols.critiques import make_item as make_criticised_item
 from tests.core.protocols.critiques import worked_example_reply
 from tests.pages.visits import page_text, prepare_study, study_session, visit
 from tests.storage.critique_studies import run_records
-from tests.storage.test_adoption import other_extraction
+from tests.storage.test_inputs import other_extraction
 
 
 def standing(study="s"):

@@ -19,8 +19,7 @@ from storage.labels import labels
 from storage.studies import studies
 from tests.core.protocols.critiques import make_complete_item, make_judges, run_scripted
 from tests.storage.critique_studies import import_study
-from tests.storage.labelling.cases import listed_cases
-from tests.storage.labelling.workbench import Client, stored
+from tests.storage.labelling.workbench import Client, listed_cases, stored
 from tests.storage.shared import store_label
 
 PAIR = Target(item="ladder", kind="preference", criterion="critique", part="c1 or c2")

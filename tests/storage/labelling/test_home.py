@@ -4,19 +4,22 @@ import pytest
 from sqlalchemy import delete
 
 from core.critiques import Critique
+from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.items import Response
 from storage.db.connections import reading, writing
 from storage.db.tables import TargetRow
 from storage.labelling import effects, home
+from storage.labelling.queue import set_mark
 from storage.labelling.queue_view import open_view
+from storage.labels import targets
 from storage.reports import contents, overview
 from storage.studies import annotators, studies
 from storage.transfer import imports
-from tests.conftest import make_item, make_label
+from tests.conftest import make_item, make_label, make_target
 from tests.sessions import read, write
 from tests.storage.labelling.workbench import Client
-from tests.storage.shared import RUN, a_trace, debates, import_study
+from tests.storage.shared import RUN, a_trace, debates, import_study, stored_study
 
 
 @pytest.fixture
@@ -146,3 +149,70 @@ def test_a_changed_label_is_counted_once_and_a_withdrawn_one_not_at_all(engine):
         progress, counts = contents.progress(session)[study.id], overview.counts(session, study.id)
     assert (progress.labels, progress.labelled, progress.annotators) == (1, 1, 1)
     assert (counts.labels, counts.annotators) == (1, 1)
+
+
+# Flags and notes with their replies, until they are closed
+
+
+def mark(engine, annotator, type, text="", on=True, item="item 0"):
+    write(engine, set_mark, stored_study(engine).id, make_target(item), annotator, type, text=text, on=on)
+
+
+def threads(engine, annotator=None):
+    return read(engine, home.threads, stored_study(engine).id, annotator)
+
+
+def reply(engine, text, closed=False, annotator="ann", item="item 0"):
+    study_id = stored_study(engine).id
+    target_id = read(engine, targets.find_id, study_id, make_target(item)) or 0
+    write(engine, home.reply, study_id, target_id, annotator, "eve", text, closed=closed)
+
+
+def test_a_flag_and_a_note_on_one_target_are_one_thread(engine, a_study):
+    mark(engine, "ann", "flag")
+    mark(engine, "ann", "note", "what of ties?")
+    mark(engine, "bob", "flag")
+    mark(engine, "ann", "skip", item="item 1")
+    found = {thread.annotator: thread for thread in threads(engine)}
+    assert len(found) == 2
+    assert (found["ann"].flagged, found["ann"].note, found["ann"].target.item) == (True, "what of ties?", "item 0")
+    assert (found["bob"].flagged, found["bob"].note) == (True, "")
+    assert [thread.annotator for thread in threads(engine, "ann")] == ["ann"]
+
+
+def test_what_was_withdrawn_is_not_listed_unless_it_was_answered(engine, a_study):
+    mark(engine, "ann", "flag")
+    mark(engine, "ann", "flag", on=False)
+    assert threads(engine) == []
+    mark(engine, "ann", "note", "why?")
+    reply(engine, "see section 2")
+    mark(engine, "ann", "note", on=False)
+    assert [(thread.note, thread.replies[0].text) for thread in threads(engine)] == [("", "see section 2")]
+
+
+def test_a_thread_is_closed_by_a_reply_and_opened_by_a_new_note_or_a_further_reply(engine, a_study):
+    mark(engine, "ann", "note", "why?")
+    mark(engine, "bob", "flag", item="item 1")
+    reply(engine, "see section 2", closed=True)
+    assert [(thread.annotator, thread.closed) for thread in threads(engine)] == [("bob", False), ("ann", True)]
+    mark(engine, "ann", "note", "section 2 says nothing")
+    assert [thread.closed for thread in threads(engine, "ann")] == [False]
+    reply(engine, "", closed=True)
+    assert [thread.closed for thread in threads(engine, "ann")] == [True]
+    reply(engine, "one more thing")
+    (thread,) = threads(engine, "ann")
+    assert not thread.closed
+    assert [(one.author, one.text, one.closed) for one in thread.replies][1:] == [
+        ("eve", "", True),
+        ("eve", "one more thing", False),
+    ]
+
+
+def test_an_empty_reply_and_a_reply_to_nothing_are_refused(engine, a_study):
+    mark(engine, "ann", "note", "why?")
+    with pytest.raises(TiebreakError, match="needs a text"):
+        reply(engine, "  ")
+    with pytest.raises(TiebreakError, match="at most"):
+        reply(engine, "x" * 5001)
+    with pytest.raises(TiebreakError, match="no such flag"):
+        reply(engine, "hello", annotator="bob")

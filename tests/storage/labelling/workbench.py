@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 from core.labels import Target
 from storage.db.connections import reading, writing
 from storage.db.tables import AnnotatorRow, DraftRow, LabelRow, LeaseRow, TargetRow, now
-from storage.labelling import actions, claims, effects, queue_view, tasks
+from storage.labelling import actions, adjudication, claims, effects, queue_view, tasks
+from storage.labelling.adjudication import Case
 from storage.labelling.context import QueueContext, find_tasks, open_context
 from storage.labelling.queue import Queue, TargetState, state_query, target_query
 from storage.labelling.queue_view import open_view
@@ -141,3 +142,12 @@ def leases(engine: Engine) -> list[LeaseRow]:
     """Return every lease."""
     with reading(engine) as session:
         return list(session.scalars(select(LeaseRow)))
+
+
+def listed_cases(session: Session, adjudicator: str) -> list[Case]:
+    """Return all cases with their values, in their order."""
+    study = studies.get(session, "s")
+    order = adjudication.order_cases(session, study, adjudication.judge_values(session, study.id))
+    cases = adjudication.read(session, study, adjudicator, order.ids.tolist())
+    assert [case.state for case in cases] == [adjudication.STATES[state] for state in order.states]
+    return cases

@@ -5,16 +5,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.formats.records import ItemRecord, LabelRecord
-from core.labels import Label
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
+from core.labels import Adjudication, Label
 from storage.db.connections import reading, writing
+from storage.labelling import training as training_items
 from storage.labels import labels, views
 from storage.reports import annotators
 from storage.studies import annotators as people
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
+from tests.storage.labelling.workbench import Client, set_rules
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, store_label
 
 pytestmark = pytest.mark.usefixtures("a_study")
 MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -129,3 +131,60 @@ def test_a_score_moves_towards_the_mean_of_the_judges(engine):
     add(engine, ItemRecord(item=make_item("x")))
     assert annotators._closeness("score", 3, [4, 5]) > annotators._closeness("score", 1, [4, 5])
     assert annotators._closeness("preference", 1, [1, 2, 2]) < annotators._closeness("preference", 2, [1, 2, 2])
+
+
+# The results of training and checks, counted by hand
+
+
+def results(engine):
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+        return {one.annotator: one for one in annotators.results(session, study)}
+
+
+def decided(value, item, by="owner", at=MONDAY - timedelta(days=1)):
+    ruling = Adjudication(target=make_target(item), value=value, rule="r", reason="", adjudicator=by, at=at)
+    return AdjudicationRecord(ruling=ruling)
+
+
+def test_a_check_is_the_last_blind_label_of_a_target_with_earlier_gold(engine):
+    later = MONDAY + timedelta(days=1)
+    imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {n}")) for n in range(3, 7)])
+    records = [
+        *(given("ann", 1, "item 0"), decided(1, "item 0")),  # right
+        *(
+            given("ann", 2, "item 1"),
+            given("ann", 1, "item 1", at=later, blind=False),
+            decided(1, "item 1"),
+        ),  # changed: wrong
+        *(given("ann", 1, "item 2"), decided(1, "item 2", at=later)),  # decided after the label
+        *(given("ann", 1, "item 3"), decided(1, "item 3", by="ann")),  # decided by the annotator
+        *(
+            given("ann", 2, "item 4"),
+            given("ann", 1, "item 4", at=later),
+            decided(1, "item 4", at=None),
+        ),  # right in the end
+        given("ann", 1, "item 5"),  # no gold
+    ]
+    imports.import_records(engine, "s", records)
+    found = results(engine)["ann"]
+    assert (found.checks.hits, found.checks.n) == (2, 3)
+    assert (found.attempts, found.passed, found.first.n) == (0, None, 0)
+
+
+def test_the_first_attempt_counts_in_the_share_and_the_last_in_passing(engine):
+    queue = debates(engine, 6)
+    with writing(engine) as session:
+        for number in (3, 5):
+            training_items.add_item(session, queue.study_id, make_target(f"item {number}"), 2)
+    set_rules(engine, training_pass_mark=1.0)
+    ann = Client(engine)
+    one, two = ann.tasks()
+    ann.label(one, 2)
+    assert (results(engine)["ann"].passed, results(engine)["ann"].first.n) == (None, 1)
+    ann.label(two, 1)
+    assert results(engine)["ann"].passed is False
+    for task in ann.tasks():
+        ann.label(task, 2, base=task["targets"][0]["version"])
+    found = results(engine)["ann"]
+    assert (found.attempts, found.passed, found.first.hits, found.first.n) == (2, True, 1, 2)

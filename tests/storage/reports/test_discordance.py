@@ -1,14 +1,28 @@
 """The slices of a study's judges, and the targets behind them."""
 
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
 from sqlalchemy import Engine
 
-from core.formats.records import ItemRecord
-from storage.reports import alignment, disagreements, discordance, judge_ranking
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord, Record
+from storage.db import connections
+from storage.reports import alignment, disagreements, discordance, judge_ranking, rationales
 from storage.reports.disagreements import JudgeQuery
-from storage.reports.judge_ranking import RankingQuery
+from storage.reports.discordance import compare_with_people, targets_of
+from storage.reports.judge_ranking import RankingQuery, Selection
+from storage.studies import studies
+from storage.studies.studies import Study
 from tests.conftest import make_item, make_label
+from tests.core.statistics.measures.test_texts import WORDS, text_of
+from tests.sessions import read, write
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study, make_trace
+from tests.storage.shared import RUN
 
 NONE = discordance.Contentions({}, {})
 JUDGED = ("preference", "helpfulness")
@@ -72,3 +86,122 @@ def test_a_study_without_scenarios_leaves_none_out(engine: Engine) -> None:
     ]
     data = alignment.load_data(engine, import_study(engine, unnamed))
     assert set(discordance.without_scenario(data, QUERY).values()) == {0}
+
+
+# Slices saved under a name, and two slices compared
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    return import_study(engine, planted_records())
+
+
+def reload(engine: Engine, study: Study) -> Study:
+    return read(engine, studies.by_id, study.id)
+
+
+def test_a_slice_is_saved_replaced_and_deleted_and_other_rules_stay(engine: Engine, study: Study) -> None:
+    assert write(engine, studies.save_slice, study.id, " against  length ", [SHORTER, SHORTER]) == "against length"
+    saved = reload(engine, study).rules
+    assert saved.slices == {"against length": (SHORTER,)}
+    assert saved.model_copy(update={"slices": {}}) == study.rules
+    with connections.writing(engine) as session:
+        studies.save_slice(session, study.id, "against length", [("length gap", "above 2")])
+        with pytest.raises(TiebreakError, match="no slice 'other'"):
+            studies.delete_slice(session, study.id, "other")
+        with pytest.raises(TiebreakError, match="needs a condition"):
+            studies.save_slice(session, study.id, "empty", [])
+    assert reload(engine, study).rules.slices == {"against length": (("length gap", "above 2"),)}
+    write(engine, studies.delete_slice, study.id, "against length")
+    assert not reload(engine, study).rules.slices
+
+
+def test_a_judge_of_length_differs_between_a_saved_slice_and_another_one(engine: Engine, study: Study) -> None:
+    write(engine, studies.save_slice, study.id, "short", [SHORTER])
+    rows = discordance.of_two_slices(engine, reload(engine, study), Selection(), "short", "scenario: math")
+    first = rows[0]
+    assert (first.judge, first.slice, first.found) == ("long", ("short", "scenario: math"), True)
+    assert first.excess > 0 and first.targets + first.targets_outside <= 80
+
+
+def test_conditions_are_met_together_and_unknown_ones_by_no_target(engine: Engine, study: Study) -> None:
+    data = alignment.load_data(engine, study)
+    dataset = judge_ranking.find_dataset(data, QUERY)
+    assert dataset is not None
+    all_targets = (("length gap", "above 0"),)
+    of_two = discordance.compare_slices(data, QUERY, NONE, ("a", "b"), (all_targets, (SHORTER,)))
+    assert not of_two, "targets of both slices are in neither"
+    compared = compare_with_people(dataset, "long", NONE)
+    shorter, _ = targets_of(compared, [SHORTER])
+    both, _ = targets_of(compared, [SHORTER, ("scenario", "math"), ("length gap", "above 1.5")])
+    assert 0 < both.sum() < shorter.sum()
+    assert both.tolist() == (shorter & (compared.scenario == "math") & (compared.numbers["length_gap"] > 1.5)).tolist()
+    assert not targets_of(compared, [("length gap", "above 100")])[0].any()
+    for unknown in (("length gap", "above x"), ("weather", "rain")):
+        assert not targets_of(compared, [unknown])[0].any()
+
+
+@pytest.mark.parametrize("text", ["math", "weather: rain", "people: unhappy"])
+def test_an_unknown_condition_is_refused(text: str) -> None:
+    with pytest.raises(TiebreakError):
+        discordance.parse_condition(text, {}, [])
+
+
+def test_the_targets_without_a_scenario_are_a_slice_and_an_unknown_scenario_is_refused(
+    engine: Engine, study: Study
+) -> None:
+    data = alignment.load_data(engine, study)
+    dataset = judge_ranking.find_dataset(data, QUERY)
+    assert dataset is not None
+    compared = compare_with_people(dataset, "long", NONE)
+    half = np.arange(compared.scenario.size) % 2 == 0
+    partly = replace(compared, scenario=np.where(half, "", compared.scenario).astype(object))
+    (condition,) = discordance.parse_condition("scenario: (no scenario)", {}, ["math"])
+    assert targets_of(partly, [condition])[0].tolist() == half.tolist()
+    assert discordance.parse_condition('scenario: "(no scenario)"', {}, ["(no scenario)"]) == (
+        ("scenario", '"(no scenario)"'),
+    )
+    with pytest.raises(TiebreakError, match="There is no scenario"):
+        discordance.parse_condition('scenario: "(no scenario)"', {}, ["math"])
+    with pytest.raises(TiebreakError, match="There is no scenario 'nope'; there are math"):
+        discordance.parse_condition("scenario: nope", {}, ["math"])
+
+
+# Clusters of a judge's replies, compared with people's labels
+
+
+def replies(items: int = 80) -> Iterator[Record]:
+    """Yield a judge that is wrong on 70 % of the items where it writes about length, and on 5 % elsewhere."""
+    rng, texts = random.Random(2), np.random.default_rng(3)
+    yield RUN.model_copy(update={"name": "r"})
+    for number in range(items):
+        topic, item = number % 2, f"i{number}"
+        wrong = rng.random() < (0.7 if topic == 0 else 0.05)
+        yield ItemRecord(item=make_item(item))
+        yield from (make_label(1, name, item) for name in ("ann", "ben"))
+        trace = make_trace(item, ("j", "verdict", 2 if wrong else 1)).model_dump()
+        trace["events"][0]["turn"]["reply"] = text_of(topic, texts)
+        yield make_trace(item).model_validate(trace)
+
+
+def test_the_cluster_in_which_the_judge_is_wrong_is_found_and_opens_its_targets(engine: Engine) -> None:
+    data = alignment.load_data(engine, import_study(engine, replies()), "majority")
+    with engine.connect() as connection, rationales.Session(connection) as session:
+        found = rationales.report(session, data, QUERY, "j")
+    assert len(found.places) == 80 and not found.reason
+    about_length = [row for row in found.rows if row.found and row.excess > 0]
+    assert about_length and all(set(row.slice[1].replace(",", "").split()) <= set(WORDS[0]) for row in about_length)
+    listed = rationales.differing_targets(data, QUERY, found, "j", about_length[0].slice)
+    assert len(listed.items) == about_length[0].differing > 0
+    assert all(int(item.target.item[1:]) % 2 == 0 for item in listed.items)
+    hidden = rationales.differing_targets(data, QUERY, found, "j", about_length[0].slice, "stranger")
+    assert (hidden.items, hidden.hidden) == ((), about_length[0].differing)
+    assert not rationales.differing_targets(data, QUERY, found, "j", ("rationale", "unknown")).items
+
+
+def test_few_replies_have_a_reason_and_an_unknown_judge_a_sentence(engine: Engine) -> None:
+    study = import_study(engine, replies(20))
+    name, found = rationales.of_study(engine, study)
+    assert (name, found.rows) == ("j", ()) and "20 replies" in found.reason
+    with pytest.raises(TiebreakError, match="no judge called 'k'"):
+        rationales.of_study(engine, study, "k")

@@ -20,8 +20,7 @@ from storage.transfer.gold import gold_rows
 from storage.worker import _launch
 from tests.conftest import make_item
 from tests.sessions import read, write
-from tests.storage.labelling.cases import listed_cases
-from tests.storage.labelling.workbench import Client
+from tests.storage.labelling.workbench import Client, listed_cases
 from tests.storage.shared import find_traces, stored_study
 from tests.storage.worker.test_worker import make_request
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from sqlmodel import col
 
 from core.errors import PermanentFailure, TemporaryFailure
 from core.items import Criterion
+from core.llm import progress
 from core.llm.client import Reply, ScriptedModel
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
@@ -19,14 +21,14 @@ from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec, Usage
 from storage.db import guards
 from storage.db.connections import reading, writing
-from storage.db.tables import ModelPauseRow, RunRow, now
-from storage.runs import call_totals, calls, claims, outcomes, runs, traces
+from storage.db.tables import LiveTraceRow, ModelPauseRow, RunRow, now
+from storage.runs import call_totals, calls, claims, live_traces, outcomes, runs, traces
 from storage.runs.outcomes import NewEvent
-from storage.worker import RunWorker, _launch, execute_run, worker_name
+from storage.worker import RunWorker, _launch, _transactions, execute_run, worker_name
 from storage.worker._launch import RunRequest
 from storage.worker._shared_limits import ProcessLimits
 from tests.sessions import read, write
-from tests.storage.shared import a_turn, a_verdict
+from tests.storage.shared import a_turn, a_verdict, find_traces
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow  # whole commands and runs
@@ -282,3 +284,50 @@ def test_a_worker_that_lost_its_claim_stores_nothing(engine, a_study):
     run, progress = _launch.progress(engine, run_id)
     assert (progress.totals.calls, progress.done) == (0, 0)
     assert (run.state, run.active) == ("requested", True), "the successor continues it"
+
+
+# Who watches a trace sees what its judges are writing, and nothing is left of it afterwards
+
+
+def test_an_open_call_is_stated_while_its_trace_is_watched(engine, a_study, monkeypatch):
+    monkeypatch.setattr(_transactions, "LOOK", 0.05)
+    monkeypatch.setattr(_transactions, "STATE", 0.05)
+    run_id = _launch.create_run(engine, make_request(a_study, parallel=1))
+    first, other, *_ = read(engine, find_traces, traces.Filter(a_study.id, run_id))
+    write(engine, live_traces.watch, first.id)
+    seen: dict[str, set[str]] = {first.item: set(), other.item: set()}
+
+    async def reply(ask):
+        """Write as a client does, until a page can read it."""
+        end = time.monotonic() + 2.0
+        while time.monotonic() < end and not seen[first.item]:
+            call = progress.streamed_call(ask)
+            if call is not None:
+                call.text = f"{ask.speaker} writes \x00"
+            await asyncio.sleep(0.05)
+            with reading(engine) as session:
+                for trace in (first, other):
+                    seen[trace.item] |= {one.text for one in live_traces.open_calls(session, trace.id) if one.text}
+        return "1"
+
+    run, _ = execute(engine, run_id, ScriptedModel(reply))
+    assert run.state == "finished"
+    assert seen[first.item] <= {"a writes \ufffd", "b writes \ufffd"} and seen[first.item]
+    assert not seen[other.item]  # nobody watches it: its replies are requested as a whole
+
+
+def test_what_a_killed_worker_stated_is_not_shown_as_open(engine, a_study, monkeypatch):
+    run_id = _launch.create_run(engine, make_request(a_study))
+    first, second, *_ = read(engine, find_traces, traces.Filter(a_study.id, run_id))
+    with writing(engine) as session:
+        live_traces.watch(session, first.id)
+        live_traces.state(session, {first.id: [progress.OpenCall("a", 0, time.time(), "half")]})
+    with reading(engine) as session:
+        assert [call.text for call in live_traces.open_calls(session, first.id)] == ["half"]
+        monkeypatch.setattr(live_traces, "STATED", timedelta(0))
+        assert not live_traces.open_calls(session, first.id)
+    monkeypatch.setattr(live_traces, "WATCHED", timedelta(seconds=-1))
+    write(engine, live_traces.watch, first.id)
+    write(engine, live_traces.watch, second.id)
+    with reading(engine) as session:
+        assert list(session.scalars(select(col(LiveTraceRow.trace_id)))) == [second.id]

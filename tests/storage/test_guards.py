@@ -1,0 +1,361 @@
+"""The guards: every table has a rule, and each role changes and reads exactly the tables of its permissions."""
+
+import threading
+
+import pytest
+from sqlalchemy import bindparam, delete, exists, false, func, insert, select, text, union_all, update
+
+from storage.accounts import access, registry
+from storage.accounts.access import Permission, Role
+from storage.accounts.registry import Actor
+from storage.db import guards
+from storage.db.connections import execute, reading, writing
+from storage.db.guards import CHANGE_PERMISSIONS, QUEUE, READ_PERMISSIONS, REVEAL, UncheckedChange, UncheckedRead
+from storage.db.tables import Table
+from storage.reports import contents, overview
+from storage.runs import trace_opinions, traces
+from storage.studies import studies
+from storage.transfer import imports
+from tests.conftest import make_target
+from tests.pages.test_queries import statements_of
+from tests.sessions import write
+from tests.storage.shared import RUN, a_trace, store_label
+
+LABELLERS = {"owner", "researcher", "adjudicator", "annotator"}
+EDITORS = {"owner", "researcher"}
+ROLES = {
+    "label": LABELLERS,
+    "draft": LABELLERS,
+    "lease": LABELLERS,
+    "mark": LABELLERS,
+    "reply": LABELLERS,
+    "action": LABELLERS,
+    "undo_entry": LABELLERS,
+    "training_answer": LABELLERS,
+    "repeat": LABELLERS,
+    "repeat_draft": LABELLERS,
+    "guidelines_read": LABELLERS,
+    "aiu_edit": LABELLERS,
+    "scale": LABELLERS,
+    "adjudication": {"owner", "researcher", "adjudicator"},
+    "study": EDITORS,
+    "guidelines": EDITORS,
+    "item": EDITORS,
+    "transcript": EDITORS,
+    "known_answer": EDITORS,
+    "deleted_run": EDITORS,
+    "criterion": EDITORS,
+    "run": EDITORS,
+    "experiment": EDITORS,
+    "split": EDITORS,
+    "item_part": EDITORS,
+    "variant": EDITORS,
+    "held_out_use": EDITORS,
+    "criterion_version": EDITORS,
+    "member": {"owner"},
+}
+UNPROTECTED = {
+    "target": "every look at an item may add its targets; they have no value",
+    "opinion_view": "records what the person has seen",
+    "visitor_view": "records what the person has seen",
+    "annotator": "a name; what is stored under it is protected",
+    "account": "checked by storage.accounts and require_administrator",
+    "login": "of the person's own account",
+    "invitation": "checked by require_administrator, or by the role of an owner for new accounts",
+    "api_token": "of the person's own account",
+    "sign_in_attempt": "counted before anybody is signed in",
+    "audit": "append-only by triggers",
+    "server_secret": "created once by the server",
+    "trace": "stored by workers",
+    "event": "stored by workers",
+    "call": "stored by workers",
+    "pending_call": "stored by workers",
+    "live_trace": "records that a trace is watched; its calls are stored by workers",
+    "unread_reply": "stored by workers",
+    "opinion": "stored by workers",
+    "design": "stored by workers; a change by people also changes the study",
+    "worker": "stored by workers",
+    "reservation": "stored by workers",
+    "spending": "stored by workers",
+    "model_pause": "stored by workers",
+}
+TABLES = {table.name: table for table in Table.metadata.tables.values()}
+
+
+@pytest.fixture
+def enforced():
+    """Enforce permissions in this thread until the end of the test."""
+    guards.enforce()
+    yield
+    guards._enforced.set(False)
+
+
+@pytest.fixture
+def actors(engine, a_study):
+    """Role -> an account that has it; a stranger has none, and "" is somebody without an account."""
+    found = {"": Actor("")}
+    with writing(engine) as session:
+        registry.add(session, "administrator")
+        for name in (*Role, "stranger"):
+            found[name] = Actor(name, registry.add(session, name).id)
+            if name != "stranger":
+                access.set_role(session, a_study.id, name, Role(name))
+    return found
+
+
+def obtain_permissions(engine, study, actor):
+    """Check every permission that an actor has, as the pages of one operation together."""
+    with reading(engine) as session:
+        for permission in Permission:
+            if access.allows(session, study.id, actor, permission):
+                access.require(session, study.id, actor, permission)
+
+
+def is_refused(engine, statement, opened=writing, refusal=UncheckedChange):
+    try:
+        with opened(engine) as session:
+            session.execute(statement)
+    except refusal:
+        return True
+    return False
+
+
+def is_read_refused(engine, statement):
+    return is_refused(engine, statement, reading, UncheckedRead)
+
+
+def test_every_table_has_a_rule():
+    assert CHANGE_PERMISSIONS.keys() == ROLES.keys()
+    assert TABLES.keys() == CHANGE_PERMISSIONS.keys() | UNPROTECTED.keys()
+    assert not CHANGE_PERMISSIONS.keys() & UNPROTECTED.keys()
+
+
+def test_each_role_changes_exactly_its_tables(engine, a_study, actors, enforced):
+    for name, actor in actors.items():
+        with guards.operation():
+            obtain_permissions(engine, a_study, actor)
+            for table in CHANGE_PERMISSIONS:
+                refused = is_refused(engine, delete(TABLES[table]).where(false()))
+                assert refused == (name not in ROLES[table]), (name, table)
+
+
+def test_nothing_is_changed_without_a_check_and_in_another_study(engine, a_study, enforced):
+    def label():
+        write(engine, store_label, a_study.id, make_target(), "ann", 1)
+
+    with pytest.raises(UncheckedChange):
+        label()
+    with guards.operation():
+        with pytest.raises(UncheckedChange):
+            label()
+        write(engine, access.require, a_study.id, Actor("ann"), Permission.label)
+        label()
+    row = {"study_id": a_study.id + 1, "name": "x", "position": 1, "body": {}}
+    with guards.operation(), writing(engine) as session:
+        access.require(session, a_study.id, Actor("ann"), Permission.edit)
+        with pytest.raises(UncheckedChange):
+            session.execute(insert(TABLES["criterion"]), [row])
+    with writing(engine) as session, pytest.raises(UncheckedChange):
+        studies.rename(session, a_study.id, "renamed")
+
+
+def test_commands_and_workers_are_not_enforced_and_all_threads_of_a_server_are(engine, a_study, monkeypatch):
+    statement, found = update(TABLES["study"]).where(false()).values(name="x"), []
+    assert not is_refused(engine, statement)
+    monkeypatch.setattr(guards, "_process_enforced", [False])
+    guards.enforce_in_process()
+    thread = threading.Thread(target=lambda: found.append(is_refused(engine, statement)))
+    thread.start()
+    thread.join()
+    assert found == [True]
+    assert not is_refused(engine, update(TABLES["run"]).where(false()).values(name="x")), "workers renew their claims"
+
+
+# Reads
+
+
+READERS = {"owner", "researcher", "viewer"}
+JUDGED = READERS | {"adjudicator"}
+READ_ROLES = {
+    "opinion": JUDGED,
+    "run": JUDGED,
+    "trace": JUDGED,
+    "event": JUDGED,
+    "live_trace": JUDGED,
+    "call": READERS,
+    "pending_call": READERS,
+    "unread_reply": READERS,
+    "experiment": READERS,
+    "deleted_run": READERS,
+    "split": READERS,
+    "item_part": READERS,
+    "variant": READERS,
+    "held_out_use": READERS,
+    "criterion_version": READERS,
+    "audit": {"owner"},
+}
+ITEM, TRACE, EVENT, OPINION, LABEL, RUNS = map(TABLES.get, ("item", "trace", "event", "opinion", "label", "run"))
+
+
+def test_every_role_reads_exactly_its_tables(engine, a_study, actors, enforced):
+    assert READ_PERMISSIONS.keys() == READ_ROLES.keys() <= TABLES.keys()
+    for name, actor in actors.items():
+        with guards.reading_operation():
+            obtain_permissions(engine, a_study, actor)
+            for table in READ_PERMISSIONS:
+                query = select(TABLES[table])
+                if table == "audit":
+                    assert is_read_refused(engine, query), "the log of the server is for administrators"
+                    query = query.where(TABLES[table].c.study_id == a_study.id)
+                refused = is_read_refused(engine, query.limit(0))
+                assert refused == (name not in READ_ROLES[table]), (name, table)
+
+
+def test_a_permission_holds_in_its_study_and_until_the_operation_ends(engine, a_study, enforced):
+    own = select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id == a_study.id)
+    others = [
+        select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id == a_study.id + 1),
+        select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id == a_study.id + 2),
+        select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id.in_([a_study.id, a_study.id + 1])),
+    ]
+    assert is_read_refused(engine, own)
+    with guards.reading_operation():
+        with reading(engine) as session:
+            assert access.allows(session, a_study.id, Actor("ann"), Permission.view)
+        assert is_read_refused(engine, own), "the answer may not have been looked at"
+        with guards.operation():  # as a page that saves something while it is drawn
+            with reading(engine) as session:
+                access.require(session, a_study.id, Actor("ann"), Permission.view)
+            assert not is_read_refused(engine, own)
+        assert not is_read_refused(engine, own)
+        assert all(is_read_refused(engine, other) for other in others)
+    assert is_read_refused(engine, own)
+    with guards.operation(), reading(engine) as session:
+        access.require_administrator(session, Actor("ann"))
+        assert not any(is_read_refused(engine, other) for other in others)
+
+
+OTHER = OPINION.alias()
+EVENTS = select(EVENT.c.trace_id).cte("found")
+STATEMENTS = {
+    "of rows": select(OPINION),
+    "of a column": select(OPINION.c.value),
+    "under another name": select(OTHER),
+    "in a join": select(ITEM.c.id).join(TRACE, TRACE.c.item_id == ITEM.c.id),
+    "in an outer join": select(ITEM.c.id).outerjoin(TRACE, TRACE.c.item_id == ITEM.c.id),
+    "in a list of tables": select(ITEM.c.id, RUNS.c.name).where(ITEM.c.study_id == RUNS.c.study_id),
+    "in a condition": select(ITEM.c.id).where(exists().where(TRACE.c.item_id == ITEM.c.id)),
+    "in a subquery": select(ITEM.c.id).where(ITEM.c.id.in_(select(TRACE.c.item_id))),
+    "in a column's subquery": select(ITEM.c.id, select(func.count()).select_from(TRACE).scalar_subquery()),
+    "in a common table expression": select(EVENTS.c.trace_id),
+    "in a union": union_all(select(ITEM.c.id), select(EVENT.c.trace_id)),
+    "as text": text("SELECT value FROM opinion"),
+    "as text over lines": text("SELECT i.id\nFROM item i\n  LEFT JOIN trace t ON t.item_id = i.id"),
+}
+
+
+@pytest.mark.parametrize("kind", STATEMENTS)
+def test_a_protected_table_is_found_anywhere_in_a_query(engine, enforced, kind):
+    assert is_read_refused(engine, STATEMENTS[kind])
+    with guards.reading_operation():
+        guards.grant(1, "view")
+        assert not is_read_refused(engine, STATEMENTS[kind])
+
+
+def test_other_tables_and_changes_are_not_refused(engine, a_study, enforced):
+    for statement in (
+        select(ITEM.c.id.label("trace"), ITEM.c.key.label("opinion")).order_by("trace"),
+        select(LABEL.c.id),
+        text("SELECT ', opinion.value' AS run"),
+    ):
+        assert not is_read_refused(engine, statement)
+    with writing(engine) as session:
+        session.connection().exec_driver_sql("DELETE FROM opinion WHERE trace_id IN (SELECT id FROM trace)")
+
+
+def test_a_compiled_statement_is_checked_with_its_new_values(engine, a_study, enforced):
+    query = select(TABLES["run"].c.id).where(TABLES["run"].c.study_id == bindparam("study_id_1", type_=None))
+    with guards.reading_operation():
+        guards.grant(a_study.id, "view")
+        with reading(engine) as session:
+            execute(session, query, {"study_id_1": a_study.id})
+            with pytest.raises(UncheckedRead):
+                execute(session, query, {"study_id_1": a_study.id + 1})
+
+
+def test_purposes_permit_their_own_reads_only(engine, a_study, enforced):
+    with guards.reading_for(REVEAL):
+        assert not is_read_refused(engine, select(OPINION))
+        assert is_read_refused(engine, select(TABLES["call"]))
+    with guards.reading_for(QUEUE):
+        assert not is_read_refused(engine, select(OPINION.c.id))
+        assert is_read_refused(engine, select(EVENT))
+    assert is_read_refused(engine, select(OPINION.c.id))
+
+
+def test_functions_that_return_numbers_or_names_need_no_permission_and_others_do(engine, a_study, enforced):
+    with guards.operation():
+        guards.grant(guards.EVERY_STUDY, access.ADMINISTRATION)
+        imports.import_records(engine, a_study.name, [RUN, a_trace("item 1")])
+        with reading(engine) as session:
+            trace_id = session.scalar(select(TRACE.c.id))
+    with reading(engine) as session:
+        assert trace_opinions.exist(session, a_study.id)
+        assert overview.counts(session, a_study.id).traces == 1
+        assert contents.count(session).traces
+        assert contents.progress(session)[a_study.id].runs == 1
+        assert traces.study_id(session, trace_id) == a_study.id
+        for read in (
+            lambda: traces.get(session, trace_id),
+            lambda: traces.events(session, trace_id),
+            lambda: trace_opinions.judged_targets(session, trace_id),
+            lambda: trace_opinions.verdict_criteria(session, a_study.id),
+        ):
+            with pytest.raises(UncheckedRead):
+                read()
+
+
+def test_a_worker_reads_freely(engine, enforced):
+    guards.read_freely()
+    assert not is_read_refused(engine, select(OPINION))
+    guards._reads_freely.set(False)
+    assert is_read_refused(engine, select(OPINION))
+
+
+def test_a_later_thread_reads_what_its_page_could_read_and_changes_nothing(engine, a_study, enforced):
+    opinions, experiments = (
+        select(TABLES[name]).where(TABLES[name].c.study_id == a_study.id) for name in ("opinion", "experiment")
+    )
+    with guards.operation():
+        guards.grant(a_study.id, "edit")
+        granted = guards.context_of_reads()
+    with guards.reading_for(QUEUE):
+        purpose = guards.context_of_reads()
+    assert [granted.run(is_read_refused, engine, query) for query in (opinions, experiments)] == [False, False]
+    assert [purpose.run(is_read_refused, engine, query) for query in (opinions, experiments)] == [False, True]
+    with pytest.raises(UncheckedChange):
+        granted.run(guards.check_change, "study", {})
+
+
+# Answers that a page reads once
+
+
+def read_twice(engine) -> int:
+    """Ask twice whether there are accounts; returns the number of statements."""
+
+    def read():
+        for _ in range(2):
+            with reading(engine) as session:
+                assert registry.exist(session) is False
+
+    return len([text for text, _ in statements_of(engine, read) if "account" in text])
+
+
+def test_a_page_reads_once_whether_there_are_accounts_and_changes_and_commands_each_time(engine):
+    with guards.reading_operation():
+        assert read_twice(engine) == 1
+    with guards.reading_operation():
+        assert read_twice(engine) == 1, "the next page reads it again"
+    assert read_twice(engine) == 2
+    with guards.reading_operation(), guards.operation():
+        assert read_twice(engine) == 2
