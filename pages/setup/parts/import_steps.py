@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import streamlit as st
 from core.answers.text import shorten
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
+from core.formats.mapping import request
 from core.formats.mapping.confirmation import Found, Question, Statement, answer
 from core.formats.mapping.guess import warn_of_models
 from core.formats.mapping.outcome import read_outcome
@@ -33,10 +35,13 @@ from core.formats.registry import READERS, detect_format, read_for_import, read_
 from core.formats.text import recording_reads
 from core.items import Item, target_name
 from core.labels import Target, Value
-from pages.parts import account_guard, current_study, items, permissions, resources
+from core.llm import router, secrets
+from core.llm.client import available_models
+from core.trace import Spec
+from pages.parts import account_guard, current_study, downloads, items, permissions, resources
 from pages.parts.numbers import RESPONSE_NAMES, format_count, format_value
 from pages.parts.text import escape_markdown
-from pages.setup.parts import mapping_form, mapping_request, upload
+from pages.setup.parts import mapping_form, upload
 from pages.setup.parts.scale_form import NO_LABEL
 from storage.accounts import access
 from storage.db import audit, connections, guards
@@ -104,7 +109,7 @@ def _draw_mapping(source: upload.FileSource) -> ImportPlan | None:
     with actions, st.popover("Load a mapping", icon=":material/upload_file:"):
         mapping_form.draw_upload(source)
     with actions:
-        mapping_request.draw_request(source)
+        _draw_request(source)
     draft = mapping_form.draw_mapping(source)
     if draft is None:
         return None
@@ -123,6 +128,55 @@ def _draw_mapping(source: upload.FileSource) -> ImportPlan | None:
     with actions:
         mapping_form.draw_download(confirmed, Path(source.name).stem)
     return ImportPlan(source, "table", confirmed, is_guessed=not mapping.confirmed)
+
+
+def _draw_request(source: upload.FileSource) -> None:
+    """Draw the choice of a model; its mapping replaces the choices in the form."""
+    with st.popover("Let a model propose", icon=":material/auto_awesome:", key="map_model"):
+        st.caption("The model receives the names of the fields, examples of their values, and the first three records.")
+        about = st.text_area(
+            "Documentation of the data set",
+            key=f"map_about_{source.key}",
+            height=120,
+            help="What the values mean, such as the ends of a scale: the text of its README or paper.",
+        )
+        if permissions.may_ask_models():
+            model = st.selectbox("Model", list(available_models()), accept_new_options=True, key="map_model_name")
+            if st.button("Propose", type="primary", key="map_propose", disabled=not model):
+                try:
+                    _propose(source, str(model), about)
+                except TiebreakError as error:  # the form is drawn, so it keeps what was entered
+                    st.error(escape_markdown(str(error)), icon=":material/error:")
+        try:
+            prompt = _prompt(source, about)
+        except TiebreakError as error:  # the file can be imported all the same
+            st.caption(escape_markdown(f"No prompt: {error}"))
+            return
+        name = f"{Path(source.name).stem}-prompt.txt"
+        downloads.draw_text_link("Save the prompt", prompt, name, "save_mapping_prompt", kind="mapping")
+        st.caption("Give it to any other model, and load its reply as a mapping.")
+
+
+def _prompt(source: upload.FileSource, about: str) -> str:
+    prompt: str = source.read(_make_prompt, tuple(own.name for own in source.others), about)
+    return prompt
+
+
+def _make_prompt(path: Path, others: tuple[str, ...], about: str) -> str:
+    return request.mapping_prompt([path, *(path.parent / name for name in others)], about)
+
+
+def _propose(source: upload.FileSource, model: str, about: str) -> None:
+    spec = Spec(model=model, max_tokens=request.MAX_TOKENS)
+    secrets.check_key(spec)
+    prompt = _prompt(source, about)
+    permissions.record_request(model, "mapping requested of a model")
+    with st.spinner("The model reads the fields and first records …"), source.on_disk() as path:
+        paths = [path, *(path.parent / own.name for own in source.others)]
+        ask = partial(request.propose, paths=paths, prompt=prompt, spec=spec)
+        found: list[mappings.Mapping] = router.call(ask, resources.model_client())
+    mapping_form.start_loaded(source, found)
+    st.rerun()
 
 
 def _draw_confirmations(source: upload.FileSource, mapping: mappings.Mapping) -> mappings.Mapping | None:

@@ -17,7 +17,7 @@ from core.llm.client import ScriptedModel
 from core.transcripts import ERROR_CATEGORY
 from pages.parts import resources
 from pages.parts.text import escape_markdown
-from pages.setup.parts import mapping_request, study_form
+from pages.setup.parts import import_steps, study_form
 from storage.db import connections
 from storage.labels import labels
 from storage.studies import studies
@@ -115,7 +115,7 @@ def test_a_model_proposes_a_mapping_whose_values_a_person_states(monkeypatch: py
     )
     model = ScriptedModel(lambda ask: proposed)
     monkeypatch.setattr(resources, "model_client", lambda: model)
-    monkeypatch.setattr(mapping_request, "available_models", lambda: {"openai/m": ""})
+    monkeypatch.setattr(import_steps, "available_models", lambda: {"openai/m": ""})
     app = upload_file(CSV.replace(b"ben", b"points").replace(b"model_b", b"1").replace(b"tie,tie", b"tie,3"))
     app.text_area[0].set_value("3 points are the best.")
     app.selectbox(key="map_model_name").set_value("openai/m")
