@@ -20,7 +20,7 @@ from core.trace import Ask
 from storage.db.connections import connect, reading
 from storage.reports import experiments as report
 from storage.reports import published
-from storage.reports.published import _data_sets
+from storage.reports.published import _values
 from storage.runs import experiments
 from storage.runs.experiments import Experiment
 from storage.studies import studies
@@ -126,7 +126,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with pytest.MonkeyPatch.context() as environment, run_server() as server:
         environment.setenv("TIEBREAK_MEDIA", str(folder / "media"))
         environment.setattr(_outages, "REPORT_SECONDS", 0.05)
-        environment.setattr(_data_sets, "is_of", lambda *of: True)  # these studies have the shape of the papers' data
+        environment.setattr(_values, "is_of", lambda *of: True)  # these studies have the shape of the papers' data
         yield Bench(url, connect(url), server, folder)
 
 

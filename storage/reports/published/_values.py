@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from hashlib import sha256
 from itertools import product
 from typing import Any
 
@@ -11,13 +12,13 @@ import yaml
 from sqlalchemy.orm import Session
 
 from core.experiments import FOLDER, Definition, load_paper
+from core.items import Item
 from core.statistics.data.frames import ALL
 from core.statistics.reports.experiments import Levels
 from core.wording import join_notes
 from storage.db import connections
 from storage.reports import experiments as reports
 from storage.reports.critiques import PEOPLE
-from storage.reports.published import _data_sets
 from storage.reports.published.rows import (
     DATA_SET,
     MEAN,
@@ -29,7 +30,8 @@ from storage.reports.published.rows import (
 )
 from storage.runs import experiments, runs
 from storage.runs.experiments import Experiment
-from storage.studies import studies
+from storage.studies import items, studies
+from storage.studies.studies import Study
 
 # The end of the name of a file with current models in place of the published ones.
 TODAY = "-today"
@@ -85,7 +87,7 @@ def with_part(request: Request, table: str, rows: Sequence[PublishedRow]) -> lis
         return [*rows]
     with connections.reading(request.engine) as session:
         sets = _file()["items"], _file()["data_sets"]
-        imported, of_paper = _data_sets.size_of_paper(session, request.study, *sets)
+        imported, of_paper = size_of_paper(session, request.study, *sets)
         name = table.removesuffix(TODAY)
         own = (spec.get("items") for file, spec in _file()["experiments"].items() if _experiment_name(file) == name)
         of_paper = next(own, None) or of_paper  # a table of a part of the data set
@@ -120,7 +122,7 @@ def _absent(request: Request, table: str) -> list[PublishedRow]:
 
 def _is_of_paper(request: Request, spec: Mapping[str, Any]) -> bool:
     with connections.reading(request.engine) as session:
-        return _data_sets.is_of(session, request.study, spec["data"], _file()["data_sets"])
+        return is_of(session, request.study, spec["data"], _file()["data_sets"])
 
 
 def without_figures(name: str) -> str:
@@ -159,7 +161,7 @@ def _same_design(session: Session, study_id: int, own: Definition) -> str | None
         if labels != [[*axis.labels] for axis in own.axes]:
             continue
         study = studies.by_id(session, study_id)
-        if _data_sets.is_of(session, study, known["experiments"][file]["data"], known["data_sets"]):
+        if is_of(session, study, known["experiments"][file]["data"], known["data_sets"]):
             return str(file)
     return None
 
@@ -281,3 +283,46 @@ def find_experiment_table(engine: Any, study_id: int, name: str) -> PublishedTab
     """Return the table of an experiment of a paper; None if the study has none of this name."""
     with connections.reading(engine) as session:
         return next((table for table in tables_of_experiments(session, study_id) if table.name == name), None)
+
+
+def is_of(session: Session, study: Study, names: Sequence[str], known: Mapping[str, Any]) -> bool:
+    """Return whether a study has items of one of these data sets, and no more items than these have together.
+
+    `known` has the `marks` and the number of `items` of those that are public. A study of another data set says so: by
+    its name, its description or a scenario.
+    """
+    return _is_of(items.of_study(session, study.id), study, names, known)
+
+
+def size_of_paper(
+    session: Session, study: Study, sizes: Mapping[str, int], known: Mapping[str, Any]
+) -> tuple[int, int]:
+    """Return the number of the items of a study, and of those that papers run of its data set; 0 if it is unknown.
+
+    `sizes`: data set -> this number. `known` as in `is_of`.
+    """
+    found = items.of_study(session, study.id)
+    return len(found), sum(size for name, size in sizes.items() if _is_of(found, study, [name], known))
+
+
+def _is_of(found: Sequence[Item], study: Study, names: Sequence[str], known: Mapping[str, Any]) -> bool:
+    public = [known[name] for name in names if name in known]
+    marks = {mark for one in public for mark in one["marks"]}
+    if len(found) <= sum(one["items"] for one in public) and any(mark_of(item) in marks for item in found):
+        return True
+    others = [name for name in names if name not in known]
+    said = _letters(f"{study.name} {study.description}")
+    return any(_letters(name) in said for name in others) or bool({*others} & {item.scenario for item in found})
+
+
+def mark_of(item: Item) -> str:
+    """Return eight hexadecimal digits of the texts that are judged: all responses in any order, otherwise the prompt.
+
+    Only letters and digits count, because copies of a data set differ in their white space.
+    """
+    texts = sorted(_letters(response.text) for response in item.responses) or [_letters(item.prompt)]
+    return sha256("|".join(texts).encode()).hexdigest()[:8]
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.casefold())

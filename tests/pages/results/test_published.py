@@ -11,7 +11,7 @@ from tests.pages.visits import page_text, prepare_sample, prepare_study, visit
 
 
 def test_the_first_statistic_is_one_that_the_paper_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.reports.published._data_sets.is_of", lambda *_: True)
+    monkeypatch.setattr("storage.reports.published._values.is_of", lambda *_: True)
     prepare_study(list(read_records(FIXTURES / "chateval")))
     app = visit("results/published")  # on the first table of the method that the study has runs of
     assert app.selectbox(key="table").value == "chateval-1"

@@ -11,7 +11,7 @@ from core.formats.records import ExperimentRecord, ItemRecord, LabelRecord, RunR
 from core.labels import Kind, Label, Opinion, Target, Value
 from core.trace import Verdict, VerdictReached
 from storage.reports import published
-from storage.reports.published import PublishedRow, _data_sets, _metacritique
+from storage.reports.published import PublishedRow, _metacritique, _values
 from tests.storage.reports.test_critiques import label_records, make_item, run_records
 from tests.storage.shared import import_study
 
@@ -81,7 +81,7 @@ def test_the_repeats_of_a_scorer_are_one_row_in_every_table(engine: Engine, monk
 
     An earlier run of the same judge does not count.
     """
-    monkeypatch.setattr(_data_sets, "is_of", lambda *of: True)
+    monkeypatch.setattr(_values, "is_of", lambda *of: True)
     records: list = [
         ExperimentRecord(name=EXPERIMENT, definition=f"name: {EXPERIMENT}\nprotocol: refer\naxes: {{x: [1]}}")
     ]

@@ -20,7 +20,7 @@ from core.statistics.measures import continuous
 from storage.db.connections import connect, reading
 from storage.reports import experiments as reports
 from storage.reports import published
-from storage.reports.published import PublishedRow, _data_sets, _registry, _values
+from storage.reports.published import PublishedRow, _registry, _values
 from storage.runs import experiments
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -183,7 +183,7 @@ def test_the_page_of_a_paper_lists_each_of_its_tables_and_figures(paper: str) ->
 def test_rows_of_a_paper_that_are_not_computed_follow_its_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_data_sets, "is_of", lambda *of: True)
+    monkeypatch.setattr(_values, "is_of", lambda *of: True)
     engine = connect(create_database(tmp_path / "tiebreak.db"))
     imports.import_records(engine, "s", list(tiebreak.read(samples.path("refer"))))
     rows = published.compute(engine, stored_study(engine, "s"), "costs", resamples=2)
@@ -217,7 +217,7 @@ models: {gpt-4: large}
     assert not any(one.published for one in (row, *others)), "other items than the paper's"
     assert row.note.startswith("the paper's figure is of FairEval, which this study is not")
     data_sets = _values._file()["data_sets"]
-    mark = _data_sets.mark_of(make_item(responses=(Response(text="That! "), Response(text="this"))))
+    mark = _values.mark_of(make_item(responses=(Response(text="That! "), Response(text="this"))))
     monkeypatch.setitem(data_sets, "FairEval", {"items": 2, "marks": [mark]})  # the study has three
     assert not published.compute(engine, a_study, "chateval-table-1-today", resamples=10)[0].published
     data_sets["FairEval"]["items"] = 3
