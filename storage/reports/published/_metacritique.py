@@ -1,16 +1,24 @@
-"""MetaCritique's Tables 1 to 6 and Figures 3 to 5 (Sun et al. 2024, arXiv:2401.04518, Sections 3 to 5)."""
+"""MetaCritique's Tables 1 to 6 and Figures 3 to 5 (Sun et al. 2024, arXiv:2401.04518, Sections 3 to 5).
+
+From Table 5 on, every scorer of critiques is side by side. Scores are MetaCritique's precision, recall and F1 from each
+judge's AIUs, ratings from 1 to 7 by judges ("Single") and by people, of each repeat. Choices are those of judges
+("Pairwise") and people, and of every score by the rule of `core.statistics.conversions`. The gold score of a critique
+is its F1 from people's AIU labels.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import Any, TypeVar
 
 import numpy as np
 
 from core import critique_ratings
 from core.critique_ratings import SEVEN_POINT_SCALE
-from core.critiques import Critique
+from core.critiques import Critique, hypothesis_critiques
 from core.labels import Scale
-from core.statistics.conversions import win
+from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, REFINED
+from core.statistics.conversions import preference_of_scores, win
 from core.statistics.data.dataset import Frames
 from core.statistics.data.frames import select_rows
 from core.statistics.measures.continuous import FUNCTIONS
@@ -19,14 +27,14 @@ from core.statistics.reports.experiment_differences import axis_differences
 from core.statistics.reports.experiments import RunOfCell
 from core.wording import equate_p, format_count, join_notes, repeats_note
 from storage.db import connections
-from storage.reports.critiques import SCORES, Row, load_data
-from storage.reports.published import _critique_scorers
-from storage.reports.published._critique_scorers import RATINGS, Key, PairKey, Repeats
+from storage.reports.alignment import FIRST_OPINION, AlignmentData
+from storage.reports.critiques import PEOPLE, SCORES, CritiqueData, Row, ScoredCritique, load_data
 from storage.reports.published.rows import (
     DATA_SET,
     PublishedRow,
     PublishedTable,
     Request,
+    evaluators,
     from_estimate,
     mean_rows,
     share,
@@ -34,6 +42,133 @@ from storage.reports.published.rows import (
 
 PAPER = "MetaCritique, Sun et al. 2024"
 AIUS = "people's true/false labels of AIUs"
+# Item, critique.
+Key = tuple[str, str]
+# Item, first critique, second critique.
+PairKey = tuple[str, str, str]
+K = TypeVar("K")
+V = TypeVar("V")
+# The values of each repeat.
+Repeats = Sequence[Mapping[K, V]]
+GROUPS = {"people": "human", "llm": "llm"}
+SCORE_FIELDS = {"Meta-P": "precision", "Meta-R": "recall", "Meta-F1": "f1"}
+RATINGS = f"ratings {SEVEN_POINT_SCALE.categories[0]}-{SEVEN_POINT_SCALE.categories[-1]}"
+
+
+@dataclass(frozen=True)
+class CritiqueScorers:
+    """The scores and choices of all scorers."""
+
+    gold: Mapping[Key, float]
+    """People's F1."""
+    scores: Mapping[str, Repeats[Key, float]]
+    choices: Mapping[str, Repeats[PairKey, int]]
+    """Direct choices between two critiques: 1, 2 or 0."""
+    refined: Mapping[str, Repeats[PairKey, int]]
+    """By the judge of refined answers, or "people": which answer is better, the one refined by the first critique
+    (1), by the second (2), or neither (0)."""
+    groups: Mapping[Key, str]
+    """Whether a critique is "human" or "llm"."""
+    pairs: Sequence[PairKey]
+    """Every two critiques of an item whose authors are of the same group."""
+
+    def preferences(self) -> dict[str, Repeats[PairKey, int]]:
+        """Return the choices of every scorer on the pairs: direct ones, and those that its scores imply."""
+        implied = {name: [self._preferences_of(scores) for scores in repeats] for name, repeats in self.scores.items()}
+        return {**implied, **self.choices}
+
+    def gold_preferences(self) -> dict[PairKey, int]:
+        """Return which of two critiques has the higher gold F1."""
+        return self._preferences_of(self.gold)
+
+    def group_of_pair(self, pair: PairKey) -> str:
+        """Return "human" or "llm" if both critiques are of that group, otherwise "mixed"."""
+        item, first, second = pair
+        groups = {self.groups.get((item, first)), self.groups.get((item, second))}
+        return str(groups.pop()) if len(groups) == 1 else "mixed"
+
+    def _preferences_of(self, scores: Mapping[Key, float]) -> dict[PairKey, int]:
+        values = {
+            (item, first, second): preference_of_scores(scores.get((item, first)), scores.get((item, second)))
+            for item, first, second in self.pairs
+        }
+        return {pair: choice for pair, choice in values.items() if choice is not None}
+
+
+def _load_scorers(request: Request) -> CritiqueScorers:
+    """Return the scorers of a study, from the truth values of AIUs, and from ratings and choices."""
+    data = request.data
+    with connections.reading(request.engine) as session:
+        critique_data = load_data(session, request.study.id, data.choices)
+    names = evaluators(request, map(str, data.opinions["judge"].unique()) if len(data.opinions) else ())
+    scored = critique_data.scored()
+    scores: dict[str, Repeats[Key, float]] = {}
+    for source, critiques in scored.items():
+        if source != PEOPLE:
+            scores |= {f"{source}: {title}": _score_repeats(critiques, field) for title, field in SCORE_FIELDS.items()}
+    scores |= {f"{scorer}: {RATINGS}": of for scorer, of in _given(data, "likert", QUALITY, names).items()}
+    groups, pairs = _groups_and_pairs(critique_data)
+    return CritiqueScorers(
+        gold=_scores(scored[PEOPLE], "f1"),
+        scores={name: repeats for name, repeats in scores.items() if any(repeats)},
+        choices=_given(data, "preference", QUALITY, names),
+        refined=_given(data, "preference", REFINED, names),
+        groups=groups,
+        pairs=pairs,
+    )
+
+
+def _scores(critiques: Sequence[ScoredCritique], field: str) -> dict[Key, float]:
+    """Return the defined scores: those of critiques with at least one readable AIU."""
+    values = {(scored.item, scored.critique.id): getattr(scored.score, field) for scored in critiques}
+    return {key: float(value) for key, value in values.items() if value is not None}
+
+
+def _score_repeats(critiques: Sequence[ScoredCritique], field: str) -> Repeats[Key, float]:
+    numbers = sorted({scored.repeat for scored in critiques})
+    return [_scores([scored for scored in critiques if scored.repeat == number], field) for number in numbers]
+
+
+def _given(data: AlignmentData, kind: str, criterion: str, names: Mapping[str, str]) -> dict[str, Repeats[Any, Any]]:
+    """Return scorer, or "people", -> critique or pair of critiques -> its rating or choice, in each repeat.
+
+    People's are those of the reference, by default adjudicated, or their mean rating; a tie of their labels is no
+    choice.
+    """
+    opinions, gold = (select_rows(frame, kind, criterion) for frame in (data.opinions, data.gold))
+    is_rating = kind == "likert"
+    rows: list[tuple[Any, ...]] = []
+    if len(opinions):
+        given = opinions[opinions["value"].notna() & ~opinions["judge"].str.endswith(FIRST_OPINION)]
+        rows += zip(*(given[name] for name in ("judge", "item", "part", "value")), strict=True)
+    if len(gold):
+        column = "number" if is_rating else "value"
+        given = gold[gold[column].notna()]
+        rows += [(PEOPLE, *row) for row in zip(given["item"], given["part"], given[column], strict=True)]
+    values: dict[str, dict[Any, Any]] = {}
+    for name, item, part, value in rows:
+        key = (str(item), *([str(part)] if is_rating else str(part).split(PAIR_SEPARATOR, 1)))
+        if is_rating or len(key) == 3:
+            values.setdefault(str(name), {})[key] = float(value) if is_rating else int(value)
+    found: dict[str, list[Mapping[Any, Any]]] = {}
+    for name, of_judge in values.items():
+        found.setdefault(names.get(name, name), []).append(of_judge)
+    return {**found}
+
+
+def _groups_and_pairs(data: CritiqueData) -> tuple[dict[Key, str], list[PairKey]]:
+    groups: dict[Key, str] = {}
+    pairs: list[PairKey] = []
+    for item, critiques in data.critiques.items():
+        hypotheses = hypothesis_critiques(critiques)
+        groups |= {(item, critique.id): GROUPS[critique.source] for critique in hypotheses}
+        pairs += [(item, a.id, b.id) for a, b in combinations(hypotheses, 2) if _comparable(a, b)]
+    return groups, pairs
+
+
+def _comparable(first: Critique, second: Critique) -> bool:
+    """Return whether the paper compares two critiques: of the same response, by authors of the same group."""
+    return first.of == second.of and first.source == second.source
 
 
 def scores(request: Request, level: str) -> list[PublishedRow]:
@@ -76,7 +211,7 @@ def _critiques(request: Request) -> list[tuple[str, Critique]]:
 
 
 def _group(critique: Critique) -> str:
-    return "reference" if critique.role == "reference" else _critique_scorers.GROUPS[critique.source]
+    return "reference" if critique.role == "reference" else GROUPS[critique.source]
 
 
 def text_ratings(request: Request) -> list[PublishedRow]:
@@ -114,11 +249,11 @@ def aiu_accuracy(request: Request) -> list[PublishedRow]:
 
 def correlations(request: Request) -> list[PublishedRow]:
     """Return each score's correlations with the gold F1, by the critiques' authors (Table 5)."""
-    scorers = _critique_scorers.load(request)
+    scorers = _load_scorers(request)
     baselines = [name for name in scorers.scores if name.endswith(RATINGS) and not name.startswith("people")]
     rows: list[PublishedRow] = []
     for name, repeats in scorers.scores.items():
-        for group in (*dict.fromkeys(_critique_scorers.GROUPS.values()), "all"):
+        for group in (*dict.fromkeys(GROUPS.values()), "all"):
             keys = [key for key in scorers.gold if group in ("all", scorers.groups.get(key))]
             gold = {key: scorers.gold[key] for key in keys if _is_scored(key, repeats)}
             if gold:
@@ -184,7 +319,7 @@ def _less_baselines(
 
 def pair_agreement(request: Request) -> list[PublishedRow]:
     """Return how often each scorer's choice between two critiques is that of the gold F1 (Figure 3)."""
-    scorers = _critique_scorers.load(request)
+    scorers = _load_scorers(request)
     gold = scorers.gold_preferences()
     return [
         _pair_row(name, group, [pair for pair in gold if scorers.group_of_pair(pair) == group], repeats, gold)
@@ -214,7 +349,7 @@ def _pair_row(
 
 def refinement_wins(request: Request) -> list[PublishedRow]:
     """Return how often the answer refined by each scorer's better critique is the better one (Figures 4 and 5)."""
-    scorers = _critique_scorers.load(request)
+    scorers = _load_scorers(request)
     preferences = {"gold: Meta-F1": [scorers.gold_preferences()], **scorers.preferences()}
     return [
         row
