@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import FileFormatError, TemporaryFailure, TiebreakError
-from core.formats.mapping import request, sketch, table
+from core.formats.mapping import request, table
 from core.formats.mapping.confirmation import answer
 from core.formats.mapping.mapping import build_mapping, load_mappings
 from core.formats.mapping.outcome import read_outcome
@@ -87,19 +87,19 @@ def test_a_sketch_has_every_place_with_its_values(tmp_path):
         for n in range(20)
     }
     path.write_text(json.dumps({"name": "set", "documents": documents, "long": "word " * 500}), encoding="utf-8")
-    lines = sketch.sketch_file(path).splitlines()
+    lines = request.sketch_file(path).splitlines()
     place = "documents.{element} (such as doc 0, doc 1, doc 2)"
     assert f'- {place}.text: 20 values, 20 different ones, such as "Text 0.", "Text 1.", "Text 2."' in lines
     assert f"- {place}.scores: 20 lists of 2 elements" in lines
     assert f'- {place}.scores[].by: 40 values, "ann" (20 times), "ben" (20 times)' in lines
     assert f'- {place}.scores[].value: 40 values, 20 empty, "0" (7 times), "1" (7 times), "2" (6 times)' in lines
-    assert max(map(len, lines)) < 2 * sketch.EXTENTS[0][0]
+    assert max(map(len, lines)) < 2 * request.EXTENTS[0][0]
 
 
 def test_a_sketch_of_many_values_has_the_ends_of_numbers(tmp_path):
     path = tmp_path / "many.csv"
     path.write_text("n,t\n" + "".join(f"{n / 2},t{n}\n" for n in range(30)), encoding="utf-8")
-    lines = sketch.sketch_file(path).splitlines()
+    lines = request.sketch_file(path).splitlines()
     assert '- n: 30 values, 30 different ones from 0 to 14.5, such as "0.0", "0.5", "1.0"' in lines
     assert lines[0] == "The file `many.csv` (a table with a line of names) has 30 records."
 
