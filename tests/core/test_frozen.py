@@ -4,8 +4,8 @@ import pytest
 from pydantic import ConfigDict, Field
 
 from core.frozen import Frozen, help_text
-from core.setting_differences import setting_differences, text_differences
 from core.wording import short_names
+from storage.reports.run_comparison import setting_differences, text_differences
 
 
 class Parent(Frozen):
