@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from core import text_metrics
 from core.errors import TiebreakError
 from pages.parts import account_guard, paging, resources, shell
 from pages.parts.text import escape_markdown
@@ -11,7 +10,7 @@ from storage.accounts import access
 from storage.db import audit, guards
 from storage.runs import runs
 from storage.studies.studies import Study
-from storage.transfer import text_metrics as scores
+from storage.transfer import text_metrics
 
 RUNS_PER_PAGE = 20
 
@@ -63,7 +62,7 @@ def _add_metric(study: Study, metric: str, name: str) -> str:
     actor = account_guard.current_actor()
     resources.read(access.require_import, actor, study.name)  # raises Forbidden
     with audit.acting(actor.name):
-        return scores.add_run(resources.engine(), study, metric, name).summary()
+        return text_metrics.add_run(resources.engine(), study, metric, name).summary()
 
 
 view = st.query_params.get("view")

@@ -5,7 +5,6 @@ from sqlalchemy import select
 from sqlmodel import col
 from streamlit.testing.v1 import AppTest
 
-from core import text_metrics
 from core.formats.records import CriterionRecord, ItemRecord, Record, ScaleRecord
 from core.items import Criterion, Pairs, Response
 from core.labels import Scale
@@ -18,6 +17,7 @@ from storage.db.tables import RunRow, TraceRow
 from storage.runs import aius, calls, runs
 from storage.runs.runs import Run
 from storage.studies import studies
+from storage.transfer import text_metrics
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.core.protocols.critiques import worked_example_reply
@@ -340,7 +340,9 @@ def test_the_aius_of_a_run_are_adopted_for_all_items() -> None:
 
 
 def test_a_metric_becomes_a_run_or_names_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_metrics, "load", lambda name: (lambda texts, references: [0.5] * len(texts), "library 1"))
+    monkeypatch.setattr(
+        text_metrics, "load_metric", lambda name: (lambda texts, references: [0.5] * len(texts), "library 1")
+    )
     app = visit("setup/runs")
     next(button for button in app.button if button.label == "Score").click().run()
     assert "No item has a reference" in page_text(app)

@@ -8,13 +8,12 @@ from sqlalchemy import Engine
 from typer.testing import CliRunner
 
 import cli
-from core import text_metrics
 from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Record, ScaleRecord
 from core.items import Criterion, Response
 from core.labels import Label, Scale, Target
 from storage.reports import alignment
-from storage.transfer import imports
+from storage.transfer import imports, text_metrics
 from tests.conftest import make_item, make_label
 from tests.storage.shared import stored_study
 
@@ -132,20 +131,20 @@ def test_each_response_has_a_score_where_single_responses_are_scored_and_the_sou
 
 def test_a_library_that_is_not_installed_is_named() -> None:
     with pytest.raises(TiebreakError, match=r"There is no metric 'meteor'; there are rouge-1, "):
-        text_metrics.load("meteor")
+        text_metrics.load_metric("meteor")
     if "bert_score" not in sys.modules:
         with pytest.raises(
             TiebreakError, match=r"needs the library bert-score: pip install -r requirements-metrics.txt"
         ):
-            text_metrics.load("bert-score")
+            text_metrics.load_metric("bert-score")
 
 
 def test_rouge_and_bleu_of_known_texts() -> None:
     """The longest common subsequence of these has 4 of 6 words; sacreBLEU gives 1 to equal texts."""
     pytest.importorskip("rouge_score")
     pytest.importorskip("sacrebleu")
-    rouge, _ = text_metrics.load("rouge-l")
+    rouge, _ = text_metrics.load_metric("rouge-l")
     assert rouge(["the cat lay on a mat"], ["the cat sat on the mat"]) == [pytest.approx(4 / 6)]
-    bleu, library = text_metrics.load("bleu")
+    bleu, library = text_metrics.load_metric("bleu")
     assert bleu(["the cat sat on the mat"], ["the cat sat on the mat"]) == [pytest.approx(1.0)]
     assert library.startswith("sacrebleu ")
