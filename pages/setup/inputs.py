@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from core.aiu_texts import AiuMatch
+from core.aius import AiuMatch
 from core.formats.tables import Column, Table
 from core.protocols import Artifact, registry
 from pages.parts import live, numbers, paging, permissions, resources, shell, tables

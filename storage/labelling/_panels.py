@@ -14,8 +14,8 @@ from typing import Any, cast
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from core import aiu_texts, critique_ratings
-from core.aius import Add, Change, EditedAius, Merge, NotAtomic, Piece, Remove, Reword, Split
+from core import critique_ratings
+from core.aius import Add, Change, EditedAius, Merge, NotAtomic, Piece, Remove, Reword, Span, Split, locate_aius
 from core.critiques import Aiu, Critique, hypothesis_critiques, precision_target, recall_target, reference_critique
 from core.errors import TiebreakError
 from core.formats.study_records import ScaleRecord
@@ -457,8 +457,8 @@ def _target(work: QueueContext, task: Task, loaded: CritiqueState, question: _Qu
 
 
 @lru_cache(maxsize=1024)  # a critique is shown with every action on it, and the search takes milliseconds
-def _spans(critique: Critique) -> dict[str, aiu_texts.Span]:
-    return aiu_texts.locate_aius(critique)
+def _spans(critique: Critique) -> dict[str, Span]:
+    return locate_aius(critique)
 
 
 def _aiu_name(work: QueueContext, task: Task, aiu: str) -> str:

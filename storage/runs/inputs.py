@@ -12,9 +12,9 @@ from sqlalchemy import Select, Text, cast, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.aiu_texts import AiuMatch, match_aius
 from core.aius import (
     Adopt,
+    AiuMatch,
     Change,
     Edit,
     Reextract,
@@ -23,6 +23,7 @@ from core.aius import (
     active_edits,
     adds_something,
     apply_edits,
+    match_aius,
 )
 from core.critiques import Aiu
 from core.errors import TiebreakError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.aiu_texts import locate_aius, match_aius, split_text
+from core.aius import locate_aius, match_aius, split_text
 from core.critiques import Aiu, Critique, aius_with_numbers
 
 

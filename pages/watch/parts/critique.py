@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.aiu_texts import locate_aius, split_text
+from core.aius import locate_aius, split_text
 from core.critiques import Critique
 from core.items import Item
 from core.labels import Kind

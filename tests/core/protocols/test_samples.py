@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.aiu_texts import locate_aius
+from core.aius import locate_aius
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, StudyRecord, TraceRecord, TranscriptRecord
 from core.labels import Target
