@@ -11,8 +11,7 @@ from core.answers.number import Rating
 from core.errors import ContextExceeded, TiebreakError, UnreadableReply
 from core.labels import Value
 from core.llm.client import Reply
-from core.llm.reuse import NO_CALL
-from core.llm.wire import Finish, TokenChoice
+from core.llm.wire import NO_CALL, Finish, TokenChoice
 from core.templates import Material, judged_texts, render, with_system_lines
 from core.trace import (
     Ask,

@@ -33,7 +33,7 @@ from core.errors import (
 )
 from core.llm.client import Model, Reply, Sampler, StoredReplies
 from core.llm.limits import Limits, Recording
-from core.llm.reuse import DrawCounter
+from core.llm.wire import DrawCounter
 from core.trace import (
     Ask,
     CallFailed,

@@ -339,7 +339,7 @@ class CallRow(Table, table=True):
 
     __table_args__ = (Index(None, "run_id"),)
     key: str = Field(primary_key=True)
-    """See `core.llm.reuse`."""
+    """See `core.llm.wire`."""
     run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")
     """The run that made the call."""
     reply: Any = Field(sa_column=Column(Json, nullable=False))

@@ -1,4 +1,4 @@
-"""Replies of models by the key of their call (`core.llm.reuse`), and the calls that wait for a reply.
+"""Replies of models by the key of their call (`core.llm.wire`), and the calls that wait for a reply.
 
 The replies are shared by all runs of a database, so a call is paid once. A call that is about to be sent is pending
 until its reply is stored; a pending call whose worker has ended was interrupted, and may have been paid (decision 018).

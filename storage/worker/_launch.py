@@ -22,7 +22,7 @@ from core.llm import PARALLEL_CALLS, costs, images
 from core.llm.client import Model, Reply
 from core.llm.costs import CostEstimate, RecordedCalls
 from core.llm.images import image_url, media_folder
-from core.llm.reuse import DrawCounter, call_keys
+from core.llm.wire import DrawCounter, call_keys
 from core.protocols import Protocol, registry, settings_file, start_flow, trace_parts
 from core.templates import replace_templates
 from core.trace import Ask, Flow, Spec, model_specs, with_seeds_of_repeat

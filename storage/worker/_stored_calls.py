@@ -23,7 +23,7 @@ from core.errors import PermanentFailure, RunStopped, TemporaryFailure
 from core.llm import images, progress
 from core.llm.client import Model, Reply, Sampler
 from core.llm.costs import usage_of_request
-from core.llm.reuse import call_keys
+from core.llm.wire import call_keys
 from core.trace import Ask, Spec
 from storage.db.connections import read
 from storage.db.errors import DatabaseUnavailable

@@ -10,8 +10,8 @@ import pytest
 from core.answers.choice import Choice
 from core.llm.client import LiteLLM, Reply
 from core.llm.openai_compatible import OpenAICompatible
-from core.llm.reuse import SENT, DrawCounter, call_keys, content_digest
 from core.llm.router import Router
+from core.llm.wire import SENT, DrawCounter, call_keys, content_digest
 from core.trace import Ask, Spec
 from tests.core.llm.asking import complete_ask, make_ask, sample_ask
 from tests.openai_server import run_server

@@ -12,8 +12,8 @@ from core.formats.records import ItemRecord
 from core.items import Criterion, Response
 from core.labels import Scale
 from core.llm.client import Reply, ScriptedModel
-from core.llm.reuse import call_keys
 from core.llm.router import Router
+from core.llm.wire import call_keys
 from core.protocols import Judge, registry
 from core.protocols.single_judge.settings import ScoreSettings
 from core.trace import Ask, Spec, TurnCompleted, Usage
