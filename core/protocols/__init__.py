@@ -4,12 +4,12 @@ Each published method and each baseline has its own package here; `core.protocol
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from core.errors import TiebreakError
 from core.frozen import Frozen
@@ -17,6 +17,7 @@ from core.items import Criterion, Item, Pairs, pair_item
 from core.labels import Kind, Scale
 from core.templates import Templates, blanks, check_template, is_raw, load_templates, replace_templates
 from core.trace import Ask, Flow, Spec, Turn, Verdict
+from core.verdicts import combine_verdicts
 
 # The subject of a verdict: which of two responses is better, a score of one response, a critique, an answer.
 Subject = Literal["pair", "score", "critique", "answer"]
@@ -29,6 +30,7 @@ Comparison = Literal["", "two", "several"]
 Result = TypeVar("Result")
 # A part of a flow, such as a discussion in one order of the responses.
 PartialFlow = Generator[Sequence[Ask], list[Turn], None]
+FlowFunction = Callable[[Item, Any, Random, Templates], Flow]
 
 # (kind, criterion name) -> the scale on which annotators can label the same target.
 Scales = Mapping[tuple[Kind, str], Scale]
@@ -85,7 +87,7 @@ class Protocol:
     paper: str
     settings: type[Frozen]
     """The class of its settings; the docstrings of the fields are the help texts on the screens."""
-    flow: Callable[[Item, Any, Random, Templates], Flow]
+    flow: FlowFunction
     """(item, settings, rng, templates) -> the generator of one trace; every random choice comes from `rng`."""
     judges: Subject
     comparison: Callable[[Any], Comparison] | None = None
@@ -229,3 +231,63 @@ def _with_part(flow: Flow, part: str) -> Flow:
         for opinion in verdict.opinions
     )
     return verdict.model_copy(update={"opinions": opinions})
+
+
+# One trace on several criteria: the flow of a single criterion, run for each of them in parallel. Each criterion has
+# its own asks, which are those of a run with this criterion alone and the same seed: replies that such a run has stored
+# are reused.
+
+
+class WithCriteria(Frozen):
+    """Settings with a `criterion` and further `criteria`, which differ."""
+
+    @model_validator(mode="after")
+    def _has_distinct_criteria(self) -> Self:
+        fields: Any = self
+        names = [one.name for one in (fields.criterion, *fields.criteria) if one is not None]
+        if fields.criteria and (len(names) == len(fields.criteria) or not names[0]):
+            raise ValueError("further criteria need a first one: set criterion")
+        if repeated := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"the criterion {repeated!r} occurs twice")
+        return self
+
+
+def for_each_criterion(flow: FlowFunction) -> FlowFunction:
+    """Return a flow that judges `settings.criterion` and every one of `settings.criteria`."""
+
+    def run(item: Item, settings: Any, rng: Random, templates: Templates) -> Flow:
+        if not settings.criteria:
+            return (yield from flow(item, settings, rng, templates))
+        flows = {}
+        for criterion in (settings.criterion, *settings.criteria):
+            own, copy = settings_of_criterion(settings, criterion.name), Random()
+            copy.setstate(rng.getstate())
+            flows[criterion.name] = _about(criterion.name, flow(item, own, copy, templates))
+        _, verdicts = yield from run_in_parallel(list(flows.values()))
+        return combine_verdicts(dict(zip(flows, verdicts, strict=True)))
+
+    return run
+
+
+def settings_of_criterion(settings: Any, name: str) -> Any:
+    """Return the settings of a run with this criterion alone; unchanged without further criteria."""
+    if not getattr(settings, "criteria", ()):
+        return settings
+    criterion = next((one for one in (settings.criterion, *settings.criteria) if one.name == name), settings.criterion)
+    return settings.model_copy(update={"criterion": criterion, "criteria": ()})
+
+
+def _about(criterion: str, flow: Flow) -> Flow:
+    """Run a flow whose asks have the name of their criterion.
+
+    An ask that the flow yields several times remains one object: it requests several samples.
+    """
+    turns: list[Turn] | None = None
+    while True:
+        try:
+            asks = next(flow) if turns is None else flow.send(turns)
+        except StopIteration as end:
+            verdict: Verdict = end.value
+            return verdict
+        named = {id(ask): replace(ask, criterion=criterion) for ask in asks}
+        turns = yield [named[id(ask)] for ask in asks]

@@ -18,11 +18,10 @@ from core.errors import TiebreakError, UnreadableReply
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import Kind, Label, Target, Value, majority_value, mean_value
-from core.protocols import criteria_of, registry
+from core.protocols import criteria_of, registry, settings_of_criterion
 from core.protocols.refer.auto_prompt import RatedItem
 from core.protocols.refer.protocol import Alteration, altered_reviews, expected_answer, summarize_samples
 from core.protocols.refer.settings import Settings
-from core.protocols.several_criteria import settings_of_criterion
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.means import mean_estimate
 from core.statistics.reports.peer_errors import PeerInfluence, ReviewedTrace, error_of, peer_influence

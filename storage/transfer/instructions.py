@@ -17,11 +17,10 @@ from core.frozen import Frozen
 from core.improvement.changes import Part
 from core.items import Item
 from core.labels import Value
-from core.protocols import criteria_of
+from core.protocols import criteria_of, settings_of_criterion
 from core.protocols.refer import PROTOCOL
 from core.protocols.refer import protocol as refer
 from core.protocols.refer.settings import Settings
-from core.protocols.several_criteria import settings_of_criterion
 from core.templates import Templates
 from core.trace import Event, VerdictReached, completed_turns
 from core.verdicts import verdict_of_criterion

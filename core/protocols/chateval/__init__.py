@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from core.protocols import Protocol
+from core.protocols import Protocol, for_each_criterion
 from core.protocols.chateval.protocol import flow, turns_in_history
 from core.protocols.chateval.settings import Settings
 from core.protocols.chateval.verdicts import NAME
-from core.protocols.several_criteria import for_each_criterion
 
 PROTOCOL = Protocol(
     name=NAME,

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from core.protocols import Protocol, Scales, criteria_of
+from core.protocols import Protocol, Scales, criteria_of, for_each_criterion, settings_of_criterion
 from core.protocols.refer.protocol import NAME, flow
 from core.protocols.refer.settings import Settings
-from core.protocols.several_criteria import for_each_criterion, settings_of_criterion
 
 
 def scales(settings: Settings) -> Scales:

@@ -8,9 +8,8 @@ from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from core.items import Criterion
 from core.labels import Kind, Scale
-from core.protocols import Judge, check_unique_names
+from core.protocols import Judge, WithCriteria, check_unique_names
 from core.protocols.prompt_parts import is_numeric
-from core.protocols.several_criteria import WithCriteria
 from core.verdicts import DISPUTE_THRESHOLD
 
 VerdictForm = Literal["score", "option", "number"]

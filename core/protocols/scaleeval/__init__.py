@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from core.protocols import Protocol
+from core.protocols import Protocol, for_each_criterion
 from core.protocols.scaleeval.protocol import NAME, flow, turns_in_history
 from core.protocols.scaleeval.settings import Settings
-from core.protocols.several_criteria import for_each_criterion
 
 REPLY = "submission_1 submission_2 criteria discussion number speakers words"
 # How a raw reply quotes a turn: of this round, of the first opinions, of an earlier round of discussion.

@@ -6,8 +6,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from core.frozen import accept_former_values
 from core.items import Criterion, CriterionFormat
-from core.protocols import UNIQUE_JUDGES, Judge
-from core.protocols.several_criteria import WithCriteria
+from core.protocols import UNIQUE_JUDGES, Judge, WithCriteria
 
 About = Literal["preference", "step"]
 Stopping = Literal["unanimity", "majority", "stability"]

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from core.protocols import Protocol
-from core.protocols.several_criteria import for_each_criterion
+from core.protocols import Protocol, for_each_criterion
 from core.protocols.single_judge.protocol import (
     PAIR_NAME,
     SCORE_NAME,

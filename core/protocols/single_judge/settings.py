@@ -7,9 +7,8 @@ from pydantic import Field, model_validator
 from core.frozen import Frozen
 from core.items import Criterion, CriterionFormat
 from core.labels import Scale
-from core.protocols import Judge
+from core.protocols import Judge, WithCriteria
 from core.protocols.prompt_parts import is_numeric
-from core.protocols.several_criteria import WithCriteria
 from core.verdicts import DISPUTE_THRESHOLD
 
 
