@@ -24,7 +24,7 @@ from storage.accounts.access import Permission
 from storage.db import audit, connections, guards
 from storage.labels import merges, views
 from storage.reports import contents
-from storage.runs import live_traces
+from storage.runs import traces
 from storage.studies import annotators, studies
 from storage.transfer import deletions, samples
 
@@ -210,7 +210,7 @@ def record_views(study_id: int, viewed: Collection[Target]) -> bool:
 def record_watching(trace_id: int) -> None:
     """Record that a visitor watches a trace, whose open calls a worker then states."""
     with connections.writing(resources.engine()) as session:
-        live_traces.watch(session, trace_id)
+        traces.watch(session, trace_id)
 
 
 def _sign_in(name: str) -> None:

@@ -28,7 +28,7 @@ from storage.db import connections
 from storage.labelling import offers
 from storage.labels import labels
 from storage.reports import peer_reviews
-from storage.runs import aius, call_totals, live_traces, runs, trace_opinions, traces
+from storage.runs import aius, call_totals, runs, trace_opinions, traces
 from storage.runs.claims import VERDICTS
 from storage.studies import items as stored_items
 from storage.studies import studies
@@ -312,7 +312,7 @@ def open_calls(trace: traces.Trace) -> list[OpenCall]:
     if watched != trace.id or time.monotonic() - last > WATCH_SECONDS:
         shell.record_watching(trace.id)
         st.session_state["watched"] = time.monotonic(), trace.id
-    return resources.read(live_traces.open_calls, trace.id)
+    return resources.read(traces.open_calls, trace.id)
 
 
 def describe_call(call: OpenCall) -> str:

@@ -361,7 +361,7 @@ class PendingCallRow(Row, table=True):
 
 
 class LiveTraceRow(Table, table=True):
-    """A trace that somebody watches, and its open calls; see `storage.runs.live_traces`."""
+    """A trace that somebody watches, and its open calls; see `storage.runs.traces`."""
 
     trace_id: int = Field(primary_key=True, foreign_key="trace.id", ondelete="CASCADE")
     watched_until: datetime

@@ -1,22 +1,40 @@
-"""Traces and their events: appended while a run executes, and read from any sequence number on."""
+"""Traces and their events: appended while a run executes, and read from any sequence number on.
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+Some traces are watched by somebody: a worker states their open calls again and again while they are open.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, SQLColumnExpression, Text, and_, cast, false, func, not_, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    SQLColumnExpression,
+    Text,
+    and_,
+    cast,
+    delete,
+    false,
+    func,
+    not_,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.items import item_name
 from core.labels import Target
+from core.llm.progress import OpenCall
 from core.trace import Event, current_numbered_events
-from storage.db.columns import START, Page, read_page
-from storage.db.connections import batches, clock
+from storage.db.columns import START, Page, read_page, sanitize
+from storage.db.connections import batches, clock, upsert
 from storage.db.guards import STUDY, reading_for
-from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
+from storage.db.tables import EventRow, ItemRow, LiveTraceRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.labels import targets
 from storage.runs import calls
 from storage.runs.events import parse_event
@@ -409,3 +427,39 @@ def trace_of_row(row: Sequence[Any]) -> Trace:
     trace = Trace(*fields)
     is_running = is_claimed_now and trace.status == "waiting"
     return replace(trace, status="running") if is_running else trace
+
+
+# Traces that somebody watches.
+
+# Seconds after which a page that watches a trace has to say so again, and after which stated calls are not open any
+# more: a worker that was killed states nothing.
+WATCHED, STATED = timedelta(seconds=20), timedelta(seconds=4)
+
+
+def watch(session: Session, trace_id: int) -> None:
+    """Record that somebody watches a trace; forget the traces that nobody watches any more."""
+    at = clock(session)
+    session.execute(delete(LiveTraceRow).where(col(LiveTraceRow.watched_until) < at))
+    upsert(session, LiveTraceRow, ("trace_id",), {"trace_id": trace_id, "watched_until": at + WATCHED})
+
+
+def watched(session: Session, trace_ids: Collection[int]) -> set[int]:
+    """Return the traces among these that somebody watches."""
+    query = select(col(LiveTraceRow.trace_id)).where(col(LiveTraceRow.watched_until) > clock(session))
+    return set(session.scalars(query)) & set(trace_ids)
+
+
+def state_calls(session: Session, by_trace: Mapping[int, Sequence[OpenCall]]) -> None:
+    """Store the open calls of traces that are watched."""
+    for trace_id, found in by_trace.items():
+        values = [{**asdict(call), "text": sanitize(call.text)} for call in found]
+        session.execute(
+            update(LiveTraceRow).where(col(LiveTraceRow.trace_id) == trace_id).values(calls=values, at=clock(session))
+        )
+
+
+def open_calls(session: Session, trace_id: int) -> list[OpenCall]:
+    """Return the open calls of a trace that a worker has stated recently, in the order of their start."""
+    stated = (col(LiveTraceRow.trace_id) == trace_id, col(LiveTraceRow.at) > clock(session) - STATED)
+    found = session.scalar(select(col(LiveTraceRow.calls)).where(*stated)) or []
+    return sorted((OpenCall(**call) for call in found), key=lambda call: call.since)

@@ -17,7 +17,7 @@ from core.errors import RunStopped, TiebreakError
 from core.llm.progress import Progress, current
 from storage.db.connections import read, write
 from storage.db.errors import DatabaseUnavailable
-from storage.runs import claims, events, live_traces, outcomes
+from storage.runs import claims, events, outcomes, traces
 from storage.worker._outages import through_outage
 
 log = logging.getLogger("tiebreak")
@@ -192,7 +192,7 @@ class LiveTraces:
                 log.debug("Open calls could not be stated.", exc_info=error)
 
     async def _state(self) -> None:
-        find = partial(live_traces.watched, trace_ids=list(self._followed))
+        find = partial(traces.watched, trace_ids=list(self._followed))
         watched = await asyncio.to_thread(read, self._engine, find)
         for trace_id, progress in self._followed.items():
             progress.is_watched = trace_id in watched
@@ -200,7 +200,7 @@ class LiveTraces:
         calls |= {id: [] for id in self._stated - calls.keys()}
         self._stated = {id for id, found in calls.items() if found}
         if calls:
-            await asyncio.to_thread(write, self._engine, partial(live_traces.state, calls=calls))
+            await asyncio.to_thread(write, self._engine, partial(traces.state_calls, by_trace=calls))
 
 
 # Stores the events of a run: those that arrive at the same time in one transaction.

@@ -15,7 +15,7 @@ from pages.parts import colours, resources
 from storage.db import connections
 from storage.db.tables import EventRow, RunRow, TraceRow, now
 from storage.labels import targets, views
-from storage.runs import live_traces, traces
+from storage.runs import traces
 from storage.studies import annotators
 from tests.conftest import make_item, make_target
 from tests.pages.visits import (
@@ -224,9 +224,9 @@ def test_who_watches_a_running_trace_sees_what_its_judges_write():
     [trace] = find_traces()
     with connections.writing(resources.engine()) as session:
         session.execute(update(TraceRow).values(outcome="waiting"))
-        live_traces.watch(session, trace.id)
+        traces.watch(session, trace.id)
         calls = [OpenCall("b*en*", 1, time.time(), "**Response 1** <img src=x>"), OpenCall("cat", 1, time.time())]
-        live_traces.state(session, {trace.id: calls})
+        traces.state_calls(session, {trace.id: calls})
     page = visit("watch/traces", trace=str(trace.id))
     assert "b\\*en\\*" in page_text(page) and "**cat**, round 1, writing" in page_text(page)
     assert [text.value for text in page.text] == ["**Response 1** <img src=x>"]  # not as Markdown

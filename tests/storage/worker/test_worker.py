@@ -22,7 +22,7 @@ from core.trace import Spec, Usage
 from storage.db import guards
 from storage.db.connections import reading, writing
 from storage.db.tables import LiveTraceRow, ModelPauseRow, RunRow, now
-from storage.runs import call_totals, calls, claims, live_traces, outcomes, runs, traces
+from storage.runs import call_totals, calls, claims, outcomes, runs, traces
 from storage.runs.outcomes import NewEvent
 from storage.worker import RunWorker, _launch, _transactions, execute_run, worker_name
 from storage.worker._launch import RunRequest
@@ -294,7 +294,7 @@ def test_an_open_call_is_stated_while_its_trace_is_watched(engine, a_study, monk
     monkeypatch.setattr(_transactions, "STATE", 0.05)
     run_id = _launch.create_run(engine, make_request(a_study, parallel=1))
     first, other, *_ = read(engine, find_traces, traces.Filter(a_study.id, run_id))
-    write(engine, live_traces.watch, first.id)
+    write(engine, traces.watch, first.id)
     seen: dict[str, set[str]] = {first.item: set(), other.item: set()}
 
     async def reply(ask):
@@ -307,7 +307,7 @@ def test_an_open_call_is_stated_while_its_trace_is_watched(engine, a_study, monk
             await asyncio.sleep(0.05)
             with reading(engine) as session:
                 for trace in (first, other):
-                    seen[trace.item] |= {one.text for one in live_traces.open_calls(session, trace.id) if one.text}
+                    seen[trace.item] |= {one.text for one in traces.open_calls(session, trace.id) if one.text}
         return "1"
 
     run, _ = execute(engine, run_id, ScriptedModel(reply))
@@ -320,14 +320,14 @@ def test_what_a_killed_worker_stated_is_not_shown_as_open(engine, a_study, monke
     run_id = _launch.create_run(engine, make_request(a_study))
     first, second, *_ = read(engine, find_traces, traces.Filter(a_study.id, run_id))
     with writing(engine) as session:
-        live_traces.watch(session, first.id)
-        live_traces.state(session, {first.id: [progress.OpenCall("a", 0, time.time(), "half")]})
+        traces.watch(session, first.id)
+        traces.state_calls(session, {first.id: [progress.OpenCall("a", 0, time.time(), "half")]})
     with reading(engine) as session:
-        assert [call.text for call in live_traces.open_calls(session, first.id)] == ["half"]
-        monkeypatch.setattr(live_traces, "STATED", timedelta(0))
-        assert not live_traces.open_calls(session, first.id)
-    monkeypatch.setattr(live_traces, "WATCHED", timedelta(seconds=-1))
-    write(engine, live_traces.watch, first.id)
-    write(engine, live_traces.watch, second.id)
+        assert [call.text for call in traces.open_calls(session, first.id)] == ["half"]
+        monkeypatch.setattr(traces, "STATED", timedelta(0))
+        assert not traces.open_calls(session, first.id)
+    monkeypatch.setattr(traces, "WATCHED", timedelta(seconds=-1))
+    write(engine, traces.watch, first.id)
+    write(engine, traces.watch, second.id)
     with reading(engine) as session:
         assert list(session.scalars(select(col(LiveTraceRow.trace_id)))) == [second.id]
