@@ -21,7 +21,7 @@ from storage.db.connections import insert_all
 from storage.db.tables import AnnotatorRow, ItemPartRow, ItemRow, OpinionRow, OpinionViewRow, SplitRow, TargetRow, now
 from storage.improvement.judges import CurrentJudge
 from storage.labels import labels, targets
-from storage.runs import turns
+from storage.runs import events
 from storage.studies import items, studies
 
 NO_SPLIT = "The study has no split into development and held-out items yet."
@@ -258,7 +258,7 @@ def _replies(
     """Return (item, pair) -> (judge, last statement on the criterion) of the judges of a run, for the chosen items."""
     criteria = ("", current.judge.criterion.name)
     found = {}
-    for trace in turns.by_trace(session, study_id, [current.run.id]):
+    for trace in events.turns_by_trace(session, study_id, [current.run.id]):
         if trace.item in chosen:
             last = {turn.speaker: turn for turn in trace.turns if turn.criterion in criteria}
             texts = ((speaker, f"{turn.statement}{_order_note(turn)}") for speaker, turn in last.items())

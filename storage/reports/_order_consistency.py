@@ -22,7 +22,7 @@ from core.statistics.measures.bias import order_consistency
 from core.statistics.reports.alignment import AlignmentRow, By, rows_from_estimates
 from core.trace import Turn
 from core.wording import join_notes, scenario_group, stored_criterion
-from storage.runs import aius, aspects, runs, trace_opinions, turns
+from storage.runs import aius, aspects, events, runs, trace_opinions
 from storage.studies import items
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator
     scoring = _aspect_settings(session, study_id)
     by_id = items.by_key(session, study_id) if scoring else {}
     judged_items = {run: aius.evaluated_items(session, runs.get(session, run), by_id) for run in scoring}
-    for recorded in turns.by_trace(session, study_id, sorted(set(judged["run"].tolist()))):
+    for recorded in events.turns_by_trace(session, study_id, sorted(set(judged["run"].tolist()))):
         settings = scoring.get(recorded.run)
         by_aspect = None if settings is None else settings_of_item(settings, judged_items[recorded.run][recorded.item])
         for criterion in sorted(criteria.get(recorded.trace, ())):

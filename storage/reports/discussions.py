@@ -20,7 +20,7 @@ from storage.reports import disagreements
 from storage.reports._order_consistency import choice_of_turn
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown, JudgeQuery
-from storage.runs import runs, turns
+from storage.runs import events, runs
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def load_debates(session: Session, study_id: int, data: AlignmentData) -> dict[P
         return {}
     gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
     reference = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
-    of_trace = turns.targets_by_trace(opinions)
+    of_trace = events.targets_by_trace(opinions)
     sequential = {
         run.id: any(run.settings.get(name) in SEQUENTIAL for name in ("reply_order", "speaking", "strategy"))
         for run in runs.of_study(session, study_id)
@@ -51,7 +51,7 @@ def load_debates(session: Session, study_id: int, data: AlignmentData) -> dict[P
     }
     by_run: dict[tuple[int, str], list[Debate]] = defaultdict(list)
     speakers: dict[int, set[str]] = defaultdict(set)
-    for trace in turns.by_trace(session, study_id, sorted(set(opinions["run"].tolist()))):
+    for trace in events.turns_by_trace(session, study_id, sorted(set(opinions["run"].tolist()))):
         for target in of_trace.get(trace.trace, ()):
             discussions = _discussions(trace.of_criterion(target.criterion))
             speakers[trace.run].update(opinion.judge for discussion in discussions for opinion in discussion)

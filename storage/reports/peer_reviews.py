@@ -30,7 +30,7 @@ from core.wording import report_criterion
 from storage.db.tables import ItemRow, OpinionRow, TargetRow
 from storage.labels import labels, targets
 from storage.reports.judge_costs import RunCost, efficient
-from storage.runs import experiments, runs, turns
+from storage.runs import events, experiments, runs
 from storage.runs.runs import Run
 from storage.studies import items
 
@@ -145,7 +145,7 @@ def load_altered(session: Session, run: Run) -> dict[str, dict[str, dict[str, di
     """Return name of the alteration -> `altered_reviews` of the settings, for each peer of a run."""
     settings = Settings.model_validate(run.settings)
     reviews: dict[str, dict[str, dict[str, Turn]]] = {peer.name: {} for peer in settings.peers}
-    for trace in turns.by_trace(session, run.study_id, [run.id]):
+    for trace in events.turns_by_trace(session, run.study_id, [run.id]):
         for turn in trace.turns:
             if turn.step == "peer" and turn.reading is not None:
                 criterion = turn.criterion or settings.criterion.name
@@ -246,7 +246,7 @@ def load_front(session: Session, run: Run, errors: PeerErrors, criterion: str = 
     chair = errors.settings.chair.spec.model
     reviews = {key: one for key, one in reviews.items() if one.chair.spec.model == chair}
     found: dict[tuple[str, int, int], dict[str, tuple[Value | None, list[Usage]]]] = {}
-    for trace in turns.by_trace(session, run.study_id, list(reviews)):
+    for trace in events.turns_by_trace(session, run.study_id, list(reviews)):
         settings, own = reviews[trace.run], trace.of_criterion(name)
         peers, samples = ([turn for turn in own if turn.step == step] for step in ("peer", "chair"))
         for count in (one for one in SAMPLES if one <= len(samples)):

@@ -39,10 +39,10 @@ from storage.reports import references
 from storage.reports.alignment import judge_models, load_data
 from storage.reports.chosen_labels import Choices
 from storage.reports.opinions import RaterPanel, find_scales, opinion_columns, opinion_frame
-from storage.runs import aius, aspects, runs, turns
+from storage.runs import aius, aspects, events, runs
 from storage.runs.aspects import KIND
+from storage.runs.events import TraceTurns
 from storage.runs.runs import Run
-from storage.runs.turns import TraceTurns
 from storage.studies import items
 from storage.studies.studies import Study
 
@@ -333,7 +333,7 @@ def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> di
         people = _people_weights(session, study.id)
         baselines = _baselines(session, study.id, scoring)
         pairs: dict[str, list[ScoredPair]] = defaultdict(list)
-        for trace in turns.by_trace(session, study.id, list(scoring)):
+        for trace in events.turns_by_trace(session, study.id, list(scoring)):
             run, settings = scoring[trace.run]
             settings = settings_of_item(settings, judged[trace.run][trace.item])
             target = Target(item=trace.item, kind="preference", criterion=settings.criterion_name, part=trace.part)

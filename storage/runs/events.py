@@ -1,9 +1,14 @@
-"""Rows of events and opinions. A prompt has its own column, because a list of turns is read without it."""
+"""Rows of events and opinions, and the turns of a study's traces, which replays and statistics over rounds start from.
 
-from collections.abc import Mapping, Sequence
+A prompt has its own column, because a list of turns is read without it.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, cast, func, select
 from sqlalchemy.orm import Session
@@ -17,13 +22,19 @@ from core.trace import (
     Outcome,
     ReplyExtracted,
     ReplyUnreadable,
+    Turn,
     TurnCompleted,
     Verdict,
+    completed_turns,
 )
 from core.verdicts import criterion_outcomes
 from storage.db.columns import sanitize, to_storable_json
 from storage.db.fingerprints import to_utc
-from storage.db.tables import EventRow, now
+from storage.db.tables import EventRow, ItemRow, RunRow, TraceRow, now
+from storage.labels import targets
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Events of calls that were answered.
 EventWithTurn = TurnCompleted | ReplyUnreadable | ReplyExtracted
@@ -108,3 +119,56 @@ def events_by_trace(session: Session, trace_ids: Sequence[int]) -> dict[int, lis
     )
     rows_by_trace = groupby(session.execute(query), key=lambda row: int(row[0]))
     return {trace_id: [(seq, parse_event(body)) for _, seq, body in rows] for trace_id, rows in rows_by_trace}
+
+
+# Types of the events that decide which turns count, and with which reading.
+TURN_EVENTS = ("turn", "restarted", "extracted", "reading", "reading_withdrawn")
+
+
+@dataclass(frozen=True)
+class TraceTurns:
+    """The turns of one trace in the order of the flow, without superseded ones and without their prompts."""
+
+    trace: int
+    run: int
+    item: str
+    part: str
+    """The pair of responses that the trace is on; empty if it is on the whole item."""
+    scenario: str
+    group: str
+    """The document or dialogue of the item, otherwise the item."""
+    turns: tuple[Turn, ...]
+
+    def of_criterion(self, criterion: str) -> tuple[Turn, ...]:
+        """Return the turns on a criterion: all of them if the trace is on one, so that no turn names it."""
+        return tuple(turn for turn in self.turns if turn.criterion in ("", criterion))
+
+
+def turns_by_trace(session: Session, study_id: int, run_ids: Collection[int] | None = None) -> Iterator[TraceTurns]:
+    """Yield the turns of each trace of these runs, or of all runs of the study, in the order of the traces."""
+    query = (
+        select(
+            col(EventRow.trace_id), col(EventRow.run_id), col(ItemRow.key), col(TraceRow.part),
+            col(ItemRow.scenario), col(ItemRow.cluster), cast(col(EventRow.body), Text),
+        )
+        .join(TraceRow, col(TraceRow.id) == col(EventRow.trace_id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .join(RunRow, col(RunRow.id) == col(EventRow.run_id))
+        .where(col(RunRow.study_id) == study_id, col(EventRow.type).in_(TURN_EVENTS))
+        .order_by(col(EventRow.trace_id), col(EventRow.seq))
+        .execution_options(yield_per=2000)
+    )  # fmt: skip
+    if run_ids is not None:
+        query = query.where(col(EventRow.run_id).in_(run_ids))
+    for key, rows in groupby(session.execute(query), key=lambda row: tuple(row[:6])):
+        trace, run, item, part, scenario, group = key
+        turns = completed_turns([parse_event(row[6]) for row in rows])
+        yield TraceTurns(trace, run, item, part, scenario or "", group or item, tuple(turns))
+
+
+def targets_by_trace(opinions: "pd.DataFrame") -> Mapping[int, Collection[Target]]:
+    """Return trace id -> the targets of its opinions, one for each criterion."""
+    found: dict[int, dict[Target, None]] = defaultdict(dict)
+    for trace, target in zip(opinions["trace"].tolist(), targets.of_frame(opinions), strict=True):
+        found[trace][target] = None
+    return found

@@ -33,9 +33,9 @@ from core.trace import TurnCompleted
 from storage.db import audit
 from storage.db.columns import START, Page, read_page
 from storage.db.tables import EventRow, ItemRow, TraceRow
-from storage.runs import aius, runs, search, turns
+from storage.runs import aius, runs, search
 from storage.runs.aspects import parse_settings
-from storage.runs.events import parse_event
+from storage.runs.events import parse_event, turns_by_trace
 from storage.studies import items, studies
 
 IMPORTED = "imported"
@@ -135,7 +135,7 @@ def adopt_aspects(session: Session, study_id: int, annotator: str, run: str) -> 
     proposer = (settings.proposer or settings.judges[0]).name
     lacking = {row.item for row in standing(session, study_id) if not row.aspects}
     wanted: dict[str, Input] = {}
-    for trace in turns.by_trace(session, study_id, [found[0].id]):
+    for trace in turns_by_trace(session, study_id, [found[0].id]):
         proposed = [turn.reading for turn in trace.turns if (turn.step, turn.speaker) == (ASPECTS_STEP, proposer)]
         if trace.item in lacking and proposed and isinstance(proposed[-1], str):
             wanted[trace.item] = Input(aspects=tuple(proposed[-1].splitlines()))

@@ -17,7 +17,7 @@ from storage.reports.alignment import FIRST_OPINION
 from storage.reports.opinions import opinion_frame
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request, evaluators, share, with_mean
 from storage.reports.references import Reference
-from storage.runs import runs, turns
+from storage.runs import events, runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,9 +278,9 @@ def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stan
         frame = frame[of_responses.astype(bool)]
         own = request.reference_runs
         names = {run.id: run.name_of_cell for run in runs.of_study(session, request.study.id) if run.name not in own}
-        of_trace = turns.targets_by_trace(frame)
+        of_trace = events.targets_by_trace(frame)
         stances_by_debate: dict[str, list[tuple[Target, list[Stance]]]] = defaultdict(list)
-        for trace in turns.by_trace(session, request.study.id, sorted({*frame["run"]} & {*names})):
+        for trace in events.turns_by_trace(session, request.study.id, sorted({*frame["run"]} & {*names})):
             for target in of_trace.get(trace.trace, ()):
                 stances = [
                     Stance(n, turn.speaker, turn.round, turn.reading, turn.problem, None)
