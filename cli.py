@@ -6,9 +6,9 @@ of notice on standard error. Modules are imported by the commands that need them
 """
 
 if __name__ == "__main__":  # first: the other imports take longer than Ctrl+C
-    from commands.first_interrupts import end_at_once
+    from commands import end_at_interrupt
 
-    end_at_once()
+    end_at_interrupt()
 
 import os
 import sys

@@ -1,8 +1,20 @@
-"""The commands of `cli.py`. Each module has the commands of one subject, as plain functions."""
+"""The commands of `cli.py`. Each module has the commands of one subject, as plain functions.
+
+They pay for what they need, and `--help` for none: a module of core or storage is imported at the top of a file, as
+everywhere else, but in a block of `lazy_imports`, and executed when a command first uses it. A block has whole modules
+only: a name of a module cannot be imported without executing the module.
+"""
 
 import atexit
 import gc
 import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from types import FrameType, ModuleType
 
 # No plugin of pydantic is used, and looking for one reads the metadata of every installed distribution.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -11,3 +23,46 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 # Python's threshold of 700 it takes 0.5 s more for 200 debates (docs/performance.md).
 gc.set_threshold(300_000)
 atexit.register(gc.freeze)  # Python searches all modules for garbage at its end, which takes longer than many commands
+
+
+# Ctrl+C while a command is imported is one line in place of a traceback.
+
+
+def _end(_: int, __: FrameType | None) -> None:
+    os.write(2, b"Interrupted: the command had not begun.\n")
+    os._exit(2)
+
+
+def end_at_interrupt() -> None:
+    """Let Ctrl+C end the process, unless it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def raise_interrupts() -> None:
+    """Let Ctrl+C raise KeyboardInterrupt, if `end_at_interrupt` has changed that."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class _Finder:
+    """Finds the modules of core and storage, and delays their execution until one of their attributes is read."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name.partition(".")[0] not in ("core", "storage"):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+
+@contextmanager
+def lazy_imports() -> Iterator[None]:
+    """Delay the execution of the modules that are imported during the body."""
+    sys.meta_path.insert(0, _Finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(_Finder)

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from commands import output
-from commands.lazy import lazy_imports
+from commands import lazy_imports, output
 from core.errors import TiebreakError
 
 with lazy_imports():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from commands.lazy import lazy_imports
+from commands import lazy_imports
 from commands.output import (
     Database,
     DatabaseUrl,

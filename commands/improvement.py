@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from commands.lazy import lazy_imports
+from commands import lazy_imports
 from commands.output import Database, Json, Reading, Result, Source, Writing, as_table, format_table
 from commands.runs import check_complete, confirm_plan, execute_experiment, stop_requests
 from core.wording import format_count, format_estimate

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from commands import output
-from commands.lazy import lazy_imports
+from commands import lazy_imports, output
 from core.errors import TiebreakError
 from core.wording import format_estimate
 

@@ -16,8 +16,7 @@ from weakref import WeakSet
 import typer
 from typer.core import TyperGroup
 
-from commands import first_interrupts
-from commands.lazy import lazy_imports
+from commands import lazy_imports, raise_interrupts
 from core.errors import TiebreakError
 from core.wording import NO_CRITERION, NO_SCENARIO, RESERVED, format_p, is_p_value, scenario_of_name
 
@@ -398,7 +397,7 @@ class ErrorFormattingGroup(TyperGroup):
         """Run a command, or print the help without one, and exit."""
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
         try:
-            first_interrupts.raise_again()
+            raise_interrupts()
             code = super().main(words, prog_name, complete_var, False, windows_expand_args, **extra)
         except (TiebreakError, typer.TyperException) as error:
             exit_with_error(error.format_message() if isinstance(error, typer.TyperException) else str(error))

@@ -15,8 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from commands import output
-from commands.lazy import lazy_imports
+from commands import lazy_imports, output
 from core.errors import TiebreakError
 from core.llm import PARALLEL_CALLS
 from core.wording import format_count, format_estimate, format_minutes

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from commands import output
-from commands.lazy import lazy_imports
+from commands import lazy_imports, output
 from core.designs import AGREED, Form
 from core.errors import TiebreakError
 from core.labels import Kind

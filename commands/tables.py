@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from commands.lazy import lazy_imports
+from commands import lazy_imports
 from commands.output import (
     Database,
     DatabaseUrl,
