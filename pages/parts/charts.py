@@ -1,29 +1,278 @@
-"""Charts that several pages share: points with intervals, legends and layout.
+"""Charts that several pages share: points with intervals, legends and layout, and the files of a chart for a paper.
 
 Every point shows its interval and n, and a click selects it.
 """
 
+import os
+import pickle
+import re
+import shutil
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import Any
+from functools import cache, partial, wraps
+from hashlib import blake2b
+from html import escape, unescape
+from typing import Any, ParamSpec
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from core.formats.charts import Interval, IntervalChart, error_bars, interval_figure
 from core.formats.charts import apply_layout as apply_layout
-from pages.parts import chart_files, colours
+from core.formats.latex_tables import latex_table
+from core.formats.tables import cell, flatten, rows_csv
+from core.provenance import INTERVALS, caption
+from pages.parts import colours, downloads
+
+# The point of a chart that is selected.
+#
+# Streamlit takes a figure for the identity of its chart, so a figure with another selected point would be a new chart,
+# which takes a browser some tenths of a second. So the figure stays as it was when the chart was first drawn, and the
+# browser marks the point that was clicked. Only a selection that is not the last click, such as the one of an opened
+# address or none after "Close", makes a new chart.
+
+# Charts with a selection that are shared; the oldest are forgotten first.
+MAX_COPIES = 64
+# The attribute of a figure that has its digest.
+DIGEST = "_digest"
 
 
-@chart_files.built_once
+@dataclass
+class DrawnChart:
+    """What a visitor's browser shows of a chart."""
+
+    figure: bytes
+    """A digest of the figure without a selection."""
+    selected: Any
+    """The custom data of the point that was selected when the chart was drawn."""
+    number: int
+    """Of the chart, because an equal figure would be the same chart with the last click's point."""
+    marked: list[Any]
+    """The custom data of the points that the browser marks."""
+
+
+def mark_selected(figure: go.Figure, key: str, selected: Any) -> go.Figure:
+    """Return a figure with the point selected that has the custom data `selected`, unless the browser marks it."""
+    name = f"_{key}_drawn"
+    digest = digest_of(figure)
+    wanted = [] if selected is None else [as_json(selected)]
+    drawn: DrawnChart | None = st.session_state.get(name)
+    # A chart that was not drawn in the last run has lost what the browser marked.
+    is_current = drawn is not None and key in st.session_state and drawn.marked == wanted
+    if drawn is None or not is_current or drawn.figure != digest:
+        # A new figure, such as that of newer labels, needs no new number if no point is marked.
+        number = 1 if drawn is None else drawn.number + (bool(wanted) or not is_current)
+        drawn = DrawnChart(digest, selected, number, wanted)
+        st.session_state[name] = drawn
+    return with_selection(figure, drawn.selected, number=drawn.number)
+
+
+def recorded(key: str, on_select: Callable[[], None]) -> Callable[[], None]:
+    """Return the callback of a chart that also records which points the browser marks."""
+
+    def record() -> None:
+        drawn: DrawnChart | None = st.session_state.get(f"_{key}_drawn")
+        if drawn is not None:
+            drawn.marked = [as_json(point.get("customdata")) for point in st.session_state[key].selection.points]
+        on_select()
+
+    return record
+
+
+def digest_of(figure: go.Figure) -> bytes:
+    """Return a digest of a figure, which is not modified any more: a shared one is written as JSON only once."""
+    digest: bytes | None = getattr(figure, DIGEST, None)
+    if digest is None:
+        digest = blake2b(str(figure.to_json(validate=False)).encode()).digest()
+        setattr(figure, DIGEST, digest)
+    return digest
+
+
+def with_selection(figure: go.Figure, selected: Any, *, number: int = 1) -> go.Figure:
+    """Return a chart with a selection and its number; the figure itself, if it is the first chart without one.
+
+    The chart is shared by all visitors, so do not modify it.
+    """
+    if selected is None and number == 1:
+        return figure
+    return _copy_with_selection(digest_of(figure), as_json(selected), number, figure)
+
+
+@st.cache_resource(max_entries=MAX_COPIES, show_spinner=False)
+def _copy_with_selection(digest: bytes, selected: Any, number: int, _figure: go.Figure) -> go.Figure:
+    copy = go.Figure(_figure).update_layout(meta=number)
+    select_points(copy, selected)
+    return copy
+
+
+def select_points(figure: go.Figure, selected: Any) -> None:
+    """Select the points of a figure that have the custom data `selected`, if any has: one of each series."""
+    wanted = as_json(selected)
+    places = {
+        number: [place for place, data in enumerate(trace.customdata) if as_json(data) == wanted]
+        for number, trace in enumerate(figure.data)
+        if selected is not None and trace.customdata is not None and trace.unselected.marker.opacity is not None
+    }
+    if any(places.values()):
+        for number, selected_places in places.items():
+            figure.data[number].selectedpoints = selected_places
+
+
+def clear_selection(figure: go.Figure) -> None:
+    """Select no point of a figure."""
+    for trace in figure.data:
+        if "selectedpoints" in trace:
+            trace.selectedpoints = None
+
+
+def as_json(data: Any) -> Any:
+    """Return custom data as the browser returns it: a list for a tuple or an array."""
+    return data if isinstance(data, str | None) else list(data)
+
+
+# The files of a chart: images, data, a LaTeX table and a caption.
+#
+# A file is made when it is requested (`pages.parts.downloads`). Images are drawn by a Chrome or Chromium on the server;
+# without one, the chart has a button with which the visitor's browser makes an SVG.
+
+BROWSERS = (
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge"),
+    "chromium-headless-shell",  # which Kaleido does not find by itself
+)
+IMAGES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
+TABLES = {"csv": "text/csv", "tex": "text/x-tex"}
+LABELS = {"svg": "SVG", "pdf": "PDF", "png": "PNG", "csv": "CSV", "tex": "LaTeX"}
+# Width of an image in pixels, and how many pixels of a PNG stand for one.
+WIDTH, SCALE = 800, 3
+# Pixels between a name and its row in an image, whose template has none.
+NAME_GAP = 6
+# Columns that have the n of a row; the first that a row has is used.
+COUNT_COLUMNS = ("items", "targets", "accuracy_items", "agreement_items", "labelled", "aius", "heard", "n")
+
+
+@dataclass(frozen=True)
+class ChartData:
+    """What a chart shows, for its files."""
+
+    rows: Sequence[Any] = ()
+    """Dataclass instances or mappings."""
+    method: str = INTERVALS
+    unit: str = "items"
+
+
+# Each image starts a browser.
+_browser_lock = threading.Lock()
+
+
+def draw_menu(figure: go.Figure, key: str, data: ChartData) -> None:
+    """Draw the menu under a chart: images, data, a LaTeX table and a caption."""
+    title = unescape(re.sub(r"<[^>]*>", " ", figure.layout.title.text or key)).strip()
+    name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "chart"
+    stated, links = chart_caption(title, data), []
+    for suffix, mime in {**(IMAGES if has_browser() else {}), **TABLES}.items():
+        file = downloads.File(
+            partial(make_file, figure, data, name, stated, suffix), f"{name}.{suffix}", mime, f"chart {name}.{suffix}"
+        )
+        links.append(f'<a href="{downloads.offer(file, f"{key}_{suffix}")}" download>{LABELS[suffix]}</a>')
+    with st.popover("Download", icon=":material/download:", type="tertiary", key=f"{key}_files"):
+        st.html(f'<div class="chart-files">{" ".join(links)}</div>')
+        if not has_browser():
+            st.caption("SVG: the camera above the chart. PDF and PNG need Chrome or Chromium on the server.")
+        st.code(stated, language=None, wrap_lines=True)
+
+
+def make_file(figure: go.Figure, data: ChartData, name: str, stated: str, suffix: str) -> bytes:
+    """Return the content of a file of a chart with its caption; an image takes some seconds."""
+    if suffix in IMAGES:
+        with _browser_lock:
+            return draw_image(figure, suffix)
+    text = rows_csv(data.rows) if suffix == "csv" else latex_table(data.rows, stated, name)
+    return text.encode()
+
+
+@cache
+def browser_path() -> str | None:
+    """Return the path of a browser that can draw images; None if the server has none."""
+    return os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def has_browser() -> bool:
+    """Return whether the server can draw images."""
+    return browser_path() is not None
+
+
+def chart_caption(title: str, data: ChartData) -> str:
+    """Return the caption: title, n, method with its seed, versions."""
+    rows = data.rows
+    column = next((name for name in COUNT_COLUMNS if rows and name in flatten(rows[0])), None)
+    counts = [] if column is None else [count for row in rows if isinstance(count := cell(row, column), int)]
+    return caption(title, counts, data.unit, data.method)
+
+
+# Colour of the dark theme -> that of the light one with the same meaning: an image is white.
+LIGHT = {colours.DARK_ACCENT: colours.ACCENT, colours.PALE["dark"]: colours.PALE["light"]}
+
+
+def in_light_colours(value: Any) -> Any:
+    """Return the nested values of a figure with the colours of the light theme."""
+    if isinstance(value, dict):
+        return {name: in_light_colours(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_light_colours(part) for part in value]
+    return LIGHT.get(value, value) if isinstance(value, str) else value
+
+
+def draw_image(figure: go.Figure, format: str) -> bytes:
+    """Return the figure without a selection as an image on white, with black texts. This takes some seconds."""
+    import kaleido
+
+    font = {"color": "#111418", "family": "Arial"}
+    white = {"paper_bgcolor": "white", "plot_bgcolor": "white"}
+    paper = go.Figure(in_light_colours(figure.to_dict())).update_layout(template="plotly_white", font=font, **white)
+    paper.update_yaxes(ticks="outside", ticklen=NAME_GAP, tickcolor="rgba(0,0,0,0)")
+    clear_selection(paper)
+    size = {"width": WIDTH, "height": int(figure.layout.height or 450), "scale": SCALE if format == "png" else 1}
+    # MathJax would be loaded from another host.
+    browser = {"path": browser_path(), "mathjax": False}
+    image: bytes = kaleido.calc_fig_sync(paper.to_dict(), opts={"format": format, **size}, kopts=browser)
+    return image
+
+
+# Figures of charts that are built once for all visitors: Plotly validates every property, which takes 10 to 50 ms.
+
+Inputs = ParamSpec("Inputs")
+MAX_FIGURES = 64
+
+
+def built_once(build: Callable[Inputs, go.Figure]) -> Callable[Inputs, go.Figure]:
+    """Return a function that builds the figure of equal inputs and an equal theme only once.
+
+    The inputs can be pickled. The figure is shared by all visitors, so do not modify it.
+    """
+    name = f"{build.__module__}.{build.__qualname__}"
+
+    @wraps(build)
+    def load(*args: Inputs.args, **kwargs: Inputs.kwargs) -> go.Figure:
+        content = pickle.dumps((name, st.context.theme.type, args, kwargs), pickle.HIGHEST_PROTOCOL)
+        return _load(blake2b(content).digest(), lambda: build(*args, **kwargs))
+
+    return load
+
+
+@st.cache_resource(max_entries=MAX_FIGURES, show_spinner=False)
+def _load(digest: bytes, _build: Callable[[], go.Figure]) -> go.Figure:
+    return _build()
+
+
+@built_once
 def shared_interval_figure(chart: IntervalChart) -> go.Figure:
     """Return the chart in the visitor's colours; the figure is shared, so do not modify it."""
     return interval_figure(chart, accent_colour())
 
 
 GREY = colours.RESPONSE[0]
-NO_DATA = chart_files.ChartData()
+NO_DATA = ChartData()
 CONFIG = {"displayModeBar": False}
 # If the server has no browser: the visitor's own makes an SVG.
 CAMERA_CONFIG = {
@@ -38,7 +287,7 @@ def draw(
     key: str,
     alt: str,
     on_select: Callable[[], None] | None = None,
-    data: chart_files.ChartData | None = NO_DATA,
+    data: ChartData | None = NO_DATA,
     selected: Any = None,
 ) -> None:
     """Draw a chart with the menu of its files, unless `data` is None.
@@ -47,17 +296,17 @@ def draw(
     any. `alt` is read aloud by screen readers. `data` has the rows of its CSV and LaTeX files. The figure is not
     modified.
     """
-    options: dict[str, Any] = {"config": CONFIG if chart_files.has_browser() else CAMERA_CONFIG, "alt": alt}
+    options: dict[str, Any] = {"config": CONFIG if has_browser() else CAMERA_CONFIG, "alt": alt}
     if on_select is None:
-        figure = chart_files.with_selection(figure, selected)
+        figure = with_selection(figure, selected)
     else:
-        figure = chart_files.mark_selected(figure, key, selected)
-        options |= {"on_select": chart_files.recorded(key, on_select), "selection_mode": "points"}
+        figure = mark_selected(figure, key, selected)
+        options |= {"on_select": recorded(key, on_select), "selection_mode": "points"}
     # A phone shows the upper part of the chart in a container with this key: see collapsible.js.
     with st.container(key=f"tall-{key}"):
         st.plotly_chart(figure, key=key, **options)
     if data is not None:
-        chart_files.draw_menu(figure, key, data)
+        draw_menu(figure, key, data)
 
 
 @dataclass(frozen=True)

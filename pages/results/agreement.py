@@ -13,7 +13,6 @@ from core.statistics.reports.agreement import AgreementRow
 from core.wording import scenario_name
 from pages.label.parts import case_orders
 from pages.parts import charts, downloads, live, numbers, resources, shell, tables, tour
-from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import agreement_rows, alignment_data, alignment_rows, item_drilldown
@@ -252,7 +251,7 @@ def draw_points(
         people = found[0].value if found else None
     chart = Intervals(
         "points", f"{name}, by {axis_kind}", "Value and 95 % interval", SERIES, marks,
-        lines=[] if people is None else [("people", people)], data=ChartData([row for *_, row in drawn]),
+        lines=[] if people is None else [("people", people)], data=charts.ChartData([row for *_, row in drawn]),
         on_select=lambda: item_drilldown.select(**{parameter: charts.clicked_point("points")}),
         selected=st.query_params.get(parameter),
     )  # fmt: skip
@@ -277,7 +276,7 @@ def draw_pairs(rows_by_stage: Sequence[Mapping[tuple[str, str], AgreementRow]], 
     pair = st.query_params.get("raters")
     matrix = Matrix(
         "pairs", title, names, names[:-1], [Cell(*cell) for cell in cells],
-        numbered=True, data=ChartData(rows), selected=pair and pair.split(" × ", 1),
+        numbered=True, data=charts.ChartData(rows), selected=pair and pair.split(" × ", 1),
         on_select=lambda: item_drilldown.select(raters=charts.clicked_point("pairs") or ()),
     )  # fmt: skip
     renderer.draw_chart(matrix, f"{title}: {alt}")

@@ -11,7 +11,7 @@ from core.provenance import BIAS_TESTS
 from core.statistics.reports.biases import CHOICES, BiasRow, FormatRow, summarize, summarize_formats
 from core.wording import equate_p
 from pages.parts import resources, shell
-from pages.parts.chart_files import ChartData
+from pages.parts.charts import ChartData
 from pages.results.parts import alignment_data
 from pages.results.renderer import Intervals, Mark, Result, Section, draw_sections
 from storage.reports import alignment, judge_biases, judge_ranking

@@ -14,7 +14,7 @@ from core.provenance import CAUSE_MODEL
 from core.statistics.measures.causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
 from core.wording import format_count, format_percent
-from pages.parts import chart_files, charts, colours, numbers, permissions, resources, shell
+from pages.parts import charts, colours, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import alignment_data, item_drilldown
@@ -79,7 +79,7 @@ def show_causes(study: Study, data: AlignmentData, query: RankingQuery, found: l
     sentences = " ".join(errors.sentence for errors in found)
     divided = [errors for errors in found if errors.causes.shares]
     columns = [column for column in judge_errors.COLUMNS if divided or column.form != "estimate"]
-    chart = chart_files.ChartData(judge_errors.table(found), CAUSE_MODEL, "targets")
+    chart = charts.ChartData(judge_errors.table(found), CAUSE_MODEL, "targets")
     return Result(
         headline=" ".join(errors.sentence for errors in found[:SENTENCES]),
         caption=DEFINITIONS,
@@ -93,7 +93,7 @@ def draw_reasons(study: Study, data: AlignmentData, query: RankingQuery, found: 
     numbers.draw_reasons({errors.judge: errors.causes.reason for errors in found})
 
 
-@chart_files.built_once
+@charts.built_once
 def causes_figure(judged: Sequence[JudgeErrors]) -> go.Figure:
     """Return a bar for each judge, divided into the causes of its disagreements."""
     endings = {errors.judge: f" · n {errors.causes.disagreements:,}" for errors in judged}

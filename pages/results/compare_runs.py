@@ -12,7 +12,7 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures
 from core.wording import short_names
 from pages.parts import live, numbers, resources, shell
-from pages.parts.chart_files import ChartData
+from pages.parts.charts import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import alignment_data, item_drilldown

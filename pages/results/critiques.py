@@ -7,7 +7,6 @@ import streamlit as st
 
 from core.formats.tables import Column, Table
 from pages.parts import charts, live, numbers, resources, shell, tables
-from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import alignment_data, item_drilldown
@@ -75,7 +74,7 @@ def board_result(leaderboard: Leaderboard, rows: Sequence[Row], source: str, lev
     ]
     chart = renderer.Intervals(
         "authors", f"F1 of critique authors, judged by {source}", f"{LEVELS[level]} F1 and 95 % interval",
-        (("", "circle"),), marks, data=ChartData(ranking, unit="AIUs"),
+        (("", "circle"),), marks, data=charts.ChartData(ranking, unit="AIUs"),
         on_select=lambda: item_drilldown.pick(author=charts.clicked_point("authors")),
         selected=st.query_params.get("author"),
     )  # fmt: skip

@@ -9,7 +9,6 @@ from core.provenance import WILSON
 from core.statistics.reports.discussions import ChangeRow, InfluenceRow, PanelReport
 from core.wording import format_count
 from pages.parts import charts, resources, shell
-from pages.parts.chart_files import ChartData
 from pages.results.parts import agreement_rows, alignment_data, item_drilldown
 from pages.results.renderer import Intervals, Mark, Result, Section, draw_sections
 from storage.reports import discussions
@@ -95,7 +94,7 @@ def influence_chart(panel: PanelReport, rows: Sequence[InfluenceRow]) -> Interva
         "Adopted share and 95 % interval",
         [("", "circle")],
         marks,
-        data=ChartData(panel.influences, WILSON, "replies"),
+        data=charts.ChartData(panel.influences, WILSON, "replies"),
         on_select=lambda: item_drilldown.pick(change=SEPARATOR.join(charts.clicked_point("influences") or ()) or None),
         selected=[judge, source] if source else None,
     )

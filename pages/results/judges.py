@@ -17,7 +17,6 @@ from core.statistics.reports import judges as rules
 from core.statistics.reports.label_plans import PairPlan
 from core.wording import equate_p, stored_criterion
 from pages.parts import charts, numbers, permissions, resources, shell
-from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, alignment_rows, item_drilldown, judge_charts
 from pages.results.renderer import MAX_CELL_TEXT, Cell, Drawn, Matrix, Result, Section, draw_sections
@@ -126,7 +125,7 @@ def show_accuracy(study: Study, data: AlignmentData, query: RankingQuery, report
         {"number": row.number} | {name: cell for name, cell in record.items() if name not in left_out}
         for row, record in zip(rows, judge_ranking.table(report), strict=True)
     ]
-    files = ChartData(printed, judge_ranking.describe_method(report), "targets")
+    files = charts.ChartData(printed, judge_ranking.describe_method(report), "targets")
     coverage = judge_charts.coverage_figure(ranking)
     alt = "Accuracy of each judge against its coverage"
     return Result(
@@ -250,7 +249,7 @@ def difference_chart(rows: Sequence[Comparison], names: Sequence[str]) -> Matrix
     return Matrix(
         "differences", "Row minus column, in accuracy", names, names,
         [difference_cell(row, len(names)) for row in both if row.difference is not None],
-        numbered=True, signed=True, data=ChartData(data, PAIRED_DIFFERENCES, "targets"),
+        numbered=True, signed=True, data=charts.ChartData(data, PAIRED_DIFFERENCES, "targets"),
         on_select=lambda: item_drilldown.pick(pair=charts.clicked_point("differences")),
         selected=st.query_params.get("pair"),
     )  # fmt: skip

@@ -9,7 +9,7 @@ import streamlit as st
 from core.formats.tables import Table, rows_csv
 from core.labels import Target
 from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport
-from pages.parts import chart_files, charts, colours, downloads, live, numbers, resources, shell, tables
+from pages.parts import charts, colours, downloads, live, numbers, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import alignment_data
@@ -48,7 +48,7 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
     """Draw the answer in a sentence, the agreements, the curve over the number of aspects, and the mean weights."""
     unfitted = f":material/info: No fitted weights: {escape_markdown(report.unfitted)}." if report.unfitted else ""
     marks = [Mark.of(row.scheme, row.agreement) for row in report.schemes if not row.less]
-    schemes, data = chart_files.ChartData(report.schemes), chart_files.ChartData(report.curve)
+    schemes, data = charts.ChartData(report.schemes), charts.ChartData(report.curve)
     chart = Intervals("agreements", "Agreement by weights", AXIS, (("", "circle"),), marks, data=schemes)
     alt = f"Agreement with the 1 to {max((point.k for point in report.curve), default=0)} heaviest aspects"
     renderer.draw_result(
@@ -74,7 +74,7 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
     downloads.draw_csv_download(lambda: rows_csv(weights.file_rows(report)), "laboratory.csv")
 
 
-@chart_files.built_once
+@charts.built_once
 def curve_figure(curve: Sequence[CurvePoint]) -> go.Figure:
     """Return the agreement over the number of heaviest aspects, one line for each weighting of them."""
     figure = go.Figure()

@@ -11,7 +11,7 @@ from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import format_n
 from pages.label.parts import case_orders
-from pages.parts import chart_files, charts, live, numbers, permissions, resources, shell, tour
+from pages.parts import charts, live, numbers, permissions, resources, shell, tour
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, judge_charts
 from pages.results.renderer import Drawn, Intervals, Mark, draw_chart
@@ -181,7 +181,7 @@ def judge_charts_of(leaders: Leaders | str) -> list[Intervals | Drawn]:
     if isinstance(leaders, str):
         return []
     first = replace(leaders.ranking, judges=leaders.ranking.judges[:MAX_JUDGES])
-    chart = judge_charts.accuracy_chart(first, chart_files.ChartData())
+    chart = judge_charts.accuracy_chart(first, charts.ChartData())
     if len(first.judges) < (count := len(leaders.ranking.judges)):
         chart = replace(chart, title=f"Accuracy of {len(first.judges)} of {count} judges")
     return [replace(chart, name="best_judges", on_select=partial(open_clicked, "best_judges", JUDGES[0], "judge"))]
@@ -209,7 +209,7 @@ def people_charts(people: People) -> list[Intervals | Drawn]:
     return drawn
 
 
-@chart_files.built_once
+@charts.built_once
 def day_figure(by_day: dict[str, int]) -> go.Figure:
     """Return the labels of each day as bars."""
     colour = charts.accent_colour()

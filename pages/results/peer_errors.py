@@ -11,7 +11,6 @@ from core.provenance import WILSON
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports import peer_errors as error_analysis
 from pages.parts import charts, colours, numbers, resources, shell, tables
-from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, item_drilldown
 from storage.reports import peer_reviews
@@ -126,7 +125,7 @@ def draw_chart(outcomes: list[error_analysis.TraceOutcome]) -> None:
     """Draw one bar for each number of right peers; a click selects its items."""
     slices = error_analysis.outcome_slices(outcomes)
     alt = "; ".join(f"{bar.name}: {len(bar.outcomes)}" for bar in slices)
-    data = ChartData(records(slices, error_analysis.COLUMNS), WILSON, "traces")
+    data = charts.ChartData(records(slices, error_analysis.COLUMNS), WILSON, "traces")
     selected = st.query_params.get("slice")
     charts.draw(
         error_figure(slices), "errors", alt, lambda: item_drilldown.pick(slice=charts.clicked_point("errors")), data,

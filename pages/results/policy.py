@@ -14,8 +14,7 @@ import streamlit as st
 from core.formats.html_report import write_report
 from core.formats.tables import Column, Table
 from core.statistics.measures.risk import ThresholdRisk
-from pages.parts import chart_files, charts, downloads, numbers, permissions, resources, shell
-from pages.parts.chart_files import ChartData
+from pages.parts import charts, downloads, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, item_drilldown
 from pages.results.renderer import Drawn, Result, Section, draw_result, draw_sections
@@ -110,12 +109,12 @@ def risk_chart(report: policy.PolicyReport, place: int) -> Drawn:
     figure = risk_figure(part.curve.points, chosen, report.query.risk, part.curve.verdicts, part.judge)
     rows = [row for row in policy.curve_rows(report) if row["judge"] == part.judge]
     return Drawn(
-        key, figure, policy.describe(report), data=ChartData(rows, METHOD, "labels"),
+        key, figure, policy.describe(report), data=charts.ChartData(rows, METHOD, "labels"),
         on_select=partial(select_point, key),
     )  # fmt: skip
 
 
-@chart_files.built_once
+@charts.built_once
 def risk_figure(
     points: Sequence[ThresholdRisk], chosen: ThresholdRisk | None, promised: float, verdicts: int, judge: str
 ) -> go.Figure:
@@ -163,10 +162,12 @@ def reliability_chart(part: policy.JudgePart, place: int) -> Drawn:
     rows = [{"confidence": one.confidence, "correct": one.correct, "n": one.labels} for one in found.bins]
     values = tuple((one.confidence, one.correct, one.labels) for one in found.bins)
     figure = reliability_figure(values, f"{part.judge}: {part.signal.words}")
-    return Drawn(f"reliability_{place}", figure, "Reliability", data=ChartData(rows, "Bins of equal size", "labels"))
+    return Drawn(
+        f"reliability_{place}", figure, "Reliability", data=charts.ChartData(rows, "Bins of equal size", "labels")
+    )
 
 
-@chart_files.built_once
+@charts.built_once
 def reliability_figure(values: Sequence[tuple[float, float, int]], name: str) -> go.Figure:
     """Return the figure; on the diagonal the confidence is the share of right verdicts."""
     points = []

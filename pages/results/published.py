@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.formats.tables import Table, records
 from pages.parts import resources, shell
-from pages.parts.chart_files import ChartData
+from pages.parts.charts import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import alignment_data

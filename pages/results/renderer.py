@@ -17,8 +17,7 @@ import streamlit as st
 from core.formats.charts import LINE_HEIGHT, IntervalChart, count_lines, wrap_name
 from core.formats.charts import Mark as Mark
 from core.formats.tables import Table
-from pages.parts import chart_files, charts, colours, live, resources, shell, tables
-from pages.parts.chart_files import ChartData
+from pages.parts import charts, colours, live, resources, shell, tables
 from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import alignment_data, item_drilldown
 from storage.reports import judge_ranking
@@ -41,7 +40,7 @@ class Chart:
 
     name: str
     """Of its key in the session and of its files."""
-    data: ChartData = field(default_factory=ChartData, kw_only=True)
+    data: charts.ChartData = field(default_factory=charts.ChartData, kw_only=True)
     on_select: Callable[[], None] | None = field(default=None, kw_only=True)
     selected: Any = field(default=None, kw_only=True)
 
@@ -243,7 +242,7 @@ def _draw_figures(figures: Sequence[Intervals | Matrix | Drawn], alt: str) -> No
 
 def draw_chart(chart: Intervals | Matrix | Drawn, alt: str, *, has_files: bool = True) -> None:
     """Draw a chart with the menu of its files, if it has them."""
-    bare = replace(chart, data=ChartData(), on_select=None, selected=None)  # a figure is shared by equal charts
+    bare = replace(chart, data=charts.ChartData(), on_select=None, selected=None)  # a figure is shared by equal charts
     if isinstance(bare, Drawn):
         drawn, alt = bare.figure, bare.alt
     elif isinstance(bare, Matrix):
@@ -256,7 +255,7 @@ def draw_chart(chart: Intervals | Matrix | Drawn, alt: str, *, has_files: bool =
     )  # fmt: skip
 
 
-@chart_files.built_once
+@charts.built_once
 def matrix_figure(matrix: Matrix) -> go.Figure:
     """Return the matrix, the first row on top."""
     rows, columns = ({name: place for place, name in enumerate(names)} for names in (matrix.rows, matrix.columns))

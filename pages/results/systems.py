@@ -10,7 +10,7 @@ from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
 from core.wording import group_by_note
 from pages.parts import numbers, shell
-from pages.parts.chart_files import ChartData
+from pages.parts.charts import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data
 from pages.results.renderer import Intervals, Mark, Result, Section, draw_sections

@@ -10,7 +10,6 @@ from core.formats.tables import Column, Table
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports.weight_distances import ALL, PEOPLE, RaterDistance, rank_distance, top_k_distance
 from pages.parts import charts, live, numbers, resources, shell, tables
-from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, truncate
 from pages.results import renderer
 from pages.results.parts import alignment_data
@@ -157,7 +156,7 @@ def distance_chart(ranking: Sequence[RaterDistance], human: RaterDistance | None
     people = None if human is None else human.distance.value
     return Intervals(
         "distances", "Judges' weights: distance from people's", choice.axis, (("", "circle"),), marks,
-        lines=[(PEOPLE, people)] if people is not None else [], data=ChartData(ranking),
+        lines=[(PEOPLE, people)] if people is not None else [], data=charts.ChartData(ranking),
         on_select=lambda: select(charts.clicked_point("distances")), selected=st.session_state.get(SELECTED),
     )  # fmt: skip
 

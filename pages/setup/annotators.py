@@ -6,7 +6,6 @@ from core.formats.charts import IntervalChart, Mark
 from core.formats.tables import Column, Table
 from core.statistics.reports.agreement import agreement_row
 from pages.parts import charts, numbers, permissions, resources, shell, tables
-from pages.parts.chart_files import ChartData
 from pages.parts.text import natural_order
 from pages.setup.parts import annotator_figures
 from storage.accounts.access import Permission
@@ -99,7 +98,7 @@ def draw_agreement(summaries: list[annotators.AnnotatorSummary]) -> None:
     figure = charts.shared_interval_figure(IntervalChart("agreement", title, axis, [("", "circle")], marks))
     alt = "Agreement of each annotator with the others, with 95 % intervals"
     rows = [agreement_row("", "", summary.name, "percent", summary.others) for summary in ordered]
-    charts.draw(figure, "agreement_with_others", alt, data=ChartData(rows))
+    charts.draw(figure, "agreement_with_others", alt, data=charts.ChartData(rows))
 
 
 def describe_time(pace: annotators.Pace) -> str:
@@ -130,7 +129,7 @@ def draw_details(summaries: list[annotators.AnnotatorSummary]) -> None:
             annotator_figures.drift_figure(summary.drift),
             "drift",
             alt,
-            data=ChartData(annotator_figures.drift_rows(summary.drift)),
+            data=charts.ChartData(annotator_figures.drift_rows(summary.drift)),
         )
     else:
         st.caption("Drift: labels of two or more weeks are needed, on targets where the others have a majority.")

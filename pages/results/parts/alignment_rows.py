@@ -16,7 +16,6 @@ from core.statistics.data.frames import ALL
 from core.statistics.reports.alignment import AlignmentRow
 from core.wording import NO_SCENARIO, format_n, group_by_note, list_names, scenario_group
 from pages.parts import charts, numbers, resources, shell
-from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import alignment_data, item_drilldown
 from pages.results.renderer import Cell, Drawn, Intervals, Mark, Matrix, Result, draw_chart
@@ -294,7 +293,7 @@ def chart(name: str, lines: Sequence[Line], statistic: str, name_of: Callable[[L
     ]  # fmt: skip
     series = list(zip(drawn.values(), ("circle", "circle-open", "line-ns-open"), strict=False))
     return Intervals(
-        name, view.name, "Value and 95 % interval", series, marks, data=ChartData([row for _, row, _ in points]),
+        name, view.name, "Value and 95 % interval", series, marks, data=charts.ChartData([row for _, row, _ in points]),
         on_select=(lambda: select_judge(charts.clicked_point(name))) if opens else None,
         selected=st.session_state.get("judge", st.query_params.get("judge")) if "cell" in st.query_params else None,
     )  # fmt: skip
@@ -512,7 +511,12 @@ def value_chart(values: JudgeValues, kind: str) -> Matrix | Drawn:
         return matrix("cell", title, ("Judge", "People, by majority"), counts, kind)
     drawn = score_figure(values, title)
     return Drawn(
-        "dots", drawn, title, data=ChartData(method=""), on_select=select_point, selected=st.query_params.get("item")
+        "dots",
+        drawn,
+        title,
+        data=charts.ChartData(method=""),
+        on_select=select_point,
+        selected=st.query_params.get("item"),
     )
 
 
@@ -534,7 +538,7 @@ def matrix(parameter: str, title: str, axes: tuple[str, str], counts: Counts, ki
     ]
     return Matrix(
         f"{parameter}s", title, rows, columns, cells, down, across,
-        data=ChartData(table, f"Counts; columns: {across}"),
+        data=charts.ChartData(table, f"Counts; columns: {across}"),
         on_select=lambda: select(**{parameter: charts.clicked_point(f"{parameter}s")}),
         selected=st.query_params.get(parameter),
     )  # fmt: skip

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.formats.tables import Column, in_file, records
 from core.statistics.reports.judges import Decision, JudgeEvaluation, Ranking
-from pages.parts import chart_files, charts, numbers
+from pages.parts import charts, numbers
 from pages.results.renderer import Drawn, Intervals, Mark
 from storage.reports.judge_costs import UNITS
 from storage.reports.judge_ranking import RankedRow
@@ -28,7 +28,7 @@ METHOD = (
 NAMES = {"dollars": "price", "seconds": "duration"}
 
 
-def accuracy_chart(ranking: Ranking, files: chart_files.ChartData) -> Intervals:
+def accuracy_chart(ranking: Ranking, files: charts.ChartData) -> Intervals:
     """Return a row for each judge, with the human ceiling and the best baseline."""
     marks = [Mark.of(one.judge, one.accuracy, one.decision, _described(one), one.judge) for one in ranking.judges]
     estimates = [("human ceiling", ranking.ceiling)]
@@ -47,7 +47,7 @@ def _described(judge: JudgeEvaluation) -> str:
     return str(judge.decision) if coverage is None else f"{judge.decision}, coverage {coverage:.0%}"
 
 
-@chart_files.built_once
+@charts.built_once
 def coverage_figure(ranking: Ranking) -> go.Figure:
     """Return accuracy among the targets with a verdict against the share of targets that have one."""
     numbered = [(number, judge) for number, judge in enumerate(ranking.judges, start=1) if judge.coverage.value]
@@ -81,7 +81,7 @@ def cost_charts(rows: Sequence[RankedRow]) -> list[Drawn]:
                 Column("", partial(is_efficient, unit=unit), key="efficient"),
             )
             alt = "Efficient: " + ", ".join(row.evaluation.judge for row in found if unit in row.efficient)
-            data = chart_files.ChartData(records(found, columns), METHOD, "targets")
+            data = charts.ChartData(records(found, columns), METHOD, "targets")
             drawn.append(Drawn(f"costs_{unit}", cost_figure(found, unit), alt, data=data))
     return drawn
 
@@ -96,7 +96,7 @@ def is_efficient(row: RankedRow, unit: str) -> str:
     return "yes" if unit in row.efficient else "no"
 
 
-@chart_files.built_once
+@charts.built_once
 def cost_figure(rows: Sequence[RankedRow], unit: str) -> go.Figure:
     """Return the figure: efficient judges are filled, numbered and joined by a line."""
     is_price = unit == "dollars"

@@ -13,7 +13,6 @@ from core.formats.tables import Table
 from core.statistics.reports.experiment_differences import describe_correction
 from core.statistics.reports.experiments import CellResult
 from pages.parts import charts, colours, downloads, live, numbers, resources, shell, tables
-from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from storage.reports import disagreements
 from storage.reports import experiments as report
@@ -114,7 +113,7 @@ def _draw_chart(results: report.Results, statistic: str) -> None:
     cells = results.cells[statistic]
     figure = axis_figure(cells, results.axes, str(axis), levels, statistic)
     alt = f"{statistic} along {axis}, with 95 % intervals over items."
-    charts.draw(figure, "experiment_chart", alt, data=ChartData(rows=cells))
+    charts.draw(figure, "experiment_chart", alt, data=charts.ChartData(rows=cells))
     if sum(line.showlegend is None for line in figure.data) == MAX_LINES:
         st.caption(f"The chart has the first {MAX_LINES} combinations; the table has all.")
 
@@ -161,7 +160,7 @@ def _draw_front(results: report.Results, statistic: str) -> None:
     st.caption(escape_markdown(f"{report.describe_front(results, statistic)}."))
     figure = front_figure(rows, statistic, report.COSTS[results.cost])
     alt = f"{statistic} of each cell by cost, with the Pareto front."
-    charts.draw(figure, "front_chart", alt, data=ChartData(rows=rows))
+    charts.draw(figure, "front_chart", alt, data=charts.ChartData(rows=rows))
     columns = [column for column in report.VALUE_COLUMNS if column.title != "Criterion"]
     tables.draw(Table("experiment_front", rows, columns, ()))
 

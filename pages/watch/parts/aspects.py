@@ -24,7 +24,6 @@ from core.protocols.settings_file import validate_settings
 from core.statistics.reports.weight_distances import rank_distance
 from core.trace import Event, Turn
 from pages.parts import charts, colours, numbers, resources, shell
-from pages.parts.chart_files import ChartData
 from pages.parts.numbers import aspect_letter
 from pages.parts.text import escape_markdown, truncate
 from pages.watch.parts import turns
@@ -35,7 +34,7 @@ from storage.runs.traces import Trace
 
 # Charts of aspects: weighted scores by aspect, and weights by rater. Aspects are identified by letters.
 
-ONE_TRACE = ChartData(method="Scores of one trace")
+ONE_TRACE = charts.ChartData(method="Scores of one trace")
 # Opacity of neighbouring segments, in turn, so they can be distinguished.
 TINTS = (1.0, 0.8, 0.62)
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")

@@ -21,7 +21,6 @@ from core.trace import Event, Turn
 from core.verdicts import stances_of_turns
 from core.wording import join_names
 from pages.parts import charts, colours, paging
-from pages.parts.chart_files import ChartData
 from pages.parts.numbers import RESPONSE_NAMES, format_value
 from pages.parts.text import escape_markdown, text_html
 from pages.watch.parts import debate, turns
@@ -84,7 +83,7 @@ def draw_chart(trace_id: int, completed_turns: Sequence[Turn], settings: Setting
     figure.update_xaxes(title="turn", tickvals=[number + 1 for number in rounds])
     figure.update_yaxes(title=f"score, {low:g} to {high:g}", range=[low - 0.5, high + 0.5], zeroline=False)
     charts.apply_layout(figure, "Mean score by turn", 280, legend=settings.outcome != "rating")
-    charts.draw(figure, f"means_{trace_id}", "; ".join(alt), data=ChartData(method="Scores of one trace"))
+    charts.draw(figure, f"means_{trace_id}", "; ".join(alt), data=charts.ChartData(method="Scores of one trace"))
     averaged_over = "the personas and both orders" if len(settings.orders) > 1 else "the personas"
     st.caption(f"Lines are means over {averaged_over}; small marks are the personas.")
 

@@ -18,7 +18,6 @@ from core.labels import Scale, Value
 from core.trace import Event, Turn, Verdict
 from core.verdicts import verdict_of_criterion
 from pages.parts import charts, colours, numbers, paging
-from pages.parts.chart_files import ChartData
 from pages.parts.numbers import RESPONSE_NAMES, format_value
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns
@@ -95,7 +94,7 @@ def draw_samples(
         parts += [f"{name} {listed}"] if listed else []
     mean = verdict.value if verdict else None
     figure = sample_figure(readings, raters, mean, Scale.model_validate(scale) if scale else None)
-    charts.draw(figure, key, "; ".join(parts), data=ChartData(method="Samples of one trace"))
+    charts.draw(figure, key, "; ".join(parts), data=charts.ChartData(method="Samples of one trace"))
 
 
 def sample_figure(

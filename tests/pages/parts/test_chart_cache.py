@@ -7,12 +7,12 @@ import pytest
 import streamlit as st
 
 from core.formats.charts import Mark
-from pages.parts import chart_files
+from pages.parts import charts
 
 built: list[str] = []
 
 
-@chart_files.built_once
+@charts.built_once
 def a_figure(mark: Mark, *, title: str) -> go.Figure:
     built.append(title)
     return go.Figure(go.Scatter(x=[mark.value])).update_layout(title=title)
@@ -27,7 +27,7 @@ def light_theme(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     st.cache_resource.clear()
     built.clear()
     theme = SimpleNamespace(type="light")
-    monkeypatch.setattr(chart_files.st, "context", SimpleNamespace(theme=theme))
+    monkeypatch.setattr(charts.st, "context", SimpleNamespace(theme=theme))
     return theme
 
 

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.parts import chart_files
+from pages.parts import charts
 from pages.results import renderer
 from tests.pages.visits import file_client, prepare_study
 
@@ -23,14 +23,14 @@ def a_figure(title: str = "t") -> go.Figure:
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    monkeypatch.setattr(chart_files.st, "session_state", values)
+    monkeypatch.setattr(charts.st, "session_state", values)
     return values
 
 
 def drawn(state: dict[str, Any], selected: Any, title: str = "t") -> tuple[int, Any]:
     """Return the number of the chart, None for the first without a selection, and its selected points, as drawn."""
     given = a_figure(title)
-    figure = chart_files.mark_selected(given, KEY, selected)
+    figure = charts.mark_selected(given, KEY, selected)
     state.setdefault(KEY, None)
     assert given == a_figure(title), "a shared figure is not modified"
     assert figure.data[0].selectedpoints is None
@@ -39,7 +39,7 @@ def drawn(state: dict[str, Any], selected: Any, title: str = "t") -> tuple[int, 
 
 def click(state: dict[str, Any], *names: Any) -> None:
     state[KEY] = SimpleNamespace(selection=SimpleNamespace(points=[{"customdata": name} for name in names]))
-    chart_files.recorded(KEY, lambda: None)()
+    charts.recorded(KEY, lambda: None)()
 
 
 def test_a_clicked_point_does_not_change_the_figure(state: dict[str, Any]) -> None:
@@ -81,42 +81,42 @@ def test_a_shared_figure_is_written_as_json_and_copied_once(
     figure, written = a_figure("shared"), []
     to_json = go.Figure.to_json
     monkeypatch.setattr(go.Figure, "to_json", lambda *args, **kwargs: written.append(1) or to_json(*args, **kwargs))
-    charts = []
+    marked = []
     for _ in range(3):
-        charts.append(chart_files.mark_selected(figure, KEY, "a"))
+        marked.append(charts.mark_selected(figure, KEY, "a"))
         state.setdefault(KEY, None)
     assert len(written) == 1
-    assert charts[0] is not figure
-    assert charts[1] is charts[2] is charts[0]
+    assert marked[0] is not figure
+    assert marked[1] is marked[2] is marked[0]
 
 
 def test_files_have_no_selection() -> None:
     figure = a_figure()
-    chart_files.select_points(figure, "a")
-    chart_files.clear_selection(figure)
+    charts.select_points(figure, "a")
+    charts.clear_selection(figure)
     assert figure.data[1].selectedpoints is None
 
 
 # The files of a chart: its points as rows, images, and the menu with the route that serves them
 
 
-@pytest.mark.skipif(not chart_files.has_browser(), reason="no Chrome or Chromium to draw images with")
+@pytest.mark.skipif(not charts.has_browser(), reason="no Chrome or Chromium to draw images with")
 def test_an_image_is_drawn_on_white_without_a_network() -> None:
     figure = go.Figure(go.Scatter(x=[1, 2], y=[3, 4])).update_layout(title="Two points", height=300)
-    image = chart_files.draw_image(figure, "svg").decode()
+    image = charts.draw_image(figure, "svg").decode()
     assert image.startswith("<svg") and "Two points" in image and 'width="800"' in image
     assert "background: white" in image or "fill: rgb(255, 255, 255)" in image
 
 
-@pytest.mark.skipif(not chart_files.has_browser(), reason="no Chrome or Chromium to draw images with")
+@pytest.mark.skipif(not charts.has_browser(), reason="no Chrome or Chromium to draw images with")
 def test_a_name_in_an_image_does_not_touch_its_bar() -> None:
     figure = go.Figure(go.Bar(x=[1], y=[0], orientation="h")).update_layout(height=200, width=800)
     figure.update_xaxes(range=[0, 1]).update_yaxes(tickvals=[0], ticktext=["careful"])
-    image = chart_files.draw_image(figure, "svg").decode()
+    image = charts.draw_image(figure, "svg").decode()
     name = re.search(r'class="ytick"><text[^>]* x="([\d.]+)"', image)
     plot = re.search(r'class="axesclip" id="clip\w+x"><rect x="([\d.]+)"', image)
     assert name is not None and plot is not None
-    assert float(plot[1]) - float(name[1]) >= chart_files.NAME_GAP
+    assert float(plot[1]) - float(name[1]) >= charts.NAME_GAP
 
 
 def test_the_menu_offers_an_image_only_with_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,15 +124,14 @@ def test_the_menu_offers_an_image_only_with_a_browser(monkeypatch: pytest.Monkey
         import plotly.graph_objects as go
 
         from pages.parts import charts
-        from pages.parts.chart_files import ChartData
 
         rows = [{"judge": "A", "value": 0.5, "low": 0.4, "high": 0.6, "items": 40}]
-        charts.draw(go.Figure().update_layout(title="Accuracy"), "accuracy", "Accuracy", data=ChartData(rows))
+        charts.draw(go.Figure().update_layout(title="Accuracy"), "accuracy", "Accuracy", data=charts.ChartData(rows))
 
     prepare_study()
     client = file_client()
     for found, labels in ((True, ["SVG", "PDF", "PNG", "CSV", "LaTeX"]), (False, ["CSV", "LaTeX"])):
-        monkeypatch.setattr(chart_files, "has_browser", lambda found=found: found)
+        monkeypatch.setattr(charts, "has_browser", lambda found=found: found)
         app = AppTest.from_function(page).run()
         links = re.findall(r'href="(/files/[^"]+)" download>(\w+)<', app.get("html")[0].proto.body)
         assert [label for _, label in links] == labels

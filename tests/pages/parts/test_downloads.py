@@ -32,13 +32,14 @@ def page_of_results() -> None:
     import plotly.graph_objects as go
 
     from pages.parts import charts, downloads, permissions
-    from pages.parts.chart_files import ChartData
     from storage.accounts.access import Permission
 
     permissions.enter_page(Permission.view)
     permissions.require_page(1)
     downloads.draw_csv_download(lambda: "judge,value\nA,1\n", "judges.csv")
-    charts.draw(go.Figure().update_layout(title="Accuracy"), "accuracy", "Accuracy", data=ChartData([{"judge": "A"}]))
+    charts.draw(
+        go.Figure().update_layout(title="Accuracy"), "accuracy", "Accuracy", data=charts.ChartData([{"judge": "A"}])
+    )
 
 
 @pytest.fixture

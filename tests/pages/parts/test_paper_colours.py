@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.parts import chart_files, charts, colours
+from pages.parts import charts, colours
 from pages.results.renderer import Cell, Matrix, matrix_figure
 
 
@@ -11,7 +11,7 @@ def drawn(theme: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     accent = {"light": colours.ACCENT, "dark": colours.DARK_ACCENT}[theme]
     monkeypatch.setattr(charts, "accent_colour", lambda: accent)
     cells = [Cell(row, "a", value, "", ()) for row, value in (("b", 0.1), ("c", 0.95))]
-    return chart_files.in_light_colours(matrix_figure(Matrix("pairs", theme, "abc", "ab", cells)).to_dict())
+    return charts.in_light_colours(matrix_figure(Matrix("pairs", theme, "abc", "ab", cells)).to_dict())
 
 
 def test_files_of_a_chart_are_the_same_in_both_themes(

@@ -21,8 +21,7 @@ from core.labels import Label, Opinion, Scale
 from core.statistics.data.dataset import Frames, build_datasets
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Verdict, VerdictReached
-from pages.parts import chart_files, charts, resources
-from pages.parts.chart_files import ChartData
+from pages.parts import charts, resources
 from pages.results.parts import alignment_rows
 from pages.results.parts.alignment_rows import Line
 from storage.reports import alignment, disagreements
@@ -288,8 +287,8 @@ def test_a_latex_table_has_the_names_of_statistics_and_dashes_for_missing_refere
         replace(known, statistic="judge_against_others_spearman"),
         replace(known, statistic="human_ceiling_spearman", value=0.75),
     ]
-    chart = (go.Figure(), ChartData(rows), "c", "Caption.")
-    table, figures = (chart_files.make_file(*chart, suffix).decode() for suffix in ("tex", "csv"))
+    chart = (go.Figure(), charts.ChartData(rows), "c", "Caption.")
+    table, figures = (charts.make_file(*chart, suffix).decode() for suffix in ("tex", "csv"))
     assert "_spearman" not in table and "_spearman" in figures
     assert (
         r"$^{a}$} \\ {rho}} & \stack[c]{{.800} \\ {\scriptsize [.70, .90]}} \\" in table
