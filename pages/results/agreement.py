@@ -21,7 +21,6 @@ from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Cell, Intervals, Mark, Matrix, Result
 from storage.reports import agreement
 from storage.reports.agreement import AgreementReport, PanelReport, TagRow
-from storage.reports.agreement_items import ItemQuery
 from storage.reports.opinions import RaterGroup, TargetNames, undecided_targets
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -93,7 +92,7 @@ def draw_page(study: Study) -> None:
         (st.caption if view is None else shell.draw_note)(agreement.describe_unmeasured(report.unmeasured))
     if view is None:
         return None if report.unmeasured else empty_state(study, group)
-    query = ItemQuery(group, *view[:2], judges=view[2])
+    query = agreement.ItemQuery(group, *view[:2], judges=view[2])
     panels = [panel for panel in report.panels if panel.judges == query.judges]
     draw_report(study, report, panels, query, version)
     item_drilldown.draw_selected_items(study, query, version)
@@ -135,7 +134,7 @@ def empty_state(study: Study, group: str) -> None:
 
 
 def draw_report(
-    study: Study, report: AgreementReport, panels: Sequence[PanelReport], query: ItemQuery, version: Version
+    study: Study, report: AgreementReport, panels: Sequence[PanelReport], query: agreement.ItemQuery, version: Version
 ) -> None:
     """Draw headline, charts, notes and table."""
     kind = query.kind
@@ -165,7 +164,7 @@ def draw_report(
 
 
 def draw_interval_note(
-    study: Study, figures: PanelReport, query: ItemQuery, choice: StatisticChoice, version: Version
+    study: Study, figures: PanelReport, query: agreement.ItemQuery, choice: StatisticChoice, version: Version
 ) -> None:
     """Draw whom intervals are for and, of five annotators or more, those for others like them too on request."""
     shell.draw_note(agreement.INTERVALS_FOR["fixed"])
@@ -181,7 +180,11 @@ def draw_interval_note(
 
 
 def draw_headline(
-    study: Study, panels: Sequence[PanelReport], report: AgreementReport, query: ItemQuery, choice: StatisticChoice
+    study: Study,
+    panels: Sequence[PanelReport],
+    report: AgreementReport,
+    query: agreement.ItemQuery,
+    choice: StatisticChoice,
 ) -> None:
     """Draw `0.62 [0.51, 0.71]` with `120 items · 3 annotators · 94 % of labels collected`, once for each stage."""
     kind, criterion = query.kind, query.criterion or ""
@@ -222,7 +225,7 @@ def draw_headline(
 def draw_points(
     study: Study,
     stage_figures: Sequence[PanelReport],
-    query: ItemQuery,
+    query: agreement.ItemQuery,
     choice: StatisticChoice,
     by_scenario: bool,
     version: Version,
@@ -303,7 +306,7 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
 
 
 def draw_table(
-    stage_figures: Sequence[PanelReport], query: ItemQuery, choice: StatisticChoice, by_scenario: bool
+    stage_figures: Sequence[PanelReport], query: agreement.ItemQuery, choice: StatisticChoice, by_scenario: bool
 ) -> None:
     """Draw every figure, one row for each criterion and scenario; a click selects its items."""
     lines = agreement_rows.table_lines(stage_figures, query, choice, by_scenario)

@@ -1,4 +1,7 @@
-"""The inter-annotator agreement of a study, and the agreement between the judges of its runs."""
+"""The inter-annotator agreement of a study, and the agreement between the judges of its runs.
+
+Below them are the items from which a statistic is computed, with every rater's values, strongest disagreement first.
+"""
 
 import re
 from collections import Counter, defaultdict
@@ -13,9 +16,10 @@ from sqlmodel import col
 
 from core.annotator_names import is_unknown
 from core.designs import DISPUTED, UNJUDGED
-from core.labels import TRUTH, Scale
+from core.labels import TRUTH, Scale, Target, Value
 from core.statistics.data.columns import Column
 from core.statistics.data.frames import ALL, By, pooled_scales
+from core.statistics.data.frames import select_rows as select_frame
 from core.statistics.data.label_table import LabelTable, combined_codes, find_pools, select_rows
 from core.statistics.data.sample import SEPARATOR
 from core.statistics.measures.agreement import COUNT_STATISTICS
@@ -31,6 +35,8 @@ from storage.reports.opinions import (
     TargetNames,
     find_scales,
     judge_panels,
+    opinion_frame,
+    row_keys,
     undecided_targets,
 )
 from storage.studies import items
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from core.statistics.data.arrays import Bools
+    from core.statistics.data.arrays import Bools, Ints
 
 
 TARGET_KEY = ("kind", "criterion", "item", "part")
@@ -453,3 +459,132 @@ def _frame(known: "pd.DataFrame", reasons: Reasons, tags: Sequence[str]) -> "pd.
     part = frame["kind"] + "\n" + frame["criterion"] + "\n" + frame["part"]
     frame["value"] = pd.Series(values, dtype=object)
     return frame.assign(kind=KIND, criterion=list(criteria), part=part, rater=list(names))
+
+
+# The item first: items with equal disagreement are in this order.
+ITEM_KEY = ("item", "kind", "criterion", "part")
+
+
+@dataclass(frozen=True)
+class ItemQuery:
+    """The items of one statistic; None means no filter."""
+
+    group: RaterGroup
+    kind: str
+    criterion: str | None = None
+    scenario: str | None = None
+    raters: tuple[str, ...] = ()
+    """Raters who all rated the item."""
+    judges: str = ""
+    """The set of judges (see `RaterPanel.judges`), if runs of the study have different ones."""
+
+
+@dataclass(frozen=True)
+class TargetValues:
+    """The values of one target by rater: of all annotators, or of the judges of one debate."""
+
+    target: Target
+    scenario: str
+    values: dict[str, tuple[Value, ...]]
+    """For a judge the first and the last opinion, or one value if they are equal."""
+    trace: int | None
+    """The debate, or the newest one about the target."""
+    blind: bool
+    """The viewer has not labelled the target yet: `values` is empty."""
+
+
+@dataclass(frozen=True)
+class RatedValues:
+    """The values behind the agreement of people or judges."""
+
+    labels: "pd.DataFrame"
+    """Current labels of all annotators."""
+    frames: "tuple[tuple[str, pd.DataFrame], ...]"
+    """(set of judges, values): the labels, or the judges' first, then last opinions, with the item's name."""
+
+
+def load_values(engine: Engine, study: Study, group: RaterGroup) -> RatedValues:
+    """Return the values of people or judges."""
+    with connections.reading(engine) as session:
+        people = labels.frame(session, study.id)
+        if group == "people":
+            return RatedValues(people, (("", people),))
+        opinions = opinion_frame(session, study.id)
+        names = dict(zip(opinions["trace"], opinions["item"], strict=True))
+        panels = [panel for panel in judge_panels(session, study) if not panel.as_shown]
+    frames = [
+        (panel.judges, panel.values.assign(item=panel.values["trace"].map(names.__getitem__)).to_frame())
+        for panel in panels
+    ]
+    return RatedValues(people, tuple(frames))
+
+
+def find_items(
+    engine: Engine,
+    study: Study,
+    query: ItemQuery,
+    viewer: str | None = None,
+    *,
+    values: RatedValues | None = None,
+    limit: int | None = None,
+) -> tuple[list[TargetValues], int]:
+    """Return the first `limit` items of a statistic, strongest disagreement first, and the number of all.
+
+    `viewer` is the annotator who is signed in: values of targets that the viewer has not labelled are hidden. `values`
+    are those of `load_values`, if they were loaded before.
+    """
+    values = values or load_values(engine, study, query.group)
+    rows = _select_values(values, query)
+    if rows.empty:
+        return [], 0
+    keys = row_keys(rows, [*ITEM_KEY, *(["trace"] if "trace" in rows else [])])
+    order = _order_items(rows, keys, query)
+    chosen = order[:limit]
+    places = {key: place for place, key in enumerate(chosen.tolist())}
+    found = _collect_values(rows[np.isin(keys, chosen)], keys[np.isin(keys, chosen)], places)
+    if query.group == "people":
+        with connections.reading(engine) as session:
+            traces = targets.newest_traces(session, study.id, [item.target for item in found])
+        found = [replace(item, trace=traces.get(item.target)) for item in found]
+    if viewer is not None:
+        own = values.labels[(values.labels["rater"] == viewer).to_numpy(bool)]
+        labelled = set(targets.of_frame(own))
+        found = [item if item.target in labelled else replace(item, values={}, blind=True) for item in found]
+    return found, order.size
+
+
+def _select_values(values: RatedValues, query: ItemQuery) -> "pd.DataFrame":
+    """Return the rows of a statistic; the last rows of a rater and item have its last value."""
+    import pandas as pd
+
+    frames = [frame for judges, frame in values.frames if judges == query.judges or query.group == "people"]
+    selected = [select_frame(frame, query.kind, query.criterion, query.scenario) for frame in frames]
+    return pd.concat(selected, ignore_index=True) if selected else values.labels[:0]
+
+
+def _order_items(rows: "pd.DataFrame", keys: "Ints", query: ItemQuery) -> "Ints":
+    """Return the keys of the items that all raters of the query rated, those with most distinct last values first."""
+    import pandas as pd
+
+    table = pd.DataFrame({"key": keys, "rater": rows["rater"], "value": rows["value"].map(repr)})
+    last = table.drop_duplicates(["key", "rater"], keep="last")
+    compared = last[last["rater"].isin(query.raters)] if query.raters else last
+    counts = compared.groupby("key", sort=True)["rater"].size()
+    wanted = len(set(query.raters)) or (2 if query.group == "people" else 1)
+    distinct = compared.groupby("key", sort=True)["value"].nunique()[counts >= wanted]
+    return distinct.index.to_numpy()[np.argsort(-distinct.to_numpy(), kind="stable")]
+
+
+def _collect_values(rows: "pd.DataFrame", keys: "Ints", places: Mapping[int, int]) -> list[TargetValues]:
+    """Return the items of the rows, in the order of their places."""
+    found: dict[int, TargetValues] = {}
+    debates = rows["trace"].tolist() if "trace" in rows else [None] * len(rows)
+    columns = (rows["scenario"].tolist(), rows["rater"].tolist(), rows["value"].tolist(), debates)
+    for key, target, scenario, rater, value, debate in zip(
+        keys.tolist(), targets.of_frame(rows), *columns, strict=True
+    ):
+        name = scenario if isinstance(scenario, str) else ""
+        item = found.setdefault(key, TargetValues(target, name, {}, debate, False))
+        earlier = item.values.get(rater, ())
+        item.values[rater] = earlier if earlier == (value,) else (*earlier, value)
+    return [found[key] for key in sorted(found, key=places.__getitem__)]

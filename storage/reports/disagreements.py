@@ -27,7 +27,7 @@ from storage.db.guards import COUNTS, reading_for
 from storage.db.tables import AdjudicationRow, TargetRow
 from storage.labels import labels, targets
 from storage.reports import alignment
-from storage.reports.agreement_items import TargetValues
+from storage.reports.agreement import TargetValues
 from storage.reports.alignment import AlignmentData
 
 if TYPE_CHECKING:

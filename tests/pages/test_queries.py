@@ -11,7 +11,6 @@ from storage.db import columns, connections
 from storage.labelling import adjudication, context, home, tasks
 from storage.reports import (
     agreement,
-    agreement_items,
     alignment,
     critiques,
     disagreements,
@@ -59,7 +58,7 @@ def read_judges(engine: Engine, study: Study) -> None:
 
 def read_agreement(engine: Engine, study: Study) -> None:
     agreement.report(engine, study, "people", resamples=10)
-    agreement_items.load_values(engine, study, "people")
+    agreement.load_values(engine, study, "people")
 
 
 def read_weights(engine: Engine, study: Study) -> None:

@@ -15,8 +15,7 @@ from core.statistics.reports.agreement import AgreementRow
 from core.wording import ALL_CRITERIA, NO_CRITERION, format_n, scenario_name
 from pages.parts import downloads, numbers
 from pages.parts.text import natural_order
-from storage.reports.agreement import PanelReport, TagRow
-from storage.reports.agreement_items import ItemQuery
+from storage.reports.agreement import ItemQuery, PanelReport, TagRow
 from storage.studies.studies import Study
 
 ALL = "all"

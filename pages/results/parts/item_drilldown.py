@@ -11,8 +11,8 @@ from core.wording import report_criterion
 from pages.parts import items, numbers, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
-from storage.reports import agreement_items
-from storage.reports.agreement_items import ItemQuery, RatedValues, TargetValues
+from storage.reports import agreement
+from storage.reports.agreement import ItemQuery, RatedValues, TargetValues
 from storage.reports.disagreements import Drilldown
 from storage.reports.opinions import RaterGroup
 from storage.studies import items as stored_items
@@ -55,7 +55,7 @@ def apply_selection() -> None:
 def load_values(url: str, study_id: int, group: RaterGroup, version: tuple[int, ...]) -> RatedValues:
     """Return the values of people or judges at a version; shared by all visitors, so do not modify."""
     study = resources.read(studies.by_id, study_id)
-    return agreement_items.load_values(resources.engine(), study, group)
+    return agreement.load_values(resources.engine(), study, group)
 
 
 def draw_selected_items(study: studies.Study, query: ItemQuery, version: tuple[int, ...]) -> None:
@@ -70,7 +70,7 @@ def draw_selected_items(study: studies.Study, query: ItemQuery, version: tuple[i
         query, criterion=None if selected_criterion == "all" else selected_criterion, scenario=scenario, raters=raters
     )
     values = load_values(str(resources.engine().url), study.id, query.group, version)
-    judged_items, total = agreement_items.find_items(
+    judged_items, total = agreement.find_items(
         resources.engine(), study, query, shell.current_annotator(), values=values, limit=MAX_ITEMS
     )
     parts = [agreement_rows.criterion_name(selected_criterion or ""), scenario, " × ".join(raters)]

@@ -5,7 +5,7 @@ import json
 from core.formats.records import ItemRecord, Record
 from core.statistics.reports.agreement import AgreementRow
 from pages.results.parts import agreement_rows, item_drilldown
-from storage.reports.agreement_items import TargetValues
+from storage.reports.agreement import TargetValues
 from tests.conftest import make_item, make_target
 from tests.pages.results.test_alignment import debate_records as labelled_items
 from tests.pages.visits import page_text, prepare_study, study_session, visit

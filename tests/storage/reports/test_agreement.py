@@ -14,9 +14,8 @@ from core.items import Item, Response
 from core.labels import Opinion, Scale
 from core.statistics.reports.agreement import AgreementRow
 from core.trace import Verdict, VerdictReached
-from storage.reports import agreement, agreement_items
+from storage.reports import agreement
 from storage.reports.agreement import TagRow, find_tags
-from storage.reports.agreement_items import ItemQuery
 from storage.studies.studies import Study
 from storage.transfer import imports, samples
 from tests.conftest import make_item, make_label, make_target
@@ -241,15 +240,15 @@ def test_items_of_a_scenario_are_sorted_most_divided_first(engine: Engine) -> No
     study = import_study(
         engine, [*labelled_items("111", "112", "120", "1--"), *labelled_items("111", scenario="writing")]
     )
-    items, _ = agreement_items.find_items(engine, study, ItemQuery("people", "preference", scenario="math"))
+    items, _ = agreement.find_items(engine, study, agreement.ItemQuery("people", "preference", scenario="math"))
     assert [item.target.item for item in items] == ["math 2", "math 1", "math 0"]
-    assert agreement_items.find_items(engine, study, ItemQuery("people", "preference"), limit=1)[1] == 4
+    assert agreement.find_items(engine, study, agreement.ItemQuery("people", "preference"), limit=1)[1] == 4
     assert items[0].values == {"ann": (1,), "ben": (2,), "cat": (0,)}
 
 
 def test_items_of_a_pair_are_those_that_both_rated(engine: Engine) -> None:
     study = import_study(engine, labelled_items("11-", "1-2", "112"))
-    items, _ = agreement_items.find_items(engine, study, ItemQuery("people", "preference", raters=("ann", "cat")))
+    items, _ = agreement.find_items(engine, study, agreement.ItemQuery("people", "preference", raters=("ann", "cat")))
     assert [item.target.item for item in items] == ["math 1", "math 2"]
 
 
@@ -257,7 +256,7 @@ def test_values_are_hidden_from_viewers_without_a_label(engine: Engine) -> None:
     study = import_study(engine, labelled_items("11-", "112"))
     items = {
         item.target.item: item
-        for item in agreement_items.find_items(engine, study, ItemQuery("people", "preference"), "cat")[0]
+        for item in agreement.find_items(engine, study, agreement.ItemQuery("people", "preference"), "cat")[0]
     }
     assert (items["math 0"].blind, items["math 0"].values) == (True, {})
     assert (items["math 1"].blind, items["math 1"].values["ann"]) == (False, (1,))
@@ -265,7 +264,7 @@ def test_values_are_hidden_from_viewers_without_a_label(engine: Engine) -> None:
 
 def test_items_of_the_judges_are_debates_with_first_and_last_opinions(engine: Engine) -> None:
     study = import_study(engine, [RUN, *debate("a", 1, 1, 1), *debate("b", 1, 2, 0), *debate("c", 1, None, 1)])
-    (first, second), count = agreement_items.find_items(engine, study, ItemQuery("judges", "preference"))
+    (first, second), count = agreement.find_items(engine, study, agreement.ItemQuery("judges", "preference"))
     assert count == 2
     assert (first.target.item, first.values) == ("b", {"j0": (1,), "j1": (1, 2), "j2": (1, 0)})
     assert first.trace is not None and first.trace != second.trace
