@@ -15,8 +15,7 @@ from sqlmodel import col
 
 from core.labels import Value, is_number
 from core.statistics.data.arrays import Estimate
-from core.statistics.measures.means import mean_estimate
-from core.statistics.measures.shares import wilson_proportion
+from core.statistics.measures.means import mean_estimate, wilson_proportion
 from storage.db.guards import REVEAL, reading_for
 from storage.db.tables import (
     AdjudicationRow,

@@ -365,7 +365,6 @@ def _author_rows(
 def _ranges(scored: Sequence[ScoredCritique]) -> dict[str, Range]:
     """Return the minimum and maximum of each score, with every unread judgement false, and with every one true."""
     from core.statistics.measures import means
-    from core.statistics.measures.shares import possible_range
 
     scores = {
         value: means.critique_scores(count_aius([entry.with_unread_as(value) for entry in scored]), resamples=0)
@@ -373,7 +372,7 @@ def _ranges(scored: Sequence[ScoredCritique]) -> dict[str, Range]:
     }
     ranges: dict[str, Range] = {}
     for name in scores[False]:
-        limits = possible_range(lambda value, name=name: scores[value][name].value)  # type: ignore[misc]
+        limits = means.possible_range(lambda value, name=name: scores[value][name].value)  # type: ignore[misc]
         if limits is not None and limits[1] - limits[0] > SLACK:
             ranges[name] = limits
     return ranges
@@ -429,13 +428,13 @@ def _accuracy(
     judge: str, task: Task, group: str, selected: Sequence[tuple[Target, bool | None]], gold: AiuValues
 ) -> Accuracy:
     """Return the accuracy of values of AIUs, each of one repeat, with an interval over items."""
-    from core.statistics.measures.shares import possible_range, share_estimate
+    from core.statistics.measures import means
 
     read = [(target, value == gold[target]) for target, value in selected if value is not None]
     hits, unread = [hit for _, hit in read], len(selected) - len(read)
-    limits = possible_range(lambda value: (sum(hits) + unread * value) / len(selected)) if unread else None
+    limits = means.possible_range(lambda value: (sum(hits) + unread * value) / len(selected)) if unread else None
     none = "people and the judge have no AIU in common"
-    estimate = share_estimate(hits, [target.item for target, _ in read], reason=none)
+    estimate = means.share_estimate(hits, [target.item for target, _ in read], reason=none)
     counts = len({target for target, _ in read}), len(read), unread
     return Accuracy(judge, task, group, estimate.value, _interval(estimate), *counts, estimate.reason, limits)
 

@@ -14,7 +14,7 @@ from core.formats.tables import Column, in_file, records
 from core.formats.validation_errors import join_names
 from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.dataset import Dataset, Strings
-from core.statistics.measures.shares import selected_groups
+from core.statistics.measures.means import selected_groups
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
 from core.statistics.reports.judges import comparable_judges
 from core.wording import format_count, report_criterion, scenario_name, scenario_of_name

@@ -14,10 +14,9 @@ from core.statistics.data.arrays import Bools, Estimate
 from core.statistics.data.patterns import distinct_patterns
 from core.statistics.measures import continuous
 from core.statistics.measures.designs import design_mean
-from core.statistics.measures.means import AiuCounts, critique_scores, mean_estimate
+from core.statistics.measures.means import AiuCounts, critique_scores, mean_estimate, share_estimate
 from core.statistics.measures.planning import Separation, plan_separation
 from core.statistics.measures.resampling import bootstrap, stack_statistics
-from core.statistics.measures.shares import share_estimate
 from core.statistics.measures.systems import rate_systems
 from core.statistics.reports.discordance import slice_rows
 from tests.bench.bench_coverage import EVEN, draw_codes

@@ -14,9 +14,14 @@ from scipy.special import bdtr, bdtrc, gammaln, stdtr, stdtrit
 from core.statistics.data.arrays import ZERO_TOLERANCE, Bools, Estimate, Floats, Ints, normal_quantile, ratio
 from core.statistics.data.dataset import SIDE_COLUMNS, Dataset, JudgeOpinions
 from core.statistics.data.sample import Sample
-from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.means import (
+    effective_counts,
+    mean_estimate,
+    selected_groups,
+    share_estimate,
+    wilson_interval,
+)
 from core.statistics.measures.planning import standard_error
-from core.statistics.measures.shares import effective_counts, selected_groups, share_estimate, wilson_interval
 
 NO_VERDICT = "no decided verdict"
 NO_PREFERENCE = "the reference prefers no response"

@@ -39,7 +39,6 @@ from core.statistics.measures.resampling import (
     stack_statistics,
     weighted_mean,
 )
-from core.statistics.measures.shares import pattern_share, selected_groups, share_estimate
 from core.statistics.reports import judge_findings, weight_distances
 from core.wording import format_count, join_notes, list_names, scenario_group
 
@@ -220,7 +219,7 @@ def measure_estimate(measure: Measure, result: Resampled | None, patterns: Judge
     effective = patterns.units.effective(measure.used)
     if result is None:
         assert measure.hit is not None, "only shares have an interval without resamples"
-        value, low, high, caveat = pattern_share(measure.hit, measure.used, patterns.units)
+        value, low, high, caveat = means.pattern_share(measure.hit, measure.used, patterns.units)
         return Estimate(value, low, high, *counts, 0, join_notes(measure.note, caveat), effective)
     reason = notes.judge_caveats(measure.name, result, items, measure.note)
     return Estimate(result.value, result.low, result.high, *counts, result.dropped, reason, effective)
@@ -229,7 +228,7 @@ def measure_estimate(measure: Measure, result: Resampled | None, patterns: Judge
 def no_verdict_rate(opinions: JudgeOpinions, groups: Sequence[str] | None) -> Estimate:
     """Estimate the share of the targets asked about that have no verdict; `groups` (N,) are their clusters."""
     missing = np.isnan(opinions.values[opinions.asked])
-    return share_estimate(missing, selected_groups(groups, opinions.asked), reason="never asked")
+    return means.share_estimate(missing, means.selected_groups(groups, opinions.asked), reason="never asked")
 
 
 def system_level_agreement(dataset: Dataset, opinions: JudgeOpinions) -> Estimate:
@@ -323,8 +322,8 @@ def answer_accuracies(dataset: Dataset, opinions: JudgeOpinions, judge: Floats) 
         ("accuracy_gold", known & ~np.isnan(judge)),
         ("example_level_agreement", known & opinions.asked),
     ):
-        groups = selected_groups(dataset.ratings.groups, used)
-        estimates[name] = share_estimate(equal[used], groups, total=total, sample=dataset.sample_of(used))
+        groups = means.selected_groups(dataset.ratings.groups, used)
+        estimates[name] = means.share_estimate(equal[used], groups, total=total, sample=dataset.sample_of(used))
     note = join_notes("no verdict counts as a disagreement", estimates[name].reason)
     return estimates | {name: replace(estimates[name], reason=note)}
 

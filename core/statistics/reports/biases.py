@@ -20,7 +20,7 @@ from core.statistics.measures.bias import (
     preference_in_both_orders,
 )
 from core.statistics.measures.comparison import paired_comparison, with_corrected
-from core.statistics.measures.shares import selected_groups, share_estimate
+from core.statistics.measures.means import selected_groups, share_estimate
 from core.wording import format_count, format_estimate, list_names
 
 Bias = Literal["position", "position, both orders", "length", "self-preference"]

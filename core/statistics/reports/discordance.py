@@ -8,7 +8,7 @@ import numpy as np
 from core.statistics.data.arrays import Bools
 from core.statistics.measures.bias import fisher_p
 from core.statistics.measures.comparison import with_corrected
-from core.statistics.measures.shares import effective_counts, wilson_interval
+from core.statistics.measures.means import effective_counts, wilson_interval
 
 # A feature and its value: ("scenario", "math").
 Slice = tuple[str, str]

@@ -15,8 +15,8 @@ from core.statistics.data.arrays import Floats
 from core.statistics.data.patterns import Units, cluster_table
 from core.statistics.measures.bias import binomial_p
 from core.statistics.measures.comparison import Comparison, correct_comparisons, paired_comparison, with_corrected
+from core.statistics.measures.means import effective_counts, wilson_interval
 from core.statistics.measures.resampling import Statistic, bootstrap, stack_statistics
-from core.statistics.measures.shares import effective_counts, wilson_interval
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from core.statistics.measures.comparison import (
     paired_comparison,
     williams_test,
 )
+from core.statistics.measures.means import Range, possible_range, selected_groups, share_estimate
 from core.statistics.measures.resampling import NoInterval, bootstrap, difference, stack_statistics
-from core.statistics.measures.shares import Range, possible_range, selected_groups, share_estimate
 from core.statistics.reports import judge_findings
 from core.statistics.reports.biases import BiasRow
 from core.statistics.reports.judge_findings import Findings

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from core.formats.tables import Column, in_file
 from core.labels import Scale, Value, is_number
 from core.statistics.data.arrays import Estimate
-from core.statistics.measures.means import mean_estimate
-from core.statistics.measures.shares import share_estimate, wilson_proportion
+from core.statistics.measures.means import mean_estimate, share_estimate, wilson_proportion
 
 # The paper's value, a quarter of the scale.
 THRESHOLD = 0.25

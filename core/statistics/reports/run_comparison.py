@@ -16,7 +16,7 @@ from core.statistics.data.ratings import Ratings, Scores
 from core.statistics.measures.agreement import estimate_score_statistics, estimate_statistics
 from core.statistics.measures.alternative_annotator import EPSILON
 from core.statistics.measures.comparison import Comparison, correct_comparisons
-from core.statistics.measures.shares import selected_groups, share_estimate
+from core.statistics.measures.means import selected_groups, share_estimate
 from core.statistics.reports.alignment import judge_statistics
 from core.statistics.reports.judges import compared_statistic, judge_difference
 

@@ -17,7 +17,7 @@ from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.frames import ALL
 from core.statistics.data.sample import Sample
 from core.statistics.measures.designs import DesignMean, design_mean
-from core.statistics.measures.shares import kish
+from core.statistics.measures.means import kish
 from core.statistics.measures.systems import SystemRating, rate_systems
 from core.wording import format_count, scenario_name
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from core.aspects import Weights, equal_weights, heaviest_aspects, normalize_weights, overall_score, preferred_response
 from core.statistics.data.arrays import Estimate, Floats
-from core.statistics.measures.means import mean_estimate
-from core.statistics.measures.shares import share_estimate
+from core.statistics.measures.means import mean_estimate, share_estimate
 from core.statistics.measures.texts import cross_validated_weights
 
 EQUAL, JUDGE, PEOPLE, FITTED = "equal weights", "the judge's weights", "people's weights", "fitted weights"

@@ -13,7 +13,7 @@ from core.formats.tables import MISSING, Column
 from core.labels import Target, Value
 from core.statistics.data.arrays import Estimate
 from core.statistics.data.dataset import Frames
-from core.statistics.measures.shares import share_estimate
+from core.statistics.measures.means import share_estimate
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow
 from core.statistics.reports.experiments import CellResult, RunOfCell, cell_statistics

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.critiques import score_critique
-from core.statistics.measures.shares import possible_range, share_estimate, wilson_interval, wilson_proportion
+from core.statistics.measures.means import possible_range, share_estimate, wilson_interval, wilson_proportion
 from core.statistics.reports.alignment import judge_statistics
 from core.statistics.reports.judges import rank_judges
 from tests.bench.studies import dataset_of
