@@ -8,7 +8,7 @@ from functools import partial
 
 from core.formats.tables import Table
 from core.provenance import BIAS_TESTS
-from core.statistics.reports.biases import CHOICES, BiasRow, FormatRow, summarize, summarize_formats
+from core.statistics.reports.judge_findings import CHOICES, BiasRow, FormatRow, summarize, summarize_formats
 from core.wording import equate_p
 from pages.parts import resources, shell
 from pages.parts.charts import ChartData

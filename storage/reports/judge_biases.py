@@ -20,7 +20,7 @@ from core.formats.tables import Column, in_file, records
 from core.protocols.prompt_parts import CRITERION_FORMATS
 from core.statistics.data.arrays import Floats
 from core.statistics.data.frames import ALL
-from core.statistics.reports.biases import BiasRow, FormatRow, bias_rows, format_rows, people_row, summarize
+from core.statistics.reports.judge_findings import BiasRow, FormatRow, bias_rows, format_rows, people_row, summarize
 from core.wording import report_criterion
 from storage.db import connections
 from storage.db.tables import ItemRow, LabelRow, TargetRow

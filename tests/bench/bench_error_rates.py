@@ -24,8 +24,8 @@ from core.statistics.measures.comparison import Comparison, compare_scores, corr
 from core.statistics.measures.planning import plan_labels, plan_separation, statistic_on_patterns
 from core.statistics.measures.resampling import bootstrap
 from core.statistics.measures.texts import cluster_texts
-from core.statistics.reports.biases import people_row
 from core.statistics.reports.discordance import Slice, correct_rows, slice_rows
+from core.statistics.reports.judge_findings import people_row
 from core.statistics.reports.judges import Rule, ceiling_difference, correlation_difference
 from tests.bench.bench_coverage import EVEN, Design, draw_codes
 from tests.bench.studies import RESAMPLES, print_tables, read_arguments

@@ -16,8 +16,8 @@ import numpy as np
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
-from core.statistics.reports.biases import BiasRow, bias_rows
 from core.statistics.reports.discussions import Debate, StatedOpinion, change_rows, influence_rows
+from core.statistics.reports.judge_findings import BiasRow, bias_rows
 from core.statistics.reports.judges import rank_judges
 from tests.bench.studies import dataset_of
 

@@ -35,7 +35,6 @@ from core.statistics.measures.comparison import (
 from core.statistics.measures.means import Range, possible_range, selected_groups, share_estimate
 from core.statistics.measures.resampling import NoInterval, bootstrap, difference, stack_statistics
 from core.statistics.reports import judge_findings
-from core.statistics.reports.biases import BiasRow
 from core.statistics.reports.judge_findings import Findings
 from core.wording import format_count, format_estimate, format_percent
 
@@ -228,7 +227,7 @@ class JudgeEvaluation:
     """The decision in one sentence, with its numbers."""
     dependence: tuple[Dependence, ...] = ()
     """Annotators whose labels it repeats, and without whom its figures are, or who is not excluded."""
-    biases: tuple[BiasRow, ...] = ()
+    biases: tuple[judge_findings.BiasRow, ...] = ()
     """Biases that were found."""
     silence: str = ""
     """The coverage, and the difference from the human ceiling where it answers, of a judge that is below it only by its

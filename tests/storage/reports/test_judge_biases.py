@@ -10,7 +10,7 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, StudyRecord, StudyRules
 from core.items import Item
 from core.statistics.measures.bias import Untested
-from core.statistics.reports.biases import PEOPLE, BiasRow, correct_rows
+from core.statistics.reports.judge_findings import PEOPLE, BiasRow, correct_rows
 from storage.reports import judge_biases
 from storage.reports.judge_ranking import Selection
 from tests.conftest import make_item, make_label

@@ -7,7 +7,7 @@ import pytest
 from core.labels import PREFERENCE
 from core.statistics.data.dataset import Dataset, Frames, build_datasets
 from core.statistics.measures.bias import Untested
-from core.statistics.reports.biases import bias_rows, summarize
+from core.statistics.reports.judge_findings import bias_rows, summarize
 
 ITEMS = 240
 PLANTED = {("long", "length"), ("first", "position"), ("own", "self-preference"), ("first", "position, both orders")}
