@@ -16,10 +16,9 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL
 from core.statistics.data.sample import SEPARATOR, Sample
 from core.statistics.measures import policies
-from core.statistics.measures.calibration import Calibration, calibrate
 from core.statistics.measures.designs import effective_labels, permanent_numbers
 from core.statistics.measures.policies import Cascade, Verdicts, find_cascade
-from core.statistics.measures.risk import RiskCurve, fewest_labels
+from core.statistics.measures.risk import Calibration, RiskCurve, calibrate, fewest_labels
 from core.wording import Described, format_count, list_names, stored_criterion
 from storage.db import connections
 from storage.db.tables import LabelRow, TargetRow
