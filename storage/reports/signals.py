@@ -20,7 +20,7 @@ from core.wording import Described, stored_criterion
 from storage.db.tables import EventRow, OpinionRow, TargetRow, TraceRow
 from storage.reports import _order_consistency as order_consistency
 from storage.reports.opinions import has_key
-from storage.runs import annotator_examples, runs
+from storage.runs import inputs, runs
 from storage.runs.runs import Run
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def of_judge(
     own = opinions[has_key(opinions, {(dataset.kind, dataset.criterion)})]
     one = _Judge(dataset, judge, own)
     of_study = runs.of_study(session, study_id)
-    simulated = {run.id for run in of_study if run.id in one.runs and run.settings.get(annotator_examples.NUMBER)}
+    simulated = {run.id for run in of_study if run.id in one.runs and run.settings.get(inputs.SIMULATED_ANNOTATORS)}
     found = {
         Signal.simulated: one.of_parts(_stated(session, one, simulated)),
         Signal.stated: one.of_parts(_stated(session, one, set(one.runs) - simulated)),
@@ -120,9 +120,7 @@ def of_judge(
 def shown_items(session: Session, study_id: int, opinions: "pd.DataFrame", judges: Collection[str]) -> set[str]:
     """Return the items whose labels the prompts of judges show, as the examples of simulated annotators."""
     used = set(opinions.loc[opinions["judge"].isin(judges), "run"].tolist())
-    found = (
-        run.settings.get(annotator_examples.EXAMPLES) for run in runs.of_study(session, study_id) if run.id in used
-    )
+    found = (run.settings.get(inputs.ANNOTATOR_EXAMPLES) for run in runs.of_study(session, study_id) if run.id in used)
     sets = (own for examples in found if isinstance(examples, list) for own in examples if isinstance(own, list))
     return {str(example.get("item")) for own in sets for example in own if isinstance(example, dict)}
 

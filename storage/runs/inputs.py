@@ -1,12 +1,19 @@
-"""The standing references and aspects of items: what a new run judges by. Annotators' edits replace what was imported.
+"""The inputs of a run: the standing references and aspects of items, and the examples of simulated annotators.
 
-Edits are stored with those of AIUs (`core.aius`), so every run has the inputs of its start.
+References and aspects are what a new run judges by. Annotators' edits replace what was imported. They are stored with
+those of AIUs (`core.aius`), so every run has the inputs of its start.
+
+The examples of simulated annotators (arXiv 2407.18370) are what annotators decided on development items. They are
+chosen when a run is created and stored with its settings. Held-out items are never among them. One example more than
+are shown is stored of each annotator, so the item that is judged can be left out.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, islice
+from random import Random
+from typing import Any
 
 from sqlalchemy import Select, Text, cast, select
 from sqlalchemy.orm import Session
@@ -27,12 +34,17 @@ from core.aius import (
 )
 from core.critiques import Aiu
 from core.errors import TiebreakError
+from core.frozen import Frozen
+from core.improvement.suggestion import Case, example_text
 from core.items import Item
+from core.labels import Label, Target
 from core.protocols import registry
 from core.trace import TurnCompleted
+from core.wording import format_count
 from storage.db import audit
 from storage.db.columns import START, Page, read_page
-from storage.db.tables import EventRow, ItemRow, TraceRow
+from storage.db.tables import EventRow, ItemPartRow, ItemRow, TraceRow
+from storage.labels import labels
 from storage.runs import aius, runs, search
 from storage.runs.aspects import parse_settings
 from storage.runs.events import parse_event, turns_by_trace
@@ -282,3 +294,63 @@ def _adoptions(session: Session, run: runs.Run, by_key: Mapping[str, Item]) -> I
         adoption = aius.adoption(run, evaluated[key], turns) if turns else None
         if adoption is not None and adoption.critiques:
             yield key, adoption
+
+
+# The settings of a protocol with simulated annotators: their number, the examples that each sees, and all examples.
+SIMULATED_ANNOTATORS, EXAMPLES_EACH, ANNOTATOR_EXAMPLES = "simulated_annotators", "examples_each", "annotator_examples"
+
+
+def with_examples(session: Session, study_id: int, settings: Frozen, seed: int) -> Frozen:
+    """Return the settings of a new run with a set of examples for each simulated annotator.
+
+    The annotators are those with the most labels. Their names are not stored. Raises TiebreakError if there are too
+    few with enough labels of development items.
+    """
+    wanted = getattr(settings, SIMULATED_ANNOTATORS, 0)
+    if not wanted:
+        return (
+            settings.model_copy(update={ANNOTATOR_EXAMPLES: ()})
+            if getattr(settings, ANNOTATOR_EXAMPLES, ())
+            else settings
+        )
+    each = getattr(settings, EXAMPLES_EACH) + 1
+    by_annotator = _labels_of_annotators(session, study_id, settings.criterion.name)  # type: ignore[attr-defined]
+    able = {name: own for name, own in by_annotator.items() if len(own) >= each}
+    if len(able) < wanted:
+        raise TiebreakError(
+            f"Simulated annotators need {format_count(wanted, 'annotator')} with labels of {each} development items "
+            f"on this criterion; there are {len(able)}. A split of the study decides which items these are."
+        )
+    order = sorted(able, key=lambda name: (-len(able[name]), name))[:wanted]
+    chosen = [Random(f"{seed} {name}").sample([*able[name].values()], each) for name in order]
+    by_key = items.by_keys(session, study_id, {label.target.item for own in chosen for label in own})
+    examples = [[_example(by_key[label.target.item], label) for label in own] for own in chosen]
+    return type(settings).model_validate({**settings.model_dump(), ANNOTATOR_EXAMPLES: examples})
+
+
+def without_examples(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return stored settings of a run without the examples, which every run draws itself."""
+    return {name: value for name, value in settings.items() if name != ANNOTATOR_EXAMPLES}
+
+
+def _labels_of_annotators(session: Session, study_id: int, criterion: str) -> dict[str, dict[str, Label]]:
+    """Return annotator -> development item -> the newest label of a preference on it, in the order of items."""
+    of_development = (
+        select(col(ItemRow.key))
+        .join(ItemPartRow, col(ItemPartRow.item_id) == col(ItemRow.id))
+        .where(col(ItemPartRow.study_id) == study_id, col(ItemPartRow.held_out).is_(False))
+    )
+    newest: dict[tuple[str, Target], Label] = {}
+    for label in labels.of_items(session, study_id, list(session.scalars(of_development))):
+        if (label.target.kind, label.target.criterion) == ("preference", criterion):
+            newest[label.annotator, label.target] = label
+    found: dict[str, dict[str, Label]] = defaultdict(dict)
+    for (annotator, target), label in sorted(newest.items(), key=lambda pair: (pair[0][1].item, pair[0][1].part)):
+        if label.value is not None:
+            found[annotator].setdefault(target.item, label)
+    return found
+
+
+def _example(item: Item, label: Label) -> dict[str, str]:
+    case = Case(item, label.target, label.value or 0, "single", "", None, 0.0, 0)
+    return {"item": item.id, "text": example_text(case)}

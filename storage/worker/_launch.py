@@ -29,7 +29,7 @@ from core.trace import Ask, Flow, Spec, model_specs, with_seeds_of_repeat
 from core.transcripts import HIDDEN_IMAGE, steps_left_out
 from storage.db.connections import batches, read, reading, write, writing
 from storage.db.tables import EventRow, RunRow
-from storage.runs import aius, annotator_examples, calls, experiments, runs
+from storage.runs import aius, calls, experiments, inputs, runs
 from storage.runs.calls import model_names
 from storage.studies import studies, transcripts
 from storage.studies.items import ItemSelection
@@ -339,7 +339,7 @@ def _sample_items(engine: Engine, request: RunRequest, size: int) -> tuple[int, 
 
 def _with_examples(engine: Engine, request: RunRequest) -> RunRequest:
     """Return the request with the examples of simulated annotators, if it has any."""
-    draw = partial(annotator_examples.with_examples, settings=request.settings, seed=request.seed)
+    draw = partial(inputs.with_examples, settings=request.settings, seed=request.seed)
     return replace(request, settings=read(engine, partial(draw, study_id=request.study.id)))
 
 

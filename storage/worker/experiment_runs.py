@@ -22,7 +22,7 @@ from storage.db.tables import ItemRow, TraceRow
 from storage.labels import labels
 from storage.reports import references
 from storage.runs import experiments, runs
-from storage.runs.annotator_examples import without_examples
+from storage.runs.inputs import without_examples
 from storage.runs.runs import Run
 from storage.studies import studies
 from storage.studies.items import ItemSelection
