@@ -105,10 +105,10 @@ def draw_app() -> None:
 
 def draw_allowed_page() -> None:
     """Draw the requested page, if the visitor may see it."""
-    from pages.parts import current_study, permissions, shell
+    from pages.parts import permissions, shell
 
     try:
-        current_study.follow_address()
+        shell.follow_address()
         pages = [
             Page(PAGES / one.script, title=_(one.title), url_path=one.path, default=one is SECTIONS[0])
             for one in SECTIONS

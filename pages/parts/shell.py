@@ -16,7 +16,7 @@ from core.errors import TiebreakError
 from core.labels import Target
 from core.own_addresses import cookie_path, own_address
 from core.texts import _, mark
-from pages.parts import account_guard, current_study, languages, live, paging, permissions, resources, sections
+from pages.parts import account_guard, languages, live, paging, permissions, resources, sections
 from pages.parts.account_guard import current_annotator as current_annotator
 from pages.parts.text import escape_markdown
 from storage.accounts import logins
@@ -107,13 +107,13 @@ def _draw_navigation(section: sections.Section) -> None:
     The page that is drawn checks its permission itself: this only decides which links are offered.
     """
     names = permissions.study_names()
-    requested = current_study.current()
+    requested = current_study()
     if requested is not None and requested not in names and (former := _former(requested)) is not None:
         requested = former.name
     name = requested or next(iter(names), None)
     study = resources.read(studies.get, name) if name in names and name is not None else None
     granted, found = _granted(study)
-    parameters = {} if study is None else {current_study.PARAMETER: study.name}
+    parameters = {} if study is None else {STUDY_PARAMETER: study.name}
     title = (_(section.title), *parameters.values(), "Tiebreak")
     st.set_page_config(page_title=" · ".join(title))
     for entry in sections.ENTRIES:
@@ -235,7 +235,7 @@ def draw_header(title: str, sentence: str) -> studies.Study:
         draw_no_study()
     name = study_name(names)
     with right:
-        current_study.draw_choice(names, name)
+        draw_study_choice(names, name)
     study = resources.read(studies.get, name)
     permissions.require_page(study.id)
     if study.sample:
@@ -293,7 +293,7 @@ def study_name(names: Sequence[str]) -> str:
 
     If it was deleted or is unknown, a sentence and links to others are drawn, and the page is stopped.
     """
-    requested = current_study.current()
+    requested = current_study()
     if requested is None or requested in names:
         return requested or names[0]
     found = _former(requested)
@@ -398,3 +398,62 @@ def draw_first_account() -> None:
         "members with roles. The first account is added on the server; from then on everybody needs one:"
     )
     st.code('python cli.py accounts add "YOUR NAME"', language=None)
+
+
+# The study that the pages of a window are about. The address names it on every page, also on those of no study.
+
+STUDY_PARAMETER = "study"
+_NAME, _CHOSEN, _WIDGET = "study_name", "study_chosen", "study"
+
+
+def follow_address() -> None:
+    """Decide which study this run of the app is about, before anything is drawn.
+
+    A choice that was just made counts, then the study that the page Studies opens, then the address, then the study of
+    the page before: not every link of a page has parameters.
+    """
+    stated = st.query_params.get("open") or st.query_params.get(STUDY_PARAMETER)
+    name = st.session_state.pop(_CHOSEN, None) or stated or current_study()
+    if name:
+        set_current_study(name)
+
+
+def current_study() -> str | None:
+    """Return the name of the study as the address or a choice stated it; None before the first page with a study."""
+    name: str | None = st.session_state.get(_NAME)
+    return name
+
+
+def set_current_study(name: str) -> None:
+    """Set the study, and name it in the address."""
+    st.session_state[_NAME] = name
+    if st.query_params.get(STUDY_PARAMETER) != name:
+        st.query_params[STUDY_PARAMETER] = name
+
+
+def replace_study(name: str, new: str | None) -> None:
+    """Follow a new name of a study, or forget a deleted one (None), if it is the current one."""
+    if current_study() == name:
+        st.session_state[_NAME] = new
+
+
+def open_view(**parameters: str) -> None:
+    """Write another view of this page to the address, with the study."""
+    name = current_study()
+    st.query_params.from_dict(({STUDY_PARAMETER: name} if name else {}) | parameters)
+
+
+def draw_study_choice(names: Sequence[str], present: str) -> None:
+    """Draw the choice among the studies; `present` is the current one.
+
+    The widget is not bound to the address: a bound widget omits its default value, so a link to the newest study would
+    open another study after the next import. Nor does it keep the study: Streamlit forgets the value of a widget that
+    the first run of a page has set.
+    """
+    set_current_study(present)
+    st.session_state[_WIDGET] = present
+    st.selectbox(_("Study"), names, key=_WIDGET, on_change=_choose, filter_mode="contains")
+
+
+def _choose() -> None:
+    st.session_state[_CHOSEN] = st.session_state[_WIDGET]

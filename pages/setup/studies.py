@@ -6,7 +6,7 @@ from dataclasses import asdict
 import streamlit as st
 
 from core.texts import _
-from pages.parts import account_guard, current_study, numbers, permissions, resources, shell
+from pages.parts import account_guard, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown, truncate
 from pages.setup.parts import import_steps, study_form
 from storage.accounts import access
@@ -107,7 +107,7 @@ def draw_links(study: studies.Study, progress: contents.Progress, allowed: Colle
 
 def open_view(**parameters: str) -> None:
     """Open another view of this page, with its own URL."""
-    current_study.open_view(**parameters)
+    shell.open_view(**parameters)
     st.rerun()
 
 

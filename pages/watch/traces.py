@@ -19,7 +19,7 @@ from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted, Verdict
 from core.transcripts import FIRST_WRONG_STEP
-from pages.parts import current_study, items, live, numbers, paging, permissions, resources, shell, tables, tour
+from pages.parts import items, live, numbers, paging, permissions, resources, shell, tables, tour
 from pages.parts.colours import STATUS
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
@@ -168,7 +168,7 @@ def draw_trace(trace: traces.Trace) -> None:
         whole = aius.evaluated_item(session, run, stored_items.get(session, trace.study_id, trace.item))
         study = studies.by_id(session, trace.study_id)
         disputed = trace_opinions.disputed_steps(session, trace.id) if whole.transcripts else []
-    current_study.set_current(study.name)
+    shell.set_current_study(study.name)
     item = pair_item(whole, trace.part)
     draw_trace_header(trace, item, study, run.source)
     if item != whole:

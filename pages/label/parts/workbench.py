@@ -16,7 +16,7 @@ from core.critique_ratings import extraction_target
 from core.labels import Target
 from core.own_addresses import own_address
 from core.texts import _, mark
-from pages.parts import current_study, paging, permissions, resources, shell, tour
+from pages.parts import paging, permissions, resources, shell, tour
 from pages.parts.text import escape_markdown
 from storage.accounts.access import Permission
 from storage.labelling import claims, context, home, offers, queue
@@ -205,7 +205,7 @@ def choose_study() -> studies.Study:
         shell.draw_no_study()
     name = shell.study_name(names)
     with st.sidebar:
-        current_study.draw_choice(names, name)
+        shell.draw_study_choice(names, name)
     study = resources.read(studies.get, name)
     permissions.require_page(study.id)
     if study.archived:

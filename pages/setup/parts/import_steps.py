@@ -38,7 +38,7 @@ from core.labels import Target, Value
 from core.llm import router, secrets
 from core.llm.client import available_models
 from core.trace import Spec
-from pages.parts import account_guard, current_study, downloads, items, permissions, resources
+from pages.parts import account_guard, downloads, items, permissions, resources, shell
 from pages.parts.numbers import RESPONSE_NAMES, format_count, format_value
 from pages.parts.text import escape_markdown
 from pages.setup.parts import mapping_form, upload
@@ -426,6 +426,6 @@ def _run_import(plan: ImportPlan, study: str) -> None:
         return
     notes = [added.summary(), *omissions.notes()]
     st.session_state["imported"] = (study, "; ".join(filter(None, notes)), files)
-    current_study.set_current(study)
-    current_study.open_view()
+    shell.set_current_study(study)
+    shell.open_view()
     st.rerun()

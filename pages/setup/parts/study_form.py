@@ -18,7 +18,7 @@ from core.labels import Kind, Scale, Value
 from core.remote_images import normalize_host
 from core.transcripts import ERROR_CATEGORY
 from core.wording import format_count
-from pages.parts import current_study, downloads, numbers, permissions, resources, shell
+from pages.parts import downloads, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.setup.parts import settings_form
 from storage.accounts.access import Permission
@@ -103,8 +103,8 @@ def draw_actions(study: studies.Study) -> None:
             with permissions.writing(study.id, Permission.manage, "") as session:
                 studies.rename(session, study.id, name)
                 new = studies.by_id(session, study.id).name
-            current_study.replace(study.name, new)
-            current_study.open_view(view="study", open=new)
+            shell.replace_study(study.name, new)
+            shell.open_view(view="study", open=new)
             st.rerun()
     st.caption("Links with the former name lead to the study until another one has that name.")
     st.divider()
@@ -118,8 +118,8 @@ def draw_actions(study: studies.Study) -> None:
         st.markdown(f"**{escape_markdown(study.name)}** with its runs and labels is no longer listed anywhere.")
         if st.button("Delete the study", type="primary", key="delete_study_confirmed"):
             permissions.write(study.id, Permission.manage, "", deletions.delete_study, study.id)
-            current_study.replace(study.name, None)
-            current_study.open_view()
+            shell.replace_study(study.name, None)
+            shell.open_view()
             st.rerun()
     st.caption(f"A deleted study can be restored for {deletions.PERIOD.days} days on the page Studies.")
 
