@@ -16,9 +16,9 @@ from core.errors import TiebreakError
 from core.protocols import registry
 from core.protocols.dna_eval.settings import Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import collect_judgements_of_order
-from core.statistics.conversions import preference_of_scores
 from core.statistics.data.frames import ALL
 from core.statistics.measures.bias import order_consistency
+from core.statistics.measures.pairwise import preference_of_scores
 from core.statistics.reports.alignment import AlignmentRow, By, rows_from_estimates
 from core.trace import Turn
 from core.wording import join_notes, scenario_group, stored_criterion

@@ -2,8 +2,8 @@
 
 From Table 5 on, every scorer of critiques is side by side. Scores are MetaCritique's precision, recall and F1 from each
 judge's AIUs, ratings from 1 to 7 by judges ("Single") and by people, of each repeat. Choices are those of judges
-("Pairwise") and people, and of every score by the rule of `core.statistics.conversions`. The gold score of a critique
-is its F1 from people's AIU labels.
+("Pairwise") and people, and of every score by the rule of `core.statistics.measures.pairwise`. The gold score of a
+critique is its F1 from people's AIU labels.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from core.critique_ratings import SEVEN_POINT_SCALE
 from core.critiques import Critique, hypothesis_critiques
 from core.labels import Scale
 from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, REFINED
-from core.statistics.conversions import preference_of_scores, win
 from core.statistics.data.dataset import Frames
 from core.statistics.data.frames import select_rows
 from core.statistics.measures.continuous import FUNCTIONS
 from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.pairwise import preference_of_scores, win
 from core.statistics.reports.experiment_differences import axis_differences
 from core.statistics.reports.experiments import RunOfCell
 from core.wording import equate_p, format_count, join_notes, repeats_note

@@ -9,14 +9,10 @@ from hypothesis import strategies as st
 
 from core.statistics import catalogue, notes
 from core.statistics.catalogue import ENTRIES, Role
-from core.statistics.conversions import (
-    pairwise_preferences,
-    preference_of_scores,
-    win,
-)
 from core.statistics.data.patterns import distinct_patterns
 from core.statistics.measures import agreement
 from core.statistics.measures.agreement import estimate_statistics
+from core.statistics.measures.pairwise import pairwise_preferences, preference_of_scores, win
 from tests.core.statistics.builders import random_ratings, ratings_from_codes
 from tests.paths import ROOT
 
