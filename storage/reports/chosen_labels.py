@@ -17,8 +17,8 @@ from core.statistics.data.arrays import Bools, Estimate, Floats, Ints
 from core.statistics.data.dataset import EncodedOpinions
 from core.statistics.data.frames import ALL, select_rows, target_codes
 from core.statistics.data.sample import FEWEST_OF_STRATUM
-from core.statistics.measures.chosen_labels import LabelCounts, count_labels, dispute_ratio, scenarios_without
 from core.statistics.measures.comparison import Comparison
+from core.statistics.measures.designs import LabelCounts, count_labels, dispute_ratio, scenarios_without
 from core.statistics.reports.judges import Decision, Ranking
 from core.verdicts import DISPUTE_THRESHOLD
 from core.wording import format_count, join_notes, list_names, report_criterion, scenario_name

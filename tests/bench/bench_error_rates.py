@@ -19,8 +19,8 @@ from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.patterns import JudgedPatterns, judged_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.alternative_annotator import run_on_patterns
-from core.statistics.measures.chosen_labels import dispute_ratio, scenarios_without
 from core.statistics.measures.comparison import Comparison, compare_scores, correct_comparisons
+from core.statistics.measures.designs import dispute_ratio, scenarios_without
 from core.statistics.measures.planning import plan_labels, plan_separation, statistic_on_patterns
 from core.statistics.measures.resampling import bootstrap
 from core.statistics.measures.texts import cluster_texts

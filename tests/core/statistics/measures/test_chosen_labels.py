@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact
 
-from core.statistics.measures import chosen_labels
-from core.statistics.measures.chosen_labels import dispute_ratio, scenarios_without
+from core.statistics.measures import designs
+from core.statistics.measures.designs import dispute_ratio, scenarios_without
 
 
 def masks(disputed_labelled: int, disputed: int, others_labelled: int, others: int) -> tuple[np.ndarray, np.ndarray]:
@@ -43,7 +43,7 @@ def test_one_stratum_is_fishers_exact_test() -> None:
         table = [[labelled, disputed - labelled], [others_labelled, others - others_labelled]]
         stratum = [np.array([float(n)]) for n in (disputed + others, labelled + others_labelled, disputed, labelled)]
         expected = fisher_exact(table, alternative="greater").pvalue
-        assert chosen_labels._exact_p(*stratum) == pytest.approx(expected, rel=1e-9)
+        assert designs._exact_p(*stratum) == pytest.approx(expected, rel=1e-9)
 
 
 def test_strata_are_summed_exactly() -> None:
@@ -59,7 +59,7 @@ def test_strata_are_summed_exactly() -> None:
             own = strata == stratum
             shuffled[place] += (rng.permutation(labelled[own]) & disputed[own]).sum()
     expected = (shuffled >= counts[3].sum()).mean()
-    assert chosen_labels._exact_p(*counts) == pytest.approx(expected, abs=0.015)
+    assert designs._exact_p(*counts) == pytest.approx(expected, abs=0.015)
 
 
 def test_a_judge_that_was_asked_about_labelled_targets_only_does_not_make_them_disputed() -> None:
