@@ -15,7 +15,7 @@ from storage.reports import references
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, describe_populations
 from storage.reports.critiques import PEOPLE
-from storage.reports.published import _corrections, _debates, _judged, _metacritique, _runs
+from storage.reports.published import _corrections, _debates, _judged, _metacritique
 from storage.reports.published._values import (
     TODAY,
     find_experiment_table,
@@ -29,7 +29,7 @@ from storage.reports.published.rows import PublishedRow, PublishedTable, Request
 from storage.studies.studies import Study
 
 TABLES: Sequence[PublishedTable] = (
-    *_metacritique.TABLES, *_debates.TABLES, *_judged.TABLES, *_runs.TABLES, *_corrections.TABLES,
+    *_metacritique.TABLES, *_debates.TABLES, *_judged.TABLES, *_corrections.TABLES,
 )  # fmt: skip
 
 
