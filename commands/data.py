@@ -42,7 +42,6 @@ with lazy_imports():
     from core.formats import registry as file_formats
     from core.formats import text as text_files
     from core.formats import tiebreak as study_files
-    from core.formats import turns as turn_files
     from core.formats.mapping import confirmation, guess, outcome, request, scope, suggest
     from core.formats.mapping import fields as table_fields
     from core.formats.mapping import joins as table_joins
@@ -573,7 +572,7 @@ def write_turns(engine: "Engine", study: "studies.Study", path: Path, *, pseudon
     rows = exports.turn_rows(engine, study)
     if pseudonyms:
         rows = participation.rename_readers(rows, study_pseudonyms(engine, study))
-    write = turn_files.write_jsonl if path.suffix in (".jsonl", ".ndjson") else turn_files.write_csv
+    write = exports.write_turns_jsonl if path.suffix in (".jsonl", ".ndjson") else exports.write_turns_csv
     with text_files.open_output(path) as stream:
         write(rows, stream)
 

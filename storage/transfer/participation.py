@@ -23,7 +23,6 @@ from core.formats.records import (
     TrainingAnswerRecord,
     ViewRecord,
 )
-from core.formats.turns import TurnRow
 from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import (
     AccountRow,
@@ -48,7 +47,7 @@ from storage.db.tables import (
 from storage.labels import targets
 from storage.studies import studies
 
-# The beginning of `read_by` in a `TurnRow` if a person read the reply.
+# The beginning of `read_by` in the row of a turn if a person read the reply.
 PERSON = "person: "
 Rename = Callable[[str], str]
 # Rows fetched at once.
@@ -163,8 +162,8 @@ def rename_records(records: Iterable[Record], rename: Rename) -> Iterator[Record
                 yield record
 
 
-def rename_readers(rows: Iterable[TurnRow], rename: Rename) -> Iterator[TurnRow]:
-    """Yield the rows with pseudonyms of the people who read replies or withdrew a reading."""
+def rename_readers(rows: Iterable[dict[str, Any]], rename: Rename) -> Iterator[dict[str, Any]]:
+    """Yield the rows of turns with pseudonyms of the people who read replies or withdrew a reading."""
 
     def renamed(read_by: str) -> str:
         return PERSON + rename(read_by.removeprefix(PERSON)) if read_by.startswith(PERSON) else read_by

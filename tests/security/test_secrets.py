@@ -8,7 +8,7 @@ import zipfile
 import pytest
 from prometheus_client import generate_latest
 
-from core.formats import tiebreak, turns
+from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Criterion
 from core.llm.limits import Limits
@@ -22,6 +22,7 @@ from storage.db import audit, backup
 from storage.db.connections import reading
 from storage.runs import traces
 from storage.studies import studies
+from storage.transfer import exports
 from storage.transfer.bundle import write_bundle
 from storage.transfer.exports import export_records, turn_rows
 from storage.worker import _launch
@@ -87,7 +88,7 @@ def test_a_key_reaches_its_provider_and_nothing_else(executed, tmp_path, caplog)
     texts = {"database": stored_text(engine), "audit log": log, "metrics": generate_latest(routes.REGISTRY).decode()}
     for name, write in (
         ("study", lambda stream: tiebreak.write(export_records(engine, study), stream)),
-        ("turns", lambda stream: turns.write_csv(turn_rows(engine, study), stream)),
+        ("turns", lambda stream: exports.write_turns_csv(turn_rows(engine, study), stream)),
     ):
         stream = io.StringIO()
         write(stream)

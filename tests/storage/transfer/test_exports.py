@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from core.errors import TiebreakError
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
-from core.formats.turns import turn_row
 from core.trace import PastReading, ReadingReplaced, ReplyExtracted, TraceRestarted, Turn
 from storage.db.connections import connect, reading, upgrade
 from storage.db.fingerprints import to_utc
@@ -129,15 +128,15 @@ TRACE = dict.fromkeys(("run", "protocol", "item", "part", "scenario", "criterion
 @pytest.mark.parametrize(("own", "exported"), [("", "depth"), ("tone", "tone")])
 def test_a_turn_has_its_own_criterion_or_that_of_its_trace(own, exported):
     turn = Turn(speaker="a", step="opinion", round=0, model="m", prompt="?", reply="1", criterion=own)
-    assert turn_row(turn, 0, "first", False, **TRACE | {"criterion": "depth"})["criterion"] == exported
+    assert exports.turn_row(turn, 0, "first", False, **TRACE | {"criterion": "depth"})["criterion"] == exported
 
 
 def test_only_people_who_read_a_reply_are_renamed():
     turn = Turn(speaker="j", step="choice", round=0, model="m", reply="1", reading=1, read_by="person: ann")
-    row = turn_row(turn, 0, "first", False, **TRACE)
+    row = exports.turn_row(turn, 0, "first", False, **TRACE)
     extracted = row | {"read_by": "extractor: ann"}
     past = PastReading(turn, withdrawn_by="ann"), PastReading(turn.model_copy(update={"read_by": ""}))
-    replaced = turn_row(turn, 0, "first", False, past, **TRACE)
+    replaced = exports.turn_row(turn, 0, "first", False, past, **TRACE)
     names = {"ann": "annotator 1"}.__getitem__
     (others,) = rename_readers([replaced], names)
     fields = [(earlier["read_by"], earlier["withdrawn_by"]) for earlier in others["earlier_readings"]]
