@@ -354,11 +354,10 @@ def _migrate(engine: Engine) -> str:
 
 def _create_tables(connection: Connection) -> None:
     """Create the tables of this version from their models."""
-    from storage.db import _database_objects
     from storage.db.tables import Table
 
     Table.metadata.create_all(connection)
-    _database_objects.create(connection)
+    dialects.create_triggers(connection)
     connection.execute(text(CREATE_REVISION))
     connection.execute(text("INSERT INTO alembic_version VALUES (:revision)"), {"revision": newest_revision()})
 

@@ -18,7 +18,7 @@ from sqlmodel import col
 from core.designs import disputes_only
 from core.trace import Verdict, VerdictReached
 from core.verdicts import verdict_contention
-from storage.db import _database_objects
+from storage.db import dialects
 from storage.db.connections import batches
 from storage.db.tables import OpinionRow, RunRow, StudyRow, Table, TargetRow, TraceRow
 from storage.labels import designs, targets
@@ -45,7 +45,7 @@ def upgrade() -> None:
     with Session(op.get_bind()) as session:
         _store_what_follows(session)
         session.commit()  # of the session: the transaction is that of the upgrade
-    _database_objects.create(op.get_bind())
+    dialects.create_triggers(op.get_bind())
 
 
 def _create_what_is_missing() -> None:
