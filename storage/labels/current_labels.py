@@ -19,8 +19,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.statistics.data.columns import Column
-from core.statistics.data.label_table import LabelTable, concatenate
+from core.statistics.data.label_table import Column, LabelTable, concatenate
 from core.wording import report_criterion
 from storage.db.tables import AnnotatorRow, ItemRow, LabelRow, StudyRow, TargetRow
 

@@ -38,8 +38,7 @@ from storage.studies import annotators, studies, transcripts
 if TYPE_CHECKING:
     import pandas as pd
 
-    from core.statistics.data.columns import Column
-    from core.statistics.data.label_table import LabelTable
+    from core.statistics.data.label_table import Column, LabelTable
 
 
 # Labels fetched at once.
@@ -222,7 +221,7 @@ def frame(session: Session, study_id: int) -> "pd.DataFrame":
 
 def table(session: Session, study_id: int) -> "LabelTable":
     """Return the same as `frame`, without pandas."""
-    from core.statistics.data.columns import Column
+    from core.statistics.data.label_table import Column
     from storage.labels import current_labels
 
     by_target = current_labels.read_targets(session, study_id)

@@ -17,10 +17,9 @@ from sqlmodel import col
 from core.annotator_names import is_unknown
 from core.designs import DISPUTED, UNJUDGED
 from core.labels import TRUTH, Scale, Target, Value
-from core.statistics.data.columns import Column
 from core.statistics.data.frames import ALL, By, pooled_scales
 from core.statistics.data.frames import select_rows as select_frame
-from core.statistics.data.label_table import LabelTable, combined_codes, find_pools, select_rows
+from core.statistics.data.label_table import Column, LabelTable, combined_codes, find_pools, select_rows
 from core.statistics.data.sample import SEPARATOR
 from core.statistics.measures.agreement import COUNT_STATISTICS
 from core.statistics.reports.agreement import AgreementRow, Annotators, agreement_rows

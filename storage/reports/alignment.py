@@ -21,7 +21,6 @@ from core.errors import TiebreakError
 from core.families import find_family
 from core.items import pair_numbers, pair_part
 from core.labels import Scale, is_number
-from core.statistics.data.columns import Column
 from core.statistics.data.dataset import (
     NUMBER_COLUMNS,
     AlignedTargets,
@@ -32,6 +31,7 @@ from core.statistics.data.dataset import (
     encode_opinions,
 )
 from core.statistics.data.frames import ALL
+from core.statistics.data.label_table import Column
 from core.statistics.measures.pairwise import pairwise_preferences
 from core.statistics.reports.alignment import RECALL_BY_KIND, AlignmentRow, By, Wanted, accuracy_rows, alignment_rows
 from core.wording import NO_CRITERION, join_notes, scenario_name

@@ -15,8 +15,8 @@ from core.formats.cell_table import CellTable, cell_table, long_row
 from core.formats.tables import Column, rows_csv
 from core.items import pair_numbers
 from core.protocols.critique_baselines.correction import NAME as CORRECTION
-from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import ALL_DISPUTED
+from core.statistics.data.frames import as_text
 from core.statistics.reports.alignment import Wanted
 from core.statistics.reports.experiment_differences import (
     AxisDifference,

@@ -11,9 +11,8 @@ from core.errors import TiebreakError
 from core.formats.tables import Column, in_file, records
 from core.provenance import INTERVALS
 from core.statistics.data.arrays import Estimate
-from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import Dataset
-from core.statistics.data.frames import ALL
+from core.statistics.data.frames import ALL, as_text
 from core.statistics.measures.annotator_dependence import State
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports import judge_findings

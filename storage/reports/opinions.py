@@ -23,9 +23,8 @@ from sqlmodel import col
 
 from core.annotator_names import is_unknown
 from core.labels import Kind, Scale, Value, is_number
-from core.statistics.data.columns import Column, as_text
-from core.statistics.data.frames import ALL
-from core.statistics.data.label_table import LabelTable, combined_codes, groups
+from core.statistics.data.frames import ALL, as_text
+from core.statistics.data.label_table import Column, LabelTable, combined_codes, groups
 from core.wording import report_criterion
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow
 from storage.labels import current_labels, targets

@@ -15,7 +15,7 @@ from core.protocols import registry
 from core.protocols.dna_eval.settings import Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import Judgement, collect_judgements
 from core.statistics.data.arrays import Estimate
-from core.statistics.data.columns import Column as CodedColumn
+from core.statistics.data.label_table import Column as CodedColumn
 from core.statistics.data.label_table import LabelTable, groups
 from core.statistics.measures.means import mean_estimate, share_estimate
 from core.statistics.reports.weight_distances import (

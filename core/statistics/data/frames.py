@@ -12,7 +12,6 @@ import numpy as np
 
 from core.labels import Scale
 from core.statistics.data.arrays import Ints
-from core.statistics.data.columns import as_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +21,18 @@ COLUMNS = ("item", "kind", "criterion", "part", "rater", "value")
 ALL = "all"
 # How rows are split into groups; all but "criterion" also pool the criteria of a kind that share a scale.
 By = Literal["all", "scenario", "criterion", "raters"]
+# Recognised by name, so that pandas is not imported.
+MISSING_TYPES = ("NAType", "NaTType")
+
+
+def as_text(name: object) -> str:
+    """Return a name as text; None and nan are empty."""
+    return "" if is_missing(name) else str(name)
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a value is None, nan, or pandas' NA or NaT."""
+    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in MISSING_TYPES
 
 
 @dataclass(frozen=True)

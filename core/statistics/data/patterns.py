@@ -23,7 +23,7 @@ from core.statistics.data.arrays import (
     normal_quantile,
     students_t_quantile,
 )
-from core.statistics.data.columns import factorize
+from core.statistics.data.label_table import factorize
 from core.statistics.data.ratings import Ratings
 from core.statistics.data.sample import Draw, Sample
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints, ratio
-from core.statistics.data.columns import Column as CodedColumn
-from core.statistics.data.columns import factorize
+from core.statistics.data.label_table import Column as CodedColumn
+from core.statistics.data.label_table import factorize
 from core.statistics.data.sample import Sample
 
 Category = float | int | str | bool

@@ -10,11 +10,11 @@ import numpy as np
 from core.labels import Scale
 from core.statistics import catalogue
 from core.statistics.data.arrays import Estimate, Ints
-from core.statistics.data.columns import number_by_appearance
 from core.statistics.data.frames import By
 from core.statistics.data.label_table import (
     LabelTable,
     as_table,
+    number_by_appearance,
     resampling_groups,
     split_by_criterion,
     split_table,

@@ -10,9 +10,8 @@ import pandas as pd
 
 from core.statistics import notes
 from core.statistics.data.arrays import Bools, Codes, Estimate, Floats
-from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import BY_PEOPLE, Dataset, Frames, JudgeOpinions, source_mix
-from core.statistics.data.frames import ALL, select_rows
+from core.statistics.data.frames import ALL, as_text, select_rows
 from core.statistics.data.patterns import JudgedPatterns, Units, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings, mean_scores
 from core.statistics.measures import bias, causes, continuous, means

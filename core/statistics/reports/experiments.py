@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from core.statistics.data.arrays import Bools, Estimate, Floats, mean_of_defined, ratio
-from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import Dataset, Frames, JudgeOpinions, Strings, build_datasets
+from core.statistics.data.frames import as_text
 from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, group_indicator
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import continuous, resampling

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.statistics.data import label_table
-from core.statistics.data.columns import Column, factorize, number_by_appearance
 from core.statistics.data.label_table import LabelTable
 from tests.core.statistics.data.test_arrays import FIVE, LABELS, SCALES
 from tests.core.statistics.frames import make_frame
@@ -34,14 +33,14 @@ def test_pooled_targets_of_one_item_are_resampled_together():
 
 
 def test_a_document_is_the_group_of_its_items_and_another_item_its_own():
-    table = TABLE.assign(group=Column.of(["d", "d", None, None]))
+    table = TABLE.assign(group=label_table.Column.of(["d", "d", None, None]))
     assert label_table.resampling_groups(table, label_table.target_codes(table)).tolist() == ["d", "d", "j", "j"]
 
 
 def test_rows_are_split_by_scenario_by_pair_or_not_at_all():
     sizes = {by: [(name, len(rows)) for name, rows in label_table.split_table(TABLE, by)] for by in ("all", "raters")}
     assert sizes == {"all": [("all", 4)], "raters": [("a × b", 4)]}
-    table = TABLE.assign(scenario=Column.of(["t", None, "s", "t"]))
+    table = TABLE.assign(scenario=label_table.Column.of(["t", None, "s", "t"]))
     parts = [(name, rows["value"].tolist()) for name, rows in label_table.split_table(table, "scenario")]
     assert parts == [("s", [3]), ("t", [1, 1]), ("", [2])]
 
@@ -66,7 +65,7 @@ def test_a_table_becomes_the_frame_that_it_was_made_of():
 
 
 def test_mappings_are_values_that_are_never_equal():
-    column = Column.of([{"a": 1}, None, {"a": 1}])
+    column = label_table.Column.of([{"a": 1}, None, {"a": 1}])
     assert column.tolist() == [{"a": 1}, None, {"a": 1}]
     assert column.present().tolist() == [True, False, True]
 
@@ -74,7 +73,7 @@ def test_mappings_are_values_that_are_never_equal():
 @given(NAMES)
 @pytest.mark.parametrize("sort", [False, True])
 def test_codes_of_names_are_those_of_pandas(sort, names):
-    codes, distinct = factorize(names, sort=sort)
+    codes, distinct = label_table.factorize(names, sort=sort)
     expected, values = pd.factorize(np.array(names, object), sort=sort)
     assert codes.tolist() == expected.tolist()
     assert distinct == values.tolist()
@@ -82,7 +81,7 @@ def test_codes_of_names_are_those_of_pandas(sort, names):
 
 @given(st.lists(st.integers(-(10**12), 10**12) | st.integers(0, 5), max_size=12))
 def test_codes_of_numbers_are_those_of_pandas(numbers):
-    codes, distinct = number_by_appearance(np.array(numbers, np.int64))
+    codes, distinct = label_table.number_by_appearance(np.array(numbers, np.int64))
     expected, values = pd.factorize(np.array(numbers, np.int64))
     assert codes.tolist() == expected.tolist()
     assert distinct.tolist() == values.tolist()
@@ -90,7 +89,7 @@ def test_codes_of_numbers_are_those_of_pandas(numbers):
 
 @given(NAMES, st.randoms())
 def test_columns_of_selected_rows_have_the_values_of_these_rows(names, random):
-    column = Column.of(names)
+    column = label_table.Column.of(names)
     rows = np.array([row for row in range(len(names)) if random.random() < 0.5], np.int64)
     taken = column.take(rows)
     assert taken.tolist() == taken.unified().tolist() == taken.array().tolist() == [names[row] for row in rows]
