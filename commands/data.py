@@ -42,7 +42,7 @@ with lazy_imports():
     from core.formats import registry as file_formats
     from core.formats import text as text_files
     from core.formats import tiebreak as study_files
-    from core.formats.mapping import confirmation, guess, outcome, request, scope, suggest
+    from core.formats.mapping import confirmation, guess, request, scope, suggest
     from core.formats.mapping import fields as table_fields
     from core.formats.mapping import joins as table_joins
     from core.formats.mapping import mapping as mappings
@@ -290,7 +290,7 @@ def confirmed_mapping(path: Path, mapping: "mappings.Mapping", *, confirm: bool)
         raise confirmation.refusal(still_open)
     for question in found:
         mapping = confirmation.answer(mapping, question, question.literal_values() or {})
-    if is_suggested and (further := outcome.read_outcome(path, mapping).further):
+    if is_suggested and (further := mapped_table.read_outcome(path, mapping).further):
         raise FileFormatError(further)
     return mapping
 
@@ -298,7 +298,7 @@ def confirmed_mapping(path: Path, mapping: "mappings.Mapping", *, confirm: bool)
 def print_outcome(path: Path, mapping: "mappings.Mapping") -> None:
     """Print what would be imported if everything is as the mapping says, or why nothing would."""
     try:
-        lines = outcome.read_outcome(path, mapping).lines()
+        lines = mapped_table.read_outcome(path, mapping).lines()
     except FileFormatError as error:
         hint = "; --value FIELD:TEXT=MEANING states what a text means, none if it is no value" if error.field else ""
         lines = [f"nothing: {error}{hint}"]

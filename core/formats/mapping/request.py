@@ -17,9 +17,9 @@ from core.answers.text import shorten
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping.fields import parse_nested, quote_key
 from core.formats.mapping.mapping import Mapping, parse_mappings, with_proposed
-from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.rows import has_header, is_empty, parse_number, read_rows
+from core.formats.mapping.table import read_outcome
 from core.formats.validation_errors import join_names
 from core.frozen import valid_text
 from core.llm.client import Model

@@ -15,11 +15,10 @@ from core.formats.mapping import mapping as mappings
 from core.formats.mapping import request
 from core.formats.mapping.confirmation import Found, Question, Statement, answer
 from core.formats.mapping.guess import warn_of_models
-from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import state_row_names, state_unused_labels, suggested_annotators
-from core.formats.mapping.table import questions, roles, statements
+from core.formats.mapping.table import questions, read_outcome, roles, statements
 from core.formats.plain_yaml import parse_fields
 from core.formats.records import (
     AdjudicationRecord,

@@ -16,7 +16,6 @@ from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping import table
 from core.formats.mapping.judges import VerdictFile
-from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import apply_scales, suggest_table
@@ -692,7 +691,7 @@ def read_long(
     labels = [own.label for own in table.read(table_path, mapping) if isinstance(own, LabelRecord)]
     found = [(own.target.item, own.annotator, own.target.criterion, own.value) for own in labels]
     assert "who" not in {name.rpartition(".")[2] for name in unused_fields(table_path, mapping)}
-    return found, read_outcome(table_path, mapping).lines()
+    return found, table.read_outcome(table_path, mapping).lines()
 
 
 def test_several_records_of_a_key_are_a_list_and_what_no_block_selects_is_counted(tmp_path: Path) -> None:
@@ -720,12 +719,12 @@ def test_sums_of_several_values_and_of_lists_in_several_rows_are_counted(tmp_pat
     label = {"layout": "long", "kind": "score", "each": "marks", "annotator": {"constant": "ann"}, "value": "marks"}
     label |= {"aggregate": "sum", "scale": {"level": "interval", "low": 0, "high": 9}}
     draft = {"id": "id", "responses": [{"text": "text"}], "labels": [label]}
-    notes = read_outcome(path, mappings.build_mapping(draft)).lines()
+    notes = table.read_outcome(path, mappings.build_mapping(draft)).lines()
     assert "2 labels are the sum or mean of 6 values" in notes
     assert any(note.startswith("1 of them are of lists in several rows") for note in notes)
     one_line = tmp_path / "t.json"
     one_line.write_text(json.dumps([*rows, rows[1]]), encoding="utf-8")
-    notes = read_outcome(one_line, mappings.build_mapping(draft)).lines()
+    notes = table.read_outcome(one_line, mappings.build_mapping(draft)).lines()
     assert any(note.startswith("1 of them are of lists in several rows") for note in notes)
 
 

@@ -10,7 +10,6 @@ from core.errors import FileFormatError, TemporaryFailure, TiebreakError
 from core.formats.mapping import request, table
 from core.formats.mapping.confirmation import answer
 from core.formats.mapping.mapping import build_mapping, load_mappings
-from core.formats.mapping.outcome import read_outcome
 from core.formats.records import LabelRecord
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Spec
@@ -176,7 +175,7 @@ def test_an_outcome_counts_the_values_of_judges_and_names_items_without_a_value(
     ]
     labels = [{"layout": "wide", "kind": "preference", "criterion": "tone", "annotators": ["ann"]}]
     draft = {"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "judges": judges, "labels": labels}
-    lines = read_outcome(path, build_mapping(draft)).lines()
+    lines = table.read_outcome(path, build_mapping(draft)).lines()
     assert "2 values of judges (score, tone)" in lines and "1 items have no value: 2" in lines
 
 
@@ -213,9 +212,9 @@ def test_what_all_responses_have_in_common_is_stated(tmp_path):
     rows = [f'{n},"Question {n}: why?","Answer of model: Question {n}: why? So {n}."' for n in range(4)]
     path.write_text("\n".join(["id,q,page", *rows]), encoding="utf-8")
     mapping = {"id": "id", "prompt": "q", "responses": [{"text": "page"}]}
-    lines = read_outcome(path, build_mapping(mapping)).lines()
+    lines = table.read_outcome(path, build_mapping(mapping)).lines()
     assert any(line.startswith("all 4 responses begin with 'Answer of model: Question") for line in lines)
     assert "4 of 4 responses contain the prompt" in lines
     mapping["responses"] = [{"text": {"field": "page", "after_last": "why? "}}]
-    lines = read_outcome(path, build_mapping(mapping)).lines()
+    lines = table.read_outcome(path, build_mapping(mapping)).lines()
     assert not any("begin with" in line or "contain the prompt" in line for line in lines)

@@ -8,7 +8,6 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
-from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.suggest import (
     apply_roles,
     apply_scales,
@@ -17,7 +16,7 @@ from core.formats.mapping.suggest import (
     state_unused_labels,
     suggest_table,
 )
-from core.formats.mapping.table import questions, roles, statements
+from core.formats.mapping.table import questions, read_outcome, roles, statements
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
 from tests.core.formats.mapping.test_suggested_layouts import values_of

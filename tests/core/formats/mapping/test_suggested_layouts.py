@@ -10,11 +10,10 @@ from core.errors import FileFormatError
 from core.formats.mapping.confirmation import answer
 from core.formats.mapping.joins import find_joins
 from core.formats.mapping.mapping import build_mapping
-from core.formats.mapping.outcome import read_outcome
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import suggest_table
-from core.formats.mapping.table import questions, statements
+from core.formats.mapping.table import questions, read_outcome, statements
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
