@@ -32,7 +32,7 @@ from storage.db.errors import DatabaseUnavailable
 from storage.runs import calls, claims, runs
 from storage.runs.claims import MAX_INITIAL_FAILURES
 from storage.worker import _outages
-from storage.worker._shared_limits import ProcessLimits
+from storage.worker._shared_runs import ProcessLimits
 from storage.worker._stored_calls import StoredCalls
 from storage.worker._trace_execution import (
     HEARTBEAT_SECONDS,

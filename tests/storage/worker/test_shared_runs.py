@@ -16,8 +16,7 @@ from storage.db.connections import reading, writing
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import WorkerRow
 from storage.runs import calls, claims, runs, traces
-from storage.worker import RunWorker, StopRequests, _launch, _shared_limits, _shared_runs
-from storage.worker._shared_limits import SharedLimits
+from storage.worker import RunWorker, StopRequests, _launch, _shared_runs
 from tests.conftest import make_item
 from tests.sessions import write
 from tests.storage.shared import import_study
@@ -122,7 +121,9 @@ def test_a_wait_that_a_provider_asks_one_worker_for_is_observed_by_the_others(en
             return False
 
     async def share():
-        limits = [SharedLimits(engine, run, None, worker, lambda: False, set()) for worker in (first, second)]
+        limits = [
+            _shared_runs.SharedLimits(engine, run, None, worker, lambda: False, set()) for worker in (first, second)
+        ]
         assert await starts(limits[1], limited)
         await limits[0].pause_model(limited, 60.0)
         await limits[0].pause_model(limited, 1.0)  # the longer one remains
@@ -135,7 +136,7 @@ def test_a_wait_that_a_provider_asks_one_worker_for_is_observed_by_the_others(en
     with writing(engine) as session:
         session.execute(text("UPDATE model_pause SET until = until - interval '1 hour'"))
         assert calls.remaining_pause(session) == {}
-        assert isinstance(_shared_limits.reserve(session, run_id, second, "a", slots=9, dollars=0, ceiling=None), int)
+        assert isinstance(_shared_runs.reserve(session, run_id, second, "a", slots=9, dollars=0, ceiling=None), int)
 
 
 def test_two_workers_share_one_budget(engine, study, start, monkeypatch):
@@ -302,7 +303,7 @@ def test_a_worker_releases_claims_and_calls_that_it_knows_nothing_of(engine, stu
         with writing(engine) as other:
             lost.extend(claim(other, run_id, **options))
             row = other.execute(text("SELECT id FROM worker")).scalar_one()
-            _shared_limits.reserve(other, run_id, row, "a ", slots=9, dollars=0.0, ceiling=None)
+            _shared_runs.reserve(other, run_id, row, "a ", slots=9, dollars=0.0, ceiling=None)
         raise DatabaseUnavailable("The database cannot be reached.")
 
     model = SlowModel()

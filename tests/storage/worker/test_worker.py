@@ -26,7 +26,7 @@ from storage.runs import call_totals, calls, claims, outcomes, runs, traces
 from storage.runs.outcomes import NewEvent
 from storage.worker import RunWorker, _launch, _transactions, execute_run, worker_name
 from storage.worker._launch import RunRequest
-from storage.worker._shared_limits import ProcessLimits
+from storage.worker._shared_runs import ProcessLimits
 from tests.sessions import read, write
 from tests.storage.shared import a_turn, a_verdict, find_traces
 from tests.waiting import wait_for
