@@ -4,13 +4,43 @@ import tempfile
 from collections.abc import Callable, Hashable, Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import URL, Connection, Engine
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.util import LRUCache
 
 from core.formats import tiebreak
 from core.formats.records import Record, StudyRecord
 from storage.db import connections
 from storage.transfer import imports, samples
+
+_make_engine = connections._sqlite
+_statements: LRUCache[Any, Any] = LRUCache(2000)
+
+
+def _engine_with_shared_statements(address: URL) -> Engine:
+    """Return an engine that keeps its compiled statements where all of the process do.
+
+    Most tests have a database of their own; compiling its statements takes longer than executing them.
+    """
+    engine = _make_engine(address)
+    engine._compiled_cache = _statements
+    return engine
+
+
+def _is_same_type(dialect: object, other: object) -> bool:
+    return type(dialect) is type(other)
+
+
+def _hash_of_type(dialect: object) -> int:
+    return hash(type(dialect))
+
+
+# The key of a compiled statement has its dialect, which each engine makes anew with the same options.
+SQLiteDialect_pysqlite.__eq__ = _is_same_type  # type: ignore[method-assign]
+SQLiteDialect_pysqlite.__hash__ = _hash_of_type  # type: ignore[method-assign]
+connections._sqlite = _engine_with_shared_statements
 
 
 def create_database(path: Path) -> str:
