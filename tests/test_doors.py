@@ -13,8 +13,8 @@ from pathlib import Path
 
 import yaml
 
-from tests.paths import ROOT
-from tests.test_architecture import PRODUCT, parse
+from tests.paths import ROOT, load_yaml
+from tests.test_architecture import PRODUCT, nodes
 
 FILE = ROOT / "tests" / "doors.yaml"
 PACKAGES = [
@@ -43,7 +43,7 @@ def package_of(module: str) -> str | None:
 def uses(path: Path) -> Iterator[tuple[str, str]]:
     """Yield (module, name) for every name of another module of the product that a file uses."""
     bound = {}
-    for node in ast.walk(parse(path)):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
@@ -51,7 +51,7 @@ def uses(path: Path) -> Iterator[tuple[str, str]]:
                     bound[alias.asname or alias.name] = full
                 elif node.module in modules():
                     yield str(node.module), alias.name
-    for node in ast.walk(parse(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in bound:
             yield bound[node.value.id], node.attr
 
@@ -72,7 +72,7 @@ def found_doors() -> Doors:
 def test_each_package_is_used_through_its_door():
     if os.environ.get("TIEBREAK_UPDATE_DOORS"):
         FILE.write_text(yaml.safe_dump(found_doors(), sort_keys=False, width=120, default_flow_style=None))
-    listed = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    listed = load_yaml(FILE)
     assert found_doors() == listed
 
 

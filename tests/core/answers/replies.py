@@ -14,8 +14,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from core.answers.answer import Answer, Passage, Reading
 from core.answers.choice import Choice
 from core.answers.lists import Aspects, Claims
@@ -23,6 +21,7 @@ from core.answers.number import Number, Rating
 from core.answers.option import Option, Truth
 from core.answers.scores import Scores, Weights
 from core.errors import UnreadableReply
+from tests.paths import load_yaml
 
 CORPUS = Path(__file__).with_name("corpus")
 MEASURED = {
@@ -133,11 +132,10 @@ class Case:
 @cache
 def cases(name: str) -> list[Case]:
     """The replies of a set."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C takes a tenth of the time
     return [
         Case(file.stem, *(declaration or ["default"]), group, reply, expected)
         for file in sorted((CORPUS / name).glob("*.yaml"))
-        for group, rows in yaml.load(file.read_text(encoding="utf-8"), loader).items()
+        for group, rows in load_yaml(file).items()
         for expected, reply, *declaration in rows
     ]
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from core.labels import PREFERENCE, TRUTH
 from core.statistics.data.ratings import Ratings
@@ -21,9 +20,9 @@ from tests.core.statistics.builders import estimate_statistic, ratings_from_code
 from tests.core.statistics.frames import alignment_rows, make_frame
 from tests.core.statistics.oracles import top_k_distance
 from tests.core.statistics.public_data import public_path, read_public_json
-from tests.paths import DATA
+from tests.paths import DATA, load_yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("published_cases.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = load_yaml(Path(__file__).with_name("published_cases.yaml"))
 MORE = DATA / "statistics_cases.json"
 """A larger file, in the same form, which is not part of the project."""
 if MORE.exists():
