@@ -146,12 +146,7 @@ def test_compared_strings_are_found_in_comparisons_and_patterns(tmp_path):
 
 def test_labels_and_adjudications_are_never_changed_or_deleted():
     """Storage only ever adds rows of them."""
-    calls = [
-        (path, node)
-        for path in modules("storage")
-        for node in nodes(path)
-        if called(node) in CHANGING
-    ]
+    calls = [(path, node) for path in modules("storage") for node in nodes(path) if called(node) in CHANGING]
     assert len(calls) > 3
     rows = ("LabelRow", "AdjudicationRow")
     wrong = [(path, call) for path, call in calls if any(row in ast.unparse(call) for row in rows)]
