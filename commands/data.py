@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -143,7 +142,7 @@ def import_file(
 ) -> Result:
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
     stated = role or [], scale or [], value or []
-    own = [with_stated(mapping, stated) for mapping in mappings.load_mappings(map)] if map else []
+    own = with_stated(mappings.load_mappings(map), stated) if map else []
     is_table = not own and (format or file_formats.detect_format(path)) == "table"
     is_suggested = is_table and (confirm or any(stated) or file_formats.suggested_of_transcripts(path) is None)
     if join or is_suggested:
@@ -151,7 +150,7 @@ def import_file(
         joined = joined or [joined_mapping(path, join or [], None, stated)]
         path, own = joined[0][0], [mapping for _, mapping in joined]
     own = confirmed_mappings(path, own, confirm=confirm)
-    left_labels = [text for mapping in own if (text := suggest.state_unused_labels(path, mapping))]
+    left_labels = suggest.state_unused_labels(path, own)
     records = read_levels(path, format, own)
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
     with bar as show, text_files.recording_reads() as opened, scope.recording_omissions() as omissions:
@@ -176,12 +175,12 @@ def import_file(
     return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
 
 
-def print_warnings(annotators: set[str], left_labels: list[str], unused: list[str]) -> None:
+def print_warnings(annotators: set[str], left_labels: str, unused: list[str]) -> None:
     """Print what a person may not have meant: models as annotators, and fields that were not imported."""
     if warning := guess.warn_of_models(annotators):
         typer.echo(f"Warning: {warning}", err=True)
-    for text in left_labels:
-        typer.echo(text, err=True)
+    if left_labels:
+        typer.echo(left_labels, err=True)
     if unused:
         typer.echo(
             f"{previews.format_unused(unused)}. `data mapping` prints a mapping to complete, for --map.", err=True
@@ -190,8 +189,10 @@ def print_warnings(annotators: set[str], left_labels: list[str], unused: list[st
 
 def read_levels(path: Path, format: str | None, found: "Sequence[mappings.Mapping]") -> "file_records.ImportedRecords":
     """Return the records of a file, by each of its mappings if it has some."""
+    if len(found) < 2:
+        return file_formats.read_for_import(path, format, *found)
     levels = [file_formats.read_for_import(path, format, mapping) for mapping in found]
-    return chain.from_iterable(levels or [file_formats.read_for_import(path, format)])
+    return file_records.without_contradictions(levels)
 
 
 def joined_mapping(
@@ -230,17 +231,26 @@ def suggest_with_roles(
     return apply_stated(draft, scales, values)
 
 
-def with_stated(mapping: "mappings.Mapping", stated: tuple[list[str], ...]) -> "mappings.Mapping":
-    """Return a mapping of a file with the scales and values that `--scale` and `--value` say.
+def with_stated(found: "Sequence[mappings.Mapping]", stated: tuple[list[str], ...]) -> "list[mappings.Mapping]":
+    """Return the mappings of a file with the scales and values that `--scale` and `--value` say; each of these has to
+    fit one of them.
 
     Raises FileFormatError for `--role`.
     """
     roles, scales, values = stated
     if roles:
         raise FileFormatError("`--role` changes a suggestion: beside --map, the mapping says what the fields are")
-    if not scales and not values:
-        return mapping
-    return mappings.build_mapping(apply_stated(mappings.draft_of(mapping), scales, values))
+    drafts = [mappings.draft_of(mapping) for mapping in found]
+    for own in (*(([text], []) for text in scales), *(([], [text]) for text in values)):
+        errors: list[FileFormatError] = []
+        for number, draft in enumerate(drafts):
+            try:
+                drafts[number] = apply_stated(draft, *own)
+            except FileFormatError as error:
+                errors.append(error)
+        if len(errors) == len(drafts):
+            raise errors[0]
+    return [*map(mappings.build_mapping, drafts)]
 
 
 def apply_stated(draft: dict[str, Any], scales: list[str], values: list[str]) -> dict[str, Any]:
@@ -284,7 +294,8 @@ def confirmed_mapping(path: Path, mapping: "mappings.Mapping", *, confirm: bool)
     if not (mapping.confirmed or confirm):
         print_outcome(path, mapping)
         raise FileFormatError(confirmation.GUESSED)
-    is_suggested, mapping = not mapping.confirmed, mapping.model_copy(update={"confirmed": True})
+    is_suggested = not mapping.confirmed and not any(block.proposed for block in mapping.labels)
+    mapping = mapping.model_copy(update={"confirmed": True})
     if still_open:
         print_outcome(path, mapping)
         raise confirmation.refusal(still_open)
@@ -387,7 +398,7 @@ def commented_mapping(path: Path, mapping: "mappings.Mapping", is_complete: bool
     unused = previews.unused_fields(path, mapping)
     if unused:
         notes += ["Not used:", *(f"  {table_fields.spell_path(field)}" for field in unused)]
-    if sentence := suggest.state_unused_labels(path, mapping):
+    if sentence := suggest.state_unused_labels(path, [mapping]):
         notes.append(sentence)
     with suppress(FileFormatError):  # an error of a row, which the import reports
         if not mapping.confirmed:

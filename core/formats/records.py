@@ -5,7 +5,7 @@ file that turns out to be invalid halfway leaves nothing behind. Records refer t
 (item id, run name, annotator name), never by database ids.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import Field, TypeAdapter
 
 from core.aius import Edit
+from core.errors import FileFormatError
 from core.formats.study_records import CriterionRecord as CriterionRecord
 from core.formats.study_records import DesignRecord as DesignRecord
 from core.formats.study_records import GuidelinesRecord as GuidelinesRecord
@@ -263,3 +264,33 @@ ImportedRecords = Iterator[Record | PlainLabels]
 def record_adapter() -> TypeAdapter[Any]:
     """Return the validator of a line of a study file; to build it takes time that only readers need."""
     return TypeAdapter(Record)
+
+
+def without_contradictions(levels: Iterable[ImportedRecords]) -> ImportedRecords:
+    """Yield the records of a file by several mappings.
+
+    Raises FileFormatError if two mappings give a target two labels of one annotator, or two values of gold: within a
+    mapping its readers refuse them.
+    """
+    stated: dict[tuple[Target, str | None], int] = {}
+    for number, records in enumerate(levels, 1):
+        for record in records:
+            for key in _stated_by(record):
+                if stated.setdefault(key, number) != number:
+                    who = "gold" if key[1] is None else f"a label of {key[1]!r}"
+                    message = (
+                        f"mapping {stated[key]} has {who} for item {key[0].item!r}, too: use other criteria or ids"
+                    )
+                    raise FileFormatError(f"mapping {number}: {message}")
+            yield record
+
+
+def _stated_by(record: Record | PlainLabels) -> Iterator[tuple[Target, str | None]]:
+    """Yield the targets and annotators of labels, and the targets of gold with None."""
+    match record:
+        case LabelRecord(label=label):
+            yield label.target, label.annotator
+        case PlainLabels(target=target, values=values):
+            yield from ((target, annotator) for annotator, _ in values)
+        case AdjudicationRecord(ruling=ruling):
+            yield ruling.target, None

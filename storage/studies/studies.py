@@ -283,7 +283,7 @@ def add_criterion(session: Session, study_id: int, record: CriterionRecord) -> N
     if stored is None:
         save_criterion(session, study_id, record)
     elif criterion not in (stored, Criterion(name=criterion.name)):
-        raise TiebreakError(f"Criterion {criterion.name!r} is in this study already, with a different definition.")
+        raise TiebreakError(f"Criterion {criterion.name!r} is in this study already, with another definition or scale.")
 
 
 def declare_scale(session: Session, study_id: int, record: ScaleRecord) -> None:

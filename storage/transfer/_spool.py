@@ -328,6 +328,8 @@ def _plain_key(subject: tuple[str, str], value: Value | None, *others: Any) -> t
 
 # The runs and traces of an imported file, which are stored like those that were executed here.
 
+# The settings of runs that are verdicts in a table.
+OF_TABLES = {"criterion", "judge", "judges"}
 UNFINISHED = "It was not finished when it was exported."
 # The ids of a run and of an item, and the part of the trace.
 TraceKey = tuple[int, int, str]
@@ -343,11 +345,21 @@ def add_runs(session: Session, study_id: int, records: Sequence[RunRecord], expe
     before = len(rows)
     for record in records:
         row = rows.setdefault(record.name, _run_row(study_id, record, experiment_ids))
+        if row.source == "imported" and {*row.settings, *record.settings} <= OF_TABLES:
+            own, imported = _without_criterion(row.settings), _without_criterion(record.settings)
+            if row.settings != record.settings and own == imported:
+                # Verdicts of a judge on several levels, or of several files: the run is of no single criterion.
+                row.settings, row.criterion = own, ""
+                record = record.model_copy(update={"settings": own})
         if row.protocol != record.protocol or not _are_equal(row.protocol, row.settings, record.settings):
             raise TiebreakError(f"The study has a run {record.name!r} with other settings; rename one of them.")
         session.add(row)
     session.flush()
     return len(rows) - before
+
+
+def _without_criterion(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name != "criterion"}
 
 
 def _are_equal(protocol: str, stored: dict[str, Any], imported: dict[str, Any]) -> bool:
@@ -367,9 +379,12 @@ def add_traces(
     traces: SpooledTraces,
     target_ids: Mapping[TargetKey, int],
     advance: Callable[[int], None],
-) -> int:
-    """Add the traces that their runs do not have, and return their number; `advance` is called with each batch's."""
-    new = _select_new(session, study_id, traces.heads)
+) -> tuple[int, int]:
+    """Add the traces that their runs do not have; `advance` is called with each batch's number.
+
+    Return how many were added, and of how many others the study has different verdicts, which stay.
+    """
+    new, known = _select_new(session, study_id, traces.heads)
     for rows in traces.columns.numbered() if new else ():
         added = [
             {"study_id": study_id, **dict(zip(("run_id", "item_id", "part"), new[place], strict=True)), **columns}
@@ -395,7 +410,32 @@ def add_traces(
         run_ids = sorted({run_id for run_id, *_ in new.values()})
         call_totals.update_sizes(session, run_ids)
         call_totals.update_runs(session, run_ids)
-    return len(new)
+    return len(new), _count_different(session, study_id, traces, known, target_ids)
+
+
+def _count_different(
+    session: Session,
+    study_id: int,
+    traces: SpooledTraces,
+    known: Mapping[int, TraceKey],
+    target_ids: Mapping[TargetKey, int],
+) -> int:
+    """Return of how many traces of a file, by place, the study has other values of judges."""
+    if not known:
+        return 0
+    key = (col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
+    columns = (col(OpinionRow.target_id), col(OpinionRow.judge), col(OpinionRow.stage), col(OpinionRow.value))
+    query = select(*key, *columns).join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
+    run_ids = sorted({run_id for run_id, *_ in known.values()})
+    stored = defaultdict[TraceKey, set[tuple[int, str, str, str]]](set)
+    for *own, value in session.execute(query.where(col(OpinionRow.study_id) == study_id, key[0].in_(run_ids))):
+        run_id, item_id, part, target_id, judge, stage = own
+        stored[run_id, item_id, part].add((target_id, judge, stage, to_json(value)))
+    different = 0
+    for place, opinions in (own for batch in traces.opinions.numbered() for own in batch if own[0] in known):
+        given = {(target_ids[key], row["judge"], row["stage"], to_json(row["value"])) for key, row in opinions}
+        different += given != stored[known[place]]
+    return different
 
 
 def _insert_events(session: Session, traces: Sequence[tuple[outcomes.Owner, SpooledEvents]]) -> None:
@@ -419,14 +459,17 @@ def _insert_opinions(
     insert_all(session, OpinionRow, rows)
 
 
-def _select_new(session: Session, study_id: int, heads: Sequence[TraceHead]) -> dict[int, TraceKey]:
-    """Return the places of the traces that the study does not have, with their keys.
+def _select_new(
+    session: Session, study_id: int, heads: Sequence[TraceHead]
+) -> tuple[dict[int, TraceKey], dict[int, TraceKey]]:
+    """Return the places of the traces that the study does not have, and of those that it has with as many events, each
+    with their keys.
 
     Raises TiebreakError for a trace that has fewer events in the study, and for two different traces of one item and
     run.
     """
     if not heads:
-        return {}
+        return {}, {}
     query = (
         select(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part), func.count(col(EventRow.seq)))
         .outerjoin(EventRow, col(EventRow.trace_id) == col(TraceRow.id))
@@ -437,7 +480,7 @@ def _select_new(session: Session, study_id: int, heads: Sequence[TraceHead]) -> 
     names = select(col(RunRow.name), col(RunRow.id)).where(col(RunRow.study_id) == study_id)
     run_ids = dict(session.execute(names).all())
     item_ids = items.find_ids(session, study_id, {head.item for head in heads})
-    places: dict[TraceKey, int] = {}
+    places, known = dict[TraceKey, int](), dict[int, TraceKey]()
     for place, head in enumerate(heads):
         if head.times and head.times != head.events:
             raise TiebreakError(f"The trace of item {head.item!r} in run {head.run!r} needs one time for each event.")
@@ -447,9 +490,11 @@ def _select_new(session: Session, study_id: int, heads: Sequence[TraceHead]) -> 
                 f"The trace of item {head.item!r} in run {head.run!r} is in this study already, and shorter; "
                 "import the file into a new study."
             )
-        if key not in stored and heads[places.setdefault(key, place)].digest != head.digest:
+        if key in stored:
+            known |= {place: key} if head.events == stored[key] else {}
+        elif heads[places.setdefault(key, place)].digest != head.digest:
             raise TiebreakError(f"The trace of item {head.item!r} in run {head.run!r} is in the file twice.")
-    return {place: key for key, place in places.items()}
+    return {place: key for key, place in places.items()}, known
 
 
 def _id_of(ids: Mapping[str, int], name: str, noun: str) -> int:

@@ -85,6 +85,8 @@ class ImportCounts:
     replaced_rulings: int = 0
     superseded_rulings: int = 0
     """The same of adjudications."""
+    superseded_traces: int = 0
+    """Traces of judges of which the study has other values."""
 
     def summary(self) -> str:
         """Return the counts as a phrase, such as "added 32 items, 1 run"."""
@@ -92,7 +94,7 @@ class ImportCounts:
         added = {name: count for name, count in asdict(self).items() if count and not name.startswith(CHANGES)}
         counts = [(count, nouns.get(name, name)) for name, count in added.items()]
         parts = [f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for count, noun in counts]
-        text = "added " + ", ".join(parts) if parts else "nothing new: all records were already imported"
+        text = "added " + ", ".join(parts) if parts else "nothing new: the study has all records"
         later = "of the file have another value in the study, which stays: an import of these values was later"
         for noun, replaced, superseded in (
             ("labels", self.replaced, self.superseded),
@@ -100,6 +102,8 @@ class ImportCounts:
         ):
             text += f"; {replaced:,} of the {noun} replace another value" if replaced else ""
             text += f"; {superseded:,} {noun} {later}" if superseded else ""
+        if self.superseded_traces:
+            text += f"; {self.superseded_traces:,} traces of judges have other values in the study, which stay"
         return text
 
 
@@ -202,10 +206,15 @@ class _Import:
         rulings = [record.ruling for record in self.records.of(AdjudicationRecord)]
         defaults = designs.unlabelled_defaults(self.session, self.study_id)
         designs.add_records(self.session, self.study_id, self.records.of(DesignRecord))
+        runs = _spool.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids)
+        traces, superseded_traces = _spool.add_traces(
+            self.session, self.study_id, self.records.traces, self.target_ids, self.advance
+        )
         counts = ImportCounts(
             items=new_items,
-            runs=_spool.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids),
-            traces=_spool.add_traces(self.session, self.study_id, self.records.traces, self.target_ids, self.advance),
+            runs=runs,
+            traces=traces,
+            superseded_traces=superseded_traces,
             **self.import_labels(),
             marks=self.insert_new(MarkRow, mark_row, [(mark, mark.annotator) for mark in self.records.of(MarkRecord)]),
             **self.import_rulings(rulings),
