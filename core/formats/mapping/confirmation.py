@@ -279,7 +279,9 @@ def _meaning(block: Block, source: ValueSource, text: str) -> str:
     if not block.confirmed and _is_open(block, source, text):
         return f"{format_value(value)}, not confirmed" if text in block.values else "not confirmed"
     if block.kind == "preference":
-        return _preferences(block).get(format_value(value), "not on the scale")
+        return _preferences(block).get(
+            format_value(value), "the response of a system of this name, and otherwise not on the scale"
+        )
     return format_value(value)
 
 

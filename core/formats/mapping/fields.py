@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Self
 
@@ -17,6 +17,8 @@ Row = Mapping[str, Any]
 
 STEP = re.compile(r'"((?:[^"]|"")*)"(?=\.|$)|([^".]+)(?=\.|$)')
 INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
+# The step of a path to each element of a list.
+EVERY = "*"
 SLICE = re.compile(r"(-?\d{1,9})?:(-?\d{1,9})?", re.ASCII)
 # A path in braces; braces in a quoted key belong to the key.
 BLANK = re.compile(r'\{((?:[^{}"]|"[^"]*")*(?:"[^{}"]*)?)\}')
@@ -92,8 +94,14 @@ def get_value(row: Row, path: str) -> Any:
         return row[path]
     if (stripped := path.strip()) in row:
         return row[stripped]
-    value: Any = row
-    for key in parse_path(path):
+    return _get_inside(row, parse_path(path))
+
+
+def _get_inside(value: Any, keys: Sequence[str]) -> Any:
+    for number, key in enumerate(keys, 1):
+        if key == EVERY and isinstance(value, list):
+            found = (_get_inside(element, keys[number:]) for element in value)
+            return [own for own in found if own is not MISSING and own is not None]
         value = _get_inner(value, key)
     return value
 
@@ -260,7 +268,7 @@ def source_name(source: ValueSource | None) -> str:
 
 CONTENT_KEYS = ("content", "value", "text", "utterance", "message")
 CALL_KEYS = ("tool_calls", "function_call")
-ROLE_KEYS = ("role", "from", "speaker", "author")
+ROLE_KEYS = ("role", "from", "speaker", "author", "sender_class", "sender_type", "sender")
 
 
 def render_messages(cell: Any) -> str | None:

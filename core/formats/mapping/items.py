@@ -28,7 +28,7 @@ from core.formats.mapping.mapping import (
     as_tuple,
 )
 from core.formats.mapping.rows import is_empty, parse_list, parse_name
-from core.formats.mapping.scope import EVERY_ELEMENT, Scope
+from core.formats.mapping.scope import EVERY_ELEMENT, Scope, current_omissions
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
 from core.formats.validation_errors import validated
 from core.items import Item
@@ -156,6 +156,9 @@ def _read_responses(
         transcript = own.transcript(fields.transcript) if fields.transcript else None
         if transcript is not None:
             transcripts.append(transcript)
+            omissions = current_omissions()
+            omissions.without_text += bool(fields.text) and text is None
+            omissions.without_roles += text is None and not any(part.role for part in transcript.parts)
             text = transcript.answer if text is None else text
         if text is None and not fields.optional:
             raise _missing_text(fields, own)

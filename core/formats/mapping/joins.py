@@ -2,17 +2,29 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, islice, zip_longest
 from operator import eq
 from pathlib import Path
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.fields import Row, Source, get_value, quote_key, source_name
+from core.formats.mapping.fields import (
+    MISSING,
+    FieldPath,
+    Row,
+    Source,
+    get_value,
+    join_keys,
+    key_of,
+    quote_key,
+    source_name,
+    source_paths,
+)
 from core.formats.mapping.guess import IDS, normalize
 from core.formats.mapping.mapping import Join, build_mapping
 from core.formats.mapping.mapping import Mapping as TableMapping
-from core.formats.mapping.rows import format_value, parse_name, read_rows
+from core.formats.mapping.rows import format_value, is_empty, parse_name, read_rows
 from core.formats.mapping.scope import Scope, current_omissions
 from core.formats.validation_errors import join_names, quote_value
 
@@ -34,14 +46,30 @@ def read_joined(path: Path, mapping: TableMapping) -> Iterator[tuple[int, Row]]:
     Raises FileFormatError for keys that another file has twice or lacks, unless it is optional, with their number.
     """
     rows = read_rows(path, mapping.separator, mapping.quotes, mapping.header)
+    if mapping.fill:
+        rows = _with_filled(rows, mapping.fill)
     for join in mapping.join:
         other = path.parent / join.file
         if not other.is_file():
             raise FileFormatError(f"there is no file {join.file!r} next to {path.name}", field="join.file")
-        rows = _by_key(rows, other, join) if join.keys else _by_number(rows, other, join)
+        if not join.keys:
+            rows = _by_number(rows, other, join)
+        elif not join.exploded:
+            rows = ((own.line, own.row) for own in with_records(_scopes(rows), other, join))
     for file in {join.file for join in mapping.join}:
         _count_unselected(path.parent / file, [join for join in mapping.join if join.file == file])
     return _with_numbered(rows, mapping.numbered) if mapping.numbered else rows
+
+
+def _with_filled(rows: Iterator[tuple[int, Row]], fields: Sequence[FieldPath]) -> Iterator[tuple[int, Row]]:
+    """Yield rows in which empty cells of some columns have the value of the nearest filled one above."""
+    above: dict[str, Any] = {}
+    for line, row in rows:
+        columns = {next((own for own in (name, name.strip(), key_of(name)) if own in row), name) for name in fields}
+        if nested := [name for name in columns - row.keys() if get_value(row, name) is not MISSING]:
+            raise FileFormatError("only columns are filled, and no nested fields", line=line, field=nested[0])
+        above |= {name: row[name] for name in columns if not is_empty(row.get(name))}
+        yield line, {**row, **above}
 
 
 def _with_numbered(rows: Iterator[tuple[int, Row]], patterns: Mapping[str, str]) -> Iterator[tuple[int, Row]]:
@@ -59,7 +87,10 @@ def _with_numbered(rows: Iterator[tuple[int, Row]], patterns: Mapping[str, str])
                 raise FileFormatError(f"no column is called {patterns[name]}", line=line, field=f"numbered.{name}")
             used |= matches.keys()
             for column, match in matches.items():
-                elements.setdefault(int(match[1]), {})[name] = row[column]
+                element = elements.setdefault(int(match[1]), {})
+                if name in element:
+                    raise FileFormatError(f"several columns have the number {match[1]}", line=line, field=column)
+                element[name] = row[column]
         others = {column: cell for column, cell in row.items() if column not in used}
         yield line, {**others, NUMBERED_LIST: [elements[number] for number in sorted(elements)]}
 
@@ -67,6 +98,7 @@ def _with_numbered(rows: Iterator[tuple[int, Row]], patterns: Mapping[str, str])
 def _by_number(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterator[tuple[int, Row]]:
     for number, (pair, second) in enumerate(zip_longest(rows, read_rows(other)), 1):
         if pair is not None and second is None and join.optional:
+            current_omissions().rows_without_record += 1
             yield pair
             continue
         if pair is None or second is None:
@@ -75,32 +107,50 @@ def _by_number(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iter
         yield pair[0], {**pair[1], join.name: second[1]}
 
 
-def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterator[tuple[int, Row]]:
-    key, other_key = (" and ".join(map(source_name, own)) for own in (join.keys, join.other_keys))
-    found = [own for own in _scopes(read_rows(other)) if all(own.have(join.where))]
-    if not found:
-        raise FileFormatError(f"no record of {other.name} has these values", field="join.where")
-    by_key: dict[str, list[Row]] = {}
-    for scope in found:
-        by_key.setdefault(_name(scope, join.other_keys), []).append(scope.row)
-    doubled = [name for name, records in by_key.items() if len(records) > 1]
-    if doubled and not join.many:
-        many = "; if these are several records of a row, write `many: true`"
-        raise FileFormatError(f"{other.name} has {_listed(doubled)} more than once{many}", field=other_key)
-    used, omissions, scopes = set[str](), current_omissions(), _scopes(rows)
+def with_records(scopes: Iterator[Scope], other: Path, join: Join) -> Iterator[Scope]:
+    """Yield rows, or elements of exploded lists, with the records of another file that have their key.
+
+    Raises FileFormatError for keys that the file has twice or lacks, unless it is optional, with their number.
+    """
+    key, by_key = " and ".join(map(source_name, join.keys)), _records_by_key(other, join)
+    used, omissions = set[str](), current_omissions()
     for scope in scopes:
-        name, line, row = _name(scope, join.keys), scope.line, scope.row
+        is_named = not join.optional or all(map(scope.resolve, join.keys))
+        name = _name(scope, join.keys) if is_named else ""
         used.add(name)
         if name in by_key:
-            yield line, {**row, join.name: by_key[name] if join.many else by_key[name][0]}
+            yield replace(scope, row={**scope.row, join.name: by_key[name] if join.many else by_key[name][0]})
         elif join.optional:
             omissions.rows_without_record += 1
-            yield line, ({**row, join.name: []} if join.many else row)
+            yield replace(scope, row={**scope.row, join.name: []}) if join.many else scope
         else:
             missing = {name: None} | {_name(own, join.keys): None for own in scopes}
             names = [name for name in missing if name not in by_key]
-            raise FileFormatError(f"{other.name} has no record {_listed(names)}", line=line, field=key)
+            has = f"; its first is {quote_value(next(iter(by_key)))}"
+            raise FileFormatError(f"{other.name} has no record {_listed(names)}{has}", line=scope.line, field=key)
     omissions.records_without_row += sum(len(records) for name, records in by_key.items() if name not in used)
+
+
+def _records_by_key(other: Path, join: Join) -> dict[str, list[Row]]:
+    """Return the records of a joined file that are selected, by their key.
+
+    Raises FileFormatError, which names the file, for one that cannot be read or joined.
+    """
+    by_key: dict[str, list[Row]] = {}
+    try:
+        for scope in _scopes(read_rows(other)):
+            if all(scope.have(join.where)):
+                by_key.setdefault(_name(scope, join.other_keys), []).append(scope.row)
+    except FileFormatError as error:
+        raise FileFormatError(f"{other.name}: {error}", field="join") from None
+    if not by_key:
+        raise FileFormatError(f"no record of {other.name} has these values", field="join.where")
+    doubled = [name for name, records in by_key.items() if len(records) > 1]
+    if doubled and not join.many:
+        many = "; if these are several records of a row, write `many: true`"
+        field = " and ".join(map(source_name, join.other_keys))
+        raise FileFormatError(f"{other.name} has {_listed(doubled)} more than once{many}", field=field)
+    return by_key
 
 
 def _count_unselected(other: Path, joins: Sequence[Join]) -> None:
@@ -115,7 +165,11 @@ def _scopes(rows: Iterator[tuple[int, Row]]) -> Iterator[Scope]:
 
 
 def _name(scope: Scope, keys: Sequence[Source]) -> str:
-    """Return what the fields of a key have together; raises FileFormatError if one is empty."""
+    """Return what the fields of a key have together; raises FileFormatError if one is missing or empty."""
+    for path in (own for key in keys for own in source_paths(key)):
+        if scope.get(path) is MISSING:
+            message = f"there is no such field, by which records are joined; there are {join_keys(scope.row)}"
+            raise FileFormatError(message, line=scope.line, field=path)
     return " · ".join(parse_name(scope.resolve(key), scope.line, source_name(key)) for key in keys)
 
 

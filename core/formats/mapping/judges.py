@@ -10,7 +10,7 @@ from typing import Any
 from core.aspects import aspect_set_id, normalize_weights
 from core.errors import FileFormatError
 from core.formats.mapping.fields import MISSING, ValueSource, source_name
-from core.formats.mapping.labels import Declared, cell_of, declare, part_of, ranked_pairs
+from core.formats.mapping.labels import Declared, cell_of, declare, lacks_mark, part_of, ranked_pairs
 from core.formats.mapping.mapping import JudgeBlock, Ranking, WeightsBlock
 from core.formats.mapping.rows import expect_number, is_empty, parse_label, parse_list, parse_name
 from core.formats.mapping.scope import Scope, current_omissions
@@ -60,7 +60,7 @@ def _fields(value: Frozen) -> dict[str, Any]:
 CHANGED_WITH_ORDER = "the choice changed with the order of the responses"
 # Kind of verdicts -> the protocol of their run; of others it is single-score.
 PROTOCOLS = {"preference": "single-judge", "aspect_weights": "dna_baselines"}
-Scales = Mapping[tuple[str, str], Scale]
+Scales = Mapping[tuple[str, str | None], Scale]
 # Judge, stage, kind, criterion and part.
 OpinionKey = tuple[str, ...]
 
@@ -86,12 +86,14 @@ class JudgeReader:
     def __init__(
         self, blocks: Sequence[JudgeBlock], scales: Scales, declared: Declared | None = None, *, repeats: bool = False
     ) -> None:
-        """`scales` are those of labels and gold by (kind, criterion): scores are converted to them.
+        """`scales` are those of labels and gold by (kind, criterion), None for one that differs between rows.
+
+        Scores are converted to them.
 
         With `repeats`, the rows of an item, one for each label, repeat a judge's verdict, which has to be the same.
         """
         self.blocks, self.scales, self.repeats = blocks, scales, repeats
-        self.declared = set() if declared is None else declared
+        self.declared = {} if declared is None else declared
         self.recorded: dict[str, RecordedRun] = {}
         self.verdicts = VerdictFile()
         self.keys: dict[OpinionKey, OpinionKey] = {}
@@ -102,16 +104,24 @@ class JudgeReader:
         """Yield the criteria and scales that only judges have, and collect the verdicts of one row."""
         for block in self.blocks:
             if block.each and block.criterion_field is None:
-                yield from declare(self.declared, block, block.criterion)
+                yield from declare(self.declared, block, block.criterion, self._scale(block, block.criterion))
             for element in scope.of_block(block):
                 criterion = element.criterion(block)
-                yield from declare(self.declared, block, criterion)
+                yield from declare(self.declared, block, criterion, self._scale(block, criterion))
                 if block.ranking is not None:
                     self._read_ranking(block, block.ranking, element, item, criterion)
                 for source in block.value_sources():
                     cell = element.cell(source)
                     if not is_empty(cell) or ("" in block.values and cell is not MISSING):
                         self._read_verdict(block, element, item, criterion, source)
+                    else:
+                        is_half = block.swapped is not None and not is_empty(element.get(block.swapped))
+                        self.omissions.verdicts += is_half or lacks_mark(element, source)
+
+    def _scale(self, block: JudgeBlock, criterion: str) -> Scale:
+        """Return the scale of people's values of a criterion; without them the judge's own."""
+        of_people = self.scales.get((block.kind, criterion)) or self.scales.get((block.kind, None))
+        return of_people or block.scale
 
     def _read_ranking(self, block: JudgeBlock, ranking: Ranking, scope: Scope, item: str, criterion: str) -> None:
         """Add the preference of each pair of ranked responses."""
@@ -190,7 +200,7 @@ class JudgeReader:
                 value, problem = agreed, "" if agreed is not None else problem or other_problem or CHANGED_WITH_ORDER
             elif value != other and value is not None:
                 value, problem = None, other_problem or CHANGED_WITH_ORDER
-        converted = convert(value, block.scale, self.scales.get((block.kind, criterion), block.scale))
+        converted = convert(value, block.scale, self._scale(block, criterion))
         self.omissions.converted += converted != value
         opinion = Opinion(
             kind=block.kind, judge=judge, stage=block.stage, value=converted, criterion=criterion, problem=problem,
@@ -208,15 +218,18 @@ def convert(value: Value | None, scale: Scale, onto: Scale) -> Value | None:
     length, new_length = scale_length(scale), scale_length(onto)
     if not length or not new_length or isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    low, new_low = _lowest(scale), _lowest(onto)
-    if (low, length) == (new_low, new_length):
+    (worst, best), (new_worst, new_best) = _ends(scale), _ends(onto)
+    if (worst, best) == (new_worst, new_best):
         return value
-    return new_low + (value - low) / length * new_length
+    return new_worst + (value - worst) / (best - worst) * (new_best - new_worst)
 
 
-def _lowest(scale: Scale) -> float:
-    numbers = [category for category in scale.categories if isinstance(category, int | float)]
-    return float(scale.low if scale.low is not None else min(numbers))
+def _ends(scale: Scale) -> tuple[float, float]:
+    """Return the numbers at the beginning and the end of a scale: of categories from 5 to 1, 1 is the best."""
+    if scale.low is not None and scale.high is not None:
+        return float(scale.low), float(scale.high)
+    numbers = [float(category) for category in scale.categories if isinstance(category, int | float)]
+    return numbers[0], numbers[-1]
 
 
 def _shown_order(block: JudgeBlock, scope: Scope) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.fields import MISSING, Missing, is_template, source_name
+from core.formats.mapping.fields import MISSING, Excerpt, Missing, SystemName, ValueSource, is_template, source_name
 from core.formats.mapping.mapping import (
     Block,
     GoldBlock,
@@ -40,7 +40,7 @@ from core.formats.records import (
 )
 from core.formats.validation_errors import quote_value
 from core.items import Criterion, pair_part
-from core.labels import PREFERENCE, Adjudication, Label, Target, Value
+from core.labels import PREFERENCE, Adjudication, Label, Scale, Target, Value
 from core.transcripts import step_part
 
 NO_VALUES: Mapping[str, Value | None] = {}
@@ -62,6 +62,9 @@ def ranked_pairs(scope: Scope, ranking: Ranking, values: Mapping[str, Value | No
         low, noun = 0, "a rank from 0 on (if this stands for none, add it to `values` with null)"
     cells = [(_rank(cell, values), field) for cell, field in _cells(scope, ranking)]
     ranks = [expect_number(cell, scope.line, field, noun, low) for cell, field in cells]
+    if isinstance(ranking.ranks, tuple) and len(ranks) == len(scope.numbers):
+        # A response that the item lacks has no rank.
+        ranks = [rank for rank, number in zip(ranks, scope.numbers, strict=True) if number or rank is not None]
     if len(ranks) != len(scope.systems):
         message = f"expected a rank for each of {len(scope.systems)} responses, not {len(ranks)}"
         raise FileFormatError(message, line=scope.line, field=str(ranking.of or ranking.ranks))
@@ -89,7 +92,7 @@ def _cells(scope: Scope, ranking: Ranking) -> list[tuple[Any, str]]:
 
 
 # Kinds and criteria that the records so far have declared; the readers of a mapping share it.
-Declared = set[tuple[str, str]]
+Declared = dict[tuple[str, str], Scale]
 # The item, the criterion and the part of a label.
 Place = tuple[str, str, str]
 # The annotator of a label, its cell, and its field.
@@ -134,7 +137,7 @@ class LabelReader:
         """
         self.row += 1
         if not isinstance(self.block, LongLabels) or self.block.criterion_field is None:
-            yield from declare(self.declared, self.block, self.block.criterion)
+            yield from declare(self.declared, self.block, self.block.criterion, self.block.scale)
         for element in scope.of_block(self.block):
             match self.block:
                 case LongLabels():
@@ -151,8 +154,9 @@ class LabelReader:
         values, part = [], part_of(scope, self.block, self.omissions)
         place = (item, self.block.criterion, part or "")
         for annotator, cell, field in cells if part is not None else ():
-            value = self._value(scope, place, annotator, cell_of(scope, self.block, cell, field, self.omissions), field)
-            if value is not None:
+            own = cell_of(scope, self.block, cell, field, self.omissions)
+            if (value := self._parse(own, scope.line, field)) is not None:
+                self._add(place, annotator, scope.line, field)
                 values.append((annotator, value))
         if values:
             yield PlainLabels(self._target(place), tuple(values))
@@ -164,32 +168,33 @@ class LabelReader:
             is_first = isinstance(self.block, LongLabels) and self.block.aggregate == "first"
             reasons = [part.reason for part in (parts[:1] if is_first else parts) if part.reason]
             reason = "\n".join(dict.fromkeys(reasons))
-            scope = Scope({}, last.line, 0)
-            yield from self._label(scope, place, annotator, value, last.field, reason=reason)
+            yield from self._label(Scope({}, last.line, 0), place, annotator, value, last.field, reason=reason)
 
-    def _aggregate(self, parts: Sequence[Part]) -> Any:
-        """Return the cell of a label from those of its parts; a sum or mean is of their values on the scale."""
-        match self.block:
-            case LongLabels(aggregate="first"):
-                return parts[0].cell
-            case LongLabels(aggregate="last"):
-                return parts[-1].cell
+    def _aggregate(self, parts: Sequence[Part]) -> Value | None:
+        """Return the value of a label from those of its parts: the first, the last, or their sum or mean."""
         values = [self._parse_value(part.cell, part.line, part.field) for part in parts]
+        aggregate = self.block.aggregate if isinstance(self.block, LongLabels) else None
+        if aggregate in ("first", "last"):
+            value = values[0 if aggregate == "first" else -1]
+            self.omissions.labels += value is None
+            return value
         self.omissions.labels += values.count(None)
         numbers = [float(value) for value in values if isinstance(value, int | float)]
         if len(numbers) > 1:
             self.omissions.merged += 1
             self.omissions.merged_values += len(numbers)
             self.omissions.of_several_rows += bool(self.block.each) and len({part.row for part in parts}) > 1
-        total = math.fsum(numbers)
-        is_mean = isinstance(self.block, LongLabels) and self.block.aggregate == "mean"
-        return (total / len(numbers) if is_mean else total) if numbers else None
+        if not numbers:
+            return None
+        total = math.fsum(numbers) / (len(numbers) if aggregate == "mean" else 1)
+        return parse_label(total, self.block.scale, NO_VALUES, parts[-1].line, parts[-1].field)
 
     def _long_labels(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Record]:
         field = source_name(block.value)
         cell = cell_of(scope, block, scope.cell(block.value), field, self.omissions)
         part = part_of(scope, block, self.omissions)
         if (is_empty(cell) and (cell is MISSING or "" not in block.values)) or part is None:
+            self.omissions.labels += lacks_mark(scope, block.value)
             return
         annotator, place = scope.name(block.annotator), (item, scope.criterion(block), part)
         reason = scope.optional(block.reason)
@@ -199,38 +204,41 @@ class LabelReader:
             own.append(Part(cell, reason, scope.line, field, self.row))
             return
         seconds = scope.amount(block.seconds, "seconds")
-        yield from self._label(scope, place, annotator, cell, field, reason=reason, seconds=seconds)
+        value = self._parse(cell, scope.line, field)
+        yield from self._label(scope, place, annotator, value, field, reason=reason, seconds=seconds)
 
     def _ranking_labels(self, block: RankingLabels, scope: Scope, item: str) -> Iterator[Record]:
         annotator, reason = scope.name(block.annotator), scope.optional(block.reason)
         field = str(block.ranking.of or block.ranking.ranks)
-        for part, value in ranked_pairs(scope, block.ranking, block.values):
+        for part, preference in ranked_pairs(scope, block.ranking, block.values):
+            value = self._parse(preference, scope.line, field)
             yield from self._label(scope, (item, block.criterion, part), annotator, value, field, reason=reason)
 
     def _label(
-        self, scope: Scope, place: Place, annotator: str, cell: Any, field: str, **more: Any
+        self, scope: Scope, place: Place, annotator: str, value: Value | None, field: str, **more: Any
     ) -> Iterator[Record]:
-        """Yield the label of a cell, if it has a value, after what it refers to; `more` are its other fields."""
-        value = self._value(scope, place, annotator, cell, field)
+        """Yield a label, if it has a value, after what it refers to; `more` are its other fields."""
         if value is not None:
-            yield from declare(self.declared, self.block, place[1])
+            self._add(place, annotator, scope.line, field)
+            yield from declare(self.declared, self.block, place[1], self.block.scale)
             yield LabelRecord(label=Label(target=self._target(place), annotator=annotator, value=value, **more))
 
-    def _value(self, scope: Scope, place: Place, annotator: str, cell: Any, field: str) -> Value | None:
-        """Return the value of a label, None if the cell has none; raises FileFormatError for a second label."""
-        value = self._parse_value(cell, scope.line, field)
-        if value is None:
-            self.omissions.labels += not is_empty(cell)
-            return None
+    def _parse(self, cell: Any, line: int, field: str) -> Value | None:
+        """Return the value of a label; None, which is counted, if the cell has none."""
+        value = self._parse_value(cell, line, field)
+        self.omissions.labels += value is None and not is_empty(cell)
+        return value
+
+    def _add(self, place: Place, annotator: str, line: int, field: str) -> None:
+        """Remember who labelled a target; raises FileFormatError for a second label."""
         if annotator not in self.annotators:
-            check_annotator(annotator, scope.line, self._annotator_field(field))
+            check_annotator(annotator, line, self._annotator_field(field))
             self.annotators.add(annotator)
         key = (self.block.kind, *place, annotator)
         if key in self.labelled:
             message = f"expected one label, and {annotator!r} already gave one for item {place[0]!r}"
-            raise FileFormatError(message, line=scope.line, field=field)
+            raise FileFormatError(message, line=line, field=field)
         self.labelled.add(key)
-        return value
 
     def _target(self, place: Place) -> Target:
         if self.target is None or self.place != place:
@@ -284,7 +292,9 @@ def cell_of(scope: Scope, block: Block, cell: Any, field: str, omissions: Omissi
     if block.kind == "preference" and isinstance(cell, str) and scope.systems.count(cell.strip()) == 1:
         # Systems can be called 1 and 2 as well: such a cell is the number of a response, or a place.
         is_other = cell in block.values or cell.strip() in NUMBERS or getattr(block, "as_shown", False)
-        return cell if is_other else scope.systems.index(cell.strip()) + 1
+        return cell if is_other else _place_in_pair(scope, block, scope.systems.index(cell.strip()) + 1, cell)
+    if isinstance(getattr(block, "value", None), SystemName) and isinstance(cell, int):
+        return _place_in_pair(scope, block, cell, scope.systems[cell - 1])
     if is_empty(cell):
         return MISSING if isinstance(cell, Missing) else None
     if block.negative:
@@ -295,6 +305,20 @@ def cell_of(scope: Scope, block: Block, cell: Any, field: str, omissions: Omissi
         omissions.count_step(scope.line)
         return MISSING
     return step
+
+
+def _place_in_pair(scope: Scope, block: Block, number: int, name: str | None) -> Any:
+    """Return 1 or 2 for a response of the block's pair, and the name of another one, which is no value; without a pair
+    the number of the response."""
+    if block.pair is None:
+        return number
+    pair = [_number_in_item(scope, own) for own in block.pair]
+    return pair.index(number) + 1 if number in pair else name
+
+
+def lacks_mark(scope: Scope, source: ValueSource | None) -> bool:
+    """Return whether a field has a text without the part in it that is the value."""
+    return isinstance(source, Excerpt) and not is_empty(scope.get(source.field)) and is_empty(scope.cell(source))
 
 
 def part_of(scope: Scope, block: Block, omissions: Omissions) -> str | None:
@@ -335,16 +359,23 @@ def _number_in_item(scope: Scope, number: int) -> int:
     return number if 1 <= number <= len(scope.systems) else 0
 
 
-def declare(declared: Declared, block: Block, criterion: str) -> Iterator[Record]:
-    """Yield the criterion of a block, once for all kinds, and its scale, once for all blocks."""
-    if (block.kind, criterion) in declared:
+def declare(declared: Declared, block: Block, criterion: str, scale: Scale) -> Iterator[Record]:
+    """Yield the criterion of a block, once for all kinds, and its scale, once for all blocks.
+
+    Raises FileFormatError for values of one criterion on two scales.
+    """
+    known = declared.get((block.kind, criterion))
+    if known is not None:
+        if known != scale and block.kind != "preference":
+            message = f"values of {criterion!r} are on two scales: give those of one of them another criterion"
+            raise FileFormatError(message, field=criterion or block.kind)
         return
     is_new = all(name != criterion for _, name in declared)
-    declared.add((block.kind, criterion))
+    declared[block.kind, criterion] = scale
     if criterion and is_new:
-        scale = None if block.kind in ("preference", "answer") else block.scale
-        yield CriterionRecord(criterion=Criterion(name=criterion, definition=block.definition, scale=scale))
-    yield ScaleRecord(kind=block.kind, criterion=criterion, scale=block.scale)
+        own = None if block.kind in ("preference", "answer") else scale
+        yield CriterionRecord(criterion=Criterion(name=criterion, definition=block.definition, scale=own))
+    yield ScaleRecord(kind=block.kind, criterion=criterion, scale=scale)
 
 
 # Reads gold values of a table; they become adjudications, with the source that the mapping states.
@@ -361,7 +392,7 @@ class GoldReader:
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
         """Yield the adjudications of a row; a criterion and its scale before the first one."""
         if self.block.criterion_field is None:
-            yield from declare(self.declared, self.block, self.block.criterion)
+            yield from declare(self.declared, self.block, self.block.criterion, self.block.scale)
         for element in scope.of_block(self.block):
             yield from self._read_value(element, item)
 
@@ -371,10 +402,10 @@ class GoldReader:
         part = part_of(scope, block, self.omissions)
         value = None if part is None else parse_label(cell, block.scale, block.values, scope.line, field)
         if value is None or part is None:
-            self.omissions.gold += part is not None and not is_empty(cell)
+            self.omissions.gold += part is not None and (not is_empty(cell) or lacks_mark(scope, block.value))
             return
         target = Target(item=item, kind=block.kind, criterion=scope.criterion(block), part=part)
-        yield from declare(self.declared, self.block, target.criterion)
+        yield from declare(self.declared, block, target.criterion, block.scale)
         if target in self.values:
             if (first := self.values[target]) != value:
                 of = f"item {item!r}" + (f", criterion {target.criterion!r}" if target.criterion else "")

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
 from core.critiques import CritiqueRole, CritiqueSource
+from core.errors import FileFormatError
 from core.formats.mapping.fields import (
     BLANK,
     Comparison,
@@ -412,6 +413,8 @@ class Join(Frozen):
     """The field or fields of the second file; by default the same."""
     where: Where = Field(default_factory=dict)
     """Field of the second file -> its values in the records that are joined; its other records are not looked at."""
+    exploded: bool = False
+    """Whether `key` is of the elements of `explode`, and not of the record."""
     many: bool = False
     """Whether a key can have several records: `joined` is the list of them, in the order of the file."""
 
@@ -441,8 +444,8 @@ class Join(Frozen):
     def _check_key(self) -> Self:
         if self.other_key is not None and self.key is None:
             raise ValueError("`other_key` needs a `key`")
-        if self.key is None and (self.where or self.many):
-            raise ValueError("`where` and `many` of a joined file need a `key`")
+        if self.key is None and (self.where or self.many or self.exploded):
+            raise ValueError("`where`, `many` and `exploded` of a joined file need a `key`")
         if len(self.keys) != len(self.other_keys):
             raise ValueError("`other_key` has as many fields as `key`")
         return self
@@ -660,6 +663,11 @@ def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
         yield from [block.each] if block.each else block_paths(block)
 
 
+def uses_field(mapping: Mapping, name: str) -> bool:
+    """Return whether the mapping reads a field of a row, or a part of it."""
+    return any(parse_path(path)[0] == name for path in field_paths(mapping))
+
+
 def block_paths(block: Block | CritiqueFields | WeightsBlock) -> Iterator[FieldPath]:
     """Yield the field paths that a block reads in each row, or in each element of its `each`."""
     yield from getattr(block, "where", ())
@@ -703,9 +711,14 @@ def parse_mappings(text: str) -> list[Mapping]:
 
     own = unfenced(without_reasoning(text) if "```" in text else text)
     found, lines = [], 0
-    for part in MAPPINGS_DIVIDER.split(own):
-        if part.strip() or not own.strip():
+    parts = [part for part in MAPPINGS_DIVIDER.split(own) if part.strip()] or [own]
+    for number, part in enumerate(parts, 1):
+        try:
             found.append(build_mapping(parse_fields("\n" * lines + part)))  # errors have the line of the whole text
+        except FileFormatError as error:
+            if len(parts) == 1:
+                raise
+            raise FileFormatError(f"mapping {number}: {error}") from None
         lines += part.count("\n")
     return found if own == text else [with_proposed(mapping, is_proposed=True) for mapping in found]
 

@@ -121,7 +121,7 @@ def _iter_rows(path: Path, mapping: Mapping) -> Iterator[Row]:
         if not explode or (explode[0] not in WHOLE_RECORD and get_value(row, explode[0]) is MISSING):
             yield row
         else:
-            for scope in iter_scopes(row, line, number, explode, mapping.divider, mapping.parallel):
+            for scope in iter_scopes(row, line, number, mapping):
                 yield {key: value for key, value in scope.row.items() if key not in ("parent", *explode)}
 
 

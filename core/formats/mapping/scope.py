@@ -1,7 +1,8 @@
 """The fields available to one item of a table: its row, or an element of the row's list together with the row."""
 
+import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from core.formats.mapping.fields import (
     is_python,
     is_template,
     join_keys,
+    parse_nested,
     parse_path,
     render_messages,
     source_name,
@@ -41,7 +43,7 @@ from core.formats.mapping.mapping import (
     field_paths,
     response_paths,
 )
-from core.formats.mapping.rows import expect_number, format_value, is_empty, parse_list, parse_name, parse_text
+from core.formats.mapping.rows import expect_number, is_empty, parse_list, parse_name, parse_text
 from core.formats.transcripts import messages
 from core.formats.validation_errors import quote_value
 from core.transcripts import Transcript, render
@@ -54,6 +56,8 @@ EACH = ".*"
 # `position` the number in the list, from 1, if the element has no such field.
 EVERY_ELEMENT = "*.*"
 WHOLE_RECORD = (EVERY_KEY, EVERY_ELEMENT)
+# The field with the elements before an element in its list, such as the turns before a turn.
+BEFORE = "before"
 # The field with the number or the key of an element whose elements are exploded, too, and that with the key of one.
 LEVEL = re.compile(r"element_(\d+|key)")
 
@@ -166,7 +170,9 @@ class Scope:
         if numbers[0] is None or numbers[1] is None:
             return None
         difference = (numbers[0] - numbers[1]) * (-1 if comparison.lower_is_better else 1)
-        return 0 if abs(difference) <= comparison.margin else 1 if difference > 0 else 2
+        size, margin = abs(difference), comparison.margin
+        is_tie = size <= margin or math.isclose(size, margin)  # 0.8 and 0.7 differ by a little more than 0.1
+        return 0 if is_tie else 1 if difference > 0 else 2
 
     def _number(self, side: FieldPath | Constant) -> float | None:
         field, cell = ("", side.constant) if isinstance(side, Constant) else (side, self.get(side))
@@ -212,7 +218,7 @@ class Scope:
 
     def have(self, where: Where) -> Iterator[bool]:
         """Yield whether each field has one of its values."""
-        return (format_value(self.text(field) or "") in values for field, values in where.items())
+        return (canonical(self.text(field) or "") in map(canonical, values) for field, values in where.items())
 
     def _fill(self, name: str) -> str:
         if name in COUNTERS:
@@ -223,33 +229,45 @@ class Scope:
         return text.strip()
 
 
+NUMBER = re.compile(r"(-?\d+)\.0+")
+
+
+def canonical(text: str) -> str:
+    """Return a text in the spelling that is compared: `True` is `true`, and `1.0` is `1`."""
+    lower = text.lower()
+    if lower in ("true", "false"):
+        return lower
+    return NUMBER.sub(r"\1", text) if NUMBER.fullmatch(text) else text
+
+
+def as_nested(cell: Any) -> Any:
+    """Return the object that a cell has as text; any other cell as it is."""
+    nested = parse_nested(cell) if isinstance(cell, str) and cell.lstrip().startswith("{") else None
+    return cell if nested is None else nested
+
+
 def are_texts(cell: Any) -> TypeGuard[list[str]]:
     """Return whether a cell is a list of texts: turns of a prompt, and otherwise lines of one text."""
     return isinstance(cell, list) and bool(cell) and all(isinstance(text, str) for text in cell)
 
 
-def iter_scopes(
-    row: Row,
-    line: int,
-    number: int,
-    explode: Sequence[str],
-    divider: str | None = None,
-    parallel: Sequence[str] = (),
-) -> Iterator[Scope]:
+def iter_scopes(row: Row, line: int, number: int, mapping: Mapping, *, has_before: bool = False) -> Iterator[Scope]:
     """Yield one scope for a row, or one for each element of its list, or of the lists in its elements.
 
     An element's field hides the row's field of the same name, which is still available as `parent.<name>`. With several
     lists, `element_1` is the number or key in the outermost one; `element_key` is the key in the last object. The last
-    one may be a text with `divider` in it, or have lists that are `parallel` to it. Of a record that is exploded
-    itself, fields without the next list are no items.
+    one may be a text with `divider` in it, or have lists that are `parallel` to it; with `has_before`, `before` is the
+    list of the elements before one in it. Of a record that is exploded itself, fields without the next list are no
+    items.
     """
+    explode = mapping.explode
     scopes: Iterator[Scope] = iter((Scope(row, line, number),))
     for level, path in enumerate(explode, 1):
         is_last = level == len(explode)
         if level > 1 and explode[level - 2] == EVERY_KEY and path not in WHOLE_RECORD:
             scopes = filter(partial(_has_list, path), scopes)
         if is_last:
-            scopes = _explode_last(scopes, path, divider, parallel)
+            scopes = _explode_last(scopes, path, mapping, has_before=has_before)
         else:
             scopes = _explode_all(scopes, path, f"element_{level}")
     yield from scopes
@@ -268,22 +286,28 @@ def _explode_all(scopes: Iterator[Scope], path: str, name: str) -> Iterator[Scop
             yield replace(element, row={**element.row, name: element.element})
 
 
-def _explode_last(scopes: Iterator[Scope], path: str, divider: str | None, parallel: Sequence[str]) -> Iterator[Scope]:
+def _explode_last(scopes: Iterator[Scope], path: str, mapping: Mapping, *, has_before: bool) -> Iterator[Scope]:
     for scope in scopes:
-        for element in _explode(scope, path, divider):
-            yield _with_parallel(element, scope.row, path, parallel) if parallel else element
+        elements: list[Any] = []
+        if has_before and path not in WHOLE_RECORD:
+            cell = as_nested(scope.get(path))
+            is_object = isinstance(cell, dict)
+            elements = [*cell.values()] if is_object else parse_list(cell, scope.line, path, mapping.divider)
+        for index, element in enumerate(_explode(scope, path, mapping.divider)):
+            own = replace(element, row={BEFORE: elements[:index] or None, **element.row}) if has_before else element
+            yield _with_parallel(own, scope.row, path, mapping) if mapping.parallel else own
 
 
-def _with_parallel(scope: Scope, record: Row, explode: str, parallel: Sequence[str]) -> Scope:
+def _with_parallel(scope: Scope, record: Row, explode: str, mapping: Mapping) -> Scope:
     """Return a scope of an exploded list in which other lists of its record are their value of the same number.
 
     Of `ratings.*`, a list with a list for each person, `ratings` is the list of the people's values of this number.
 
     Raises FileFormatError for a list of another length.
     """
-    count = len(parse_list(get_value(record, explode), scope.line, explode))
+    count = len(parse_list(get_value(record, explode), scope.line, explode, mapping.divider))
     row = dict(scope.row)
-    for path in parallel:
+    for path in mapping.parallel:
         name = path.removesuffix(EACH)
         cells = parse_list(get_value(record, name), scope.line, name)
         lists = [cells] if name == path else [parse_list(own, scope.line, name) for own in cells]
@@ -302,16 +326,18 @@ def _explode(scope: Scope, explode: str, divider: str | None = None) -> Iterator
     if levels:
         levels["parent"] = row["parent"]
     cell = {name: value for name, value in row.items() if name not in levels} if levels else row
-    cell = cell if explode in WHOLE_RECORD else get_value(row, explode)
+    cell = cell if explode in WHOLE_RECORD else as_nested(get_value(row, explode))
     if cell is MISSING:
         message = f"this field is missing, and its elements are the items; there are {join_keys(row)}"
         raise FileFormatError(message, line=line, field=explode)
     name = "value" if explode in WHOLE_RECORD else parse_path(explode)[-1]
     outer = {"parent": row, **(levels if explode in WHOLE_RECORD else row)}
     is_object = isinstance(cell, dict)
-    for name_or_number, element in (
-        cell.items() if is_object else enumerate(parse_list(cell, line, explode, divider), 1)
-    ):
+    elements = cell if is_object else dict(enumerate(parse_list(cell, line, explode, divider), 1))
+    # A field that only some elements have is empty in the others, and not the record's field of the same name.
+    own_fields = {key for element in elements.values() if isinstance(element, dict) for key in element}
+    outer |= dict.fromkeys(own_fields & outer.keys())
+    for name_or_number, element in elements.items():
         key = str(name_or_number) if is_object else name_or_number
         if explode == EVERY_ELEMENT:
             for position, inner in enumerate(parse_list(element, line, str(key)), 1):
@@ -354,6 +380,10 @@ class Omissions:
     verdicts: int = 0
     """Values of judges that are no verdict, and choices that change with the order."""
     gold: int = 0
+    without_text: int = 0
+    """Responses whose text is missing, and that have the last message of their transcript instead."""
+    without_roles: int = 0
+    """Responses of transcripts in which nobody is named, so the last message is taken for the answer."""
     steps: int = 0
     """Values about spans or steps that the transcript does not have."""
     step_lines: list[int] = field(default_factory=list)
@@ -406,6 +436,11 @@ class Omissions:
             (self.unread, f"{self.unread:,} left out: rows, or elements of lists, that no `where` of a block selects"),
             (self.blank, f"{self.blank:,} rows left out: prompt and responses are empty"),
             (self.empty_prompts, f"{self.empty_prompts:,} rows have an empty prompt"),
+            (self.without_text, f"{self.without_text:,} responses have no text, but the last one of their transcript"),
+            (
+                self.without_roles,
+                f"{self.without_roles:,} transcripts do not say who speaks: the last message is taken for the answer",
+            ),
             (self.rows_without_record, f"{self.rows_without_record:,} rows have no record in a joined file"),
             (
                 self.records_without_row,

@@ -810,13 +810,17 @@ def _content(row: Cells, source: Any) -> str:
     return text
 
 
-def state_unused_labels(path: Path, mapping: Mapping) -> str:
-    """Return a sentence on the fields that a mapping does not use and whose values look like labels; "" for none."""
-    unused = unused_fields(path, mapping)
-    preview = preview_of(path, ROWS, mapping)
-    left = [own for own in profile(preview) if own.path in unused]
-    labels = [spell_path(own.path) for own in left if own.is_label or (own.numbers and own.is_called(RATING))]
-    return f"Not used, and the values look like labels: {join_names(labels)}." if labels else ""
+def state_unused_labels(path: Path, found: Sequence[Mapping]) -> str:
+    """Return a sentence on the fields that no mapping of a file uses and whose values look like labels; "" for none."""
+    labels: dict[str, None] = {}
+    used = set[str]()
+    for mapping in found:
+        unused, preview = unused_fields(path, mapping), preview_of(path, ROWS, mapping)
+        used |= {*preview.columns} - {*unused}
+        left = [own for own in profile(preview) if own.path in unused]
+        labels |= {own.path: None for own in left if own.is_label or (own.numbers and own.is_called(RATING))}
+    names = [spell_path(field) for field in labels if field not in used]
+    return f"Not used, and the values look like labels: {join_names(names)}." if names else ""
 
 
 def state_row_names(path: Path, mapping: Mapping) -> str:

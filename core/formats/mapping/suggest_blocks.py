@@ -668,7 +668,8 @@ def _are(cells: Iterable[Any], kind: type) -> bool:
 
 
 def distinguish(draft: Draft) -> Draft:
-    """Return the draft with other names for criteria of which two fields would be values of one target.
+    """Return the draft with other names for criteria of which two fields would be values of one target, and one scale
+    for all values of a criterion.
 
     `round_1.quality` and `round_2.quality` become `round_1 quality` and `round_2 quality`.
     """
@@ -682,11 +683,12 @@ def distinguish(draft: Draft) -> Draft:
     for blocks in found.values():
         for block in blocks if len(blocks) > 1 else ():
             block["criterion"] = " ".join(parse_path(fields_of(block)[0]))
+    share_scale(draft, ("labels", "gold"))
     return draft
 
 
 def share_scales(blocks: Draft) -> None:
-    """Let blocks of one criterion have one scale, and gold and judges on the scale of people's only criterion have it.
+    """Let gold and judges on the scale of people's only criterion have it, and blocks of one criterion have one scale.
 
     What is adjudicated or judged on the same words or numbers as people's labels is the same criterion.
     """
@@ -698,8 +700,13 @@ def share_scales(blocks: Draft) -> None:
             attribute_to_judges(blocks, [path for path in fields_of(own) if MODEL.match(key_of(path))])
     judged = (path for own in blocks.get("gold", ()) for path in fields_of(own))
     attribute_to_judges(blocks, [path for path in judged if OF_MACHINES & {*_words(path)}])
+    share_scale(blocks, ("labels", "gold", "judges"))
+
+
+def share_scale(blocks: Draft, names: Sequence[str]) -> None:
+    """Let blocks of one criterion have one scale."""
     found: dict[str, list[Draft]] = {}
-    for own in (block for name in ("labels", "gold", "judges") for block in blocks.get(name, ())):
+    for own in (block for name in names for block in blocks.get(name, ())):
         if own.get("scale") and "criterion_field" not in own:
             found.setdefault(str([own.get("criterion"), own["kind"]]), []).append(own)
     for several in found.values():

@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, takewhile
 from pathlib import Path
-from typing import Any
 
 from core.answers.text import shorten
 from core.errors import FileFormatError
@@ -27,13 +26,24 @@ from core.formats.mapping.confirmation import (
 )
 from core.formats.mapping.fields import MISSING, Row, get_value, join_keys, parse_path, quote_key
 from core.formats.mapping.items import ItemReader, shuffle_responses
-from core.formats.mapping.joins import read_joined
+from core.formats.mapping.joins import read_joined, with_records
 from core.formats.mapping.judges import JudgeReader, WeightsReader
 from core.formats.mapping.labels import GoldReader, LabelReader
-from core.formats.mapping.mapping import Block, LongLabels, Mapping, RankingLabels, as_tuple, field_paths, with_proposed
+from core.formats.mapping.mapping import (
+    Block,
+    GoldBlock,
+    LongLabels,
+    Mapping,
+    RankingLabels,
+    as_tuple,
+    field_paths,
+    uses_field,
+    with_proposed,
+)
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.rows import NUMBERED, SUFFIXES, files_of_records, has_header, is_empty
 from core.formats.mapping.scope import (
+    BEFORE,
     MAX_PYTHON_ROWS,
     WHOLE_RECORD,
     Omissions,
@@ -146,11 +156,12 @@ def _read(path: Path, mapping: Mapping) -> ImportedRecords:
     memory.
     """
     refuse_open(path, mapping)
-    labelled, declared = set[tuple[str, ...]](), set[tuple[str, str]]()
+    labelled, declared = set[tuple[str, ...]](), dict[tuple[str, str], Scale]()
     items, label_readers = ItemReader(mapping), [LabelReader(block, labelled, declared) for block in mapping.labels]
-    labels_scales, golds = dict[tuple[str, str], Scale](), dict[Target, Value]()
+    labels_scales, golds = dict[tuple[str, str | None], Scale](), dict[Target, Value]()
     for block in (*mapping.gold, *mapping.labels):
-        labels_scales[block.kind, block.criterion] = block.scale
+        is_any = block.criterion_field is not None if isinstance(block, GoldBlock | LongLabels) else False
+        labels_scales[block.kind, None if is_any else block.criterion] = block.scale
     is_long = any(isinstance(block, LongLabels | RankingLabels) for block in mapping.labels)
     fields = RequiredFields(mapping)
     with closing(JudgeReader(mapping.judges, labels_scales, declared, repeats=is_long)) as judges:
@@ -203,33 +214,43 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
 
 def _iter_all(path: Path, mapping: Mapping) -> Iterator[tuple[Scope, bool]]:
     """Yield the scopes of a file, and whether the mapping selects each."""
-    omissions, above, texts = current_omissions(), dict[str, Any](), _text_fields(mapping)
-    selective = _selective_blocks(mapping)
+    omissions, texts, selective = current_omissions(), _text_fields(mapping), _selective_blocks(mapping)
+    scopes = _iter_scopes(path, mapping)
+    for join in (own for own in mapping.join if own.exploded):
+        scopes = with_records(scopes, path.parent / join.file, join)
+    for scope in scopes:
+        omissions.rows += 1
+        is_selected = all(scope.have(mapping.where)) and not any(scope.have(mapping.where_not))
+        omissions.rows_left_out += not is_selected
+        if not is_selected:
+            yield scope, False
+            continue
+        if texts and is_empty(scope.get(texts[0])):
+            if all(is_empty(scope.get(text)) for text in texts[1:]):
+                omissions.blank += 1
+                continue
+            omissions.empty_prompts += 1
+        omissions.unread += sum(_count_unread(scope, blocks) for blocks in selective)
+        yield scope, True
+
+
+def _iter_scopes(path: Path, mapping: Mapping) -> Iterator[Scope]:
+    """Yield the rows of a file, or the elements of their lists."""
+    omissions, has_before = current_omissions(), uses_field(mapping, BEFORE)
     for number, (line, row) in enumerate(read_joined(path, mapping), 1):
-        above |= {name: row[name] for name in mapping.fill if not is_empty(row.get(name))}
-        row = {**row, **above} if mapping.fill else row
         if number == 1 and has_header(path):
             _check_header(row, mapping)
             omissions.without_header = NUMBERED.format(1) in row
-            omissions.windows_word = windows_word(path)
+        if number == 1:
+            tables = filter(has_header, (path, *(path.parent / join.file for join in mapping.join)))
+            omissions.windows_word = next(filter(None, map(windows_word, tables)), "")
         if number <= MAX_PYTHON_ROWS:
             omissions.note_python(row)
-        before = omissions.rows
-        for scope in _iter_row(row, line, number, mapping):
-            omissions.rows += 1
-            is_selected = all(scope.have(mapping.where)) and not any(scope.have(mapping.where_not))
-            omissions.rows_left_out += not is_selected
-            if not is_selected:
-                yield scope, False
-                continue
-            if texts and is_empty(scope.get(texts[0])):
-                if all(is_empty(scope.get(text)) for text in texts[1:]):
-                    omissions.blank += 1
-                    continue
-                omissions.empty_prompts += 1
-            omissions.unread += sum(_count_unread(scope, blocks) for blocks in selective)
-            yield scope, True
-        omissions.empty_lists += omissions.rows == before
+        is_empty_list = True
+        for scope in _iter_row(row, line, number, mapping, has_before=has_before):
+            is_empty_list = False
+            yield scope
+        omissions.empty_lists += is_empty_list
 
 
 def _selective_blocks(mapping: Mapping) -> list[list[Block]]:
@@ -246,13 +267,15 @@ def _count_unread(scope: Scope, blocks: Sequence[Block]) -> int:
     return sum(not any(all(element.have(block.where)) for block in blocks) for element in elements)
 
 
-def _iter_row(row: Row, line: int, number: int, mapping: Mapping) -> Iterator[Scope]:
+def _iter_row(row: Row, line: int, number: int, mapping: Mapping, *, has_before: bool) -> Iterator[Scope]:
     """Yield the scopes of a row; only the row itself if it lacks the list and is to be left out."""
     whole = Scope(row, line, number)
-    if mapping.explode and whole.get(mapping.explode[0]) is MISSING and any(whole.have(mapping.where_not)):
-        yield whole
-        return
-    yield from iter_scopes(row, line, number, mapping.explode, mapping.divider, mapping.parallel)
+    if mapping.explode and whole.get(mapping.explode[0]) is MISSING:
+        named = {field: values for field, values in mapping.where.items() if whole.get(field) is not MISSING}
+        if any(whole.have(mapping.where_not)) or not all(whole.have(named)):
+            yield whole
+            return
+    yield from iter_scopes(row, line, number, mapping, has_before=has_before)
 
 
 def _text_fields(mapping: Mapping) -> list[str]:
@@ -262,7 +285,7 @@ def _text_fields(mapping: Mapping) -> list[str]:
     sources = [source for texts in (mapping.prompt, *own) for source in as_tuple(texts)]
     fields = [source for source in sources if isinstance(source, str)]
     others = mapping.image or any(response.image or response.transcript for response in mapping.responses)
-    return fields if mapping.prompt and not others and len(fields) == len(sources) > 1 else []
+    return fields if mapping.prompt and not others and len(fields) == len(sources) else []
 
 
 def _check_header(row: Row, mapping: Mapping) -> None:

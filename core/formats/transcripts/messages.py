@@ -180,7 +180,8 @@ def _role(own: Mapping[str, Any], message: Mapping[str, Any]) -> str:
         role = str(named[-1])
     if not role and own.get("type") in (*ROLES, "system", "tool", "user", "assistant") and "content" in own:
         role = own["type"]
-    return ROLES.get(role, role)
+    lower = role.lower()
+    return ROLES.get(role) or ROLES.get(lower) or (lower if lower in ("user", "assistant", "system", "tool") else role)
 
 
 def _is_result(block: Any) -> bool:

@@ -344,7 +344,7 @@ def _read_first_items(path: Path, format: str, mapping_text: str | None) -> Firs
     if mapping is None:
         return FirstItems([*found.values()], "", "", "")
     unused, warning = format_unused(unused_fields(path, mapping)), warn_of_models(suggested_annotators(path, mapping))
-    return FirstItems([*found.values()], unused, state_unused_labels(path, mapping), warning)
+    return FirstItems([*found.values()], unused, state_unused_labels(path, [mapping]), warning)
 
 
 def _describe_value(target: Target, value: Value | None) -> str:

@@ -108,9 +108,9 @@ def test_measured_numbers_and_facts_are_no_labels(tmp_path: Path) -> None:
 def test_unused_values_that_look_like_labels_are_named(tmp_path: Path) -> None:
     path = write(tmp_path, [{"prompt": text(n), "response": text(n, n), "verdict_of_all": n % 2} for n in RANGE])
     draft = suggest_table(path)
-    assert state_unused_labels(path, confirmed(path, {})) == ""
+    assert state_unused_labels(path, [confirmed(path, {})]) == ""
     alone = build_mapping({name: draft[name] for name in ("id", "prompt", "responses")})
-    assert state_unused_labels(path, alone) == "Not used, and the values look like labels: verdict_of_all."
+    assert state_unused_labels(path, [alone]) == "Not used, and the values look like labels: verdict_of_all."
 
 
 PAIRED = [

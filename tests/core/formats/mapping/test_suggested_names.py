@@ -92,14 +92,14 @@ def test_unused_columns_with_values_of_labels_are_named(tmp_path: Path) -> None:
     mapping = build_mapping(suggest_table(table))
     unused = unused_fields(table, mapping)
     assert unused == ["Zoë", "rater 3", "Prüfer"]
-    sentence = state_unused_labels(table, mapping)
+    sentence = state_unused_labels(table, [mapping])
     assert sentence == "Not used, and the values look like labels: Zoë, rater 3, Prüfer."
 
 
 def test_texts_and_constants_are_no_candidates(tmp_path: Path) -> None:
     table = write_table(tmp_path / "t.csv", ("id", "output", "x", "y"), ("1", "a", "5", "yes"), ("2", "b", "5", "yes"))
     mapping = build_mapping(suggest_table(table))
-    assert state_unused_labels(table, mapping) == ""
+    assert state_unused_labels(table, [mapping]) == ""
 
 
 def test_a_remark_is_not_left_out_of_names_that_would_become_equal() -> None:

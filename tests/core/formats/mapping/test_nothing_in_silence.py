@@ -1,0 +1,241 @@
+"""What an import would get wrong or leave out is refused, corrected or counted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import FileFormatError
+from core.formats.mapping import table
+from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.table import read_outcome
+from core.formats.records import (
+    AdjudicationRecord,
+    ItemRecord,
+    LabelRecord,
+    Record,
+    TraceRecord,
+    without_contradictions,
+)
+from core.trace import VerdictReached
+
+FIVE = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
+OPPOSITE = {"level": "ordinal", "categories": [5, 4, 3, 2, 1]}
+NINE = {"level": "interval", "low": 0, "high": 9}
+SCORE = {"layout": "wide", "kind": "score", "criterion": "c", "scale": FIVE}
+LONG = {"layout": "long", "kind": "score", "scale": FIVE, "annotator": "who", "value": "s"}
+GOLD = {"kind": "score", "criterion": "c", "scale": FIVE, "value": "y"}
+
+
+def read(folder: Path, content: str | list[Any], draft: dict[str, Any]) -> tuple[list[Record], list[str]]:
+    """Return the records of a table, by default with the response `a`, and the notes of its import."""
+    path = folder / ("t.csv" if isinstance(content, str) else "t.json")
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    mapping = build_mapping({"id": "id", "responses": [{"text": "a"}]} | draft)
+    return list(table.read(path, mapping)), read_outcome(path, mapping).lines()
+
+
+def labels(records: list[Record]) -> list[Any]:
+    return [own.label.value for own in records if isinstance(own, LabelRecord)]
+
+
+def verdicts(records: list[Record]) -> list[Any]:
+    events = [own.events[-1] for own in records if isinstance(own, TraceRecord)]
+    return [own.value for event in events if isinstance(event, VerdictReached) for own in event.verdict.opinions]
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        {
+            "labels": [
+                SCORE | {"annotators": ["x"]},
+                SCORE | {"annotators": ["y"], "scale": FIVE | {"categories": [5, 4]}},
+            ]
+        },
+        {
+            "labels": [SCORE | {"annotators": ["x"]}],
+            "gold": [GOLD | {"scale": {"level": "interval", "low": 0, "high": 9}}],
+        },
+        {
+            "judges": [
+                {"kind": "score", "columns": ["x"], "scale": FIVE},
+                {"kind": "score", "columns": ["y"], "scale": NINE},
+            ]
+        },
+    ],
+)
+def test_values_of_one_criterion_are_on_one_scale(tmp_path: Path, blocks: dict[str, Any]) -> None:
+    with pytest.raises(FileFormatError, match="are on two scales"):
+        read(tmp_path, "id,a,x,y\n1,So.,3,4\n", blocks)
+
+
+@pytest.mark.parametrize(
+    ("scale", "cell", "value"),
+    [
+        (FIVE, 5, 1),
+        (FIVE, 2, 4),
+        ({"level": "interval", "low": 0, "high": 10}, 10, 1),
+        (FIVE | {"categories": [5, 1]}, 5, 5),
+    ],
+)
+def test_a_judge_on_an_opposite_scale_is_turned(tmp_path: Path, scale: dict[str, Any], cell: int, value: int) -> None:
+    people = SCORE | {"annotators": ["x"], "scale": OPPOSITE}
+    judge = {"kind": "score", "criterion": "c", "columns": ["y"], "scale": scale}
+    records, _ = read(tmp_path, f"id,a,x,y\n1,So.,3,{cell}\n", {"labels": [people], "judges": [judge]})
+    assert verdicts(records) == [value]
+
+
+@pytest.mark.parametrize("value", [{"system": "w"}, "w"])
+@pytest.mark.parametrize(("name", "expected"), [("beta", 1), ("gamma", 2)])
+def test_the_name_of_a_system_is_its_place_in_the_pair(tmp_path: Path, value: Any, name: str, expected: int) -> None:
+    responses = [{"text": own, "name": own} for own in ("alpha", "beta", "gamma")]
+    block = {"layout": "long", "kind": "preference", "annotator": {"constant": "ann"}, "pair": [2, 3], "value": value}
+    row = "id,alpha,beta,gamma,w\n1,A,B,C,"
+    records, _ = read(tmp_path, f"{row}{name}\n", {"responses": responses, "labels": [block]})
+    assert labels(records) == [expected]
+    with pytest.raises(FileFormatError, match="not 'alpha'"):
+        read(tmp_path, f"{row}alpha\n", {"responses": responses, "labels": [block]})
+
+
+def test_sums_and_means_are_not_translated_again(tmp_path: Path) -> None:
+    block = LONG | {"scale": NINE, "aggregate": "mean", "values": {"1": 5, "5": 1}}
+    rows = "id,a,who,s\n1,So.,ann,1\n1,So.,ann,1\n2,So.,ben,4\n2,So.,ben,5\n"
+    assert labels(read(tmp_path, rows, {"labels": [block]})[0]) == [5, 2.5]
+    records, _ = read(tmp_path, rows, {"labels": [block | {"aggregate": "sum", "values": {"9": None}}]})
+    assert labels(records) == [2, 9]
+
+
+def test_later_values_of_a_first_one_are_on_the_scale(tmp_path: Path) -> None:
+    rows = "id,a,who,s\n1,So.,ann,1\n1,So.,ann,banana\n"
+    with pytest.raises(FileFormatError, match=r"line 3, field 's': .*'banana'"):
+        read(tmp_path, rows, {"labels": [LONG | {"aggregate": "first"}]})
+
+
+def test_an_element_has_only_its_own_fields_if_others_have_them(tmp_path: Path) -> None:
+    replies = [{"text": "R1", "score": 2}, {"text": "R2"}]
+    draft = {"id": "{id}-{element}", "explode": "replies", "responses": [{"text": "text"}]}
+    draft["labels"] = [SCORE | {"annotators": ["score"]}]
+    records, _ = read(tmp_path, [{"id": "d", "score": 5, "who": "ann", "replies": replies}], draft)
+    assert labels(records) == [2]
+    draft["labels"] = [LONG | {"value": "score"}]
+    records, _ = read(tmp_path, [{"id": "d", "score": 5, "who": "ann", "replies": replies}], draft)
+    assert labels(records) == [2]
+
+
+@pytest.mark.parametrize(("name", "column"), [('"v.1"', "v.1"), (" g ", "g"), ('"g {1}"', "g {1}")])
+def test_a_filled_column_is_spelled_as_in_any_mapping(tmp_path: Path, name: str, column: str) -> None:
+    records, _ = read(tmp_path, f"id,a,{column}\n1,So.,g1\n2,Thus.,\n", {"group": name, "fill": [name]})
+    assert [own.item.group for own in records if isinstance(own, ItemRecord)] == ["g1", "g1"]
+
+
+@pytest.mark.parametrize(("value", "cells"), [(True, "True,False"), (1, "1.0,0.0"), ("true", "true,false")])
+def test_rows_are_selected_by_what_a_cell_means(tmp_path: Path, value: Any, cells: str) -> None:
+    first, second = cells.split(",")
+    records, _ = read(tmp_path, f"id,a,bad\n1,So.,{first}\n2,Thus.,{second}\n", {"where_not": {"bad": value}})
+    assert [own.item.id for own in records if isinstance(own, ItemRecord)] == ["2"]
+
+
+def test_a_margin_includes_its_end(tmp_path: Path) -> None:
+    block = {"layout": "long", "kind": "preference", "annotator": {"constant": "ann"}}
+    block["value"] = {"compare": ["x", "y"], "margin": 0.1}
+    responses = [{"text": "a"}, {"text": "a"}]
+    records, _ = read(
+        tmp_path, "id,a,x,y\n1,So.,0.8,0.7\n2,No.,0.8,0.69\n", {"responses": responses, "labels": [block]}
+    )
+    assert labels(records) == [0, 1]
+
+
+def test_two_columns_of_one_number_are_refused(tmp_path: Path) -> None:
+    draft = {"id": "{id}-{element}", "explode": "numbered", "numbered": {"q": "q_{n}"}, "responses": [{"text": "q"}]}
+    with pytest.raises(FileFormatError, match="several columns have the number"):
+        read(tmp_path, "id,q_1,q_01\n1,So.,Thus.\n", draft)
+
+
+def test_values_without_their_mark_and_halves_of_orders_are_counted(tmp_path: Path) -> None:
+    value = {"field": "o", "after_last": "[RESULT]"}
+    rows = "id,a,b,o,x,y\n1,So.,No.,[RESULT] 4,,B\n2,Thus.,No.,The score is 2,A,B\n"
+    draft: dict[str, Any] = {"labels": [LONG | {"value": value, "annotator": {"constant": "ann"}}]}
+    assert "1 value is no label" in read(tmp_path, rows, draft)[1]
+    assert "1 value is no gold" in read(tmp_path, rows, {"gold": [GOLD | {"value": value}]})[1]
+    judge = {"kind": "preference", "judge": {"constant": "m"}, "value": "x", "swapped": "y", "values": {"A": 1, "B": 2}}
+    _, notes = read(tmp_path, rows, {"responses": [{"text": "a"}, {"text": "b"}], "judges": [judge]})
+    assert "1 value is no verdict" in notes
+
+
+def test_rows_beyond_a_shorter_file_and_items_without_text_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text("3\n", encoding="utf-8")
+    draft = {"join": {"file": "s.jsonl", "optional": True}, "prompt": "a", "responses": []}
+    records, notes = read(tmp_path, "id,a\n1,So.\n2,\n3,Thus.\n", draft)
+    assert "2 rows have no record in a joined file" in notes
+    assert "1 rows left out: prompt and responses are empty" in notes
+    assert [own.item.id for own in records if isinstance(own, ItemRecord)] == ["1", "3"]
+
+
+def test_objects_in_cells_of_a_table_are_exploded(tmp_path: Path) -> None:
+    block = {"layout": "long", "kind": "score", "scale": FIVE, "each": "o", "annotator": "{element}", "value": "o"}
+    rows = 'id,a,o\n1,So.,"{""ann"": 3, ""ben"": 4}"\n'
+    assert labels(read(tmp_path, rows, {"labels": [block]})[0]) == [3, 4]
+
+
+def test_a_record_without_the_list_can_be_left_out_by_its_values(tmp_path: Path) -> None:
+    rows = [{"kind": "meta"}, {"kind": "d", "turns": [{"a": "So."}]}]
+    draft = {"id": "{row}", "explode": "turns", "where": {"kind": "d"}}
+    records, notes = read(tmp_path, rows, draft)
+    assert len(records) == 1 and "1 of 2 rows left out by `where` or `where_not`" in notes
+
+
+def test_parts_of_a_text_can_have_parallel_lists_and_the_parts_before_them(tmp_path: Path) -> None:
+    rows = [{"models": "bart|gpt", "scores": [1, 5]}]
+    draft = {"id": "{element}", "explode": "models", "divider": "|", "parallel": ["scores"], "context": "before"}
+    draft |= {"responses": [{"text": "models"}], "labels": [SCORE | {"annotators": ["scores"]}]}
+    records, _ = read(tmp_path, rows, draft)
+    assert labels(records) == [1, 5]
+    assert [own.item.context for own in records if isinstance(own, ItemRecord)] == [None, "bart"]
+    turns = [{"who": "a", "said": "Hi."}, {"who": "b", "said": "Ho."}, {"who": "a", "said": "Ha."}]
+    draft = {"id": "{element}", "explode": "turns", "context": "before.*.said", "responses": [{"text": "said"}]}
+    records, _ = read(tmp_path, [{"turns": turns}], draft)
+    assert [own.item.context for own in records if isinstance(own, ItemRecord)] == [None, "Hi.", "Hi.\nHo."]
+
+
+def test_records_are_joined_to_elements_of_lists(tmp_path: Path) -> None:
+    (tmp_path / "names.csv").write_text("key,title\nx,X\ny,Y\n", encoding="utf-8")
+    join = {"file": "names.csv", "key": "idea", "other_key": "key", "exploded": True}
+    draft = {"id": "idea", "explode": "idea", "parallel": ["s"], "responses": [{"text": "joined.title"}], "join": join}
+    draft["labels"] = [SCORE | {"annotators": ["s"]}]
+    records, _ = read(tmp_path, [{"idea": ["y", "x"], "s": [2, 3]}], draft)
+    assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == ["Y", "X"]
+    with pytest.raises(FileFormatError, match=r"names\.csv has no record 'z'; its first is 'x'"):
+        read(tmp_path, [{"idea": ["z"], "s": [2]}], draft)
+    with pytest.raises(FileFormatError, match=r"names\.csv: line 2, field 'kye': there is no such field"):
+        read(tmp_path, [{"idea": ["x"], "s": [2]}], draft | {"join": join | {"other_key": "kye"}})
+
+
+def test_the_ranking_of_a_response_that_an_item_lacks_is_of_the_others(tmp_path: Path) -> None:
+    responses = [{"text": "a"}, {"text": "b"}, {"text": "c", "optional": True}]
+    block = {"layout": "ranking", "kind": "preference", "annotator": "who", "ranking": {"ranks": ["x", "y", "z"]}}
+    rows = "id,a,b,c,who,x,y,z\n1,A,B,,ann,1,2,\n"
+    assert labels(read(tmp_path, rows, {"responses": responses, "labels": [block]})[0]) == [1]
+
+
+def test_two_mappings_do_not_state_one_target_twice(tmp_path: Path) -> None:
+    rows = "id,a,x,y\n1,So.,1,5\n"
+    first, second = ([read(tmp_path, rows, {"labels": [SCORE | {"annotators": {own: "ann"}}]})[0]] for own in "xy")
+    with pytest.raises(FileFormatError, match="mapping 2: mapping 1 has a label of 'ann' for item '1'"):
+        list(without_contradictions([*first, *second]))
+    first, second = ([read(tmp_path, rows, {"gold": [GOLD | {"value": own}]})[0]] for own in "xy")
+    with pytest.raises(FileFormatError, match="mapping 1 has gold for item '1'"):
+        list(without_contradictions([*first, *second]))
+    assert any(isinstance(own, AdjudicationRecord) for own in without_contradictions(first))
+
+
+def test_texts_that_are_taken_from_transcripts_are_counted(tmp_path: Path) -> None:
+    spoken = [{"sender_class": "Bot", "text": "Yes."}, {"sender_class": "Human", "text": "Why?"}]
+    unknown = [{"text": "Yes."}, {"text": "Why?"}]
+    rows = [{"id": "1", "a": None, "t": spoken}, {"id": "2", "a": "So.", "t": unknown}]
+    records, notes = read(tmp_path, rows, {"responses": [{"text": "a", "transcript": "t"}]})
+    assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == ["Yes.", "So."]
+    assert "1 responses have no text, but the last one of their transcript" in notes
+    _, notes = read(tmp_path, rows, {"responses": [{"transcript": "t"}]})
+    assert "1 transcripts do not say who speaks: the last message is taken for the answer" in notes
