@@ -158,7 +158,8 @@ def test_the_mappings_of_several_levels_are_imported_together(run, tmp_path):
     assert "Mapping 1 of 2:" in refused.stderr and "the scale of overall" in refused.stderr
     assert "Mapping 2 of 2:" in refused.stderr and "the scale of good" in refused.stderr, "what --confirm would state"
     mapping.write_text(text)
-    done = run(*arguments, "--json")
+    assert "expected a field" in run(*arguments, "--scale", "other=1-5").stderr
+    done = run(*arguments, "--scale", "overall=1-3", "--json")
     assert (json.loads(done.stdout)["items"], json.loads(done.stdout)["rulings"]) == (3, 3)
 
 

@@ -350,3 +350,23 @@ def test_an_import_of_gold_with_other_meanings_says_how_many_decisions_it_replac
     assert import_with(**{"0": 1, "1": 2}) == (0, 0, 0)
     assert import_with(**{"0": 2, "1": 2}) == (1, 1, 0)
     assert import_with(**{"0": 1, "1": 2}) == (0, 0, 1)
+
+
+def test_verdicts_that_a_study_has_with_other_values_stay_and_are_counted(engine, tmp_path):
+    table, five = tmp_path / "t.csv", {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
+
+    def import_with(rows, criterion):
+        table.write_text(f"id,a,j\n{rows}", "utf-8")
+        judge = {"kind": "score", "criterion": criterion, "columns": ["j"], "scale": five}
+        id = "id" if criterion == "clarity" else "{id} whole"
+        mapping = build_mapping({"id": id, "responses": [{"text": "a"}], "judges": [judge]})
+        return imports.import_records(engine, "s", read_for_import(table, mapping=mapping))
+
+    first = import_with("1,So.,3\n2,Now.,4\n", "clarity")
+    assert (first.traces, first.superseded_traces) == (2, 0)
+    assert import_with("1,So.,3\n2,Now.,4\n", "clarity").summary() == "nothing new: the study has all records"
+    second = import_with("1,So.,3\n2,Now.,5\n", "clarity")
+    assert (second.traces, second.superseded_traces) == (0, 1)
+    assert "1 traces of judges have other values in the study, which stay" in second.summary()
+    other_level = import_with("1,So.,3\n", "quality")
+    assert (other_level.runs, other_level.traces) == (0, 1)
