@@ -37,7 +37,7 @@ from tests.conftest import make_item
 from tests.databases import create_database
 from tests.sessions import read, write
 
-NAMES, ITEMS = ("clarity", "brevity"), 8
+NAMES, ITEMS = ("clarity", "brevity"), 4
 SETTINGS = {
     "scaleeval": "judges: [{name: a, model: m}, {name: b, model: m}, {name: c, model: m}]\nboth_orders: true",
     "chateval": "personas: [{name: Critic, model: m}, {name: Scientist, model: m}]\noutcome: vote\nscored_turns: every",
