@@ -7,9 +7,13 @@ import pytest
 from sqlalchemy import Engine
 
 from core.aius import Undo
+from core.aspects import aspect_set_id
 from core.critiques import aius_with_text_ids, precision_target
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord
+from core.formats import tiebreak
+from core.formats.records import ItemRecord, LabelRecord
+from core.items import Item
+from core.labels import Label, Target
 from core.llm.client import ScriptedModel
 from core.protocols import Judge, registry
 from core.trace import Ask, Spec
@@ -18,13 +22,15 @@ from storage.labels import labels, targets
 from storage.reports import weights
 from storage.runs import aius, aspects, inputs, runs
 from storage.runs.inputs import Input
-from storage.studies import items
+from storage.studies import items, studies
 from storage.studies.studies import Study
+from storage.transfer import imports, samples
 from storage.worker._launch import RunRequest, create_run, estimate_run, execute_here
 from tests.core.protocols.critiques import CLAIMS, CRITIQUE, make_complete_item, worked_example_reply
 from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.core.protocols.scorings import make_item, make_settings
 from tests.sessions import read, write
+from tests.storage import shared
 from tests.storage.critique_studies import import_study, run_records, save_answer
 
 THREE = ("accuracy", "depth", "tone: Is it polite?")
@@ -220,3 +226,47 @@ def test_without_a_confirmation_a_reextracted_aiu_is_a_new_one(engine: Engine, e
     adopt(engine, extracted, "first")
     write(engine, inputs.replace_aius, extracted.id, "eve", "second", {("ladder", "model"): {}})
     assert "A ladder can be owned by Ada." in texts(engine, extracted)
+
+
+# Sets of aspects in the database: their members, and their weights and ratings
+
+
+ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
+NOTE = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(ASPECTS))
+
+
+@pytest.fixture
+def weighed(engine: Engine) -> Study:
+    """Import the sample weighed of DnA-Eval."""
+    return shared.import_study(engine, tiebreak.read(samples.path("dna_eval")))
+
+
+def test_aspects_definitions_and_weights_are_those_of_the_run(engine: Engine, weighed: Study) -> None:
+    with reading(engine) as session:
+        assert aspects.of_target(session, weighed.id, NOTE) == ASPECTS
+        relevance = aspects.definitions(session, weighed.id, NOTE)["relevance"]
+        assert relevance == "The response answers the question that was asked."
+        by_judge = aspects.judge_weights(session, weighed.id, NOTE)
+        assert by_judge["judge B"] == {"accuracy": 20, "helpfulness": 40, "relevance": 30, "level of detail": 10}
+        annotators = {f"annotator {number}" for number in (1, 2, 3)}
+        assert aspects.annotator_weights(session, weighed.id, NOTE).keys() == annotators
+    with pytest.raises(TiebreakError, match="not on 'charm'"):
+        aspects.quality_target(NOTE, "charm")
+
+
+def test_proposed_aspects_are_read_from_the_judges_turn(engine: Engine, weighed: Study) -> None:
+    with reading(engine) as session:
+        weighted = [target for _, target in targets.of_study(session, weighed.id) if target.kind == "aspect_weights"]
+        proposed = next(one for one in weighted if one.item == NOTE.item and one.part != NOTE.part)
+        assert aspects.of_target(session, weighed.id, proposed)[1] == "Is there humour that fits an office farewell?"
+
+
+def test_aspects_without_a_run_are_read_from_a_label(engine: Engine) -> None:
+    target = Target(item="i", kind="aspect_weights", part=aspect_set_id(("x", "y")))
+    label = Label(target=target, annotator="ann", value={"y": 60, "x": 40})
+    imports.import_records(engine, "bare", [ItemRecord(item=Item(id="i", prompt="?")), LabelRecord(label=label)])
+    with reading(engine) as session:
+        bare = studies.get(session, "bare")
+        assert aspects.of_target(session, bare.id, target) == ("y", "x")
+        with pytest.raises(TiebreakError, match="aspects of item 'i' are not known"):
+            aspects.of_target(session, bare.id, target.model_copy(update={"part": "other"}))

@@ -13,14 +13,17 @@ from core.protocols.critique_baselines.protocol import (
     SingleSettings,
 )
 from core.protocols.registry import PROTOCOLS
+from core.statistics.reports import peer_errors
 from storage.db.connections import reading, writing
-from storage.labelling import adjudication
-from storage.labels import labels
+from storage.labelling import adjudication, peers
+from storage.reports import peer_reviews
 from storage.studies import studies
+from tests.core.protocols import reviews
 from tests.core.protocols.critiques import make_complete_item, make_judges, run_scripted
+from tests.core.protocols.reviews import make_item, make_settings, reviews_script
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.workbench import Client, listed_cases, stored
-from tests.storage.shared import store_label
+from tests.storage.shared import store_label, stored_study
 
 PAIR = Target(item="ladder", kind="preference", criterion="critique", part="c1 or c2")
 
@@ -73,18 +76,16 @@ def test_each_two_critiques_are_compared_without_their_authors(clients):
     assert not any(hidden in str(task) for hidden in ("author", "c1 or c2", "clearer"))
 
 
-def test_a_value_names_the_critique_whatever_the_order_on_the_screen(clients, engine):
+def test_each_critique_is_first_for_one_of_two_annotators_and_a_value_names_it_whatever_the_order(clients, engine):
     orders = set()
-    for number in range(12):
-        client = clients("critiques", f"annotator {number}")
+    for name in ("ann", "bob"):
+        client = clients("critiques", name)
         [task] = client.tasks()
         orders.add(task["columns"][0]["text"])
-        left = task["columns"][0]["text"]
-        client.label(task, key(task, "1"))
-        with reading(engine) as session:
-            study_id = studies.get(session, "s").id
-            label = labels.current(session, study_id, PAIR, client.annotator)
-        assert label is not None and left == f"Critique {label.value}."
+        client.label(task, key(task, "1"), shown=task["shown"])
+        label = stored(engine)[-1]
+        assert task["columns"][0]["text"] == f"Critique {label.value}."
+        assert (label.shown, label.value) == (task["shown"], task["shown"][0])
     assert orders == {"Critique 1.", "Critique 2."}
 
 
@@ -165,3 +166,56 @@ def test_a_contested_rating_of_a_critique_is_adjudicated_with_its_text(clients, 
         (case,) = listed_cases(session, "eve")
         content = adjudication.open_case(session, study, case, "eve")
     assert [passage.text for passage in content.passages if passage.id == "critique"] == ["Critique 2."]
+
+
+# Which peer misled the chair: asked after one's own score, without names, and compared with the estimate
+
+
+SCORE = Target(item="flamingos", kind="score", criterion="engaging")
+MISLED = Target(item="flamingos", kind="misleading_peer", criterion="engaging", part="review")
+
+
+@pytest.fixture
+def study(engine):
+    item, settings = make_item(), make_settings()
+    review = reviews.run_scripted(reviews_script([3], a=3, b=1, c=1), settings, item)
+    run = RunRecord(
+        name="review", protocol="refer", settings=settings.model_dump(mode="json"), prompts=PROTOCOLS["refer"].prompts
+    )
+    import_study(engine, ItemRecord(item=item), run, TraceRecord(run="review", item=item.id, events=review.events))
+    study = stored_study(engine)
+    peers.create_missing_targets(engine, study.id)
+    return study
+
+
+def label(engine, target, annotator):
+    with writing(engine) as session:
+        store_label(session, studies.get(session, "s").id, target, annotator, 1)
+
+
+def test_a_review_is_shown_and_labelled_after_the_own_score_only(engine, study):
+    client = Client(engine, "ann", queue="peers")
+    assert client.tasks() == [] and client.progress()["total"] == 0
+    label(engine, SCORE, "bob")
+    assert client.tasks() == [], "another person's score shows nothing"
+    label(engine, SCORE, "ann")
+    [task] = client.tasks()
+    assert [block["title"] for block in task["columns"]] == ["Peer 1: 3", "Peer 2: 1", "Peer 3: 1"]
+    assert task["above"][-1]["title"] == "Area chair: 3" and "model-" not in str(task)
+    assert [option["key"] for option in task["targets"][0]["options"]] == ["1", "2", "3", "0"]
+    assert client.do("label", task, value=4)["status"] == "rejected"
+    assert client.label(task, 1)["status"] == "accepted"
+
+
+def test_the_estimate_is_compared_with_people_and_the_case_shows_the_reviews(engine, study):
+    label(engine, SCORE, "ann")
+    label(engine, MISLED, "ann")
+    with reading(engine) as session:
+        [run] = peer_reviews.find_runs(session, study.id)
+        errors = peer_reviews.load_errors(session, run)
+        passages = adjudication._passages(session, study.id, MISLED, make_item())
+    outcomes = peer_errors.classify_traces(errors.reviewed, 0.5)
+    rows, agreement = peer_errors.compare_with_people(outcomes, errors.misleading)
+    assert rows == [("a", 1, 1), ("b", 0, 0), ("c", 0, 0), ("none", 0, 0)]
+    assert (agreement.value, agreement.items_total) == (1, 1)
+    assert [passage.id for passage in passages[-4:]] == ["chair", "peer-1", "peer-2", "peer-3"]

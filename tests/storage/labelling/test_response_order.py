@@ -13,7 +13,7 @@ from storage.labelling import training
 from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.conftest import make_item
-from tests.storage.labelling.test_critique_tasks import clients, key  # noqa: F401 - a fixture
+from tests.storage.labelling.test_critique_tasks import key
 from tests.storage.labelling.workbench import Client, set_rules, stored
 from tests.storage.shared import debates
 
@@ -150,14 +150,6 @@ def test_each_response_of_a_list_is_first_for_one_of_three_annotators(engine):
     task = client.tasks()[0]
     client.label(task, "y", shown=task["shown"])
     assert stored(engine)[-1].shown == task["shown"]
-
-
-def test_critiques_that_are_compared_are_first_for_one_of_two_annotators(clients, engine):  # noqa: F811
-    tasks = [clients("critiques", name).tasks()[0] for name in ("ann", "bob")]
-    assert sorted(first_texts([task])[task["id"]] for task in tasks) == [1, 2]
-    press(clients("critiques", "ann"), tasks[0], "2")
-    assert stored(engine)[-1].shown == tasks[0]["shown"]
-    assert stored(engine)[-1].value == tasks[0]["shown"][1]
 
 
 def test_the_reason_of_a_training_item_refers_to_the_responses_where_they_are_shown(ann, engine):

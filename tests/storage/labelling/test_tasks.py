@@ -16,7 +16,7 @@ from storage.labels import labels
 from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.sessions import read, write
-from tests.storage.labelling.workbench import Client, leases, set_rules, stored
+from tests.storage.labelling.workbench import Client, set_rules, stored
 from tests.storage.shared import RUN, a_trace, a_verdict, debates
 
 
@@ -46,13 +46,6 @@ def test_numbers_stay_with_their_task_and_what_is_in_the_browser_is_not_sent_aga
     assert not set(have) & {task["id"] for task in ann.tasks(have=have)}
     ann.label(ann.tasks()[0], 1)
     assert {task["id"]: task["number"] for task in ann.tasks()}.items() < first.items()
-
-
-def test_prefetching_claims_nothing_and_does_not_change_the_total(ann, engine):
-    for name in ("bob", "cyd", "dee"):
-        Client(engine, annotator=name).tasks()
-    assert leases(engine) == []
-    assert ann.progress() == {"labelled": 0, "total": 12, "skipped": 0, "flagged": 0, "drafts": 0}
 
 
 def test_a_queue_without_a_task_says_why(engine, ann):

@@ -113,20 +113,16 @@ def test_without_its_protocol_a_run_is_refused_and_resuming_changes_nothing(engi
     assert run.state == "cancelled"
 
 
-def test_executing_without_the_protocol_stops_the_run_with_a_sentence(engine, foreign_run):
-    run, _ = asyncio.run(execute_here(engine, foreign_run, lambda run, progress: None, ScriptedModel(lambda ask: "1")))
-    assert run.state == "stopped"
-    assert "'their-method' is not installed" in run.problem
-
-
-def test_invalid_settings_stop_the_run_with_a_sentence(engine, a_study):
-    """Settings may have been valid in an earlier version."""
+@pytest.mark.parametrize(
+    ("stored", "problem"),
+    [({"protocol": "their-method"}, "'their-method' is not installed"), ({"settings": {"peers": 3}}, "field 'peers'")],
+)
+def test_a_missing_protocol_and_settings_that_are_no_longer_valid_stop_the_run(engine, a_study, stored, problem):
     run_id = create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        session.execute(update(RunRow).values(settings={"peers": 3}))
+        session.execute(update(RunRow).values(**stored))
     run, _ = asyncio.run(execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(lambda ask: "1")))
-    assert run.state == "stopped"
-    assert "field 'peers'" in run.problem
+    assert (run.state, problem in run.problem) == ("stopped", True)
 
 
 def test_an_imported_run_is_listed_where_its_protocol_is_not_installed(engine, a_study):

@@ -69,6 +69,8 @@ def test_each_pair_has_its_own_trace_outcome_and_target(engine, study):
     ]
     judged = read(engine, trace_opinions.judged_targets, found[1].id)
     assert [(target.kind, target.part) for target in judged] == [("preference", "1-3")]
+    assert "text of bee" not in read(engine, find_ask, found[1].id, 0).prompt
+    assert list(reread_study(engine, study)) == []
 
 
 def test_a_baseline_is_compared_with_every_other_system(engine, study):
@@ -78,28 +80,6 @@ def test_a_baseline_is_compared_with_every_other_system(engine, study):
     assert read(engine, runs.get, run_id).pairs == "baseline bee"
     with pytest.raises(TiebreakError, match="item 0 has no response of the baseline, the system 'dog'"):
         _launch.create_run(engine, make_request(study, pairs=Pairs(baseline="dog")))
-
-
-@pytest.mark.slow
-def test_a_run_of_pairs_resumes_from_its_stored_events(engine, study, monkeypatch):
-    monkeypatch.setattr("storage.worker._worker.HEARTBEAT_SECONDS", 0.1)
-    run_id = _launch.create_run(engine, make_request(study, parallel=1))
-
-    async def cancelling(ask):
-        write(engine, runs.cancel, run_id)
-        await asyncio.sleep(0.3)  # longer than the heartbeat
-        return best_submission(ask)
-
-    _, progress, _ = execute(engine, run_id, cancelling)
-    stored = progress.totals.calls
-    assert 0 < stored < 12
-    write(engine, runs.resume, run_id)
-    run, progress, model = execute(engine, run_id)
-    assert (run.state, progress.agreed, progress.disputed, progress.failed) == ("finished", 4, 2, 0)
-    assert len(model.asked) == 12 - stored
-    trace = found_traces(engine, study)[1]
-    assert "text of bee" not in read(engine, find_ask, trace.id, 0).prompt
-    assert list(reread_study(engine, study)) == []
 
 
 def label_every_task(engine, annotator: str, value: int) -> None:
