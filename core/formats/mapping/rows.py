@@ -161,13 +161,25 @@ def parse_list(cell: Any, line: int, field: str, separator: str | None = None) -
     return cell
 
 
+WHOLE = re.compile(r"(-?\d+)\.0+")
+
+
+def canonical(text: str) -> str:
+    """Return a text in the spelling that is compared: `True` is `true`, and `1.0` is `1`."""
+    lower = text.lower()
+    if lower in ("true", "false"):
+        return lower
+    return WHOLE.sub(r"\1", text) if WHOLE.fullmatch(text) else text
+
+
 def translated(text: str, translations: Mapping[str, Value | None]) -> str | None:
     """Return the key of the translation of a text; None without one.
 
     It is the text, or its beginning with "*", which is no value: `N/A*` of `N/A (no errors)`.
     """
-    if text in translations:
-        return text
+    for own in (text, canonical(text)):
+        if own in translations:
+            return own
     begins = (key for key, value in translations.items() if value is None and len(key) > MIN_BEGIN and key[-1] == "*")
     return next((key for key in begins if text.startswith(key[:-1])), None)
 
@@ -183,7 +195,7 @@ def parse_label(
         return None if cell is MISSING else translations.get("")
     text = format_value(cell) if isinstance(cell, str | bool | int | float) else ""
     known = translated(text, translations)
-    if known == text:
+    if known in (text, canonical(text)):
         return translations[known]
     value = _find_category(cell, text, scale, line, field) if scale.categories else parse_number(cell, line, field)
     if value is None or not scale.contains(value):

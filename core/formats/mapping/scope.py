@@ -43,7 +43,7 @@ from core.formats.mapping.mapping import (
     field_paths,
     response_paths,
 )
-from core.formats.mapping.rows import expect_number, is_empty, parse_list, parse_name, parse_text
+from core.formats.mapping.rows import canonical, expect_number, is_empty, parse_list, parse_name, parse_text
 from core.formats.transcripts import messages
 from core.formats.validation_errors import quote_value
 from core.transcripts import Transcript, render
@@ -227,17 +227,6 @@ class Scope:
         if text is None or not text.strip():
             raise FileFormatError("expected a name or a number, and it is empty", line=self.line, field=name)
         return text.strip()
-
-
-NUMBER = re.compile(r"(-?\d+)\.0+")
-
-
-def canonical(text: str) -> str:
-    """Return a text in the spelling that is compared: `True` is `true`, and `1.0` is `1`."""
-    lower = text.lower()
-    if lower in ("true", "false"):
-        return lower
-    return NUMBER.sub(r"\1", text) if NUMBER.fullmatch(text) else text
 
 
 def as_nested(cell: Any) -> Any:

@@ -239,3 +239,8 @@ def test_texts_that_are_taken_from_transcripts_are_counted(tmp_path: Path) -> No
     assert "1 responses have no text, but the last one of their transcript" in notes
     _, notes = read(tmp_path, rows, {"responses": [{"transcript": "t"}]})
     assert "1 transcripts do not say who speaks: the last message is taken for the answer" in notes
+
+
+def test_the_meaning_of_a_number_is_that_of_its_spellings(tmp_path: Path) -> None:
+    block = SCORE | {"annotators": ["x"], "values": {0: None, 1: 5, 5: 1}}
+    assert labels(read(tmp_path, "id,a,x\n1,So.,0.0\n2,No.,1.0\n3,Go.,5\n", {"labels": [block]})[0]) == [5, 1]
