@@ -469,7 +469,7 @@ def _records(
         yield from read_parquet(path)
     elif has_header(path):
         yield from read_delimited(path, separator, quotes, header)
-    elif read_head(path).startswith("["):
+    elif read_head(path).startswith("[") and not _are_lists(path):
         with read_chunks(path) as chunks:  # decoded one at a time: the text of the other elements is not in memory
             yield from _ArrayText(chunks).elements()
     elif _is_lines(path):
@@ -478,7 +478,7 @@ def _records(
             value, end = _value(text, _skip(text, 0), number)
             if text[end:].strip():
                 raise FileFormatError("expected one JSON value on this line", line=number)
-            is_plain = suffix != ".json" and not isinstance(value, dict | list)
+            is_plain = suffix != ".json" and not isinstance(value, dict)
             are_plain = is_plain if are_plain is None else are_plain
             yield number, {"value": value} if is_plain and are_plain else _fields(value, number)
     else:
@@ -488,6 +488,15 @@ def _records(
         if _skip(text, end) != len(text):
             raise FileFormatError("expected nothing after the first JSON value", line=1 + text.count("\n", 0, end))
         yield 1, _fields(value, 1)
+
+
+def _are_lists(path: Path) -> bool:
+    """Return whether the first two lines are a list each, and not the beginning of one list of records."""
+    try:
+        values = [json.loads(text) for _, text in islice(read_lines(path), 2)]
+    except (ValueError, RecursionError):
+        return False
+    return len(values) == 2 and all(isinstance(value, list) for value in values)
 
 
 def _is_lines(path: Path) -> bool:

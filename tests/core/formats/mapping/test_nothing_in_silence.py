@@ -244,3 +244,9 @@ def test_texts_that_are_taken_from_transcripts_are_counted(tmp_path: Path) -> No
 def test_the_meaning_of_a_number_is_that_of_its_spellings(tmp_path: Path) -> None:
     block = SCORE | {"annotators": ["x"], "values": {0: None, 1: 5, 5: 1}}
     assert labels(read(tmp_path, "id,a,x\n1,So.,0.0\n2,No.,1.0\n3,Go.,5\n", {"labels": [block]})[0]) == [5, 1]
+
+
+def test_lines_that_are_lists_are_records(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text("[3, 4]\n[1, 2]\n", encoding="utf-8")
+    draft = {"join": {"file": "s.jsonl"}, "labels": [SCORE | {"annotators": ["joined.value.0"]}]}
+    assert labels(read(tmp_path, "id,a\n1,So.\n2,No.\n", draft)[0]) == [3, 1]
