@@ -30,8 +30,10 @@ from storage.runs import claims, runs
 from storage.studies import studies
 from storage.transfer import samples
 from storage.worker import _launch
+from tests.commands import run_command
 from tests.conftest import make_item
 from tests.core.formats.published.test_prompts import SCALEEVAL, clone
+from tests.databases import create_database
 from tests.openai_server import run_server
 from tests.paths import ROOT
 from tests.storage.reports.planted_judges import planted_records
@@ -43,8 +45,8 @@ pytestmark = pytest.mark.slow  # whole commands and runs
 @pytest.fixture
 def run(tmp_path):
     """Return a function that runs a command on the test's database."""
-    url = f"sqlite:///{tmp_path}/cli.db"
-    return lambda *words: CliRunner().invoke(cli.app, [*words, "--database", url])
+    url = create_database(tmp_path / "cli.db")
+    return lambda *words: run_command([*words, "--database", url])
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def sample_database(tmp_path_factory):
     """The file of a database with the study "tour", which each test copies."""
     path = tmp_path_factory.mktemp("sample") / "cli.db"
     words = ["data", "import", str(samples.path()), "--study", "tour", "--database", f"sqlite:///{path}"]
-    assert CliRunner().invoke(cli.app, words).exit_code == 0
+    assert run_command(words).exit_code == 0
     connect(f"sqlite:///{path}").dispose()
     return path
 
@@ -93,7 +95,7 @@ def test_a_suggested_mapping_is_printed_and_imports_its_table(run, tmp_path):
     (tmp_path / "t.csv").write_text("id,prompt,response_a,response_b,label\n1,Say hello.,Hello!,Hi.,A\n")
     refused = run("data", "import", str(tmp_path / "t.csv"), "--study", "s")
     assert "  prompt: prompt, such as 'Say hello.'" in refused.stderr and "or add --confirm" in refused.stderr
-    (tmp_path / "m.yaml").write_text(CliRunner().invoke(cli.app, ["data", "mapping", str(tmp_path / "t.csv")]).stdout)
+    (tmp_path / "m.yaml").write_text(run_command(["data", "mapping", str(tmp_path / "t.csv")]).stdout)
     done = run("data", "import", str(tmp_path / "t.csv"), "--study", "s", "--map", str(tmp_path / "m.yaml"), "--json")
     assert json.loads(done.stdout)["items"] == 1
 
@@ -110,7 +112,7 @@ def test_a_person_states_that_the_first_line_is_no_header(run, tmp_path):
 def test_a_partial_mapping_is_printed_with_what_has_to_be_filled_in(run, tmp_path):
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     table.write_text("id;frage;antwort_a;antwort_b;rater_1;rater_2\n7;Was?;Das.;Dies.;A;B\n")
-    printed = CliRunner().invoke(cli.app, ["data", "mapping", str(table)])
+    printed = run_command(["data", "mapping", str(table)])
     assert printed.exit_code == 0
     assert "fill in `prompt`, `responses` or both" in printed.stderr
     assert "\n# Not used:\n#   frage\n#   antwort_a\n#   antwort_b\n" in printed.stdout
@@ -127,7 +129,7 @@ def test_a_partial_mapping_is_printed_with_what_has_to_be_filled_in(run, tmp_pat
 def test_the_fields_and_rows_that_a_mapping_leaves_out_are_printed(run, tmp_path):
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     table.write_text("id,prompt,answer,turn,xyz\n1,Say hello.,Hello!,1,\n2,Say bye.,Bye!,2,\n")
-    assert "\n# Not used:\n#   turn\n#   xyz\n" in CliRunner().invoke(cli.app, ["data", "mapping", str(table)]).stdout
+    assert "\n# Not used:\n#   turn\n#   xyz\n" in run_command(["data", "mapping", str(table)]).stdout
     mapping.write_text("id: id\nprompt: prompt\nresponses: [{text: answer}]\nwhere: {turn: 1}\n")
     done = run("data", "import", str(table), "--study", "s", "--map", str(mapping))
     assert "\n  1 of 2 rows left out by `where` or `where_not`\n" in done.stdout
@@ -167,7 +169,7 @@ def test_values_without_a_stated_meaning_are_printed_and_refused_until_the_mappi
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     rows = [f"{number},Q?,x,y,{number % 3}" for number in range(9)]
     table.write_text("\n".join(["id,prompt,response 1,response 2,label", *rows]))
-    suggested = CliRunner().invoke(cli.app, ["data", "mapping", str(table)]).stdout
+    suggested = run_command(["data", "mapping", str(table)]).stdout
     assert "# To confirm: the file does not state what '0', '1', '2' of label mean" in suggested
     mapping.write_text(suggested)
     refused = run("data", "import", str(table), "--study", "s", "--map", str(mapping))
@@ -209,7 +211,7 @@ def test_annotators_with_names_of_models_are_reported_by_mapping_and_import(run,
     rows = [f"1,Say hello.,Hello!,Hi.,{rater},A" for rater in ("ann", "ben", "cem", "gpt4_pair")]
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     table.write_text("\n".join(["id,prompt,response_a,response_b,judge,winner", *rows]))
-    suggested = CliRunner().invoke(cli.app, ["data", "mapping", str(table)]).stdout
+    suggested = run_command(["data", "mapping", str(table)]).stdout
     assert "# Warning: 1 annotator has the name of a model: 'gpt4_pair'" in suggested
     mapping.write_text(suggested)
     done = run("data", "import", str(table), "--study", "s", "--map", str(mapping), "--json")
@@ -417,14 +419,14 @@ def test_a_key_in_a_settings_file_is_refused_before_anything_is_stored(run_with_
     ],
 )
 def test_a_usage_error_is_one_sentence(words, sentence):
-    refused = CliRunner().invoke(cli.app, words)
+    refused = run_command(words)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert sentence in refused.stderr
     assert refused.stderr.count("\n") == 1 and refused.stderr.endswith(".\n")
 
 
 def test_without_a_command_the_help_is_printed():
-    result = CliRunner().invoke(cli.app, [])
+    result = run_command([])
     assert result.exit_code == 0
     assert all(noun in result.stdout for noun in cli.NOUNS)
 
@@ -442,7 +444,7 @@ def test_the_app_of_one_command_or_group_answers_as_the_whole_app():
 @pytest.mark.parametrize("old_name", cli.OLD_NAMES)
 def test_an_old_name_is_the_same_command_with_a_notice(old_name):
     noun, name = cli.OLD_NAMES[old_name]
-    old, new = (CliRunner().invoke(cli.app, [*words, "--help"]) for words in (old_name.split(), [noun, name]))
+    old, new = (run_command([*words, "--help"]) for words in (old_name.split(), [noun, name]))
     assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout) and new.exit_code == 0
     assert old.stderr == f"`cli.py {old_name}` is now `cli.py {noun} {name}`.\n"
 
@@ -462,9 +464,9 @@ def test_old_names_are_those_of_the_flat_commands():
 def test_a_noun_without_a_command_is_its_default(noun, default, tmp_path):
     options = ["--study", "s", "--json", "--database", f"sqlite:///{tmp_path}/none.db"]
     for words in ([], options, ["--colour"]):
-        bare, named = (CliRunner().invoke(cli.app, [*name, *words]) for name in ([noun], [noun, default]))
+        bare, named = (run_command([*name, *words]) for name in ([noun], [noun, default]))
         assert (bare.exit_code, bare.stdout, bare.stderr) == (named.exit_code, named.stdout, named.stderr)
-    assert default in CliRunner().invoke(cli.app, [noun, "--help"]).stdout
+    assert default in run_command([noun, "--help"]).stdout
 
 
 def test_an_interrupted_command_states_whether_it_has_stored_changes(run, monkeypatch):
@@ -526,14 +528,14 @@ def test_a_backup_can_be_opened_as_a_database(run_with_sample, tmp_path):
     result = run_with_sample("server", "backup", str(copy), "--json")
     assert json.loads(result.stdout) == {"written": [str(copy)]}
     words = ["people", "agreement", "--study", "tour", "--json"]
-    in_copy = CliRunner().invoke(cli.app, [*words, "--database", f"sqlite:///{copy}"])
+    in_copy = run_command([*words, "--database", f"sqlite:///{copy}"])
     assert json.loads(in_copy.stdout) == json.loads(run_with_sample(*words).stdout)
     refused = run_with_sample("server", "backup", str(copy))
     assert refused.exit_code == 2 and "already exists" in refused.stderr
 
 
 def test_an_empty_database_is_not_backed_up(run, tmp_path):
-    (tmp_path / "cli.db").touch()
+    (tmp_path / "cli.db").write_bytes(b"")
     refused = run("server", "backup", str(tmp_path / "copy.db"))
     assert refused.exit_code == 2 and "no tables" in refused.stderr
     assert not (tmp_path / "copy.db").exists()
@@ -556,16 +558,17 @@ WITHOUT_A_DATABASE = [
 def test_a_mistyped_database_is_not_created_and_one_in_memory_is_opened(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for words in WITHOUT_A_DATABASE:
-        refused = CliRunner().invoke(cli.app, [*words, "--database", "sqlite:///folder/mistyped.db"])
+        refused = run_command([*words, "--database", "sqlite:///folder/mistyped.db"])
         assert (refused.exit_code, refused.stdout) == (2, ""), words
         assert refused.stderr.startswith("There is no database file 'folder/mistyped.db': check --database")
         assert len(refused.stderr.splitlines()) == 1 and list(tmp_path.iterdir()) == []
-    refused = CliRunner().invoke(cli.app, ["judges", "--study", "s", "--database", "sqlite://"])
+    refused = run_command(["judges", "--study", "s", "--database", "sqlite://"])
     assert refused.exit_code == 2 and "no study" in refused.stderr
 
 
 def test_a_migration_is_stated_with_its_copy(run, tmp_path):
     dump = gzip.decompress((ROOT / "tests/fixtures/version_0_1/database.sql.gz").read_bytes()).decode()
+    (tmp_path / "cli.db").unlink()
     with contextlib.closing(sqlite3.connect(tmp_path / "cli.db")) as connection:
         connection.executescript(dump)
     first, second = run("studies", "list", "--json"), run("studies", "list", "--json")
@@ -818,15 +821,15 @@ def test_a_model_behind_a_server_proposes_a_mapping(tmp_path):
     words = ["data", "mapping", str(table), "--about", str(about)]
     with run_server() as server:
         server.text = lambda model, prompt: proposed
-        printed = CliRunner().invoke(cli.app, [*words, "--model", "openai/m", "--address", server.address])
+        printed = run_command([*words, "--model", "openai/m", "--address", server.address])
         assert len(server.log) == 2
         sent = [message["content"] for message in server.bodies[0]["messages"]]
-    assert sent == [CliRunner().invoke(cli.app, [*words, "--prompt"]).stdout.rstrip("\n")]
+    assert sent == [run_command([*words, "--prompt"]).stdout.rstrip("\n")]
     assert "# Proposed by openai/m" in printed.stdout and "confirmed: false" in printed.stdout, printed.output
     (tmp_path / "m.yaml").write_text(printed.stdout)
-    refused = CliRunner().invoke(cli.app, [*words, "--model", "sk-abcdefghijklmnopqrstuvwxyz0123456789"])
+    refused = run_command([*words, "--model", "sk-abcdefghijklmnopqrstuvwxyz0123456789"])
     assert refused.exit_code == 2 and "looks like a key" in refused.stderr
     url = f"sqlite:///{tmp_path}/cli.db"
     words = ["data", "import", str(table), "--study", "s", "--map", str(tmp_path / "m.yaml"), "--database", url]
-    assert CliRunner().invoke(cli.app, words).exit_code == 2
-    assert CliRunner().invoke(cli.app, [*words, "--confirm"]).exit_code == 0
+    assert run_command(words).exit_code == 2
+    assert run_command([*words, "--confirm"]).exit_code == 0

@@ -3,13 +3,12 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-import cli
 from storage.accounts import logins, tokens
 from storage.db.connections import connect, reading, writing
 from storage.studies.studies import get_or_create
 from tests.accounts import enter, fast_hashes
+from tests.commands import run_command
 from tests.databases import create_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures(fast_hashes.__name__)]
@@ -21,7 +20,7 @@ def url(tmp_path):
 
 
 def run(url, *words, input=None):
-    return CliRunner().invoke(cli.app, [*words, "--database", url], input=input)
+    return run_command([*words, "--database", url], input=input)
 
 
 def test_accounts_are_added_listed_changed_and_disabled(url):

@@ -1,27 +1,36 @@
 """The command `cli.py studies design`."""
 
 import json
+import shutil
 
 import pytest
-from typer.testing import CliRunner
 
-from cli import app
-from storage.db.connections import connect, upgrade
+from storage.db.connections import connect
+from tests.commands import run_command
+from tests.databases import create_database
 from tests.storage.test_designs import add_run, add_study, label
 
 ALL = ("--study", "s", "--criterion", "helpfulness")
 
 
-@pytest.fixture
-def run(tmp_path):
-    """Return a function that runs a command on a study of 40 judged pairs, 10 of them disputed."""
-    url = f"sqlite:///{tmp_path}/cli.db"
-    engine = connect(url)
-    upgrade(engine)
+@pytest.fixture(scope="module")
+def planted_file(tmp_path_factory):
+    """The file of a database with a study of 40 judged pairs, 10 of them disputed."""
+    path = tmp_path_factory.mktemp("planted") / "cli.db"
+    engine = connect(create_database(path))
     add_run(engine, add_study(engine))
+    engine.dispose()
+    return path
+
+
+@pytest.fixture
+def run(planted_file, tmp_path):
+    """Return a function that runs a command on a copy of the study."""
+    url = f"sqlite:///{shutil.copy(planted_file, tmp_path)}"
+    engine = connect(url)
 
     def invoke(*words):
-        result = CliRunner().invoke(app, ["studies", *words, *ALL, "--database", url, "--json"])
+        result = run_command(["studies", *words, *ALL, "--database", url, "--json"])
         return json.loads(result.stdout) if result.exit_code == 0 else result.stderr
 
     invoke.engine = engine
@@ -92,9 +101,9 @@ def test_imported_verdicts_get_the_default_design_unless_there_are_labels(tmp_pa
         mapping.write_text(f"{fields}judges: [{judges}]\nlabels: [{labels}]\n", "utf-8")
         place = ["--database", f"sqlite:///{tmp_path}/t.db"]
         words = ["data", "import", str(table), "--study", name, "--map", str(mapping), "--confirm", *place]
-        result = CliRunner().invoke(app, words)
+        result = run_command(words)
         assert result.exit_code == 0, result.stderr
         words = ["studies", "design", "--study", name, "--criterion", "helpfulness", *place, "--json"]
-        found = json.loads(CliRunner().invoke(app, words).stdout)
+        found = json.loads(run_command(words).stdout)
         strata.append({one["stratum"]: (one["targets"], one["share"]) for one in found.get("strata", ())})
     assert strata == [{"disputed": (20, 1.0), "agreed": (40, 0.1)}, {}]

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-import cli
 from core.formats.records import CriterionRecord, ItemRecord
 from core.items import Criterion
 from storage.db.connections import connect, write
 from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports
+from tests.commands import run_command
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.openai_server import run_server
@@ -49,7 +48,7 @@ def invoke(tmp_path: Path) -> Any:
 
     def run(*arguments: str, fails: str = "") -> Any:
         chosen = [*arguments, "--study", "s", "--database", address, "--json"]
-        result = CliRunner().invoke(cli.app, chosen)
+        result = run_command(chosen)
         if fails:
             assert result.exit_code == 2 and fails in result.stderr, result.output
             return None

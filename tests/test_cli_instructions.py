@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-import cli
 from storage.transfer import samples
+from tests.commands import run_command
+from tests.databases import create_database
 from tests.openai_server import run_server
 
 pytestmark = pytest.mark.slow  # whole commands and runs
@@ -14,8 +14,8 @@ pytestmark = pytest.mark.slow  # whole commands and runs
 
 @pytest.fixture
 def run(tmp_path):
-    url = f"sqlite:///{tmp_path}/cli.db"
-    return lambda *words: CliRunner().invoke(cli.app, [*words, "--database", url])
+    url = create_database(tmp_path / "cli.db")
+    return lambda *words: run_command([*words, "--database", url])
 
 
 def test_examples_are_lines_of_json_also_of_one_run_and_of_a_part_of_the_split(run, tmp_path):

@@ -6,12 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-import cli
 from storage.db.connections import connect, writing
 from storage.reports import certificates
 from storage.transfer import imports
+from tests.commands import run_command
 from tests.databases import create_database
 from tests.storage.reports import planted_policies as planted
 
@@ -32,7 +31,7 @@ def url(planted_file: Path, tmp_path: Path) -> str:
 
 
 def run(*words: str, code: int = 0) -> str:
-    result = CliRunner().invoke(cli.app, list(words))
+    result = run_command(list(words))
     assert result.exit_code == code, result.stderr
     return result.stdout
 
@@ -52,20 +51,18 @@ def test_a_policy_is_one_object_and_its_certificate_can_be_verified(url: str, tm
     assert (none["state"], none["certificate"]) == ("not enough labels", None)
     broken = json.loads(file.read_text(encoding="utf-8")) | {"n": 1}
     (tmp_path / "edited.json").write_text(json.dumps(broken), encoding="utf-8")
-    edited = CliRunner().invoke(
-        cli.app, ["policy", "verify", str(tmp_path / "edited.json"), "--database", url, "--json"]
-    )
+    edited = run_command(["policy", "verify", str(tmp_path / "edited.json"), "--database", url, "--json"])
     assert edited.exit_code == 3 and json.loads(edited.stdout)["standing"] == "altered"
-    itself = CliRunner().invoke(cli.app, ["policy", *words, "--judge", "careful"])
+    itself = run_command(["policy", *words, "--judge", "careful"])
     assert itself.exit_code == 2 and itself.stderr.splitlines()[-1].startswith("'careful' cannot escalate to itself")
-    missing = CliRunner().invoke(cli.app, ["policy", "verify", str(tmp_path / "none.json"), "--database", url])
+    missing = run_command(["policy", "verify", str(tmp_path / "none.json"), "--database", url])
     assert missing.exit_code == 2 and "cannot be read" in missing.stderr
 
 
 def test_gold_has_verdicts_that_stand_only_if_they_are_wanted(url: str, tmp_path: Path) -> None:
     file = tmp_path / "gold.csv"
     words = ("data", "export", "--study", "s", "--database", url, "--gold", str(file))
-    refused = CliRunner().invoke(cli.app, [*words, "--with-policy"])
+    refused = run_command([*words, "--with-policy"])
     assert refused.exit_code == 2 and "No policy stands" in refused.stderr
     found = json.loads(run("policy", "--study", "s", "--risk", "0.1", "--database", url, "--json"))
     engine = connect(url)

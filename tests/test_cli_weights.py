@@ -4,16 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from cli import app
+from tests.commands import run_command
 from tests.core.formats.shared import FIXTURES
 
 pytestmark = pytest.mark.slow  # whole folders of weightings
 
 
 def run_json(*arguments: str) -> list[dict[str, object]]:
-    result = CliRunner().invoke(app, [*arguments, "--json"])
+    result = run_command([*arguments, "--json"])
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 

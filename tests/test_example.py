@@ -5,9 +5,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from cli import app
+from tests.commands import run_command
 from tests.databases import create_database
 from tests.paths import ROOT
 
@@ -28,7 +27,7 @@ def test_the_commands_of_the_example_print_its_figures(
                 words = shlex.split(line)[2:]
                 if words[1] in ("report", "bundle"):
                     words[-1] = str(tmp_path / words[-1])
-                result = CliRunner().invoke(app, [*words, "--database", url])
+                result = run_command([*words, "--database", url])
                 assert result.exit_code == 0, result.output
                 printed += result.output
         elif language == "text":

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-import cli
 from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
 from core.items import Response
 from core.labels import Label, Scale, Target
 from storage.db.connections import connect
 from storage.transfer import imports
+from tests.commands import run_command
 from tests.conftest import make_item
 from tests.databases import create_database
 from tests.openai_server import Server, run_server
@@ -39,7 +38,7 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def command(url: str) -> Command:
     def run(*words: str) -> str:
-        done = CliRunner().invoke(cli.app, [*words, "--study", "s", "--database", url])
+        done = run_command([*words, "--study", "s", "--database", url])
         assert done.exit_code == 0, done.stderr
         return done.stdout
 
