@@ -12,7 +12,7 @@ from core.formats.charts import place_rows
 from core.formats.tables import Table
 from core.provenance import CAUSE_MODEL
 from core.statistics.measures.causes import CAUSES
-from core.statistics.reports.discordance import Slice, SliceRow
+from core.statistics.reports.judge_findings import Slice, SliceRow
 from core.wording import format_count, format_percent
 from pages.parts import charts, colours, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown

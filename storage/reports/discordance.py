@@ -15,7 +15,7 @@ from core.formats.validation_errors import join_names
 from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.dataset import Dataset, Strings
 from core.statistics.measures.means import selected_groups
-from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
+from core.statistics.reports.judge_findings import Slice, SliceRow, correct_slices, slice_rows
 from core.statistics.reports.judges import comparable_judges
 from core.wording import format_count, report_criterion, scenario_name, scenario_of_name
 from storage.db import connections
@@ -104,7 +104,7 @@ def report(
         compared = compare_with_people(dataset, judge, measured)
         rows += slice_rows(judge, compared.differs, (slices or slices_of)(compared), compared.groups)
     population = judge_ranking.population_of_labels(data, query, weighted=False)
-    return [replace(row, population=population) for row in correct_rows(rows)]
+    return [replace(row, population=population) for row in correct_slices(rows)]
 
 
 @dataclass(frozen=True)

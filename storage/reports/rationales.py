@@ -11,7 +11,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.statistics.data.dataset import Dataset
 from core.statistics.measures.texts import MIN_TEXTS, cluster_texts
-from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
+from core.statistics.reports.judge_findings import Slice, SliceRow, correct_slices, slice_rows
 from core.trace import TurnCompleted
 from core.wording import stored_criterion
 from storage.db import connections
@@ -67,7 +67,7 @@ def report(session: Session, data: AlignmentData, query: RankingQuery, judge: st
     known = np.ones(len(with_text), bool)
     slices = {(FEATURE, name): (clusters == number, known) for number, name in enumerate(names)}
     groups = None if compared.groups is None else [compared.groups[place] for place in with_text]
-    rows = correct_rows(slice_rows(judge, compared.differs[with_text], slices, groups))
+    rows = correct_slices(slice_rows(judge, compared.differs[with_text], slices, groups))
     places = tuple(compared.places[with_text].tolist())
     return RationaleReport(tuple(rows), places, tuple(clusters.tolist()), names)
 

@@ -18,7 +18,7 @@ from core.statistics.measures.means import AiuCounts, critique_scores, mean_esti
 from core.statistics.measures.planning import Separation, plan_separation
 from core.statistics.measures.resampling import bootstrap, stack_statistics
 from core.statistics.measures.systems import rate_systems
-from core.statistics.reports.discordance import slice_rows
+from core.statistics.reports.judge_findings import slice_rows
 from tests.bench.bench_coverage import EVEN, draw_codes
 from tests.bench.studies import Cases, estimate_of, print_coverage
 from tests.core.statistics.builders import ratings_from_codes

@@ -24,8 +24,7 @@ from core.statistics.measures.designs import dispute_ratio, scenarios_without
 from core.statistics.measures.planning import plan_labels, plan_separation, statistic_on_patterns
 from core.statistics.measures.resampling import bootstrap
 from core.statistics.measures.texts import cluster_texts
-from core.statistics.reports.discordance import Slice, correct_rows, slice_rows
-from core.statistics.reports.judge_findings import people_row
+from core.statistics.reports.judge_findings import Slice, correct_slices, people_row, slice_rows
 from core.statistics.reports.judges import Rule, ceiling_difference, correlation_difference
 from tests.bench.bench_coverage import EVEN, Design, draw_codes
 from tests.bench.studies import RESAMPLES, print_tables, read_arguments
@@ -95,7 +94,7 @@ def _slices(scenario: Ints, feature: Bools) -> dict[Slice, tuple[Bools, Bools]]:
 
 
 def _slice_found(differs: Bools, slices: Mapping[Slice, tuple[Bools, Bools]], groups: Sequence[str] | None) -> bool:
-    return any(row.found for row in correct_rows(slice_rows("judge", differs, slices, groups)))
+    return any(row.found for row in correct_slices(slice_rows("judge", differs, slices, groups)))
 
 
 TOPICS = (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.statistics.reports.discordance import correct_rows, slice_rows
+from core.statistics.reports.judge_findings import correct_slices, slice_rows
 
 
 def planted(seed: int):
@@ -20,7 +20,7 @@ def planted(seed: int):
 def test_the_planted_slice_is_found_in_every_seed():
     false_findings = 0
     for seed in range(20):
-        rows = correct_rows(slice_rows("j", *planted(seed)))
+        rows = correct_slices(slice_rows("j", *planted(seed)))
         found = [row.slice for row in rows if row.found and row.excess > 0]
         assert rows[0].slice == ("scenario", "math") and found[0] == ("scenario", "math")
         false_findings += len(found) > 1
