@@ -55,7 +55,7 @@ class DrawnChart:
 def mark_selected(figure: go.Figure, key: str, selected: Any) -> go.Figure:
     """Return a figure with the point selected that has the custom data `selected`, unless the browser marks it."""
     name = f"_{key}_drawn"
-    digest = digest_of(figure)
+    digest = _digest_of(figure)
     wanted = [] if selected is None else [as_json(selected)]
     drawn: DrawnChart | None = st.session_state.get(name)
     # A chart that was not drawn in the last run has lost what the browser marked.
@@ -65,7 +65,7 @@ def mark_selected(figure: go.Figure, key: str, selected: Any) -> go.Figure:
         number = 1 if drawn is None else drawn.number + (bool(wanted) or not is_current)
         drawn = DrawnChart(digest, selected, number, wanted)
         st.session_state[name] = drawn
-    return with_selection(figure, drawn.selected, number=drawn.number)
+    return _with_selection(figure, drawn.selected, number=drawn.number)
 
 
 def recorded(key: str, on_select: Callable[[], None]) -> Callable[[], None]:
@@ -80,7 +80,7 @@ def recorded(key: str, on_select: Callable[[], None]) -> Callable[[], None]:
     return record
 
 
-def digest_of(figure: go.Figure) -> bytes:
+def _digest_of(figure: go.Figure) -> bytes:
     """Return a digest of a figure, which is not modified any more: a shared one is written as JSON only once."""
     digest: bytes | None = getattr(figure, DIGEST, None)
     if digest is None:
@@ -89,14 +89,14 @@ def digest_of(figure: go.Figure) -> bytes:
     return digest
 
 
-def with_selection(figure: go.Figure, selected: Any, *, number: int = 1) -> go.Figure:
+def _with_selection(figure: go.Figure, selected: Any, *, number: int = 1) -> go.Figure:
     """Return a chart with a selection and its number; the figure itself, if it is the first chart without one.
 
     The chart is shared by all visitors, so do not modify it.
     """
     if selected is None and number == 1:
         return figure
-    return _copy_with_selection(digest_of(figure), as_json(selected), number, figure)
+    return _copy_with_selection(_digest_of(figure), as_json(selected), number, figure)
 
 
 @st.cache_resource(max_entries=MAX_COPIES, show_spinner=False)
@@ -165,7 +165,7 @@ class ChartData:
 _browser_lock = threading.Lock()
 
 
-def draw_menu(figure: go.Figure, key: str, data: ChartData) -> None:
+def _draw_menu(figure: go.Figure, key: str, data: ChartData) -> None:
     """Draw the menu under a chart: images, data, a LaTeX table and a caption."""
     title = unescape(re.sub(r"<[^>]*>", " ", figure.layout.title.text or key)).strip()
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "chart"
@@ -298,7 +298,7 @@ def draw(
     """
     options: dict[str, Any] = {"config": CONFIG if has_browser() else CAMERA_CONFIG, "alt": alt}
     if on_select is None:
-        figure = with_selection(figure, selected)
+        figure = _with_selection(figure, selected)
     else:
         figure = mark_selected(figure, key, selected)
         options |= {"on_select": recorded(key, on_select), "selection_mode": "points"}
@@ -306,7 +306,7 @@ def draw(
     with st.container(key=f"tall-{key}"):
         st.plotly_chart(figure, key=key, **options)
     if data is not None:
-        draw_menu(figure, key, data)
+        _draw_menu(figure, key, data)
 
 
 @dataclass(frozen=True)

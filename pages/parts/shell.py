@@ -107,7 +107,7 @@ def _draw_navigation(section: sections.Section) -> None:
     The page that is drawn checks its permission itself: this only decides which links are offered.
     """
     names = permissions.study_names()
-    requested = current_study()
+    requested = _current_study()
     if requested is not None and requested not in names and (former := _former(requested)) is not None:
         requested = former.name
     name = requested or next(iter(names), None)
@@ -293,7 +293,7 @@ def study_name(names: Sequence[str]) -> str:
 
     If it was deleted or is unknown, a sentence and links to others are drawn, and the page is stopped.
     """
-    requested = current_study()
+    requested = _current_study()
     if requested is None or requested in names:
         return requested or names[0]
     found = _former(requested)
@@ -413,12 +413,12 @@ def follow_address() -> None:
     the page before: not every link of a page has parameters.
     """
     stated = st.query_params.get("open") or st.query_params.get(STUDY_PARAMETER)
-    name = st.session_state.pop(_CHOSEN, None) or stated or current_study()
+    name = st.session_state.pop(_CHOSEN, None) or stated or _current_study()
     if name:
         set_current_study(name)
 
 
-def current_study() -> str | None:
+def _current_study() -> str | None:
     """Return the name of the study as the address or a choice stated it; None before the first page with a study."""
     name: str | None = st.session_state.get(_NAME)
     return name
@@ -433,13 +433,13 @@ def set_current_study(name: str) -> None:
 
 def replace_study(name: str, new: str | None) -> None:
     """Follow a new name of a study, or forget a deleted one (None), if it is the current one."""
-    if current_study() == name:
+    if _current_study() == name:
         st.session_state[_NAME] = new
 
 
 def open_view(**parameters: str) -> None:
     """Write another view of this page to the address, with the study."""
-    name = current_study()
+    name = _current_study()
     st.query_params.from_dict(({STUDY_PARAMETER: name} if name else {}) | parameters)
 
 
