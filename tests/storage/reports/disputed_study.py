@@ -1,4 +1,4 @@
-"""A study of 600 pairs, a panel of three judges and labels of any part of its targets."""
+"""A study of 300 pairs, a panel of three judges and labels of any part of its targets."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from core.trace import TurnCompleted, Verdict, VerdictReached
 from tests.conftest import make_label
 from tests.storage.shared import a_turn
 
-PAIRS, DISPUTED = 600, 256
+PAIRS, DISPUTED = 300, 128
 SHARE_OF_A, SHARE_OF_A_IN_DISPUTES = 0.592, 0.414
 """The share of the pairs on which system A is better: of all, and of those that the judges dispute."""
 

@@ -23,6 +23,8 @@ from storage.reports.judge_ranking import Selection
 from storage.studies.studies import Study
 from tests.databases import create_database
 from tests.storage.reports.disputed_study import (
+    DISPUTED,
+    PAIRS,
     SHARE_OF_A_IN_DISPUTES,
     PlannedPair,
     disputed_and_a_few,
@@ -78,10 +80,10 @@ def test_labels_of_disputed_pairs_give_no_win_rate_of_all(
 
 def disputed_only_or(labelled: Labelled) -> range:
     """Return as many numbers as disputed pairs are labelled."""
-    return range(60 if labelled is some_disputed else 256)
+    return range(60 if labelled is some_disputed else DISPUTED)
 
 
-@pytest.mark.parametrize("labelled", [HUNDRED, random_pairs(256), lambda pairs: pairs])
+@pytest.mark.parametrize("labelled", [HUNDRED, random_pairs(DISPUTED), lambda pairs: pairs])
 def test_labels_of_random_pairs_or_of_all_are_of_all_targets(
     engine: Engine, study_of: Callable[..., Study], labelled: Labelled
 ) -> None:
@@ -98,11 +100,11 @@ def test_alignment_names_the_disputed_targets(engine: Engine, study_of: Callable
     rows = alignment.rows(engine, study, resamples=10)
     accuracy = find_row(rows, "j0", "accuracy_gold")
     assert accuracy.population == "disputed targets" and accuracy.reason.startswith(OF_DISPUTED)
-    assert accuracy.items <= 256 and accuracy.reference.endswith(f", all {OF_DISPUTED}")
+    assert accuracy.items <= DISPUTED and accuracy.reference.endswith(f", all {OF_DISPUTED}")
     ceiling = find_row(rows, "j0", "human_ceiling")
-    assert ceiling.population == "disputed targets" and ceiling.items <= 256
+    assert ceiling.population == "disputed targets" and ceiling.items <= DISPUTED
     of_verdicts = find_row(rows, "j0", "no_verdict_rate")
-    assert (of_verdicts.population, of_verdicts.items) == ("all targets", 600)
+    assert (of_verdicts.population, of_verdicts.items) == ("all targets", PAIRS)
     model = find_row(rows, "j0", "dawid_skene_accuracy")
     assert model.value is None and model.reason == NO_VALUE_OF_ALL
 
@@ -110,7 +112,7 @@ def test_alignment_names_the_disputed_targets(engine: Engine, study_of: Callable
 def test_judges_have_no_decision_from_disputed_targets(engine: Engine, study_of: Callable[..., Study]) -> None:
     study = study_of(disputed_and_a_few)
     report = judge_ranking.of_study(engine, study, Selection(), resamples=50)
-    assert report.ranking.targets <= 256 and OF_DISPUTED in report.chosen
+    assert report.ranking.targets <= DISPUTED and OF_DISPUTED in report.chosen
     assert {judge.decision for judge in report.ranking.judges} == {"not enough data"}
     rows = judge_ranking.table(report)
     assert {row["population"] for row in rows} == {"disputed targets"}
@@ -143,7 +145,7 @@ def test_compared_runs_name_the_disputed_targets(engine: Engine, study_of: Calla
     rows = [*run_comparison.pair_rows(comparison), *run_comparison.run_rows(compared, comparison)]
     assert {row["population"] for row in rows} == {"disputed targets"}
     assert "disputed targets with a reference" in run_comparison.summarize(comparison)[0]
-    assert comparison.pairs[0].targets == 600 and comparison.pairs[0].difference.items <= 256
+    assert comparison.pairs[0].targets == PAIRS and comparison.pairs[0].difference.items <= DISPUTED
 
 
 def test_a_second_label_of_disputed_pairs_makes_only_comparisons_of_people_of_disputed_targets(engine: Engine) -> None:
@@ -165,7 +167,7 @@ def test_published_tables_are_of_disputed_targets_and_say_so_in_every_format(
     study = study_of(labelled, False)
     rows = published.compute(engine, study, name, resamples=10)
     for row in rows:
-        assert (row.population, row.items <= 256) == ("disputed targets", True) or row.group == "mean"
+        assert (row.population, row.items <= DISPUTED) == ("disputed targets", True) or row.group == "mean"
         assert row.note.startswith(OF_DISPUTED)
     for format in ("text", "latex", "csv", "markdown") if rows else ():
         text = published.layout(rows, None, None).render(published.note_of(rows), name, format)
