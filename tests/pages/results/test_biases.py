@@ -2,7 +2,7 @@
 
 from tests.pages.visits import page_text, prepare_copy, prepare_sample, visit
 from tests.storage.reports.planted_judges import planted_records
-from tests.storage.reports.test_judge_biases import format_records
+from tests.storage.reports.test_discordance import format_records
 
 PAGE = "results/biases"
 
